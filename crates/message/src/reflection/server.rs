@@ -1,6 +1,5 @@
 //! The server's side of reflection.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -16,7 +15,7 @@ use super::proto::{
 };
 use crate::Encoding;
 use crate::error::DecodeError;
-use crate::schema::Schema;
+use crate::schema::{Schema, in_order};
 
 const NOT_FOUND: i32 = super::ReflectionResponse::NOT_FOUND as i32;
 const INVALID_ARGUMENT: i32 = 3;
@@ -137,8 +136,10 @@ impl Known {
     ) -> Result<MessageResponse, Refusal> {
         let found = self.pools.iter().find_map(|pool| Some((pool, find(pool)?)));
         let (pool, file) = found.ok_or_else(|| (NOT_FOUND, what()))?;
+        // It is the first, and each file before those that it imports.
+        let files = in_order(pool, vec![file]).into_iter().rev();
         Ok(MessageResponse::from(FileDescriptorResponse {
-            file_descriptor_proto: with_imports(pool, file),
+            file_descriptor_proto: files.map(|file| file.encode_to_vec()).collect(),
             ..Default::default()
         }))
     }
@@ -158,19 +159,4 @@ impl Known {
             ..Default::default()
         }))
     }
-}
-
-/// The encoded file, and then the files that it imports, and those that they import.
-fn with_imports(pool: &DescriptorPool, file: &FileDescriptorProto) -> Vec<Vec<u8>> {
-    let mut known = BTreeSet::new();
-    let mut waiting = vec![file];
-    let mut encoded = Vec::new();
-    while let Some(file) = waiting.pop() {
-        if known.insert(file.name.as_deref().unwrap_or_default()) {
-            encoded.push(file.encode_to_vec());
-            let imports = file.dependency.iter();
-            waiting.extend(imports.filter_map(|import| pool.file_by_name(import)));
-        }
-    }
-    encoded
 }

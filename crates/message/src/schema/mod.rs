@@ -4,15 +4,17 @@ mod compile;
 mod editions;
 mod error;
 mod includes;
-mod names;
+pub(crate) mod names;
 mod sources;
 pub(crate) mod types;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use buffa::encoding::{Tag, WireType};
 use buffa::types::encode_bytes;
+use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
 pub use error::SchemaError;
@@ -192,4 +194,31 @@ pub(crate) fn descriptor_set(files: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8
         encode_bytes(&file, &mut set);
     }
     set
+}
+
+/// The files and all that they import, each after what it imports. A user's set may have any order.
+pub(crate) fn in_order<'p>(
+    pool: &'p DescriptorPool,
+    needed: Vec<&'p FileDescriptorProto>,
+) -> Vec<&'p FileDescriptorProto> {
+    enum Step<'p> {
+        Enter(&'p FileDescriptorProto),
+        Leave(&'p FileDescriptorProto),
+    }
+    let mut known = BTreeSet::new();
+    let mut ordered = Vec::new();
+    let mut steps: Vec<Step<'p>> = needed.into_iter().rev().map(Step::Enter).collect();
+    while let Some(step) = steps.pop() {
+        match step {
+            Step::Leave(file) => ordered.push(file),
+            Step::Enter(file) if known.insert(file.name.as_deref()) => {
+                steps.push(Step::Leave(file));
+                let imports = file.dependency.iter().rev();
+                let imports = imports.filter_map(|import| pool.file_by_name(import));
+                steps.extend(imports.map(Step::Enter));
+            }
+            Step::Enter(_) => {}
+        }
+    }
+    ordered
 }

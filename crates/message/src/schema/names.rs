@@ -129,20 +129,25 @@ fn has_all_of(message: &DescriptorProto, known: &DescriptorProto) -> bool {
 
 /// Gives every field the JSON name that it has in the .proto file.
 pub(super) fn to_proto(set: &mut FileDescriptorSet) {
-    fn rename(fields: &mut [FieldDescriptorProto]) {
-        for field in fields {
-            field.json_name.clone_from(&field.name);
-        }
-    }
-    fn in_message(message: &mut DescriptorProto) {
-        rename(&mut message.field);
-        rename(&mut message.extension);
-        message.nested_type.iter_mut().for_each(in_message);
-    }
     for file in &mut set.file {
-        rename(&mut file.extension);
-        file.message_type.iter_mut().for_each(in_message);
+        change_fields(file, &|field| field.json_name.clone_from(&field.name));
     }
+}
+
+/// Changes every field of a file, and every extension in it.
+pub(crate) fn change_fields(
+    file: &mut FileDescriptorProto,
+    change: &dyn Fn(&mut FieldDescriptorProto),
+) {
+    fn in_message(message: &mut DescriptorProto, change: &dyn Fn(&mut FieldDescriptorProto)) {
+        let fields = message.field.iter_mut();
+        fields.chain(&mut message.extension).for_each(change);
+        let nested = message.nested_type.iter_mut();
+        nested.for_each(|message| in_message(message, change));
+    }
+    file.extension.iter_mut().for_each(change);
+    let messages = file.message_type.iter_mut();
+    messages.for_each(|message| in_message(message, change));
 }
 
 /// Holds a name, or one part of a package's, to what compilers allow. An absent name is empty.

@@ -1,18 +1,14 @@
 //! The messages that a stack's code is generated for, as files for generators.
 
-use std::collections::BTreeSet;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use buffa::Message as _;
-use buffa_descriptor::DescriptorPool;
-use buffa_descriptor::generated::descriptor::{
-    DescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-};
+use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use serde::Serialize;
 
 use super::{WorkloadError, WorkloadSpec};
-use crate::schema::{Schema, descriptor_set};
+use crate::schema::names::change_fields;
+use crate::schema::{Schema, descriptor_set, in_order};
 
 /// A set of messages: those of all built-in workloads, or those of one method of a user's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,48 +125,12 @@ fn files_of(
     })
 }
 
-/// The files and all that they import, each after what it imports. A user's set may have any order.
-fn in_order<'p>(
-    pool: &'p DescriptorPool,
-    needed: Vec<&'p FileDescriptorProto>,
-) -> Vec<&'p FileDescriptorProto> {
-    enum Step<'p> {
-        Enter(&'p FileDescriptorProto),
-        Leave(&'p FileDescriptorProto),
-    }
-    let mut known = BTreeSet::new();
-    let mut ordered = Vec::new();
-    let mut steps: Vec<Step<'p>> = needed.into_iter().rev().map(Step::Enter).collect();
-    while let Some(step) = steps.pop() {
-        match step {
-            Step::Leave(file) => ordered.push(file),
-            Step::Enter(file) if known.insert(file.name.as_deref()) => {
-                steps.push(Step::Leave(file));
-                let imports = file.dependency.iter().rev();
-                let imports = imports.filter_map(|import| pool.file_by_name(import));
-                steps.extend(imports.map(Step::Enter));
-            }
-            Step::Enter(_) => {}
-        }
-    }
-    ordered
-}
-
 /// Fills in the names in JSON that a tool left out. Generators do not make them up.
 fn with_json_names(file: &mut FileDescriptorProto) {
-    fn fill(fields: &mut [FieldDescriptorProto]) {
-        for field in fields {
-            let name = field.name.as_deref().unwrap_or_default();
-            field.json_name.get_or_insert_with(|| json_name(name));
-        }
-    }
-    fn in_message(message: &mut DescriptorProto) {
-        fill(&mut message.field);
-        fill(&mut message.extension);
-        message.nested_type.iter_mut().for_each(in_message);
-    }
-    fill(&mut file.extension);
-    file.message_type.iter_mut().for_each(in_message);
+    change_fields(file, &|field| {
+        let name = field.name.as_deref().unwrap_or_default();
+        field.json_name.get_or_insert_with(|| json_name(name));
+    });
 }
 
 /// A field's name as the compilers of .proto files write it for JSON.
