@@ -85,6 +85,11 @@ fn counts_bytes(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes([a, b, c, d]))
 }
 
+/// An empty histogram of times, three significant digits, that grows.
+pub fn times() -> Unpacked {
+    Unpacked::new(3).expect("three digits are allowed")
+}
+
 impl From<Unpacked> for Histogram {
     fn from(histogram: Unpacked) -> Self {
         let mut bytes = Vec::new();

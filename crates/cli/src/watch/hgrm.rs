@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{TrialOutcome, TrialRecord};
 
 /// Steps from one percentile to the next, as in HdrHistogram's own output: so many to half the
@@ -20,18 +20,11 @@ pub(crate) fn text(trials: &[TrialRecord]) -> String {
         TrialOutcome::Measured(measured) => Some(measured.latency.unpack()),
         TrialOutcome::Failed { .. } => None,
     });
-    let mut all = empty();
+    let mut all = times();
     for latency in measured {
         all += &latency;
     }
     percentiles(&all)
-}
-
-/// A histogram that grows.
-fn empty() -> Unpacked {
-    let mut histogram = Unpacked::new(3).expect("three digits are allowed");
-    histogram.auto(true);
-    histogram
 }
 
 fn percentiles(of: &Unpacked) -> String {
@@ -74,7 +67,7 @@ mod tests {
     use super::*;
 
     fn histogram(values: impl IntoIterator<Item = u64>) -> Unpacked {
-        let mut histogram = empty();
+        let mut histogram = times();
         for value in values {
             histogram.record(value).expect("it grows");
         }

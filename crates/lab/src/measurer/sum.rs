@@ -5,24 +5,21 @@ use std::collections::BTreeMap;
 use rpcgauge_load::TimelineRecorder;
 use rpcgauge_message::Compression;
 use rpcgauge_message::contract::{Operation, Record, SliceDone};
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
 use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSamples, FailureKind, Payload, Stage, Warmup};
 
 use super::measured::Surroundings;
 use crate::subject::one_line;
 
-/// Significant digits of histograms, as the engine's have.
-const DIGITS: u8 = 3;
-
 /// What all slices so far came to.
 pub(super) struct Sum {
     /// What one record's operations do, of a codec.
     operation: Option<Operation>,
     calls: Calls,
-    latency: Times,
-    failed_latency: Times,
-    stages: BTreeMap<Stage, Times>,
+    latency: Unpacked,
+    failed_latency: Unpacked,
+    stages: BTreeMap<Stage, Unpacked>,
     timeline: TimelineRecorder,
     /// From the first record's begin to the last one's end, over all slices.
     elapsed_ns: u64,
@@ -43,8 +40,8 @@ impl Sum {
         Self {
             operation,
             calls: Calls::default(),
-            latency: Times::new(),
-            failed_latency: Times::new(),
+            latency: times(),
+            failed_latency: times(),
             stages: BTreeMap::new(),
             timeline: TimelineRecorder::new(),
             elapsed_ns: 0,
@@ -97,12 +94,12 @@ impl Sum {
             .saturating_sub(self.began.unwrap_or(record.begin));
         self.calls.started += operations;
         if record.failed {
-            self.failed_latency.add(each, operations);
+            count(&mut self.failed_latency, each, operations);
             (0..operations).for_each(|_| self.timeline.failed(due));
             return operations;
         }
         self.calls.answered += operations;
-        self.latency.add(each, operations);
+        count(&mut self.latency, each, operations);
         (0..operations).for_each(|_| self.timeline.answered(due, each));
         self.request_bytes.add(record.request_bytes, operations);
         self.response_bytes.add(record.response_bytes, operations);
@@ -115,8 +112,8 @@ impl Sum {
             None => stages(record),
         };
         for (stage, ns) in stages {
-            let times = self.stages.entry(stage).or_insert_with(Times::new);
-            times.add(ns, operations);
+            let of_stage = self.stages.entry(stage).or_insert_with(times);
+            count(of_stage, ns, operations);
         }
         0
     }
@@ -188,10 +185,10 @@ impl Sum {
             elapsed_ns,
             latency: latency.into(),
             failed_latency: Some(failed_latency)
-                .filter(|times| !times.0.is_empty())
+                .filter(|times| !times.is_empty())
                 .map(Histogram::from),
             // A subject sends a call when it is due: the one before it has ended.
-            send_delay: Times::new().into(),
+            send_delay: times().into(),
             stages: stages
                 .into_iter()
                 .map(|(stage, times)| (stage, times.into()))
@@ -255,27 +252,9 @@ fn stages(record: &Record) -> Vec<(Stage, u64)> {
     .collect()
 }
 
-/// A histogram that grows.
-struct Times(Unpacked);
-
-impl Times {
-    fn new() -> Self {
-        match Unpacked::new(DIGITS) {
-            Ok(times) => Self(times),
-            Err(problem) => unreachable!("{DIGITS} digits are few enough: {problem}"),
-        }
-    }
-
-    fn add(&mut self, ns: u64, count: u64) {
-        // A histogram that grows takes every number.
-        let _ = self.0.record_n(ns, count);
-    }
-}
-
-impl From<Times> for Histogram {
-    fn from(times: Times) -> Self {
-        Self::from(times.0)
-    }
+fn count(times: &mut Unpacked, ns: u64, operations: u64) {
+    // A histogram that grows takes every number.
+    let _ = times.record_n(ns, operations);
 }
 
 /// A mean, where all that it is of is known.
