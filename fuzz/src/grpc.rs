@@ -75,7 +75,7 @@ impl Response {
                         _ => &mut response.trailers,
                     };
                     let name = args.pick(&NAMES);
-                    list.push(name, args.rest(), false);
+                    list.push(name, args.rest());
                 }
             }
         }

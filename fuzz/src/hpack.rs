@@ -15,10 +15,8 @@ pub mod step {
     pub const ALLOW: u8 = 1;
     /// A field of a block, for [`super::hpack_encode`]. Length of its name, name, value.
     pub const FIELD: u8 = 2;
-    /// The same, which must not be indexed.
-    pub const SENSITIVE: u8 = 3;
     /// How many kinds there are.
-    pub const COUNT: u8 = 4;
+    pub const COUNT: u8 = 3;
 }
 
 /// The most that a list of decoded fields may take, in bytes.
@@ -115,10 +113,10 @@ pub fn hpack_encode(input: &[u8]) {
                     check_block(&list, &mut encoder, &mut ours, &mut theirs);
                 }
             }
-            kind => {
+            _ => {
                 let length = usize::from(args.u8()).min(args.rest().len());
                 let (name, value) = args.rest().split_at(length);
-                list.push(name, value, kind == step::SENSITIVE);
+                list.push(name, value);
             }
         }
     }

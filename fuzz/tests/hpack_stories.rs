@@ -91,7 +91,7 @@ fn every_story_is_read_and_written_again() {
                 assert_eq!(decoded(&mut decoder, &wire), fields, "{shown}");
                 let mut list = FieldList::default();
                 for (name, value) in &fields {
-                    list.push(name.as_bytes(), value.as_bytes(), false);
+                    list.push(name.as_bytes(), value.as_bytes());
                 }
                 let mut own = Vec::new();
                 encoder.encode(list.iter(), &mut own);

@@ -69,7 +69,6 @@ pub struct HeadBuilder {
 struct BuilderField {
     name: String,
     value: Vec<u8>,
-    sensitive: bool,
 }
 
 /// Fields that the protocol itself sets, or that belong to one connection and are forbidden in
@@ -94,13 +93,10 @@ impl HeadBuilder {
 
     /// Adds a field. Its name is sent in lower case.
     pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.push(name, value.as_ref(), false);
-        self
-    }
-
-    /// Adds a field that HTTP/2 must never index, for secrets (RFC 7541 §7.1.3).
-    pub fn sensitive_field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.push(name, value.as_ref(), true);
+        self.fields.push(BuilderField {
+            name: name.to_ascii_lowercase(),
+            value: value.as_ref().to_vec(),
+        });
         self
     }
 
@@ -121,15 +117,6 @@ impl HeadBuilder {
     pub fn body_prefix(mut self, bytes: u64) -> Self {
         self.body_prefix = bytes;
         self
-    }
-
-    fn push(&mut self, name: &str, value: &[u8], sensitive: bool) {
-        let name = name.to_ascii_lowercase();
-        self.fields.push(BuilderField {
-            name,
-            value: value.to_vec(),
-            sensitive,
-        });
     }
 
     /// Checks everything and encodes the head.
@@ -195,12 +182,12 @@ impl HeadBuilder {
 
     fn http2_fields(&self) -> hpack::FieldList {
         let mut list = hpack::FieldList::default();
-        list.push(b":method", self.method.as_bytes(), false);
-        list.push(b":scheme", self.scheme.as_bytes(), false);
-        list.push(b":authority", self.authority.as_bytes(), false);
-        list.push(b":path", self.path.as_bytes(), false);
+        list.push(b":method", self.method.as_bytes());
+        list.push(b":scheme", self.scheme.as_bytes());
+        list.push(b":authority", self.authority.as_bytes());
+        list.push(b":path", self.path.as_bytes());
         for field in &self.fields {
-            list.push(field.name.as_bytes(), &field.value, field.sensitive);
+            list.push(field.name.as_bytes(), &field.value);
         }
         list
     }

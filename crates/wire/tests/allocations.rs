@@ -93,7 +93,7 @@ fn grpc_responses(count: u64) -> Vec<Vec<u8>> {
         let mut list = FieldList::default();
         fields
             .iter()
-            .for_each(|(n, v)| list.push(n.as_bytes(), v.as_bytes(), false));
+            .for_each(|(n, v)| list.push(n.as_bytes(), v.as_bytes()));
         let mut out = Vec::new();
         encoder.encode(list.iter(), &mut out);
         out

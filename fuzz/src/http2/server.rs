@@ -123,7 +123,7 @@ pub fn fields(numbers: &[u8], encoder: &mut Encoder) -> Vec<u8> {
             _ => (last, number - 0x80),
         };
         for _ in 0..times {
-            list.push(field.0.as_bytes(), field.1.as_bytes(), false);
+            list.push(field.0.as_bytes(), field.1.as_bytes());
         }
         last = field;
     }

@@ -133,7 +133,7 @@ impl HeadBlocks {
 fn length_field(length: Option<u64>) -> FieldList {
     let mut list = FieldList::default();
     if let Some(length) = length {
-        list.push(b"content-length", Decimal::new(length).as_bytes(), false);
+        list.push(b"content-length", Decimal::new(length).as_bytes());
     }
     list
 }

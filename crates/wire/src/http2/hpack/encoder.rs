@@ -81,33 +81,28 @@ impl Encoder {
     }
 
     fn encode_field(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
-        let Field {
-            name,
-            value,
-            sensitive,
-        } = field;
+        let Field { name, value } = field;
         let found = match static_table::find(name, value) {
-            Match::Field(index) if !sensitive => return integer::encode(out, 0x80, 7, index),
+            Match::Field(index) => return integer::encode(out, 0x80, 7, index),
             in_static => match (self.table.find(name, value), in_static) {
-                (Match::Field(at), _) if !sensitive => {
+                (Match::Field(at), _) => {
                     return integer::encode(out, 0x80, 7, at + 1 + STATIC_TABLE.len());
                 }
-                (_, Match::Field(index) | Match::Name(index)) => index,
-                (Match::Field(at) | Match::Name(at), _) => at + 1 + STATIC_TABLE.len(),
-                (Match::None, Match::None) => 0,
+                (_, Match::Name(index)) => index,
+                (Match::Name(at), _) => at + 1 + STATIC_TABLE.len(),
+                (Match::None, _) => 0,
             },
         };
         let fits = name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max_size();
-        match (sensitive, fits) {
-            (true, _) => integer::encode(out, 0b0001_0000, 4, found),
-            (false, true) => integer::encode(out, 0b0100_0000, 6, found),
-            (false, false) => integer::encode(out, 0, 4, found),
+        match fits {
+            true => integer::encode(out, 0b0100_0000, 6, found),
+            false => integer::encode(out, 0, 4, found),
         }
         if found == 0 {
             string(name, out);
         }
         string(value, out);
-        if !sensitive && fits {
+        if fits {
             self.table.insert(name, value);
             self.generation += 1;
         }

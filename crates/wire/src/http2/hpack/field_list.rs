@@ -1,6 +1,6 @@
 //! An ordered list of fields in one allocation.
 
-/// Fields in order, with names, values and whether each may be indexed.
+/// Fields in order, with names and values.
 #[derive(Debug, Clone, Default)]
 pub struct FieldList {
     text: Vec<u8>,
@@ -11,7 +11,6 @@ pub struct FieldList {
 struct Entry {
     name_end: usize,
     value_end: usize,
-    sensitive: bool,
 }
 
 /// One field of a list.
@@ -21,20 +20,17 @@ pub struct Field<'a> {
     pub name: &'a [u8],
     /// The value.
     pub value: &'a [u8],
-    /// Whether the value must never be put into a table (RFC 7541 §7.1.3).
-    pub sensitive: bool,
 }
 
 impl FieldList {
     /// Adds a field at the end.
-    pub fn push(&mut self, name: &[u8], value: &[u8], sensitive: bool) {
+    pub fn push(&mut self, name: &[u8], value: &[u8]) {
         self.text.extend_from_slice(name);
         let name_end = self.text.len();
         self.text.extend_from_slice(value);
         self.fields.push(Entry {
             name_end,
             value_end: self.text.len(),
-            sensitive,
         });
     }
 
@@ -45,11 +41,7 @@ impl FieldList {
             let name = &self.text[start..entry.name_end];
             let value = &self.text[entry.name_end..entry.value_end];
             start = entry.value_end;
-            Field {
-                name,
-                value,
-                sensitive: entry.sensitive,
-            }
+            Field { name, value }
         })
     }
 

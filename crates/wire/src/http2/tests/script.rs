@@ -160,7 +160,7 @@ impl Server {
     pub(super) fn block(&mut self, fields: &[(&str, &str)]) -> Vec<u8> {
         let mut list = FieldList::default();
         for (name, value) in fields {
-            list.push(name.as_bytes(), value.as_bytes(), false);
+            list.push(name.as_bytes(), value.as_bytes());
         }
         let mut out = Vec::new();
         self.encoder.encode(list.iter(), &mut out);
