@@ -344,6 +344,7 @@ pub(super) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
         _ if depends => ('~', Answer::Depends),
         ClaimOutcome::Reproduced => ('✓', Answer::Better),
         ClaimOutcome::Contradicted => ('✗', Answer::Worse),
+        ClaimOutcome::NotReproduced => ('✗', Answer::Open),
         ClaimOutcome::NotResolved => ('?', Answer::Open),
     }
 }

@@ -109,7 +109,10 @@ impl Findings {
         let blocks = Blocks::new(plan, &variants, &rows)?;
         let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
-        let claims = plan.claims.iter().map(|claim| claim::check(claim, &blocks));
+        let claims = plan
+            .claims
+            .iter()
+            .map(|claim| claim::check(plan, claim, &blocks));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         let idle = environment.filter(|e| !is_idle_as_asked(e));
         let idle = idle.map(|_| Caution::plain(CautionKind::IdleNotHeld, None));

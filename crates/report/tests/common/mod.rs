@@ -243,6 +243,7 @@ impl Builder {
                 against: published_against,
                 unit: unit.to_owned(),
             },
+            stacks: Vec::new(),
         });
         self
     }

@@ -142,6 +142,9 @@ pub struct Claim {
     pub metric: Metric,
     /// The two published figures.
     pub published: Published,
+    /// The stacks that the publication measured, where rpcgauge has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<String>,
 }
 
 /// Two published figures in one unit. Only their ratio is compared.
