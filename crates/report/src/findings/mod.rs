@@ -19,6 +19,7 @@ pub mod objective;
 mod running;
 mod stalls;
 pub mod steps;
+pub mod sweep;
 pub mod timeline;
 pub mod trial;
 pub mod unanswered;
@@ -109,6 +110,7 @@ impl Findings {
         let blocks = Blocks::new(plan, &variants, &rows)?;
         let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
+        let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
         let claims = plan
             .claims
             .iter()
@@ -128,6 +130,7 @@ impl Findings {
             cautions,
             warnings: environment.map(warnings).unwrap_or_default(),
             comparisons,
+            sweeps,
             claims,
             objectives: match capacity {
                 None => objective::judge(&plan.objectives, &variants),

@@ -310,6 +310,7 @@ impl Builder {
                     name: spec.name.to_owned(),
                     group: spec.group.map(str::to_owned),
                     repeats: spec.repeats.map(str::to_owned),
+                    scale: None,
                     settings: spec.settings(),
                 })
                 .collect(),

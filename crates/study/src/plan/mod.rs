@@ -102,6 +102,9 @@ pub struct Variant {
     /// The variant that this one repeats under a second name (A/A).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
+    /// How many times as long the response is as its sample, where a study says so of a user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<u32>,
     /// Everything that decides how it calls.
     pub settings: Settings,
 }
