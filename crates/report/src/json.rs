@@ -23,6 +23,15 @@ pub fn render(findings: &Findings) -> Result<String, ReportError> {
         &mut value["claims"],
         findings.claims.iter().map(words::claim),
     );
+    let sweeps = value.get_mut("sweeps").and_then(Value::as_array_mut);
+    let sweeps = sweeps.into_iter().flatten();
+    for (entry, sweep) in sweeps.zip(&findings.sweeps) {
+        let sentences = sweep
+            .crossings
+            .iter()
+            .map(|one| words::crossing(findings, sweep, one));
+        add_sentences(&mut entry["crossings"], sentences);
+    }
     Ok(printable::json(value.to_string()) + "\n")
 }
 

@@ -159,6 +159,9 @@ fn summary(text: &mut String, verdicts: &Verdicts) {
             }
             *text += "\n";
         }
+        for crossing in &question.crossings {
+            *text += &format!("| {} |{}\n", safe(crossing), " |".repeat(titles.len()));
+        }
     }
 }
 
@@ -184,6 +187,9 @@ fn answers(text: &mut String, question: &Question, several: bool) {
             });
             *text += &format!("- {sign}{place}{}.{reason}\n", safe(&verdict.line.text()));
         }
+    }
+    for crossing in &question.crossings {
+        *text += &format!("- {}.\n", safe(crossing));
     }
     if let Some(cautions) = &question.cautions {
         *text += &format!("\n_{}_\n", safe(cautions));

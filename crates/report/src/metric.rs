@@ -311,6 +311,15 @@ impl Row {
         }
     }
 
+    /// A round figure on an axis.
+    pub(crate) fn round_value(&self, value: f64) -> String {
+        match self.kind {
+            Kind::Goodput => units::about(value),
+            Kind::Bytes(_) => units::round_size(value),
+            Kind::Quantile(_) | Kind::Mean { .. } | Kind::Cpu(_) => units::round_time(value),
+        }
+    }
+
     /// What the figure is in, as a column's name ends.
     pub(crate) fn suffix(&self) -> &'static str {
         match self.kind {

@@ -46,9 +46,18 @@ pub fn time(ns: f64) -> String {
 
 /// A round time, without needless digits: `20 µs`, `1.5 ms`.
 pub(crate) fn round_time(ns: f64) -> String {
-    let fits = |(_, size): &&(&str, f64)| ns >= *size;
-    let &(unit, size) = TIME_UNITS.iter().rev().find(fits).unwrap_or(&TIME_UNITS[0]);
-    let value = (ns / size * 100.0).round() / 100.0;
+    round_in_unit(&TIME_UNITS, ns)
+}
+
+/// A round size, without needless digits: `20 kB`, `1.5 MB`.
+pub(crate) fn round_size(bytes: f64) -> String {
+    round_in_unit(&SIZE_UNITS, bytes)
+}
+
+fn round_in_unit(units: &Units, value: f64) -> String {
+    let fits = |(_, size): &&(&str, f64)| value >= *size;
+    let &(unit, size) = units.iter().rev().find(fits).unwrap_or(&units[0]);
+    let value = (value / size * 100.0).round() / 100.0;
     format!("{value} {unit}")
 }
 
@@ -108,6 +117,15 @@ pub(crate) fn number_beside(value: f64, other: f64) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
+    }
+}
+
+/// A size that was estimated, in whole numbers; below 10 with a decimal.
+pub(crate) fn about(size: f64) -> String {
+    match size {
+        size if size < 9.95 => fixed(size, usize::from(size.fract() != 0.0)),
+        size if size < 1_000.0 => fixed(size, 0),
+        size => number(size),
     }
 }
 

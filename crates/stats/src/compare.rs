@@ -97,7 +97,7 @@ fn resampled_deviation(invocations: &[Vec<f64>], bootstrap: &Bootstrap) -> f64 {
 }
 
 impl Bootstrap {
-    fn check(&self) -> Result<(), StatsError> {
+    pub(crate) fn check(&self) -> Result<(), StatsError> {
         if !(self.confidence > 0.5 && self.confidence < 1.0) {
             let allowed = "above 0.5 and below 1";
             return Err(StatsError::Setting {

@@ -36,6 +36,14 @@ pub enum StatsError {
         /// The value itself.
         value: f64,
     },
+    /// Two sizes do not have the same number of invocations.
+    #[error("one size has {first} invocations, another {second}: give those that all sizes have")]
+    Uneven {
+        /// Invocations of the one.
+        first: usize,
+        /// Invocations of the other.
+        second: usize,
+    },
     /// A setting lies outside what it may be.
     #[error("{name} is {value}: it must be {allowed}")]
     Setting {

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! block values ─► PairedRatios ─► compare ─► Estimate ─► judge (A/A guard) ─► Verdict ─► across_placements
-//!                                               │                                └────► check_claim
+//!                                               │                                ├────► check_claim
+//!                                               │                                └────► crossings
 //!                                               └────► smallest_difference, invocations_needed
 //! ```
 //!
@@ -33,6 +34,7 @@
 mod capacity;
 mod claim;
 mod compare;
+mod crossing;
 mod distribution;
 mod error;
 mod estimate;
@@ -54,6 +56,7 @@ pub use claim::{
     ClaimCheck, ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim,
 };
 pub use compare::{Bootstrap, compare};
+pub use crossing::{AtSize, Crossing, crossings};
 pub use error::StatsError;
 pub use estimate::{Estimate, Interval};
 pub use paired::{Pair, PairedRatios};

@@ -3,8 +3,8 @@
 mod synthetic;
 
 use rpcgauge_stats::{
-    Better, Estimate, Outcome, SplitMix64, VerdictRule, invocations_needed, judge, median,
-    smallest_difference,
+    AtSize, Better, Bootstrap, Crossing, Estimate, Outcome, PairedRatios, SplitMix64, VerdictRule,
+    compare, crossings, invocations_needed, judge, median, smallest_difference,
 };
 use synthetic::runs::{Moods, diff, with_a_change};
 use synthetic::{Noise, REAL_RUN, SLICES, Shape};
@@ -181,4 +181,60 @@ fn unchanged_code_comes_out_changed_in_at_most_5_percent_of_diffs() {
     let said = with_a_change(&diffs, |row| row.said);
     let as_they_are = with_a_change(&diffs, |row| row.as_they_are);
     assert!(said <= 5 && as_they_are > 50, "{said}, {as_they_are}");
+}
+
+/// What is found of two variants that cost so much a call and so much for each item, and the same at
+/// `truth` items: every crossing of a study of sizes from 10 to 500.
+fn sweep(noise: Noise, truth: f64, rng: &mut SplitMix64) -> Vec<Crossing> {
+    let costs = |size: f64| [20.0 + 0.6 * size, 20.0 + 0.1 * truth + 0.5 * size];
+    let bootstrap = Bootstrap {
+        resamples: 400,
+        seed: rng.next_u64(),
+        ..Bootstrap::default()
+    };
+    let mut at = |size: f64| {
+        let [of, against] = costs(size);
+        let mut pairs = noise.pairs(QUICKSTART, of / against, rng);
+        // The level of the costs matters too.
+        for pair in pairs.iter_mut().flatten() {
+            (pair.of, pair.against) = (pair.of * against, pair.against * against);
+        }
+        let ratios = PairedRatios::from_pairs(&pairs).expect("made-up latencies are above 0");
+        let estimate = compare(&ratios, &bootstrap).expect("the settings are in range");
+        let aa = noise.estimate(QUICKSTART, 1.0, rng);
+        AtSize {
+            size,
+            direction: judge(&estimate, &[aa], &VerdictRule::new(Better::Lower)).direction(),
+            costs: pairs,
+        }
+    };
+    let sizes = [10.0, 100.0, 300.0, 500.0].map(&mut at);
+    crossings(&sizes, &bootstrap).expect("the sizes rise")
+}
+
+#[test]
+fn a_known_crossing_lies_in_its_interval_and_none_is_found_where_there_is_none() {
+    const SWEEPS: usize = 400;
+    for (seed, noise) in (81..).zip([SLICES, REAL_RUN]) {
+        for truth in [50.0, 80.0] {
+            let mut rng = SplitMix64::new(seed);
+            let found: Vec<Vec<Crossing>> =
+                (0..SWEEPS).map(|_| sweep(noise, truth, &mut rng)).collect();
+            let all: Vec<&Crossing> = found.iter().flatten().collect();
+            let holds = |c: &&&Crossing| c.interval[0] <= truth && truth <= c.interval[1];
+            let held = all.iter().filter(holds).count() as f64 / all.len() as f64;
+            let middle: Vec<f64> = all.iter().map(|c| c.size).collect();
+            let middle = median(&middle).expect("some are found");
+            assert!(all.len() > SWEEPS / 2, "{truth}: {} of {SWEEPS}", all.len());
+            assert!(found.iter().all(|found| found.len() <= 1), "{truth}");
+            assert!(held >= 0.95, "{truth}: {held}");
+            assert!((middle / truth - 1.0).abs() < 0.05, "{truth}: {middle}");
+        }
+        let mut rng = SplitMix64::new(seed);
+        // Truly at 5 items, below the smallest size, and at 5,000, above the largest.
+        for truth in [-100.0, 5_000.0] {
+            let found = (0..SWEEPS / 4).map(|_| sweep(noise, truth, &mut rng).len());
+            assert_eq!(found.sum::<usize>(), 0, "{truth}");
+        }
+    }
 }

@@ -337,6 +337,25 @@ impl Target {
         self.client().is_some() || self.codec().is_some()
     }
 
+    /// Takes the size out of the workload, so that two targets that differ in it alone are equal: the
+    /// size of a built-in workload, nothing of a user's own. None where the workload has no size.
+    pub fn take_size(&mut self) -> Option<Option<u32>> {
+        let (Self::Subject { workload, .. } | Self::Codec { workload, .. }) = self else {
+            return None;
+        };
+        match workload {
+            WorkloadSpec::Echo { n }
+            | WorkloadSpec::List { n }
+            | WorkloadSpec::Records { n }
+            | WorkloadSpec::Followers { n } => Some(Some(std::mem::take(n))),
+            WorkloadSpec::Own(own) => {
+                own.response.take();
+                Some(None)
+            }
+            WorkloadSpec::Hello {} | WorkloadSpec::Profile {} => None,
+        }
+    }
+
     /// The workload of a subject.
     pub fn workload(&self) -> Option<&WorkloadSpec> {
         match self {

@@ -98,6 +98,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         name: name.to_owned(),
         group: None,
         repeats: None,
+        scale: None,
         settings,
     };
     Plan {

@@ -83,6 +83,8 @@ pub(crate) struct Plot {
     /// Where trials begin, and where spikes are.
     pub(crate) trials: Vec<f64>,
     pub(crate) spikes: Vec<f64>,
+    /// Where two lines cross, each with its interval.
+    pub(crate) crossings: Vec<(f64, [f64; 2])>,
     /// The legend's heads after the line's name; none where the lines need no legend.
     pub(crate) heads: Vec<&'static str>,
     pub(crate) below: String,
@@ -179,14 +181,27 @@ impl Axis {
         }
     }
 
+    /// A logarithmic axis from one value to another, with a little room beside them.
+    pub(crate) fn log(low: f64, high: f64) -> Self {
+        Self::Log {
+            low: low / 1.15,
+            high: high * 1.15,
+        }
+    }
+
     /// Labels of an axis of times, each with its unit.
     pub(crate) fn times(self) -> Vec<Tick> {
-        let tick = |ns: f64| Tick {
-            at: self.place(ns),
-            label: match ns {
-                0.0 => "0".to_owned(),
-                ns => crate::units::round_time(ns),
-            },
+        self.labels(|ns| match ns {
+            0.0 => "0".to_owned(),
+            ns => crate::units::round_time(ns),
+        })
+    }
+
+    /// Labels of an axis at its round values.
+    pub(crate) fn labels(self, label: impl Fn(f64) -> String) -> Vec<Tick> {
+        let tick = |value: f64| Tick {
+            at: self.place(value),
+            label: label(value),
         };
         self.round_values().into_iter().map(tick).collect()
     }

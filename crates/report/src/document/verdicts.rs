@@ -39,6 +39,8 @@ pub(crate) struct Group {
 pub(crate) struct Question {
     pub(crate) text: String,
     pub(crate) rows: Vec<Row>,
+    /// From which size on the verdicts turn, in a line for each placement.
+    pub(crate) crossings: Vec<String>,
     pub(crate) cautions: Option<String>,
 }
 
@@ -197,6 +199,7 @@ fn question(findings: &Findings, asked: &Asked<'_>) -> Question {
     Question {
         text: asked.text.to_owned(),
         rows: asked.comparisons.iter().map(row).collect(),
+        crossings: crossings(findings, asked),
         cautions: words::caution::of_comparisons(&asked.comparisons),
     }
 }
@@ -243,8 +246,20 @@ fn checks_of(findings: &Findings) -> Option<Question> {
     (!rows.is_empty()).then(|| Question {
         text: "Is a difference seen where there is none?".to_owned(),
         rows,
+        crossings: Vec::new(),
         cautions: None,
     })
+}
+
+/// The crossings whose largest size a question asks about: they stand below it.
+fn crossings(findings: &Findings, asked: &Asked<'_>) -> Vec<String> {
+    let is_last = |pair: &String| asked.comparisons.iter().any(|c| c.pair == *pair);
+    let all = findings.sweeps.iter().flat_map(|sweep| {
+        let ending = sweep.crossings.iter();
+        let ending = ending.filter(|one| one.pairs.values().last().is_some_and(is_last));
+        ending.flat_map(|one| words::crossing_lines(findings, sweep, one))
+    });
+    all.collect()
 }
 
 /// What an A/A check says, in one line: how far the verdicts beside it can be relied on.
@@ -344,6 +359,7 @@ pub(super) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
         _ if depends => ('~', Answer::Depends),
         ClaimOutcome::Reproduced => ('✓', Answer::Better),
         ClaimOutcome::Contradicted => ('✗', Answer::Worse),
+        ClaimOutcome::NotReproduced => ('✗', Answer::Open),
         ClaimOutcome::NotResolved => ('?', Answer::Open),
     }
 }

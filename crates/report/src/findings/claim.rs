@@ -2,22 +2,29 @@
 
 use rpcgauge_stats as stats;
 use rpcgauge_stats::DEFAULT_SIZE_TOLERANCE;
-use rpcgauge_study::plan::Claim;
-use rpcgauge_study::settings::Placement;
+use rpcgauge_study::plan::{Claim, Plan};
+use rpcgauge_study::settings::{ENGINE, Placement, Target};
 
 use super::compare::{Blocks, Judged};
 use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 use crate::error::ReportError;
 
 /// Puts a claim of the plan to the test.
-pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings, ReportError> {
+pub(crate) fn check(
+    plan: &Plan,
+    claim: &Claim,
+    blocks: &Blocks<'_>,
+) -> Result<ClaimFindings, ReportError> {
     let place = || format!("the claim {:?}", claim.name);
     let judged = blocks.judge_all(&claim.of, &claim.against, claim.metric, false, place)?;
     let ratio = claim.published.of / claim.published.against;
     let published_ratio = (ratio.is_finite() && ratio > 0.0).then_some(ratio);
+    let measured_stacks = stacks(plan, claim);
+    let is_published = |stack: &String| claim.stacks.contains(stack);
+    let is_about = !measured_stacks.is_empty() && measured_stacks.iter().all(is_published);
     let placements: Vec<ClaimMeasured> = judged
         .into_iter()
-        .map(|j| measured(j, published_ratio))
+        .map(|j| measured(j, published_ratio, is_about))
         .collect();
     let depends_on_placement = differ(&placements);
     let outcome = outcome(&placements, depends_on_placement);
@@ -30,6 +37,8 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
         metric: claim.metric,
         published: claim.published.clone(),
         published_ratio,
+        stacks: claim.stacks.clone(),
+        measured_stacks,
         outcome,
         only_under: only_under(&placements, outcome),
         placements,
@@ -37,14 +46,38 @@ pub(crate) fn check(claim: &Claim, blocks: &Blocks<'_>) -> Result<ClaimFindings,
     })
 }
 
-fn measured(judged: Judged, published_ratio: Option<f64>) -> ClaimMeasured {
+/// The stacks of a claim's two variants, each once. The engine is one of them: a published stack that
+/// it calls is not the published stack with its own client.
+fn stacks(plan: &Plan, claim: &Claim) -> Vec<String> {
+    let variants = [&claim.of, &claim.against].into_iter();
+    let targets = variants.filter_map(|name| Some(&plan.variant(name)?.settings.target));
+    let mut stacks: Vec<String> = Vec::new();
+    for target in targets {
+        let engine = matches!(target, Target::Subject { client: None, .. }).then_some(ENGINE);
+        for stack in target.stacks().chain(engine) {
+            if !stacks.iter().any(|known| known == stack) {
+                stacks.push(stack.to_owned());
+            }
+        }
+    }
+    stacks
+}
+
+/// What was measured under a placement. `is_about` says whether it is of the stacks that were published,
+/// and of no others.
+fn measured(judged: Judged, published_ratio: Option<f64>, is_about: bool) -> ClaimMeasured {
     let published = published_ratio.map(stats::Published::Ratio);
     let check = published
         .zip(judged.stats)
         .and_then(|(p, verdict)| stats::check_claim(p, &verdict, DEFAULT_SIZE_TOLERANCE).ok());
     ClaimMeasured {
         verdict: judged.verdict,
-        claim: check.map_or(ClaimOutcome::NotResolved, |c| c.outcome),
+        claim: match check.map(|c| c.outcome) {
+            Some(stats::ClaimOutcome::Reproduced) => ClaimOutcome::Reproduced,
+            Some(stats::ClaimOutcome::Contradicted) if is_about => ClaimOutcome::Contradicted,
+            Some(stats::ClaimOutcome::Contradicted) => ClaimOutcome::NotReproduced,
+            Some(stats::ClaimOutcome::NotResolved) | None => ClaimOutcome::NotResolved,
+        },
         size: check.and_then(|c| c.size),
     }
 }

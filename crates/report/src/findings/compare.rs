@@ -37,8 +37,9 @@ pub(crate) struct Judged {
 }
 
 /// The pairs of figures of two variants, and the blocks that gave none.
-struct Paired {
-    invocations: Vec<Vec<stats::Pair>>,
+pub(crate) struct Paired {
+    /// By invocation; where nothing is started afresh, by block.
+    pub(crate) invocations: BTreeMap<(u32, u32), Vec<stats::Pair>>,
     counts: BlockCounts,
 }
 
@@ -262,7 +263,7 @@ impl<'a> Blocks<'a> {
             }
         }
         Paired {
-            invocations: invocations.into_values().collect(),
+            invocations,
             counts,
         }
     }
@@ -276,13 +277,30 @@ impl<'a> Blocks<'a> {
     }
 
     fn estimate(&self, paired: &Paired) -> Option<stats::Estimate> {
-        let ratios = PairedRatios::from_pairs(&paired.invocations).ok()?;
-        let bootstrap = Bootstrap {
+        let invocations: Vec<Vec<stats::Pair>> = paired.invocations.values().cloned().collect();
+        let ratios = PairedRatios::from_pairs(&invocations).ok()?;
+        stats::compare(&ratios, &self.bootstrap()).ok()
+    }
+
+    /// How every interval of this plan is computed.
+    pub(crate) fn bootstrap(&self) -> Bootstrap {
+        Bootstrap {
             confidence: self.plan.confidence,
             seed: self.plan.seed,
             ..Bootstrap::default()
-        };
-        stats::compare(&ratios, &bootstrap).ok()
+        }
+    }
+
+    /// The figures of two variants by name, block by block.
+    pub(crate) fn pairs(
+        &self,
+        of: &str,
+        against: &str,
+        metric: Metric,
+        placement: Placement,
+    ) -> Option<Paired> {
+        let place = |name: &str| self.variant(name, &String::new).ok();
+        Some(self.paired(place(of)?, place(against)?, metric, placement))
     }
 
     /// The first A/A pair that there is of this metric and placement.

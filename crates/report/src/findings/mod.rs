@@ -19,6 +19,7 @@ pub mod objective;
 mod running;
 mod stalls;
 pub mod steps;
+pub mod sweep;
 pub mod timeline;
 pub mod trial;
 pub mod unanswered;
@@ -109,7 +110,11 @@ impl Findings {
         let blocks = Blocks::new(plan, &variants, &rows)?;
         let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
-        let claims = plan.claims.iter().map(|claim| claim::check(claim, &blocks));
+        let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
+        let claims = plan
+            .claims
+            .iter()
+            .map(|claim| claim::check(plan, claim, &blocks));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         let idle = environment.filter(|e| !is_idle_as_asked(e));
         let idle = idle.map(|_| Caution::plain(CautionKind::IdleNotHeld, None));
@@ -125,6 +130,7 @@ impl Findings {
             cautions,
             warnings: environment.map(warnings).unwrap_or_default(),
             comparisons,
+            sweeps,
             claims,
             objectives: match capacity {
                 None => objective::judge(&plan.objectives, &variants),

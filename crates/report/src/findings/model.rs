@@ -14,6 +14,7 @@ use super::caution::Caution;
 use super::describe::HowItCalls;
 use super::figures::Figures;
 use super::objective::ObjectiveFindings;
+use super::sweep::Sweep;
 use super::trial::TrialRow;
 use super::verdict::{ClaimFindings, Comparison};
 
@@ -40,6 +41,9 @@ pub struct Findings {
     pub warnings: Vec<String>,
     /// The verdicts, in the study's order.
     pub comparisons: Vec<Comparison>,
+    /// Variants of several sizes, and from which size on their verdicts turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
     /// The published figures, and what became of them here.
     pub claims: Vec<ClaimFindings>,
     /// What the variants had to reach, and whether they did.

@@ -1,7 +1,7 @@
 //! The types of verdicts and claims, as they stand in the findings.
 
 use rpcgauge_stats as stats;
-pub use rpcgauge_stats::{ClaimOutcome, More, SizeMatch, Unresolved};
+pub use rpcgauge_stats::{More, SizeMatch, Unresolved};
 use rpcgauge_study::plan::{Metric, Published};
 use rpcgauge_study::settings::{Operation, Placement, Timing};
 use serde::Serialize;
@@ -203,6 +203,20 @@ pub enum Combined {
     NotResolved,
 }
 
+/// What a claim comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimOutcome {
+    /// The direction, or that there is no difference, is as published.
+    Reproduced,
+    /// The measurement of the stacks that it is about says otherwise.
+    Contradicted,
+    /// The measurement says otherwise, of other stacks than those that it is about.
+    NotReproduced,
+    /// The measurement does not decide.
+    NotResolved,
+}
+
 /// A published figure, and what became of it here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClaimFindings {
@@ -222,6 +236,11 @@ pub struct ClaimFindings {
     pub published: Published,
     /// Their ratio of/against, where they have one.
     pub published_ratio: Option<f64>,
+    /// The stacks that the publication measured, where rpcgauge has them.
+    pub stacks: Vec<String>,
+    /// The stacks that were measured here: servers, clients and codecs, `engine` for rpcgauge's own
+    /// client and `reference` for its own server or codec.
+    pub measured_stacks: Vec<String>,
     /// What was measured under each placement; the first is the study's own.
     pub placements: Vec<ClaimMeasured>,
     /// What it comes to: the outcome of the placements that are resolved, where these agree.

@@ -109,6 +109,14 @@ fn plot(page: &mut Page, plot: &Plot) {
             .number(tick.at * 100.0);
         page.element("%\"><i>", &tick.label, "</i></span>");
     }
+    for (at, [low, high]) in &plot.crossings {
+        page.raw("<span class=\"cross\" style=\"left:")
+            .number(low * 100.0);
+        page.raw("%;width:").number((high - low) * 100.0);
+        page.raw("%\"></span><span class=\"cross at\" style=\"left:")
+            .number(at * 100.0);
+        page.raw("%\"></span>");
+    }
     page.raw("<svg viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
     uprights(page, "trial", &plot.trials, [HEIGHT, 0.0]);
     for line in &plot.lines {

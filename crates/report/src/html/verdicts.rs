@@ -29,6 +29,9 @@ pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
             for row in &question.rows {
                 comparison(page, row, &all.placements, group.reach, several);
             }
+            for crossing in &question.crossings {
+                page.element("<p class=\"crossing\">", crossing, "</p>\n");
+            }
             if let Some(cautions) = &question.cautions {
                 page.element("<p class=\"note\">", cautions, "</p>\n");
             }

@@ -236,6 +236,9 @@ impl Page {
                     self.line(&format!("  {sign} {}: {}", other.place, other.found.text()));
                 }
             }
+            for crossing in &question.crossings {
+                self.paragraph(Paint::Plain, "    ", crossing);
+            }
         }
         self.paragraph(Paint::Quiet, "", SIGNS);
     }
@@ -272,6 +275,9 @@ impl Page {
                     self.paragraph(Paint::Quiet, &indent, &(words::capital(reason) + "."));
                 }
             }
+        }
+        for crossing in &question.crossings {
+            self.paragraph(Paint::Plain, "    ", &format!("{crossing}."));
         }
         if let Some(cautions) = &question.cautions {
             self.paragraph(Paint::Quiet, &" ".repeat(4 + width), cautions);

@@ -1,6 +1,7 @@
 //! Claims as sentences.
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::settings::{ENGINE, REFERENCE};
 
 use super::ratio::factor_phrase;
 use super::reason::{aa_misses_1, code_mark};
@@ -13,23 +14,40 @@ use crate::metric::row;
 
 /// What an outcome is about, and what it is not.
 pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times from another machine. \
-     Reproduced and contradicted are about the direction; how the sizes compare stands beside the \
-     measured ratio.";
+     The outcome is about the direction; how the sizes compare stands beside the measured ratio. Only a \
+     measurement of the published stacks themselves contradicts; of others a claim is not reproduced.";
 
 /// What a claim comes to, and where alone if other placements leave it open:
 /// `contradicted on two cores only`.
 pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
     let outcome = match claim.outcome {
-        _ if claim.depends_on_placement => "depends on placement",
-        ClaimOutcome::Reproduced => "reproduced",
-        ClaimOutcome::Contradicted => "contradicted",
-        ClaimOutcome::NotResolved => "not resolved",
+        _ if claim.depends_on_placement => "depends on placement".to_owned(),
+        ClaimOutcome::Reproduced => "reproduced".to_owned(),
+        ClaimOutcome::Contradicted => "contradicted".to_owned(),
+        ClaimOutcome::NotReproduced => format!("not reproduced on {}", measured_stacks(claim)),
+        ClaimOutcome::NotResolved => "not resolved".to_owned(),
     };
     let places: Vec<&str> = claim.only_under.iter().map(|p| on(*p)).collect();
     match places.as_slice() {
-        [] => outcome.to_owned(),
+        [] => outcome,
         places => format!("{outcome} {} only", places.join(" and ")),
     }
+}
+
+/// The stacks that a claim was tested on: `go/grpc-go`, `node/grpc-js and rpcgauge's own client`.
+fn measured_stacks(claim: &ClaimFindings) -> String {
+    let has = |name: &str| claim.measured_stacks.iter().any(|stack| stack == name);
+    let own = match (has(ENGINE), has(REFERENCE)) {
+        (true, true) => Some("rpcgauge's own client and server"),
+        (true, false) => Some("rpcgauge's own client"),
+        (false, true) => Some("rpcgauge's reference stack"),
+        // A live service: nothing is known of its stack.
+        (false, false) if claim.measured_stacks.is_empty() => Some("this service"),
+        (false, false) => None,
+    };
+    let others = claim.measured_stacks.iter().map(String::as_str);
+    let others = others.filter(|stack| ![ENGINE, REFERENCE].contains(stack));
+    others.chain(own).collect::<Vec<_>>().join(" and ")
 }
 
 /// The measured side of a claim: `3.10× faster [2.94, 3.27]`.

@@ -5,6 +5,7 @@ mod answer;
 pub(crate) mod capacity;
 pub(crate) mod caution;
 mod claim;
+mod crossing;
 pub(crate) mod objective;
 mod ratio;
 mod reason;
@@ -20,6 +21,7 @@ pub(crate) use caution::Labels;
 pub(crate) use claim::{
     HOW_CLAIMS_ARE_READ, claim, claim_measured, claim_outcome, claim_published, size_match,
 };
+pub(crate) use crossing::{crossing, crossing_lines, found as crossing_found, within_group};
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
 pub(crate) use reason::{LONGER, code_mark};
 pub(crate) use verdict::{Line, brief, lines};

@@ -243,6 +243,7 @@ impl Builder {
                 against: published_against,
                 unit: unit.to_owned(),
             },
+            stacks: Vec::new(),
         });
         self
     }
@@ -309,6 +310,7 @@ impl Builder {
                     name: spec.name.to_owned(),
                     group: spec.group.map(str::to_owned),
                     repeats: spec.repeats.map(str::to_owned),
+                    scale: None,
                     settings: spec.settings(),
                 })
                 .collect(),

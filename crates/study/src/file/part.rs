@@ -11,7 +11,7 @@ use super::service::ServiceWritten;
 use super::workload::WorkloadWritten;
 use crate::error::StudyError;
 use crate::plan::{Metric, Published};
-use crate::read::{Line, Table, one_or_more};
+use crate::read::{Line, Table, filled, one_or_more};
 use crate::setting::Key;
 
 /// One question's part of a study.
@@ -78,6 +78,31 @@ pub(crate) struct ClaimWritten {
     pub(crate) says: Line,
     pub(crate) metric: Metric,
     pub(crate) published: Spanned<Published>,
+    #[serde(default, deserialize_with = "filled")]
+    pub(crate) stacks: Vec<StackName>,
+}
+
+/// A stack as `SUBJECT/STACK`. Whether there is such a stack is not asked: a publication is about what
+/// it measured, wherever it is read.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct StackName(pub(crate) String);
+
+impl TryFrom<String> for StackName {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let is_part = |part: &str| {
+            let mut letters = part.chars();
+            !part.is_empty() && letters.all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+        };
+        match name.split_once('/') {
+            Some((subject, stack)) if is_part(subject) && is_part(stack) => Ok(Self(name)),
+            _ => Err(format!(
+                "\"{name}\" is no stack: write SUBJECT/STACK, such as \"go/grpc-go\""
+            )),
+        }
+    }
 }
 
 impl Part {

@@ -107,6 +107,9 @@ pub struct Variant {
     /// The variant that this one repeats under a second name (A/A).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
+    /// How many times as long the response is as its sample, where a study says so of a user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<u32>,
     /// Everything that decides how it calls.
     pub settings: Settings,
 }
@@ -147,6 +150,9 @@ pub struct Claim {
     pub metric: Metric,
     /// The two published figures.
     pub published: Published,
+    /// The stacks that the publication measured, where rpcgauge has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<String>,
 }
 
 /// Two published figures in one unit. Only their ratio is compared.

@@ -129,6 +129,7 @@ mod tests {
             name: name.to_owned(),
             group: None,
             repeats: None,
+            scale: None,
             settings,
         }
     }

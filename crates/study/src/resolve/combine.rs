@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::service::live_settings;
 use super::settings::{said, subject_settings};
-use super::workload::Merged;
+use super::workload::{Merged, scale_of};
 use super::{Combined, MAX_VARIANTS, Resolver, Section};
 use crate::error::StudyError;
 use crate::file::{Layer, StudyFile, Values, VariantWritten};
@@ -75,6 +75,7 @@ impl<'a> Resolver<'a> {
                         name: names.full,
                         group: section.group.map(str::to_owned),
                         repeats: None,
+                        scale: scale_of(&merged).map(Spanned::into_inner),
                         settings,
                     },
                     layer: merged.layer,

@@ -179,6 +179,7 @@ impl Resolver<'_> {
             against: against.variant.name.clone(),
             metric,
             published: written.published.get_ref().clone(),
+            stacks: written.stacks.iter().map(|stack| stack.0.clone()).collect(),
         })
     }
 

@@ -9,7 +9,7 @@ use crate::findings::{Distribution, VariantFindings};
 use crate::units;
 
 /// A plot has at most this many curves; a larger group has several.
-const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+pub(super) const SERIES: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
 
 /// Points of a curve for each factor of ten of the tail.
 const POINTS_A_DECADE: f64 = 24.0;
@@ -72,6 +72,7 @@ fn curve(
         lines: curves.iter().zip(SERIES).map(line).collect(),
         trials: Vec::new(),
         spikes: Vec::new(),
+        crossings: Vec::new(),
         heads: vec!["p50", "p99"],
         below: String::new(),
         table: None,

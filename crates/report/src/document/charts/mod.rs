@@ -2,6 +2,7 @@
 
 mod bars;
 mod curves;
+mod sizes;
 mod timeline;
 
 use super::chart::{Chart, Weight};
@@ -23,6 +24,8 @@ pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Ve
                 blocks.push(Block::Heading(words::capital(words::on(placement))));
             }
             let own = |weight| if index == 0 { weight } else { Weight::Further };
+            let by_size = sizes::chart(findings, variants, placement, own(Weight::Bars));
+            blocks.extend(by_size.map(Block::Chart));
             blocks.extend(bars::stages(&groups, own(Weight::Bars)).map(Block::Chart));
             blocks.extend(figures::stages(&groups).map(Block::Table));
             blocks.extend(plots(&groups, own).map(Block::Chart));

@@ -73,6 +73,7 @@ fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot>
             .iter()
             .map(|spike| middle(spike.start_ns, spike.length_ns))
             .collect(),
+        crossings: Vec::new(),
         heads: Vec::new(),
         below: summary,
         table: (!timeline.spikes.is_empty()).then(|| ("Spikes", spikes(&timeline.spikes))),

@@ -184,10 +184,70 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
         assert_eq!(claim.only_under, [Placement::TwoCores], "{}", claim.name);
         let said = words::claim(claim);
         let (said, _) = said.split_once(':').unwrap();
-        assert!(said.ends_with("ed on two cores only"), "{said}");
+        assert!(said.ends_with(" on two cores only"), "{said}");
     }
     let page = crate::html::render(&findings);
     assert!(page.contains("reproduced on two cores only</em>"));
+}
+
+#[test]
+fn only_the_stacks_that_a_claim_is_about_contradict_it() {
+    use rpcgauge_study::settings::{Client, Style, Target};
+    let sample = two(2.0)
+        .claim(
+            "old",
+            ("grpc", "rest"),
+            Metric::LatencyP50,
+            (2.0, 1.0, "ms"),
+        )
+        .build();
+    let said = |server: &str, client: Option<&str>, about: &[&str]| {
+        let mut sample = sample.clone();
+        for variant in &mut sample.plan.variants {
+            if let Target::Subject {
+                server: own,
+                client: by,
+                ..
+            } = &mut variant.settings.target
+            {
+                server.clone_into(own);
+                let client = client.map(|stack| Client {
+                    stack: stack.to_owned(),
+                    style: Style::Blocking,
+                });
+                *by = client;
+            }
+        }
+        sample.plan.claims[0].stacks = about.iter().map(|stack| (*stack).to_owned()).collect();
+        words::claim(&findings(&sample).claims[0])
+    };
+    let go = "go/grpc-go";
+    for (server, client, about, outcome) in [
+        (go, Some(go), &[go][..], "Contradicted"),
+        (go, Some(go), &[], "Not reproduced on go/grpc-go"),
+        (
+            go,
+            Some("node/grpc-js"),
+            &[go],
+            "Not reproduced on go/grpc-go and node/grpc-js",
+        ),
+        (
+            go,
+            None,
+            &[go],
+            "Not reproduced on go/grpc-go and rpcgauge's own client",
+        ),
+        (
+            "reference",
+            None,
+            &[go],
+            "Not reproduced on rpcgauge's own client and server",
+        ),
+    ] {
+        let said = said(server, client, about);
+        let (said, _) = said.split_once(':').unwrap();
+        assert_eq!(said, outcome);
+    }
 }
 
 #[test]

@@ -1,0 +1,160 @@
+//! Crossings as sentences.
+
+use super::{local, place};
+use crate::findings::Findings;
+use crate::findings::sweep::{Crossing, SizeVerdict, Stretch, Sweep, Swept, SweptOutcome, Turn};
+use crate::metric::{Kind, row};
+use crate::units;
+
+/// Two ways to call and their size, in words.
+struct Names<'a> {
+    of: &'a str,
+    against: &'a str,
+    by: &'a str,
+    /// `is faster`, `has fewer bytes a call`.
+    is_better: String,
+}
+
+/// What was found of a crossing, a line for each placement, named where there are several:
+/// `By n: grpc is faster up to n≈120 [95, 160], rest-json from there on`.
+pub(crate) fn crossing_lines(
+    findings: &Findings,
+    sweep: &Sweep,
+    crossing: &Crossing,
+) -> Vec<String> {
+    let several = crossing.placements.len() > 1;
+    let under = |swept: &Swept| {
+        let by = match several {
+            true => format!("By {}, {}", sweep.sized_by, place(swept.placement)),
+            false => format!("By {}", sweep.sized_by),
+        };
+        format!("{by}: {}", found(findings, sweep, crossing, swept))
+    };
+    crossing.placements.iter().map(under).collect()
+}
+
+/// The same as one text.
+pub(crate) fn crossing(findings: &Findings, sweep: &Sweep, crossing: &Crossing) -> String {
+    crossing_lines(findings, sweep, crossing).join(". ") + "."
+}
+
+/// What was found under a placement.
+pub(crate) fn found(
+    findings: &Findings,
+    sweep: &Sweep,
+    crossing: &Crossing,
+    swept: &Swept,
+) -> String {
+    let [better, _] = row(crossing.metric).sides();
+    let names = Names {
+        of: within_group(findings, sweep, &crossing.of),
+        against: within_group(findings, sweep, &crossing.against),
+        by: sweep.sized_by,
+        is_better: match row(crossing.metric).kind {
+            Kind::Quantile(_) | Kind::Mean { .. } => format!("is {better}"),
+            Kind::Bytes(_) if !better.contains(' ') => format!("is {better}"),
+            Kind::Bytes(_) | Kind::Cpu(_) | Kind::Goodput => format!("has {better}"),
+        },
+    };
+    let listed = |stretches: &mut dyn Iterator<Item = &Stretch>| {
+        let each: Vec<String> = stretches.map(|stretch| names.stretch(stretch)).collect();
+        each.join(", ")
+    };
+    match (swept.outcome, &swept.stretches[..]) {
+        (SweptOutcome::Crosses, _) => {
+            let beside = listed(&mut swept.beside());
+            let turns = names.turns(swept);
+            match beside.is_empty() {
+                true => turns,
+                false => format!("{turns}; {beside}"),
+            }
+        }
+        (SweptOutcome::NoCrossing, [all]) => {
+            let ahead = names.ahead(all.verdict);
+            format!("no crossing up to {}: {ahead} throughout", names.at(all.to))
+        }
+        (SweptOutcome::NoCrossing, several) => {
+            let last = several.last().map_or(0, |stretch| stretch.to);
+            let listed = listed(&mut several.iter());
+            format!("no crossing up to {}: {listed}", names.at(last))
+        }
+        (SweptOutcome::NotResolved, [all]) => {
+            let [from, to] = [all.from, all.to].map(|size| names.at(size));
+            format!("not resolved between {from} and {to}")
+        }
+        (SweptOutcome::NotResolved, several) => {
+            format!(
+                "a crossing is not resolved: {}",
+                listed(&mut several.iter())
+            )
+        }
+    }
+}
+
+/// The name of a series without its group's before it, as under the group's own question.
+pub(crate) fn within_group<'a>(findings: &Findings, sweep: &Sweep, name: &'a str) -> &'a str {
+    let series = sweep.series.iter().find(|series| series.name == name);
+    let variant = series.and_then(|series| series.variants.values().next());
+    let variant = variant.and_then(|variant| findings.variant(variant));
+    let group = variant.and_then(|variant| variant.group.as_deref());
+    group.and_then(|group| local(name, group)).unwrap_or(name)
+}
+
+impl Names<'_> {
+    fn at(&self, size: u32) -> String {
+        format!("{}={}", self.by, units::count(size.into()))
+    }
+
+    /// Who is ahead with a verdict.
+    fn ahead(&self, verdict: SizeVerdict) -> String {
+        match verdict {
+            SizeVerdict::Faster => format!("{} {}", self.of, self.is_better),
+            SizeVerdict::Slower => format!("{} {}", self.against, self.is_better),
+            SizeVerdict::NoDifference => "no difference".to_owned(),
+            SizeVerdict::NotResolved => "not resolved".to_owned(),
+        }
+    }
+
+    /// `grpc is faster at n=10 to 100`.
+    fn stretch(&self, stretch: &Stretch) -> String {
+        let ahead = self.ahead(stretch.verdict);
+        match stretch.from == stretch.to {
+            true => format!("{ahead} at {}", self.at(stretch.from)),
+            false => {
+                let to = units::count(stretch.to.into());
+                format!("{ahead} at {} to {to}", self.at(stretch.from))
+            }
+        }
+    }
+
+    /// `grpc is faster up to n≈120 [95, 160], rest-json from there on`.
+    fn turns(&self, swept: &Swept) -> String {
+        let ahead = |of: bool| if of { self.of } else { self.against };
+        let first = swept
+            .stretches
+            .iter()
+            .find_map(|stretch| match stretch.verdict {
+                SizeVerdict::Faster => Some(true),
+                SizeVerdict::Slower => Some(false),
+                SizeVerdict::NoDifference | SizeVerdict::NotResolved => None,
+            });
+        let mut is_of = first.unwrap_or(true);
+        let mut text = format!("{} {}", ahead(is_of), self.is_better);
+        for (place, turn) in swept.turns.iter().enumerate() {
+            if place > 0 {
+                text += ", ";
+                text += ahead(is_of);
+                text += " from there";
+            }
+            text += &format!(" up to {}", self.turn(turn));
+            is_of = !is_of;
+        }
+        format!("{text}, {} from there on", ahead(is_of))
+    }
+
+    /// `n≈120 [95, 160]`.
+    fn turn(&self, turn: &Turn) -> String {
+        let [low, high] = turn.interval.map(units::about);
+        format!("{}≈{} [{low}, {high}]", self.by, units::about(turn.size))
+    }
+}
