@@ -1,6 +1,7 @@
 //! The table of stacks: each message and role has one.
 
 use rpcgauge_study::features::Role;
+use rpcgauge_study::settings::REFERENCE;
 
 use super::{Block, Column, Section, Shown, Table};
 use crate::findings::Findings;
@@ -21,7 +22,7 @@ const FIGURES: [Figure; 7] = [
     (Column::number("calls/s", 1), |s| {
         typical(s.goodput, units::number)
     }),
-    (Column::number("own CPU", 4), |s| {
+    (Column::number("CPU a call", 4), |s| {
         typical(s.cpu, units::time)
     }),
     (Column::number("memory", 5), |s| bytes(s.peak_bytes)),
@@ -125,18 +126,20 @@ fn notes(findings: &Findings) -> Vec<String> {
             "call",
         )
     };
-    let (few, many) = (
-        in_flight(|s| s.few.as_ref()),
-        in_flight(|s| s.many.as_ref()),
-    );
+    let few = in_flight(|stack| stack.few.as_ref());
+    let many = in_flight(|stack| stack.many.as_ref());
     let confidence = units::percent(findings.study.confidence);
+    let has_reference = findings.stacks.iter().any(|stack| stack.stack == REFERENCE);
+    let reference = match has_reference {
+        true => format!(" (for {REFERENCE}: all of rpcgauge)"),
+        false => String::new(),
+    };
     vec![
-        format!("p50, p99: with {few} in flight; calls/s and own CPU: with {many} in flight"),
-        "own CPU: of the server's process for servers, of the client's for clients, each call"
-            .to_owned(),
-        "memory: the highest peak of the process".to_owned(),
-        "start-up: until the process is ready".to_owned(),
-        "on disk: what it needs to run, without its language's runtime".to_owned(),
+        format!(
+            "p50 and p99 with {few} in flight; calls/s and CPU, the stack's own, with {many} in flight"
+        ),
+        "memory: the highest peak; start-up: until the process is ready".to_owned(),
+        format!("on disk: what it needs to run, without its language's runtime{reference}"),
         format!("±: the {confidence} interval over fresh starts, rounded up"),
     ]
 }
@@ -147,10 +150,10 @@ fn typical(figure: Option<Typical>, shown: fn(f64) -> String) -> Option<String> 
     let text = shown(value);
     Some(match interval {
         // It is one of ratios: as far below, divided by it, as above.
-        Some([low, high]) => {
-            let percent = ((high / low).sqrt() - 1.0) * 100.0;
-            format!("{text} ±{}%", units::number(percent.ceil().max(1.0)))
-        }
+        Some([low, high]) => match ((high / low).sqrt() - 1.0) * 100.0 {
+            percent if percent < 100.0 => format!("{text} ±{}%", percent.ceil().max(1.0)),
+            _ => format!("{text} ±over 100%"),
+        },
         None => text,
     })
 }
