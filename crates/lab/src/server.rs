@@ -160,7 +160,7 @@ impl Server {
             seed: plan.seed ^ u64::from(spec.index),
             connections: settings.connections,
             timing: settings.timing(),
-            warmup: warmup::bounds(plan.warmup),
+            warmup: warmup::bounds(plan.warmup(settings)),
             stop: settings.stop,
             drain: match settings.target.live().map(|service| service.at_end) {
                 Some(AtEnd::Cancel) => Duration::ZERO,

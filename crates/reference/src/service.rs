@@ -35,8 +35,8 @@ pub(crate) struct Service {
     pub(crate) reflected: Option<ReflectionServer>,
     /// How responses are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
-    /// Which form of JSON responses have.
-    json: Encoding,
+    /// What a content type stands for that encodings share.
+    pub(crate) encoding: Encoding,
     /// Whether successful responses carry the handler's marks.
     marks: bool,
     /// How long the handler works before it returns: a twin that is slower by a known time.
@@ -159,7 +159,7 @@ impl Service {
             timeouts: settings.timeouts,
             ledger,
             response_compression: settings.response_compression,
-            json: settings.json,
+            encoding: settings.encoding,
             marks: settings.marks,
             handler_spin: handler_spin(),
             accepted: Accepted::default(),
@@ -169,9 +169,9 @@ impl Service {
 
     /// The encoding of the response where the content type says `encoding`.
     pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
-        match encoding {
-            _ if encoding.is_json() => self.json,
-            other => other,
+        match encoding.is_json() && self.encoding.is_json() {
+            true => self.encoding,
+            false => encoding,
         }
     }
 

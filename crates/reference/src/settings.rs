@@ -18,9 +18,9 @@ pub struct Settings {
     pub listen: ListenOn,
     /// How responses are compressed for a client that accepts it.
     pub response_compression: Compression,
-    /// Which form of JSON responses have, where JSON is asked for. All have one content type, and all
-    /// are always read.
-    pub json: Encoding,
+    /// What a content type stands for that encodings share. For JSON: the form of responses; all forms
+    /// are read. For gRPC without a subtype: hybrid, if it is that, and otherwise protobuf.
+    pub encoding: Encoding,
     /// Threads that serve, 1 to [`MAX_THREADS`].
     pub threads: u32,
     /// Whether successful responses carry the handler's times (contract/README.md, "Marks").
@@ -44,7 +44,7 @@ impl Settings {
             workload,
             listen: ListenOn::loopback(),
             response_compression: Compression::None,
-            json: Encoding::Json,
+            encoding: Encoding::Json,
             threads: 1,
             marks: false,
             reflection: false,

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 
+use rpcgauge_message::Limits;
 use rpcgauge_message::contract::{
     self, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready,
     Reply, ServerSettings,
 };
-use rpcgauge_message::{Encoding, Limits};
 
 use crate::budget::default_memory;
 use crate::listen::{ListenError, Listener};
@@ -106,10 +106,7 @@ fn serve(
         workload: asked.workload,
         listen: asked.listen.into(),
         response_compression: asked.response_compression,
-        json: match asked.encoding.is_json() {
-            true => asked.encoding,
-            false => Encoding::Json,
-        },
+        encoding: asked.encoding,
         threads: asked.threads,
         marks: asked.marks,
         reflection: false,

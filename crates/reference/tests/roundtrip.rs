@@ -200,7 +200,7 @@ fn every_workload_is_answered_in_every_way() {
 #[test]
 fn names_as_written_in_the_proto_file_are_a_setting() {
     let mut settings = Settings::new(WorkloadSpec::Records { n: 2 });
-    settings.json = Encoding::JsonProtoNames;
+    settings.encoding = Encoding::JsonProtoNames;
     let server = Running::start(&settings);
     call_every_way(&server, Compression::None, Encoding::JsonProtoNames);
     let way = |encoding| Way {
@@ -236,7 +236,7 @@ fn long_integers_are_text_in_the_mapping_of_protobuf() {
         (Encoding::Json, "\"longData\":2222222222222,"),
         (Encoding::ProtoJson, "\"longData\":\"2222222222222\","),
     ] {
-        settings.json = json;
+        settings.encoding = json;
         let server = Running::start(&settings);
         call_every_way(&server, Compression::None, json);
         let (_, plain) = call_rest(&server, Http::One, way, 0);

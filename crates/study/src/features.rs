@@ -6,7 +6,7 @@ use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
 use serde::{Deserialize, Serialize};
 
-use crate::read::filled;
+use crate::read::{Time, filled, of};
 use crate::settings::{
     ConnectionUse, HttpVersion, MOST_THREADS, Protocol, REFERENCE, Style, Transport,
 };
@@ -46,6 +46,9 @@ pub struct Features {
     /// A client's: the most calls in flight.
     #[serde(default)]
     pub in_flight: u32,
+    /// The longest warm-up that it needs, ms, as a just-in-time compiler may; 0 where the study's will do.
+    #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
+    pub warm_up_ms: u64,
 }
 
 fn no_compression() -> Vec<CompressionKind> {
@@ -171,6 +174,7 @@ impl Features {
             styles: Vec::new(),
             connections: Vec::new(),
             in_flight: 0,
+            warm_up_ms: 0,
         }
     }
 }

@@ -154,7 +154,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections in-flight threads recommended disk";
+                connections in-flight threads warm-up recommended disk";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });

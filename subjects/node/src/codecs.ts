@@ -4,7 +4,8 @@ import type { Message } from "@bufbuild/protobuf";
 
 import type { CodecSettings, Limits } from "./contract.js";
 import { compressSync, decompressSync, levelOf } from "./compression.js";
-import { Es, ProtobufJs, TsProto, type Type } from "./generated.js";
+import { Es, type Generated, ProtobufJs, TsProto, type Type } from "./generated.js";
+import { hybridType } from "./hybrid.js";
 import { fromSample, toSample } from "./plain.js";
 import { Refused } from "./refused.js";
 import type { Json } from "./shape.js";
@@ -23,9 +24,6 @@ interface Library {
 
 /** What a library's messages are is its own affair. */
 type AnyType = Type<any>;
-
-/** Any message as a JSON string inside a protobuf message. */
-const HYBRID = "rpcgauge.Hybrid";
 
 const JSON_TYPE: AnyType = {
   encode: (message) => Buffer.from(JSON.stringify(message)),
@@ -58,49 +56,32 @@ export async function load(
       return { ...library, versions: versions("@msgpack/msgpack"), code: "dynamic" };
     }
   }
-  const generated = await loadGenerated(stack, es, workload.messages);
+  const [generated, found] = await loadGenerated(stack, es, workload.messages);
   if (settings.encoding === "protojson") {
     const toJson = (decoded: Message) => es.toJson(typeName, decoded);
     const own = es.fromJson(typeName, message);
     return { message: own, type: es.jsonType(typeName), toJson, versions: Es.versions(), code: "generated" };
   }
   const hybrid = settings.encoding === "hybrid";
-  const type = hybrid ? hybridOf(generated) : generated.type(typeName);
+  const type = hybrid ? hybridType(generated) : generated.type(typeName);
   const own = hybrid ? plain("json") : type.decode(es.toBytes(typeName, message));
   const toJson = hybrid ? toSample : (value: unknown) => es.fromBytes(typeName, type.encode(value));
-  return { message: own, type, toJson, versions: generated.versions, code: "generated" };
+  return { message: own, type, toJson, versions: found, code: "generated" };
 }
 
-interface Generated {
-  type(typeName: string): AnyType;
-  /** Makes a hybrid message. */
-  hybrid(fields: { json: string }): unknown;
-  versions: Record<string, string>;
-}
-
-async function loadGenerated(stack: string, es: Es, messages: string): Promise<Generated> {
+async function loadGenerated(
+  stack: string,
+  es: Es,
+  messages: string,
+): Promise<[Generated<any>, Record<string, string>]> {
   switch (stack) {
     case "protobuf-es":
-      return { type: (name) => es.type(name), hybrid: es.maker(HYBRID), versions: Es.versions() };
-    case "protobufjs": {
-      const library = await ProtobufJs.load(messages);
-      const hybrid = (fields: object) => fields;
-      return { type: (name) => library.type(name), hybrid, versions: ProtobufJs.versions() };
-    }
-    default: {
-      const library = await TsProto.load(messages);
-      const hybrid = library.maker(HYBRID);
-      return { type: (name) => library.type(name), hybrid, versions: TsProto.versions() };
-    }
+      return [es, Es.versions()];
+    case "protobufjs":
+      return [await ProtobufJs.load(messages), ProtobufJs.versions()];
+    default:
+      return [await TsProto.load(messages), TsProto.versions()];
   }
-}
-
-function hybridOf(generated: Generated): AnyType {
-  const type = generated.type(HYBRID);
-  return {
-    encode: (message) => type.encode(generated.hybrid({ json: JSON.stringify(message) })),
-    decode: (bytes) => JSON.parse((type.decode(bytes) as { json: string }).json) as unknown,
-  };
 }
 
 /** A library's functions with gzip behind the one and before the other. */

@@ -17,6 +17,13 @@ export interface Type<M> {
   decode(bytes: Uint8Array): M;
 }
 
+/** A library's generated code. */
+export interface Generated<M> {
+  type(typeName: string): Type<M>;
+  /** Makes a message of its fields. */
+  maker(typeName: string): (fields: object) => M;
+}
+
 /** Where the words of a generator are that failed. */
 export const FAILED = "failed.txt";
 
@@ -199,6 +206,9 @@ export class ProtobufJs {
   }
 
   static versions = () => ({ protobufjs: version("protobufjs") });
+
+  /** Its encoders take plain objects. */
+  maker = () => (fields: object) => fields;
 
   type(typeName: string): Type<object> {
     let found: unknown = this.root;

@@ -25,17 +25,19 @@ interface Stack {
 }
 
 const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocol: "rest", http: ["1.1"] };
-const grpc = { encodings: ["protobuf"], boundsInflation: false, protocol: "grpc", http: ["2"] };
+const grpc = { boundsInflation: false, protocol: "grpc", http: ["2"] };
+const grpcJs = { ...grpc, encodings: ["protobuf", "hybrid"], styles: ["async"] };
 const codec = { roles: ["codec" as const], compressions: EVERY_LEVEL, boundsInflation: true };
 
 export const STACKS: Record<string, Stack> = {
   http: { ...json, roles: ["server", "client"], boundsInflation: true, styles: ["async"] },
   fastify: { ...json, roles: ["server"], boundsInflation: false },
   fetch: { ...json, roles: ["client"], boundsInflation: false, styles: ["future"] },
-  "grpc-js": { ...grpc, roles: ["server", "client"], compressions: ["none"], styles: ["async"] },
-  "grpc-js-gzip": { ...grpc, roles: ["client"], compressions: ONE_LEVEL, styles: ["async"] },
+  "grpc-js": { ...grpcJs, roles: ["server", "client"], compressions: ["none"] },
+  "grpc-js-gzip": { ...grpcJs, roles: ["client"], compressions: ONE_LEVEL },
   "connect-node": {
     ...grpc,
+    encodings: ["protobuf"],
     roles: ["server", "client"],
     compressions: EVERY_LEVEL,
     styles: ["future"],

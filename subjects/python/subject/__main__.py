@@ -105,7 +105,8 @@ def prepare(stack: str, settings: ClientSettings | CodecSettings) -> slices.Meas
             from subject import httpx_client
 
             return httpx_client.Blocking(settings, load(stack, settings))
-        case "grpcio", _:
+        case ("grpcio" | "grpcio-python"), _:
+            messages.choose_protobuf("python" if stack == "grpcio-python" else "upb")
             from subject import grpc_client
 
             return grpc_client.Client(settings)

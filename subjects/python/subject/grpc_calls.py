@@ -6,7 +6,6 @@ from time import monotonic_ns
 from typing import Any, NamedTuple
 
 import grpc
-from google.protobuf.message import Message
 
 from subject import compression, protobufs, workloads
 from subject.contract import HANDLER_END, HANDLER_START, ClientSettings, Json, Refused
@@ -16,7 +15,7 @@ from subject.slices import NOT_KNOWN, SUCCEEDED, Record
 class Call:
     """A call as it goes through the library: its request, and when that was encoded."""
 
-    def __init__(self, message: Message, begin: int, recorded: bool) -> None:
+    def __init__(self, message: Any, begin: int, recorded: bool) -> None:
         self.message = message
         self.begin = begin
         self.recorded = recorded
@@ -27,7 +26,7 @@ class Call:
 class Response(NamedTuple):
     """What came back, and when its bytes were handed over."""
 
-    message: Message
+    message: Any
     received: int
     size: int
 
@@ -41,8 +40,8 @@ class StampingChannel:
     def unary_unary(
         self,
         path: str,
-        request_serializer: Callable[[Message], bytes],
-        response_deserializer: Callable[[bytes], Message],
+        request_serializer: Callable[[Any], bytes],
+        response_deserializer: Callable[[bytes], Any],
         **options: Any,
     ) -> Any:
         def encode(call: Call) -> bytes:
@@ -63,7 +62,7 @@ class Calls:
 
     def __init__(self, settings: ClientSettings, connect: Callable[..., Any]) -> None:
         self.versions = protobufs.versions("grpcio")
-        self.messages = protobufs.Protobufs(workloads.find(settings.workload))
+        self.messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
         self.requests = [
             self.messages.from_json("request", request) for request in settings.requests
         ]

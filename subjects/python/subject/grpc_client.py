@@ -1,4 +1,4 @@
-"""Stack `grpcio`, client: the synchronous API, unary, protobuf."""
+"""Stack `grpcio`, client: the synchronous API, unary."""
 
 from queue import SimpleQueue
 from time import monotonic, monotonic_ns, sleep

@@ -1,4 +1,4 @@
-"""Stacks `grpcio` and `grpcio-aio`, servers: unary, protobuf."""
+"""Stacks `grpcio` and `grpcio-aio`, servers: unary."""
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -61,7 +61,10 @@ def options_of(settings: ServerSettings) -> list[tuple[str, int]]:
 
 
 def listen_at(
-    server: Any, settings: ServerSettings, messages: protobufs.Protobufs, method: Any
+    server: Any,
+    settings: ServerSettings,
+    messages: protobufs.Protobufs | protobufs.Hybrids,
+    method: Any,
 ) -> str:
     """Adds the method to a server of either kind, and a socket; where that listens."""
     messages.method.add_to_server(method, server)
@@ -74,7 +77,7 @@ def listen_at(
 
 
 def serve(settings: ServerSettings, conversation: Conversation) -> None:
-    messages = protobufs.Protobufs(workloads.find(settings.workload))
+    messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
     server = grpc.server(ThreadPoolExecutor(settings.threads), options=options_of(settings))
     method = behaviour(messages.service(), settings.marks)
     with listening.socket_file(settings.listen):
@@ -90,7 +93,7 @@ def serve_in_coroutines(settings: ServerSettings, conversation: Conversation) ->
 
     from grpc import aio
 
-    messages = protobufs.Protobufs(workloads.find(settings.workload))
+    messages = protobufs.load(workloads.find(settings.workload), settings.encoding)
     method = coroutine(messages.service(), settings.marks)
 
     async def serving() -> None:

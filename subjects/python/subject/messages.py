@@ -61,6 +61,14 @@ def load(stack: str, encoding: str, workload: Workload) -> Messages:
 
 
 def load_protobuf(workload: Workload, encoding: str, implementation: str) -> Messages:
+    choose_protobuf(implementation)
+    from subject import protobufs
+
+    return protobufs.load(workload, encoding)
+
+
+def choose_protobuf(implementation: str) -> None:
+    """Takes protobuf on its C library (upb), or in Python alone (python)."""
     # The package reads this once, as it is first imported.
     os.environ["PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"] = implementation
     from subject import protobufs
@@ -68,6 +76,3 @@ def load_protobuf(workload: Workload, encoding: str, implementation: str) -> Mes
     found = protobufs.IMPLEMENTATION
     if found != implementation:
         raise Refused(f"protobuf is here as {found}, not as {implementation}", "machine")
-    if encoding == "hybrid":
-        return protobufs.hybrid(workload)
-    return protobufs.Protobufs(workload, encoding)

@@ -1,9 +1,10 @@
-"""The methods of the generated code."""
+"""The methods of the generated code, and those with functions for other messages."""
 
 import importlib
 from typing import Any, NamedTuple
 
 from subject.contract import Refused
+from subject.messages import Coder
 from subject.workloads import Workload
 
 
@@ -38,3 +39,24 @@ class Method(NamedTuple):
 
     def grpc_module(self) -> Any:
         return importlib.import_module(f"{self.module}_grpc")
+
+
+class Generic(NamedTuple):
+    """A method with other messages, as the generated code has it for its own."""
+
+    # `package.Service/Method`.
+    name: str
+    coder: Coder
+
+    def stub(self, channel: Any) -> Any:
+        encode, decode = self.coder
+        return channel.unary_unary(f"/{self.name}", encode, decode, _registered_method=True)
+
+    def add_to_server(self, behaviour: Any, server: Any) -> None:
+        import grpc
+
+        encode, decode = self.coder
+        service, _, method = self.name.rpartition("/")
+        handlers = {method: grpc.unary_unary_rpc_method_handler(behaviour, decode, encode)}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+        server.add_registered_method_handlers(service, handlers)

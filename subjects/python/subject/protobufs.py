@@ -14,7 +14,7 @@ from subject import service
 from subject.contract import Refused
 from subject.dicts import Dicts, to_text
 from subject.messages import Coder, Sample, Service
-from subject.methods import Method
+from subject.methods import Generic, Method
 from subject.workloads import Workload
 
 IMPLEMENTATION = api_implementation.Type()
@@ -30,7 +30,7 @@ class Protobufs:
     code = "generated"
     refusals: tuple[type[Exception], ...] = (ValueError, DecodeError, json_format.ParseError)
 
-    def __init__(self, workload: Workload, encoding: str = "protobuf") -> None:
+    def __init__(self, workload: Workload, encoding: str) -> None:
         self.versions = versions()
         self.workload = workload
         self.encoding = encoding
@@ -70,14 +70,22 @@ class Protobufs:
         return service.answerer(self.workload, self)
 
 
-def hybrid(workload: Workload) -> Dicts:
+class Hybrids(Dicts):
     """JSON as the one string field of a protobuf message."""
-    from hybrid_pb2 import Hybrid
 
-    def encode(message: Any) -> bytes:
-        return bytes(Hybrid(json=to_text(message)).SerializeToString())
+    def __init__(self, workload: Workload) -> None:
+        from hybrid_pb2 import Hybrid
 
-    def decode(data: bytes) -> Any:
-        return json.loads(Hybrid.FromString(data).json)
+        def encode(message: Any) -> bytes:
+            return bytes(Hybrid(json=to_text(message)).SerializeToString())
 
-    return Dicts(workload, Coder(encode, decode), versions(), "generated")
+        def decode(data: bytes) -> Any:
+            return json.loads(Hybrid.FromString(data).json)
+
+        coder = Coder(encode, decode)
+        super().__init__(workload, coder, versions(), "generated")
+        self.method = Generic(workload.method, coder)
+
+
+def load(workload: Workload, encoding: str) -> Protobufs | Hybrids:
+    return Hybrids(workload) if encoding == "hybrid" else Protobufs(workload, encoding)

@@ -56,7 +56,10 @@ STACKS = {
     "fastapi": replace(REST, roles=("server",), styles=(), bounds_inflation=True, threads=8),
     "httpx": replace(REST, styles=("blocking", "coroutine")),
     "requests": replace(REST, transports=("tcp",)),
-    "grpcio": replace(GRPC, styles=("blocking", "future")),
+    "grpcio": replace(GRPC, encodings=("protobuf", "hybrid"), styles=("blocking", "future")),
+    "grpcio-python": replace(
+        GRPC, roles=("client",), encodings=("protobuf", "hybrid"), styles=("blocking",)
+    ),
     "grpcio-aio": GRPC,
     "json": JSON,
     "orjson": JSON,

@@ -52,6 +52,8 @@ HTTP = {"stack": "http", "protocol": "rest", "http": "1.1", "encoding": "json"}
 FASTAPI, HTTPX, REQUESTS = ({**HTTP, "stack": name} for name in ("fastapi", "httpx", "requests"))
 GRPC = {"stack": "grpcio", "protocol": "grpc", "http": "2", "encoding": "protobuf"}
 AIO = {**GRPC, "stack": "grpcio-aio"}
+PURE = {**GRPC, "stack": "grpcio-python"}
+HYBRID = {**GRPC, "encoding": "hybrid"}
 SERVERS = (HTTP, FASTAPI, GRPC, AIO)
 
 

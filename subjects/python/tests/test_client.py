@@ -12,7 +12,9 @@ from tests.harness import (
     GRPC,
     HTTP,
     HTTPX,
+    HYBRID,
     NOT_KNOWN,
+    PURE,
     REQUESTS,
     Relay,
     Subject,
@@ -30,11 +32,13 @@ STYLES = [
     (HTTPX, "coroutine"),
     (GRPC, "blocking"),
     (GRPC, "future"),
+    (HYBRID, "blocking"),
+    (PURE, "blocking"),
     (AIO, "coroutine"),
 ]
 REST = [(stack, style) for stack, style in STYLES if stack["protocol"] == "rest"]
 # Those that connect before they are asked for a call.
-EAGER = ("http", "grpcio", "grpcio-aio")
+EAGER = ("http", "grpcio", "grpcio-python", "grpcio-aio")
 
 
 def is_grpc(stack: dict[str, str]) -> bool:

@@ -10,6 +10,7 @@ from tests.harness import (
     GRPC,
     HTTP,
     HTTPX,
+    HYBRID,
     ODD,
     REQUESTS,
     SubjectTest,
@@ -30,6 +31,7 @@ CALLS = [
     (FASTAPI | PROTOJSON, REQUESTS | PROTOJSON),
     (GRPC, AIO),
     (AIO, GRPC),
+    (HYBRID, HYBRID),
 ]
 
 FOO = {

@@ -1,8 +1,8 @@
 //! One fresh start of the subjects: what each variant is measured with under each placement, and an
 //! answering half for each floor's transport, started when they are first needed.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
@@ -69,15 +69,22 @@ impl Invocation {
         (trials.iter().map(instance).collect(), &mut self.floors)
     }
 
-    /// Ends its processes: asks all of them before it waits for any.
-    pub(super) fn end(mut self) {
-        for slot in self.slots.values_mut() {
+    /// Ends the instances that no later trial needs: they hold memory, and an idle runtime still wakes
+    /// up. Asks all of them before it waits for any.
+    pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) {
+        let needed: BTreeSet<(u32, Placement)> =
+            later.iter().map(|t| (t.variant, t.placement)).collect();
+        let slots = std::mem::take(&mut self.slots);
+        let (kept, mut ended): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            slots.into_iter().partition(|(key, _)| needed.contains(key));
+        self.slots = kept;
+        for slot in ended.values_mut() {
             if let Ok(instance) = &mut slot.state {
                 instance.ask_to_end();
             }
         }
-        for floor in self.floors.values_mut() {
-            floor.ask_to_end();
+        if later.is_empty() {
+            self.floors.values_mut().for_each(Subject::ask_to_end);
         }
     }
 }

@@ -212,10 +212,12 @@ impl<'a> Run<'a> {
             progress: self.pace.progress(),
         });
         let mut invocation = Invocation::new(first.invocation);
+        let mut measured = 0;
         for together in trials.chunk_by(go_together) {
             if self.is_stopped() {
                 break;
             }
+            measured += together.len();
             let plan = self.plan;
             let planned = |spec| Planned {
                 spec,
@@ -224,8 +226,9 @@ impl<'a> Run<'a> {
             };
             let together: Vec<Planned<'_>> = together.iter().map(planned).collect();
             self.rotation(&mut invocation, &together)?;
+            invocation.end_all_but(&trials[measured..]);
         }
-        invocation.end();
+        invocation.end_all_but(&[]);
         Ok(())
     }
 

@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
             caller,
             server,
             &variant.settings,
-            self.plan.warmup,
+            self.plan.warmup(&variant.settings),
             slice,
             self.options.answer_timeout,
         ))

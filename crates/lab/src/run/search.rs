@@ -66,7 +66,7 @@ impl Lab {
                 rates.ended(&record);
             }
         }
-        invocation.end();
+        invocation.end_all_but(&[]);
         run.keep_disturbances()?;
         Ok(run.summary())
     }

@@ -68,6 +68,11 @@ pub(crate) async fn respond(
     let Some(encoding) = content_type::parse_grpc(content_type) else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
+    // Several libraries' clients name no subtype, whatever their messages are.
+    let encoding = match service.encoding {
+        Encoding::Hybrid if !content_type.contains('+') => Encoding::Hybrid,
+        _ => encoding,
+    };
     if request.version() != Version::HTTP_2 {
         return refused(StatusCode::HTTP_VERSION_NOT_SUPPORTED);
     }

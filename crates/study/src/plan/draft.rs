@@ -2,6 +2,8 @@
 //!
 //! It adds the A/A pair, the other placements and the seeded order.
 
+use std::collections::BTreeMap;
+
 use rpcgauge_message::nearest::Nearest;
 
 use super::order::{GroupMember, PlacementGroup, Rounds, trials};
@@ -29,6 +31,7 @@ pub(crate) struct Draft {
     pub(crate) margin: f64,
     pub(crate) confidence: f64,
     pub(crate) warmup: Stop,
+    pub(crate) stack_warmups_ms: BTreeMap<String, u64>,
     pub(crate) slice_us: u64,
     pub(crate) limits: Limits,
     pub(crate) variants: Vec<(Variant, Rounds)>,
@@ -185,6 +188,7 @@ impl Draft {
             margin: self.margin,
             confidence: self.confidence,
             warmup: self.warmup,
+            stack_warmups_ms: self.stack_warmups_ms,
             slice_us: self.slice_us,
             limits: self.limits,
         })

@@ -64,7 +64,12 @@ impl Plan {
             .map(|variant| {
                 let call = known(variant).unwrap_or_else(|| guess_call(&variant.settings));
                 let slice = self.slice(&variant.settings);
-                trial_time(&variant.settings, self.warmup, slice, call)
+                trial_time(
+                    &variant.settings,
+                    self.warmup(&variant.settings),
+                    slice,
+                    call,
+                )
             })
             .collect();
         let trials: Duration = self

@@ -4,8 +4,25 @@ use serde_json::{Map, Value};
 
 use super::{Plan, TrialSpec, Variant};
 use crate::setting::{SETTINGS, Setting};
+use crate::settings::{Settings, Stop};
 
 impl Plan {
+    /// The longest warm-up of a trial with these settings: the plan's time, or a longer one that one of
+    /// its stacks needs. A bound of calls, and no warm-up at all, are the study's own.
+    pub fn warmup(&self, settings: &Settings) -> Stop {
+        let needed = settings.target.stacks();
+        let needed = needed
+            .filter_map(|stack| self.stack_warmups_ms.get(stack))
+            .max();
+        match (self.warmup.time_ms, needed) {
+            (Some(1..), Some(&ms)) if self.warmup.calls.is_none() => Stop {
+                time_ms: self.warmup.time_ms.max(Some(ms)),
+                ..self.warmup
+            },
+            _ => self.warmup,
+        }
+    }
+
     /// The variant of that name.
     pub fn variant(&self, name: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.name == name)

@@ -9,6 +9,8 @@ pub(crate) mod order;
 mod render;
 mod slices;
 
+use std::collections::BTreeMap;
+
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +57,9 @@ pub struct Plan {
     pub confidence: f64,
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
+    /// The longest warm-up of stacks that need a longer one, ms, by SUBJECT/STACK.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stack_warmups_ms: BTreeMap<String, u64>,
     /// How long a slice should last where variants are measured in turn, µs.
     pub slice_us: u64,
     /// Bounds of what is decoded, on both sides.

@@ -66,7 +66,14 @@ impl Plan {
             percent(self.margin),
             percent(self.confidence)
         );
-        let warmup = format!("until it settles, at most {}", stop_words(self.warmup));
+        let longest = self.variants.iter().map(|v| self.warmup(&v.settings));
+        let longest = longest
+            .max_by_key(|stop| stop.time_ms)
+            .unwrap_or(self.warmup);
+        let mut warmup = format!("until it settles, at most {}", stop_words(self.warmup));
+        if longest != self.warmup {
+            warmup += &format!("; of stacks that need longer, {}", stop_words(longest));
+        }
         let mut lines = vec![
             ("time", format!("about {time}")),
             ("trials", trials),

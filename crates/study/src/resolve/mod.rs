@@ -36,7 +36,7 @@ use crate::plan::draft::{Control, Draft, DraftError};
 use crate::plan::order::Rounds;
 use crate::plan::{Plan, SLICE_US, Variant};
 use crate::read::Time;
-use crate::settings::Stop;
+use crate::settings::{Stop, Target};
 use inputs::Resolved;
 use loader::Loader;
 use machine::Machine;
@@ -195,6 +195,7 @@ impl StudyFile {
                     time_ms: time.map(|WarmupTime(ms)| ms),
                 },
             },
+            stack_warmups_ms: self.stack_warmups(context, &combined),
             slice_us: top
                 .slice
                 .map_or(SLICE_US, |Time(ms)| ms.saturating_mul(1_000)),
@@ -245,6 +246,20 @@ impl StudyFile {
                 None => self.source.whole(error.to_string()),
             }
         })
+    }
+
+    /// The warm-ups of the variants' stacks that need a longer one than usual.
+    fn stack_warmups(
+        &self,
+        context: &ResolveContext<'_>,
+        combined: &[Combined],
+    ) -> BTreeMap<String, u64> {
+        let targets = combined.iter().map(|one| &one.variant.settings.target);
+        let needs = |stack: &str| match context.subjects.get(stack)?.warm_up_ms {
+            0 => None,
+            ms => Some((stack.to_owned(), ms)),
+        };
+        targets.flat_map(Target::stacks).filter_map(needs).collect()
     }
 
     /// What every live service must reach.

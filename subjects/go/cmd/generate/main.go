@@ -73,10 +73,11 @@ func run(folder string) error {
 	return write(root, folder, files, asked.isBuiltIn())
 }
 
-// programOf names the the programs of stacks that share one.
+// programOf names the programs of stacks that share one.
 var programOf = map[string]string{
 	"encoding-json":      "codecs",
 	"grpc-gateway-apart": "grpc-gateway",
+	"hybrid":             "codecs",
 	"msgpack":            "codecs",
 	"protobuf":           "codecs",
 	"protojson":          "codecs",

@@ -1,4 +1,4 @@
-// Package codecs has the codecs alone: protobuf, protojson, encoding-json and msgpack.
+// Package codecs has the codecs alone: protobuf, protojson, encoding-json, hybrid and msgpack.
 package codecs
 
 import (
@@ -22,6 +22,7 @@ func Stacks() []*stack.Stack {
 		{"protobuf", "protobuf"},
 		{"protojson", "protojson"},
 		{"encoding-json", "json"},
+		{"hybrid", "hybrid"},
 		{"msgpack", "msgpack"},
 	} {
 		stacks = append(stacks, &stack.Stack{

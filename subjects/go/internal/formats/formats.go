@@ -1,4 +1,4 @@
-// Package formats makes bodies of messages: JSON, protobuf, MessagePack.
+// Package formats makes bodies of messages: JSON, protobuf, MessagePack, and JSON inside protobuf.
 package formats
 
 import (
@@ -8,6 +8,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"rpcgauge/subjects/go/internal/bind"
 )
@@ -34,6 +35,7 @@ func Generated(encoding string) bool { return Of[encoding].Generated }
 
 // Of is the format of an encoding by its name in the settings.
 var Of = map[string]Format{
+	"hybrid":    plain("application/vnd.rpcgauge.hybrid+protobuf", marshalHybrid, unmarshalHybrid, false),
 	"json":      plain("application/json", json.Marshal, json.Unmarshal, false),
 	"msgpack":   plain("application/msgpack", marshalMsgpack, unmarshalMsgpack, true),
 	"protojson": generated("application/json", protojson.Marshal, protojson.Unmarshal),
@@ -82,6 +84,34 @@ func generated(
 		},
 		Generated: true,
 	}
+}
+
+// Hybrid is a message as JSON in the one string field of a protobuf message. StringValue has the field of
+// contract/proto/hybrid.proto, and so its bytes.
+func Hybrid(message any) (*wrapperspb.StringValue, error) {
+	text, err := json.Marshal(message)
+	return wrapperspb.String(string(text)), err
+}
+
+// ReadHybrid does the reverse.
+func ReadHybrid(hybrid *wrapperspb.StringValue, into any) error {
+	return json.Unmarshal([]byte(hybrid.GetValue()), into)
+}
+
+func marshalHybrid(message any) ([]byte, error) {
+	hybrid, err := Hybrid(message)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(hybrid)
+}
+
+func unmarshalHybrid(body []byte, into any) error {
+	var hybrid wrapperspb.StringValue
+	if err := proto.Unmarshal(body, &hybrid); err != nil {
+		return err
+	}
+	return ReadHybrid(&hybrid, into)
 }
 
 func marshalMsgpack(message any) ([]byte, error) {

@@ -14,10 +14,9 @@ import (
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/formats"
 	"rpcgauge/subjects/go/internal/measure"
 	"rpcgauge/subjects/go/internal/settings"
 )
@@ -26,7 +25,8 @@ import (
 type Client struct {
 	asked    *settings.Client
 	call     func(channel grpc.ClientConnInterface) Caller
-	requests []proto.Message
+	format   formats.Format
+	requests []any
 	turn     atomic.Uint64
 	deadline time.Duration
 	dialing  []grpc.DialOption
@@ -37,14 +37,15 @@ type Client struct {
 }
 
 // open makes a client that is connected.
-func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
+func open(asked *settings.Client, workload *bind.Workload, methods Methods) (*Client, error) {
 	c := &Client{
 		asked:    asked,
-		call:     method.Call,
+		call:     methods.of(workload, asked.Encoding).Call,
+		format:   formats.Of[asked.Encoding],
 		deadline: time.Duration(asked.DeadlineMS) * time.Millisecond,
 	}
 	for _, text := range asked.Requests {
-		request, err := workload.ProtoMessage("request", text)
+		request, err := c.format.Read(workload, "request", text)
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +55,7 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 		return nil, err
 	}
 	c.options = []grpc.CallOption{
-		grpc.ForceCodecV2(stampingCodec{}),
+		grpc.ForceCodecV2(stampingCodec{codecs[asked.Encoding]}),
 		grpc.MaxCallRecvMsgSize(asked.Limits.MessageBytes()),
 	}
 	if asked.RequestCompression > 0 {
@@ -122,7 +123,7 @@ func (c *Client) Verify() (any, error) {
 	if err != nil {
 		return nil, settings.Refuse(settings.Subject, "%v", err)
 	}
-	text, err := protojson.Marshal(response)
+	text, err := c.format.Write(response)
 	return map[string]json.RawMessage{"message": text}, err
 }
 
@@ -133,7 +134,7 @@ func (c *Client) Do(record *measure.Record) error {
 	return err
 }
 
-func (c *Client) exchange(request proto.Message, record *measure.Record) (proto.Message, error) {
+func (c *Client) exchange(request any, record *measure.Record) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
 	defer cancel()
 	caller := c.caller

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"rpcgauge/subjects/go/internal/bind"
+	"rpcgauge/subjects/go/internal/formats"
 	"rpcgauge/subjects/go/internal/listen"
 	"rpcgauge/subjects/go/internal/measure"
 	"rpcgauge/subjects/go/internal/settings"
@@ -28,7 +28,7 @@ type Server struct {
 
 // Serve starts a server.
 func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*Server, error) {
-	service, err := workload.Proto()
+	service, err := formats.Of[asked.Encoding].Handler(workload)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,8 @@ func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*S
 		return nil, err
 	}
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(asked.Limits.MessageBytes()))
-	methods[workload.Path].Serve(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
+	method := methods.of(workload, asked.Encoding)
+	method.Serve(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
 	go serve(server, listener)
 	return &Server{address: address, server: server}, nil
 }
@@ -57,8 +58,8 @@ func (s *Server) Address() string { return s.address }
 // Stop ends it.
 func (s *Server) Stop() { s.server.Stop() }
 
-func handler(service bind.ProtoHandler, compress, marks bool) Handler {
-	return func(ctx context.Context, request proto.Message) (proto.Message, error) {
+func handler(service func(request any) (any, error), compress, marks bool) Handler {
+	return func(ctx context.Context, request any) (any, error) {
 		start := measure.Now()
 		response, err := service(request)
 		if err != nil {

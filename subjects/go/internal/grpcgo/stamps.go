@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
-	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/stats"
 
@@ -40,32 +39,28 @@ func (c stampingChannel) Invoke(ctx context.Context, method string, request, res
 	return c.ClientConn.Invoke(ctx, method, &stamped{request, call.record}, &stamped{response, call.record}, options...)
 }
 
-// stampingCodec is the library's own codec, with stamps.
-type stampingCodec struct{}
+// stampingCodec is another codec, with stamps.
+type stampingCodec struct{ encoding.CodecV2 }
 
-var protobuf = encoding.GetCodecV2(protocodec.Name)
-
-func (stampingCodec) Name() string { return protocodec.Name }
-
-func (stampingCodec) Marshal(value any) (mem.BufferSlice, error) {
+func (c stampingCodec) Marshal(value any) (mem.BufferSlice, error) {
 	request, ok := value.(*stamped)
 	if !ok {
 		return nil, fmt.Errorf("%T did not come through the channel", value)
 	}
-	data, err := protobuf.Marshal(request.message)
+	data, err := c.CodecV2.Marshal(request.message)
 	request.record.Encoded = measure.Now()
 	request.record.RequestBytes = uint32(data.Len())
 	return data, err
 }
 
-func (stampingCodec) Unmarshal(data mem.BufferSlice, value any) error {
+func (c stampingCodec) Unmarshal(data mem.BufferSlice, value any) error {
 	response, ok := value.(*stamped)
 	if !ok {
 		return fmt.Errorf("%T did not come through the channel", value)
 	}
 	response.record.Received = measure.Now()
 	response.record.ResponseBytes = uint32(data.Len())
-	return protobuf.Unmarshal(data, response.message)
+	return c.CodecV2.Unmarshal(data, response.message)
 }
 
 // firstBytes stamps the response's headers. It is there only where stages are timed: the library does

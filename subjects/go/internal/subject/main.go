@@ -120,6 +120,7 @@ var protobuf = library{"protobuf", "google.golang.org/protobuf"}
 
 // libraryOf makes an encoding's bytes; encoding/json is Go's own.
 var libraryOf = map[string]library{
+	"hybrid":    protobuf,
 	"msgpack":   {"msgp", "github.com/tinylib/msgp"},
 	"protobuf":  protobuf,
 	"protojson": protobuf,

@@ -5,6 +5,8 @@ import * as grpc from "@grpc/grpc-js";
 import { levelOf } from "../compression.js";
 import { type ClientSettings, HANDLER_END, HANDLER_START } from "../contract.js";
 import { Es, TsProto } from "../generated.js";
+import { hybridMethod } from "../hybrid.js";
+import { fromSample, toSample } from "../plain.js";
 import type { Json } from "../shape.js";
 import { NOT_KNOWN, now, type Stamps } from "../slices.js";
 import { versions } from "../versions.js";
@@ -58,7 +60,10 @@ function stamping(
 export async function load(settings: ClientSettings, workload: Workload): Promise<Library<object>> {
   const generated = await TsProto.load(workload.messages);
   const es = await Es.load(workload.messages);
-  const [name, method] = generated.method(workload.grpcPath);
+  const hybrid = settings.encoding === "hybrid";
+  const [name, method] = hybrid
+    ? hybridMethod(generated, workload.grpcPath)
+    : generated.method(workload.grpcPath);
   const Service = grpc.makeGenericClientConstructor({ [name]: stamping(method) }, name);
   const compresses = levelOf(settings.request_compression) > 0;
   const decompresses = levelOf(settings.response_compression) > 0;
@@ -113,10 +118,15 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   }
 
   const { request, response } = workload;
-  const requestType = generated.type(request);
-  const responseType = generated.type(response);
-  const requests = settings.requests.map((sample) => requestType.decode(es.toBytes(request, sample)));
-  const toJson = (message: object): Json => es.fromBytes(response, responseType.encode(message));
+  const requests = settings.requests.map((sample) =>
+    hybrid
+      ? fromSample(es, workload, request, sample, "json")
+      : generated.type(request).decode(es.toBytes(request, sample)),
+  );
+  const toJson = (message: object): Json =>
+    hybrid
+      ? (toSample(message) as Json)
+      : es.fromBytes(response, generated.type(response).encode(message));
   const found = { ...versions("@grpc/grpc-js"), ...TsProto.versions() };
   return { versions: found, code: "generated", requests, call, toJson, connect };
 }

@@ -4,20 +4,27 @@ import * as grpc from "@grpc/grpc-js";
 
 import { HANDLER_END, HANDLER_START, type ServerSettings } from "../contract.js";
 import { TsProto } from "../generated.js";
+import { hybridMethod } from "../hybrid.js";
 import { BadRequest, type Handler } from "../plain.js";
 import { now } from "../slices.js";
 import { handler } from "../typed.js";
 import { versions } from "../versions.js";
 import type { Workload } from "../workloads.js";
+import { plainHandler } from "./plain.js";
 import { addressOf, cannotListen, hostOf, removeSocket, type Server } from "./server.js";
 
 export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
   const { limits, listen, marks } = settings;
   const generated = await TsProto.load(workload.messages);
-  const [name, method] = generated.method(workload.grpcPath);
-  const handle = await handlerOf(generated, workload);
+  const hybrid = settings.encoding === "hybrid";
+  const [name, method] = hybrid
+    ? hybridMethod(generated, workload.grpcPath)
+    : generated.method(workload.grpcPath);
+  const handle = hybrid
+    ? ((await plainHandler(workload)) as Handler<object>)
+    : await handlerOf(generated, workload);
   const server = new grpc.Server({ "grpc.max_receive_message_length": limits.max_message_bytes });
-  server.addService({ [name]: method }, { [name]: behaviour(handle, marks) });
+  server.addService({ [name]: method }, { [name]: behaviour(handle, marks, hybrid) });
   const address = listen.transport === "unix" ? `unix:${listen.path}` : `${hostOf(listen)}:0`;
   const credentials = grpc.ServerCredentials.createInsecure();
   const port = await new Promise<number>((done, fail) => {
@@ -45,7 +52,14 @@ async function handlerOf(generated: TsProto, workload: Workload): Promise<Handle
 function behaviour(
   handle: Handler<object>,
   marks: boolean,
+  hybrid: boolean,
 ): grpc.handleUnaryCall<object, object> {
+  const headers = (): grpc.Metadata => {
+    const metadata = new grpc.Metadata();
+    // The library says of all messages that they are protobuf.
+    if (hybrid) metadata.set("content-type", "application/grpc+hybrid");
+    return metadata;
+  };
   return (call, done) => {
     const start = now();
     let response: object;
@@ -53,13 +67,15 @@ function behaviour(
       response = handle(call.request);
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error;
-      done({ code: grpc.status.INVALID_ARGUMENT, details: error.message });
+      done({ code: grpc.status.INVALID_ARGUMENT, details: error.message, metadata: headers() });
       return;
     }
-    if (marks) {
-      const metadata = new grpc.Metadata();
-      metadata.set(HANDLER_START, String(start));
-      metadata.set(HANDLER_END, String(now()));
+    if (marks || hybrid) {
+      const metadata = headers();
+      if (marks) {
+        metadata.set(HANDLER_START, String(start));
+        metadata.set(HANDLER_END, String(now()));
+      }
       // The headers leave before the message then, in a step of their own.
       call.sendMetadata(metadata);
     }

@@ -64,6 +64,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         styles: vec![Style::Blocking, Style::Future],
         connections: vec![ConnectionUse::Reuse],
         in_flight: 8,
+        warm_up_ms: 3_000,
         ..plain.clone()
     };
     let json = Features {

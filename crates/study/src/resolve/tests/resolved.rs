@@ -462,3 +462,23 @@ fn a_stack_that_is_a_factor_makes_names_that_can_name_files() {
         ]
     );
 }
+
+#[test]
+fn a_stack_that_needs_a_longer_warm_up_gets_it() {
+    let study = |warm_up: &str| {
+        resolve(&format!(
+            "# Is it fast?\nwarm-up = {warm_up}\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\n\
+             [[variants]]\nname = \"own\"\n[[variants]]\nname = \"python\"\nserver = \"python/http\"\n"
+        ))
+        .unwrap()
+    };
+    let bounds = |warm_up: &str| {
+        let plan = study(warm_up);
+        let time = |name: &str| plan.warmup(&plan.variant(name).unwrap().settings).time_ms;
+        [time("own"), time("python")]
+    };
+    assert_eq!(bounds("{ time = \"100ms\" }"), [Some(100), Some(3_000)]);
+    assert_eq!(bounds("{ time = \"5s\" }"), [Some(5_000), Some(5_000)]);
+    assert_eq!(bounds("{ time = \"0s\" }"), [Some(0), Some(0)]);
+    assert_eq!(bounds("{ calls = 10 }"), [None, None]);
+}

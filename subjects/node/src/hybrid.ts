@@ -1,0 +1,41 @@
+/** The encoding `hybrid`: any message as a JSON string inside a protobuf message. */
+
+import type { MethodDefinition } from "@grpc/grpc-js";
+
+import type { Generated, TsProto, Type } from "./generated.js";
+
+/** `contract/proto/hybrid.proto`, for which every set of messages has code. */
+interface Hybrid {
+  json: string;
+}
+const HYBRID = "rpcgauge.Hybrid";
+
+/** JSON.parse and JSON.stringify inside the library's message. */
+export function hybridType<H>(library: Generated<H>): Type<object> {
+  const type = library.type(HYBRID);
+  const make = library.maker(HYBRID);
+  return {
+    encode: (message) => type.encode(make({ json: JSON.stringify(message) })),
+    decode: (bytes) => JSON.parse((type.decode(bytes) as Hybrid).json) as object,
+  };
+}
+
+/** The method's name and what grpc-js is told of it, as ts-proto generates both for its own messages. */
+export function hybridMethod(
+  library: TsProto,
+  path: string,
+): [string, MethodDefinition<object, object>] {
+  const { encode, decode } = hybridType(library);
+  const serialize = (message: object): Buffer => Buffer.from(encode(message));
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const definition = {
+    path,
+    requestStream: false as const,
+    requestSerialize: serialize,
+    requestDeserialize: decode,
+    responseStream: false as const,
+    responseSerialize: serialize,
+    responseDeserialize: decode,
+  };
+  return [name, definition];
+}
