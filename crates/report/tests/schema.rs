@@ -159,6 +159,11 @@ fn a_run_with_everything_in_it_fits_the_schema() {
 }
 
 #[test]
+fn stacks_beside_each_other_fit_the_schema() {
+    check(&common::findings(&common::stacks()));
+}
+
+#[test]
 fn a_run_of_which_a_part_was_measured_fits_the_schema() {
     let mut builder = common::two(2.0);
     builder.specs[0].failing = Some((FailureKind::ConnectionReset, "connection reset by peer", 20));

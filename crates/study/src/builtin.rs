@@ -24,7 +24,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub const ALL: [BuiltIn; 8] = [
+pub const ALL: [BuiltIn; 9] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -33,6 +33,7 @@ pub const ALL: [BuiltIn; 8] = [
     built_in!("encodings"),
     built_in!("connections"),
     built_in!("python"),
+    built_in!("stacks"),
 ];
 
 /// All built-in studies, the one to begin with first.

@@ -121,6 +121,9 @@ pub struct Measured {
     pub cpu: CpuTimes,
     /// Peak resident memory.
     pub memory: Memory,
+    /// How long its processes took to start.
+    #[serde(default, skip_serializing_if = "Startup::is_unknown")]
+    pub startup: Startup,
     /// The share of its core that the engine used, 0 to 1; absent where another client calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
@@ -305,6 +308,24 @@ pub struct Memory {
     /// The subject's process; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_peak: Option<u64>,
+}
+
+/// How long processes took to start, ns: from just before a process is made until the lab has read its ready
+/// line. The process lives for all trials of its variant in an invocation; each of them has its time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Startup {
+    /// A client or codec; absent where the engine calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ns: Option<u64>,
+    /// The server; absent for a live service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_ns: Option<u64>,
+}
+
+impl Startup {
+    fn is_unknown(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One window of a floor: what no client could beat here, at that time. Each invocation has one of

@@ -94,6 +94,8 @@ pub struct Stack {
     pub features: Features,
     /// What its library's own guide recommends, and the stack does.
     pub recommended: Vec<Recommended>,
+    /// The files and folders that it needs to run, without the language's runtime.
+    pub disk: Vec<String>,
 }
 
 /// A setting that a library's own guide recommends.
@@ -152,7 +154,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections in-flight threads warm-up recommended";
+                connections in-flight threads warm-up recommended disk";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });
@@ -220,6 +222,7 @@ impl Stack {
     fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
         let name: Name = table.need("name")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
+        let disk: Option<Vec<Line>> = table.take("disk")?;
         let keys = [
             "protocols",
             "transports",
@@ -279,6 +282,7 @@ impl Stack {
             name: name.0,
             features,
             recommended,
+            disk: disk.into_iter().flatten().map(|Line(path)| path).collect(),
         })
     }
 }

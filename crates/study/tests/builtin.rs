@@ -13,10 +13,20 @@ use rpcgauge_study::subject::Manifest;
 
 /// The embedded stacks, and those of the built-in subjects.
 fn subjects() -> BTreeMap<String, Features> {
-    let python = include_str!("../../../subjects/python/subject.toml");
-    let python = Manifest::parse(python, "subjects/python/subject.toml");
+    let manifests = [
+        include_str!("../../../subjects/go/subject.toml"),
+        include_str!("../../../subjects/node/subject.toml"),
+        include_str!("../../../subjects/python/subject.toml"),
+    ];
     let mut subjects = embedded_only();
-    subjects.extend(python.unwrap_or_else(|error| panic!("{error}")).features());
+    for text in manifests {
+        let manifest = Manifest::parse(text, "subject.toml");
+        subjects.extend(
+            manifest
+                .unwrap_or_else(|error| panic!("{error}"))
+                .features(),
+        );
+    }
     subjects
 }
 

@@ -1,10 +1,11 @@
 """What the subject declares, and what it refuses."""
 
 import socket
+import subprocess
 import unittest
 
 from subject.stacks import STACKS
-from tests.harness import SERVERS, SOURCES, TOML, SubjectTest, build
+from tests.harness import BUILT, SERVERS, SOURCES, TOML, SubjectTest, build
 
 setUpModule = build
 
@@ -16,6 +17,27 @@ SERVER = {
     "encoding": "json",
     "listen": {"transport": "tcp"},
 }
+
+# Prints what some packages, and those that they require, have in site-packages.
+PACKAGES = """
+import re, sys
+from importlib import metadata
+
+todo, names, found = sys.argv[1:], set(), set()
+while todo:
+    name = re.sub("[-_.]+", "-", todo.pop()).lower()
+    try:
+        package = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        continue  # It is required on other systems, or by older interpreters.
+    if name not in names:
+        names.add(name)
+        needed = [one for one in package.requires or () if "extra ==" not in one]
+        todo += [re.match("[A-Za-z0-9._-]+", one).group() for one in needed]
+        parts = {file.parts[0] for file in package.files}
+        found |= {part for part in parts if not re.search("dist-info$|^[.][.]$|^__pycache__$", part)}
+print(*sorted(found))
+"""
 
 
 class Declared(unittest.TestCase):
@@ -37,6 +59,25 @@ class Declared(unittest.TestCase):
                 if "client" in stack.roles:
                     self.assertEqual(toml["connections"], list(stack.connections))
                     self.assertEqual(toml["in-flight"], stack.in_flight)
+
+    def test_disk_names_the_packages_of_all_dependencies(self) -> None:
+        roots = {
+            "http": [],
+            "fastapi": ["fastapi", "uvicorn", "httptools", "uvloop"],
+            "httpx": ["httpx"],
+            "requests": ["requests"],
+            "grpcio": ["grpcio", "protobuf"],
+            "grpcio-aio": ["grpcio", "protobuf"],
+        }
+        declared = {stack["name"]: stack for stack in TOML["stacks"]}
+        for name, packages in roots.items():
+            with self.subTest(name):
+                python = [BUILT / "venv/bin/python", "-c", PACKAGES, *packages]
+                found = subprocess.run(python, capture_output=True, text=True, check=True).stdout
+                site = "venv/lib/python*/site-packages/"
+                own = ["subject", "{messages}/generated"]
+                expected = own + [site + package for package in found.split()]
+                self.assertEqual(declared[name]["disk"], expected)
 
     def test_versions_are_those_that_are_installed(self) -> None:
         lines = (SOURCES / "requirements.txt").read_text().split()

@@ -148,7 +148,11 @@ fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>
 pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
     let program = std::env::current_exe()
         .map_err(|error| Failure::cannot(format!("cannot find this program itself: {error}")))?;
-    Ok(SubjectCommand::new(program, ["subject"]))
+    let disk = std::fs::metadata(&program).ok();
+    Ok(SubjectCommand {
+        disk: disk.map(|metadata| metadata.len()),
+        ..SubjectCommand::new(program, ["subject"])
+    })
 }
 
 fn failure(error: &SubjectsError) -> Failure {

@@ -22,7 +22,8 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "unix-socket",
             "encodings",
             "connections",
-            "python"
+            "python",
+            "stacks"
         ]
     );
     let table = place.run(&["studies"]).well();

@@ -147,6 +147,7 @@ mod tests {
                     reason: reason.clone(),
                 },
                 subjects: BTreeMap::new(),
+                disk: BTreeMap::new(),
                 warnings: reason.into_iter().collect(),
             },
             privileges: vec![Capability::new("root", Err("user 1000".to_owned()), "more")],

@@ -38,6 +38,7 @@ pub(crate) fn examine(idle: Idle) -> Environment {
         governor,
         idle,
         subjects: BTreeMap::new(),
+        disk: BTreeMap::new(),
         warnings,
     }
 }

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::record::{Fault, Memory};
+use rpcgauge_study::record::{Fault, Memory, Startup};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Stop, Warmup};
 
 use super::engine::unmeasured;
 use super::measured::Surroundings;
 use super::sum::Sum;
-use super::{Finished, Measurer, alive, epoch_ms, part_done};
+use super::{Finished, Measurer, alive, epoch_ms, part_done, startup_ns};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::{Subject, SubjectError};
@@ -271,6 +271,10 @@ impl Measurer for CallerMeasurer<'_> {
         let around = Surroundings {
             server_cpu,
             memory: self.memory().map_err(unmeasured)?,
+            startup: Startup {
+                client_ns: Some(startup_ns(&self.caller.subject)),
+                server_ns: self.server.map(startup_ns),
+            },
             code: self.caller.subject.ready().code,
             response_size: None,
             slice: Some(self.slice),

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
-use rpcgauge_study::record::{Code, Fault, Memory};
+use rpcgauge_study::record::{Code, Fault, Memory, Startup};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Surroundings, measured};
-use super::{Carried, Finished, Measurer, alive, epoch_ms, part_done};
+use super::{Carried, Finished, Measurer, alive, epoch_ms, part_done, startup_ns};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::process::{CpuReading, ProcessMeter};
 use crate::observer::Observer;
@@ -228,6 +228,10 @@ impl Measurer for EngineMeasurer<'_, '_> {
             memory: Memory {
                 client_peak: self.client.peak_bytes().map_err(unmeasured)?,
                 server_peak: server_peak.transpose().map_err(unmeasured)?,
+            },
+            startup: Startup {
+                client_ns: None,
+                server_ns: self.subject.map(startup_ns),
             },
             code: self.code,
             response_size: measurement.payload.response.or(self.response_size),

@@ -2,7 +2,7 @@
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, BytesByClass, Code, CpuTimes, Histogram, Measured, Memory, Slices, Step,
+    Bytes, BytesByClass, Code, CpuTimes, Histogram, Measured, Memory, Slices, Startup, Step,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
 
@@ -11,6 +11,7 @@ use rpcgauge_trial::{Cpu, Payload, Slice};
 pub(super) struct Surroundings {
     pub(super) server_cpu: Option<Cpu>,
     pub(super) memory: Memory,
+    pub(super) startup: Startup,
     pub(super) code: Option<Code>,
     /// Mean size of the responses, encoded and not compressed, bytes.
     pub(super) response_size: Option<f64>,
@@ -88,6 +89,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
             server: around.server_cpu,
         },
         memory: around.memory,
+        startup: around.startup,
         client_share: Some(share(cpu.total_ns, nanos(spent_over))),
         code: around.code,
         ending,

@@ -105,6 +105,11 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// How long a subject took to start.
+fn startup_ns(subject: &Subject) -> u64 {
+    u64::try_from(subject.startup().as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Checks that a subject is still there.
 ///
 /// # Errors

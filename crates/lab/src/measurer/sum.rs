@@ -217,6 +217,7 @@ impl Sum {
                 server: around.server_cpu,
             },
             memory: around.memory,
+            startup: around.startup,
             client_share: None,
             code: around.code,
             ending: Ending::Complete,

@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
     }
 
     /// Keeps the versions that a variant's subjects gave, the first time they give them: its server's
-    /// first, then its client's, or its codec's.
+    /// first, then its client's, or its codec's. With them what they need on the disk.
     fn keep_versions(
         &mut self,
         variant: &Variant,
@@ -261,6 +261,16 @@ impl<'a> Run<'a> {
             let before = known.len();
             known.extend(versions);
             is_new |= known.len() != before;
+            let workload = variant.settings.target.workload();
+            let command = self.options.stacks.command(stack, workload).ok();
+            let disk = &mut self.environment.disk;
+            if let Some(bytes) = command.and_then(|command| command.disk)
+                && disk.get(stack).is_none_or(|known| *known < bytes)
+            {
+                // With code for several sets of messages: the largest.
+                disk.insert(stack.to_owned(), bytes);
+                is_new = true;
+            }
         }
         match is_new {
             true => self.keep_environment(),

@@ -31,6 +31,8 @@ pub struct SubjectCommand {
     pub stack: Option<String>,
     /// How long it may take until it is ready, the lab's own patience when absent.
     pub ready_timeout: Option<Duration>,
+    /// What it needs on the disk without its language's runtime, bytes, where that is known.
+    pub disk: Option<u64>,
 }
 
 impl SubjectCommand {
@@ -46,6 +48,7 @@ impl SubjectCommand {
             folder: None,
             stack: None,
             ready_timeout: None,
+            disk: None,
         }
     }
 }

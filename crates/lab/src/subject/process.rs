@@ -52,6 +52,7 @@ pub struct Subject {
     followers: Vec<JoinHandle<()>>,
     end_timeout: Duration,
     ready: Ready,
+    startup: Duration,
     meter: ProcessMeter,
     /// It was ended and reaped: its number may be another's now.
     is_over: bool,
@@ -59,6 +60,7 @@ pub struct Subject {
 
 /// A process that was started and is not known to be ready yet.
 struct Starting {
+    since: Instant,
     child: Child,
     stdin: Option<ChildStdin>,
     log: Log,
@@ -75,8 +77,9 @@ impl Subject {
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
         let mut starting = Starting::spawn(start)?;
         match starting.wait_until_ready(start, stop) {
-            Ok((ready, meter, stdout)) => {
+            Ok((ready, startup, meter, stdout)) => {
                 let Starting {
+                    since: _,
                     child,
                     stdin,
                     log,
@@ -91,6 +94,7 @@ impl Subject {
                     followers,
                     end_timeout,
                     ready,
+                    startup,
                     meter,
                     is_over: false,
                 })
@@ -125,6 +129,11 @@ impl Subject {
     /// Its ready line.
     pub fn ready(&self) -> &Ready {
         &self.ready
+    }
+
+    /// From just before its process was made until its ready line was read.
+    pub fn startup(&self) -> Duration {
+        self.startup
     }
 
     /// The process that was started.
@@ -218,6 +227,7 @@ pub(super) fn unasked_lines() -> SubjectError {
 impl Starting {
     fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
         let mut command = command(start);
+        let since = Instant::now();
         let child = spawn(&mut command, start.cores.cloned());
         let mut child = child.map_err(|source| SubjectError::Start {
             program: start.command.program.display().to_string(),
@@ -225,6 +235,7 @@ impl Starting {
         })?;
         let stderr = child.stderr.take();
         let mut starting = Self {
+            since,
             stdin: child.stdin.take(),
             child,
             log: Log::new(start.log),
@@ -247,9 +258,10 @@ impl Starting {
         &mut self,
         start: &Start<'_>,
         stop: &AtomicBool,
-    ) -> Result<(Ready, ProcessMeter, Option<ChildStdout>), SubjectError> {
+    ) -> Result<(Ready, Duration, ProcessMeter, Option<ChildStdout>), SubjectError> {
         let line = start.settings.to_line();
         let (line, rest, stdout) = self.first_line(&line, start.ready_timeout, stop)?;
+        let startup = self.since.elapsed();
         let is_asked = matches!(start.settings, Settings::Client(_) | Settings::Codec(_));
         let stdout = if is_asked {
             Some(stdout)
@@ -271,7 +283,7 @@ impl Starting {
         let pid = ready.pid.unwrap_or(self.child.id());
         let meter = ProcessMeter::with_started(pid)
             .map_err(|source| SubjectError::Meter { pid, source })?;
-        Ok((ready, meter, stdout))
+        Ok((ready, startup, meter, stdout))
     }
 
     /// Writes the settings line; the line that answers it, what came after that, and its output.

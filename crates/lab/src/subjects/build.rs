@@ -75,6 +75,9 @@ impl Built {
             stack: Some(stack.to_owned()),
             ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
             folder: Some(self.folder.clone()),
+            disk: manifest
+                .stack(stack)
+                .and_then(|stack| self.disk(&stack.disk, set.as_deref())),
             ..SubjectCommand::new(self.program(&run[0]), &run[1..])
         })
     }
@@ -127,16 +130,38 @@ impl Built {
         Ok(Some(folder))
     }
 
+    /// The bytes of what a stack needs to run, with its code for a set of messages; none where no paths are
+    /// declared, or one of them is not there.
+    fn disk(&self, paths: &[String], messages: Option<&Path>) -> Option<u64> {
+        let paths = with_messages(paths, messages);
+        let bytes = paths.iter().map(|path| {
+            let found = matching(&self.folder, path);
+            let bytes: Option<u64> = found.iter().map(|path| bytes_at(path)).sum();
+            bytes.filter(|_| !found.is_empty())
+        });
+        bytes.sum::<Option<u64>>().filter(|_| !paths.is_empty())
+    }
+
     /// What it takes on the disk, with all code for messages, bytes.
     pub fn bytes(&self) -> u64 {
         bytes_in(&self.folder) + bytes_in(&self.sets())
     }
 }
 
+/// The bytes of a file, or of a folder's files; none where there is no such file or folder.
+fn bytes_at(path: &Path) -> Option<u64> {
+    let metadata = fs::metadata(path).ok()?;
+    Some(match metadata.is_dir() {
+        true => bytes_in(path),
+        false => metadata.blocks() * BLOCK,
+    })
+}
+
+/// The unit of `st_blocks` (stat(2)).
+const BLOCK: u64 = 512;
+
 /// The bytes of a folder's files on the disk; what cannot be read counts as nothing.
 fn bytes_in(folder: &Path) -> u64 {
-    /// The unit of `st_blocks` (stat(2)).
-    const BLOCK: u64 = 512;
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.map(|entry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
@@ -144,6 +169,27 @@ fn bytes_in(folder: &Path) -> u64 {
         Err(_) => 0,
     });
     bytes.sum()
+}
+
+/// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
+fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let parts = Path::new(path).components();
+    for part in parts.map(|part| Path::new(part.as_os_str())) {
+        let start = part.to_str().and_then(|part| part.strip_suffix('*'));
+        found = match start {
+            None => found.into_iter().map(|path| path.join(part)).collect(),
+            Some(start) => {
+                let entries = found.iter().flat_map(fs::read_dir).flatten().flatten();
+                let named = |entry: &fs::DirEntry| {
+                    let name = entry.file_name();
+                    name.to_str().is_some_and(|name| name.starts_with(start))
+                };
+                entries.filter(named).map(|entry| entry.path()).collect()
+            }
+        };
+    }
+    found
 }
 
 /// A command's words with the folder of a set of messages in its place.
@@ -242,4 +288,38 @@ fn cache() -> Result<PathBuf, SubjectsError> {
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .map(|cache| cache.join("rpcgauge/subjects"))
         .ok_or(SubjectsError::NoCache)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_needs_on_the_disk_what_it_declares() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, bytes: usize| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, vec![1; bytes]).unwrap();
+        };
+        put("built/main.py", 10_000);
+        put("built/venv/lib/python3.14/packages/http/a.py", 20_000);
+        put("built/venv/lib/python3.14/packages/pip/b.py", 400_000);
+        put("set/code.py", 30_000);
+        let built = Built {
+            folder: folder.path().join("built"),
+            tools: Vec::new(),
+        };
+        let set = folder.path().join("set");
+        let bytes = |disk: &[&str]| {
+            let disk: Vec<String> = disk.iter().map(|path| (*path).to_owned()).collect();
+            built.disk(&disk, Some(&set))
+        };
+        let packages = "venv/lib/python*/packages/http";
+        let all = bytes(&["main.py", packages, "{messages}"]).unwrap();
+        assert!((60_000..100_000).contains(&all), "{all}");
+        assert_eq!(bytes(&["main.py", "venv/lib/python*/packages/htpt"]), None);
+        assert_eq!(bytes(&["venv/lib/ruby*"]), None);
+        assert_eq!(bytes(&[]), None);
+    }
 }

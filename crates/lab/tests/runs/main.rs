@@ -81,6 +81,8 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
             "the warm-up is not in it"
         );
         assert!(figures.memory.client_peak > 0 && figures.memory.server_peak > Some(0));
+        assert_eq!(figures.startup.client_ns, None, "the engine calls");
+        assert!(figures.startup.server_ns > Some(0));
         assert!(figures.client_share > Some(0.0) && figures.client_share <= Some(1.0));
         assert_eq!(figures.code, Some(Code::Generated));
         assert!(figures.warmup.calls > 0);

@@ -11,6 +11,7 @@ mod figures;
 mod groups;
 mod live;
 mod run;
+mod stacks;
 mod verdicts;
 
 pub(crate) use chart::{Bar, Bars, Chart, Part, Plot, Size, Weight};
@@ -198,6 +199,7 @@ impl Document {
         if is_single_load {
             sections.extend(charts::of_load(findings));
         }
+        sections.extend(stacks::section(findings));
         sections.extend(claims::section(findings));
         if !is_single_load {
             sections.extend(figures::sections(findings));

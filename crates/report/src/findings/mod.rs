@@ -17,6 +17,7 @@ mod figures;
 mod model;
 pub mod objective;
 mod running;
+pub mod stacks;
 mod stalls;
 pub mod steps;
 pub mod sweep;
@@ -121,6 +122,7 @@ impl Findings {
         let mut cautions: Vec<Caution> = idle.into_iter().collect();
         cautions.extend(variants.iter().filter_map(unverified));
         cautions.extend(stalls::cautions(&variants));
+        let stacks = stacks::findings(plan, environment, &variants, &rows);
         Ok(Self {
             schema: SCHEMA,
             run: None,
@@ -138,6 +140,7 @@ impl Findings {
                 Some(_) => Vec::new(),
             },
             capacity,
+            stacks,
             variants,
             failures: failures(&all),
             trials: rows,

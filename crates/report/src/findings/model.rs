@@ -14,6 +14,7 @@ use super::caution::Caution;
 use super::describe::HowItCalls;
 use super::figures::Figures;
 use super::objective::ObjectiveFindings;
+use super::stacks::StackFindings;
 use super::sweep::Sweep;
 use super::trial::TrialRow;
 use super::verdict::{ClaimFindings, Comparison};
@@ -51,6 +52,8 @@ pub struct Findings {
     /// The highest rate that holds all objectives, where it was searched for. The variant's figures are
     /// then those of that rate; of the lowest that was tried, where none holds.
     pub capacity: Option<CapacityFindings>,
+    /// The servers and the clients of the study beside each other, where it has several.
+    pub stacks: Vec<StackFindings>,
     /// What was measured of each variant, in the study's order.
     pub variants: Vec<VariantFindings>,
     /// Trials that could not be measured, in the order they ran.

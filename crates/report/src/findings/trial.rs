@@ -74,6 +74,10 @@ pub struct TrialRow {
     pub bodies_late: u64,
     /// How long after they were due calls were sent; absent where none was.
     pub send_delay: Option<SendDelay>,
+    /// How long the server's process took to start; absent for a live service and a codec.
+    pub server_startup_ns: Option<u64>,
+    /// How long the process of a client or codec took to start; absent where the engine calls.
+    pub client_startup_ns: Option<u64>,
     /// What two bare loops took beside it for the same bytes; absent where they did not run.
     pub floor: Option<FloorBeside>,
     /// The figures that pairs and claims compare, as far as the trial has them.
@@ -215,6 +219,8 @@ impl TrialRow {
             answered_after_retry: measured.calls.answered_after_retry,
             bodies_late: measured.bodies_late,
             send_delay: SendDelay::of(&measured.send_delay.unpack()),
+            server_startup_ns: measured.startup.server_ns,
+            client_startup_ns: measured.startup.client_ns,
             floor,
             figures: TrialFigures::of(measured),
         }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use rpcgauge_study::record::TrialOutcome;
 
 use super::*;
-use crate::fixture::{capacity, findings, live, quickstart, ramp, two};
+use crate::fixture::{capacity, findings, live, quickstart, ramp, stacks, two};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -49,6 +49,13 @@ fn a_load_reads_as_a_result_with_its_objectives_first() {
 #[test]
 fn a_ramp_is_shown_step_by_step() {
     insta::assert_snapshot!(render(&findings(&ramp()), plain(100)));
+}
+
+#[test]
+fn stacks_stand_beside_each_other() {
+    let text = render(&findings(&stacks()), plain(100));
+    let (_, section) = text.split_once("Servers, ").unwrap();
+    insta::assert_snapshot!(section.split("\nFigures").next().unwrap());
 }
 
 #[test]

@@ -357,6 +357,7 @@ pub fn environment() -> Environment {
                 ("rpcgauge".to_owned(), "0.1.0".to_owned()),
             ]),
         )]),
+        disk: BTreeMap::new(),
         warnings: vec![
             "frequency scaling cannot be seen from inside this virtual machine".to_owned(),
         ],
@@ -377,6 +378,41 @@ pub fn two(ratio: f64) -> Builder {
     })
     .pair("Which is faster?", "grpc", "rest", Metric::LatencyP50)
     .a_a("grpc-again", "grpc")
+}
+
+/// Servers of three subjects, two of them with many calls in flight too.
+pub fn stacks() -> Sample {
+    let spec = |name, latency_ns, in_flight| Spec {
+        in_flight,
+        ..Spec::new(name, latency_ns)
+    };
+    let builder = Builder {
+        blocks: 1,
+        calls: 200,
+        ..Builder::new("stacks")
+    };
+    let mut sample = builder
+        .spec(spec("grpc", 40_000.0, 1))
+        .spec(spec("grpc-64", 900_000.0, 64))
+        .spec(spec("rest", 45_000.0, 1).rest())
+        .spec(spec("rest-64", 950_000.0, 64).rest())
+        .spec(spec("grpc-go", 60_000.0, 1))
+        .spec(spec("grpc-go-64", 1_500_000.0, 64))
+        .spec(spec("python", 700_000.0, 1).rest())
+        .build();
+    for variant in &mut sample.plan.variants {
+        let name = match &*variant.name {
+            "grpc-go" | "grpc-go-64" => "go/grpc-go",
+            "python" => "python/http",
+            _ => continue,
+        };
+        if let Target::Subject { server, .. } = &mut variant.settings.target {
+            *server = name.to_owned();
+        }
+    }
+    let disk = [("reference", 12_400_000), ("go/grpc-go", 16_300_000)];
+    sample.environment.disk = disk.map(|(name, bytes)| (name.to_owned(), bytes)).into();
+    sample
 }
 
 /// What a sample means.

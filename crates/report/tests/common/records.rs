@@ -181,6 +181,10 @@ impl Builder {
                 client_peak: 31_400_000,
                 server_peak: Some(18_200_000),
             },
+            startup: Startup {
+                client_ns: None,
+                server_ns: Some(20_000_000),
+            },
             client_share: Some(spec.client_share),
             code: Some(spec.code),
             ending: Ending::Complete,

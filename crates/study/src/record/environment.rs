@@ -29,6 +29,9 @@ pub struct Environment {
     pub idle: IdleOutcome,
     /// The subjects that took part, by name, with the versions that they reported.
     pub subjects: BTreeMap<String, BTreeMap<String, String>>,
+    /// What the stacks that took part need on the disk, without their language's runtime, bytes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub disk: BTreeMap<String, u64>,
     /// Anything else about the machine that makes figures noisy, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,

@@ -34,6 +34,7 @@ styles = ["future", "blocking"]
 connections = ["reuse", "per-call"]
 in-flight = 8
 threads = 4
+disk = ["main.py", "{messages}"]
 [[stacks.recommended]]
 setting = "one connection for all calls"
 guide = "https://example.org/guide"
@@ -76,6 +77,7 @@ fn a_whole_manifest_is_read() {
         http.protocols[&Protocol::Rest],
         [HttpVersion::Http1, HttpVersion::Http2]
     );
+    assert_eq!(manifest.stacks[0].disk, ["main.py", "{messages}"]);
     let json = &stacks["python/json"];
     assert_eq!(json.compressions, [CompressionKind::None]);
     assert!(json.protocols.is_empty() && json.styles.is_empty());

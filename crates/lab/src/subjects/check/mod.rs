@@ -102,6 +102,7 @@ impl Check<'_> {
                     name: &stack.name,
                     features: &stack.features,
                     versions: &manifest.versions,
+                    disk: &stack.disk,
                     role: *role,
                     reference: self.reference,
                     scratch: Scratch::make()?,
@@ -165,6 +166,8 @@ struct StackCheck<'a> {
     features: &'a Features,
     /// The versions that it declares.
     versions: &'a BTreeMap<String, String>,
+    /// The paths that it declares to need.
+    disk: &'a [String],
     role: Role,
     reference: &'a SubjectCommand,
     /// Where sockets and records lie.
@@ -219,6 +222,12 @@ impl StackCheck<'_> {
 
     fn start(&self, settings: &contract::Settings) -> TrialResult<Subject> {
         let command = self.command(settings)?;
+        if !self.disk.is_empty() && command.disk.is_none() {
+            return Err(wrong(format!(
+                "its subject.toml says that it needs {}, and not all of that is there",
+                self.disk.join(", ")
+            )));
+        }
         let subject = Subject::start(&self.starts(command, settings), self.stop)?;
         let given = &subject.ready().versions;
         let mut pinned = self.versions.iter();
