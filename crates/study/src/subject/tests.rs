@@ -4,6 +4,8 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
+use rpcgauge_message::Encoding;
+
 use crate::features::CompressionKind;
 use crate::settings::{HttpVersion, Protocol, Style, Transport};
 
@@ -34,6 +36,7 @@ styles = ["future", "blocking"]
 connections = ["reuse", "per-call"]
 in-flight = 8
 threads = 4
+codecs = { json = "json" }
 [[stacks.recommended]]
 setting = "one connection for all calls"
 guide = "https://example.org/guide"
@@ -76,6 +79,7 @@ fn a_whole_manifest_is_read() {
         http.protocols[&Protocol::Rest],
         [HttpVersion::Http1, HttpVersion::Http2]
     );
+    assert_eq!(http.codecs[&Encoding::Json], "python/json");
     let json = &stacks["python/json"];
     assert_eq!(json.compressions, [CompressionKind::None]);
     assert!(json.protocols.is_empty() && json.styles.is_empty());
@@ -104,6 +108,11 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("\"venv\"]]", "\"{messages}\"]]"), @r#"subject.toml:4:9: {messages} is not there yet when it is built: use it in "generate""#);
     assert_snapshot!(refused("[messages]\ngenerate = [[\"venv/bin/python\", \"generate.py\", \"{messages}\"]]\n", ""), @r#"subject.toml:5:7: {messages} needs [messages] with "generate", which fills that folder"#);
     assert_snapshot!(refused("generate = ", "generates = "), @r#"subject.toml:8:1: [messages] has no key "generates"; did you mean "generate"?"#);
+    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"jsn\" }"), @"");
+    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"http\" }"), @"");
+    assert_snapshot!(refused("{ json = \"json\" }", "{ cbor = \"json\" }"), @"");
+    assert_snapshot!(refused("encodings = [\"json\"]\nworkloads", "encodings = [\"cbor\"]\nworkloads"), @"");
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @"");
     let none = WHOLE.split("[[stacks]]").next().unwrap();
     assert_snapshot!(Manifest::parse(none, "subject.toml").unwrap_err().to_string(), @r#"subject.toml:1:1: the file has no stack; write [[stacks]] with name = "http" and roles = ["server"]"#);
 }
