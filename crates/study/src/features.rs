@@ -34,6 +34,9 @@ pub struct Features {
     /// What it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
+    /// A server's or client's: the codec stack that does to its messages what it does itself, by encoding.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub codecs: BTreeMap<Encoding, String>,
     /// A server's: the most threads, or processes, that serve.
     #[serde(default)]
     pub threads: u32,
@@ -170,6 +173,10 @@ impl Features {
             compressions: all(),
             transports: all(),
             workloads: all(),
+            codecs: all()
+                .into_iter()
+                .map(|encoding| (encoding, REFERENCE.to_owned()))
+                .collect(),
             threads: MOST_THREADS,
             styles: Vec::new(),
             connections: Vec::new(),

@@ -10,6 +10,7 @@ use crate::error::{Source, StudyError};
 use crate::features::{Features, Role};
 use crate::read::{Line, Table, Time, filled, of};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
+use crate::words::Word as _;
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
@@ -154,12 +155,14 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections in-flight threads warm-up recommended disk";
+                connections in-flight threads warm-up codecs disk recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });
-        let stacks = table.tables("stacks")?.into_iter().map(Stack::read);
-        let stacks = stacks.collect::<Result<Vec<Stack>, _>>()?;
+        let tables = table.tables("stacks")?;
+        let codecs: Vec<_> = tables.iter().map(|stack| stack.place("codecs")).collect();
+        let stacks = tables.into_iter().map(Stack::read);
+        let mut stacks = stacks.collect::<Result<Vec<Stack>, _>>()?;
         if stacks.is_empty() {
             return Err(table.error(
                 "has no stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
@@ -195,6 +198,15 @@ impl Manifest {
                 return Err(source.whole(message));
             }
         }
+        for (stack, place) in codecs.into_iter().enumerate() {
+            let checked = check_codecs(&stacks, &stacks[stack]);
+            checked.map_err(|message| source.error(place.unwrap_or_default(), message))?;
+        }
+        // As studies name them.
+        let named = stacks
+            .iter_mut()
+            .flat_map(|stack| stack.features.codecs.values_mut());
+        named.for_each(|codec| *codec = format!("{}/{codec}", manifest.name));
         manifest.stacks = stacks;
         Ok(manifest)
     }
@@ -218,6 +230,30 @@ impl Manifest {
     }
 }
 
+/// Whether the codecs of a stack are there, and make what it makes.
+fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
+    for (encoding, codec) in &stack.features.codecs {
+        let has = |stack: &&Stack| stack.features.encodings.contains(encoding);
+        let word = encoding.word();
+        if !has(&stack) {
+            let name = &stack.name;
+            return Err(format!(
+                "\"codecs\" has {word}, which is no encoding of \"{name}\""
+            ));
+        }
+        let is_codec = |stack: &&Stack| stack.features.roles.contains(&Role::Codec);
+        let fitting = all.iter().filter(|stack| is_codec(stack) && has(stack));
+        let fitting: Vec<&str> = fitting.map(|stack| &*stack.name).collect();
+        if !fitting.contains(&&**codec) {
+            let hint = Nearest::or_known(codec, fitting);
+            return Err(format!(
+                "\"codecs\": \"{codec}\" is no codec of this subject with the encoding {word}{hint}"
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Stack {
     fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
         let name: Name = table.need("name")?;
@@ -230,6 +266,7 @@ impl Stack {
             "connections",
             "in-flight",
             "threads",
+            "codecs",
         ];
         let places = keys.map(|key| (key, table.place(key)));
         let (source, span) = (table.source, table.span.clone());
@@ -242,6 +279,7 @@ impl Stack {
                 (0 | 1, _) => (calls, calls, "server's or client's"),
                 (2, _) => (is_client, is_client, "client's"),
                 (_, "threads") => (is_server, false, "server's"),
+                (_, "codecs") => (calls, false, "server's or client's"),
                 _ => (is_client, false, "client's"),
             };
             match place {

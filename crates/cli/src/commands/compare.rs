@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_study::features::Features;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let features = subjects.features();
     let (ways, against) = ways::chosen(&args, &features)?;
     let sizes = sizes(&args, &own, ways, &against, limits)?;
-    let study = study(&args, &own, &sizes, &against);
+    let study = study(&args, &own, &sizes, &against, &features);
     if args.print_study {
         return print(study.text());
     }
@@ -58,7 +59,13 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
 }
 
 /// The study that the options ask for.
-fn study(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -> StudyText {
+fn study(
+    args: &CompareArgs,
+    own: &OwnWorkload,
+    sizes: &[Size],
+    against: &str,
+    stacks: &BTreeMap<String, Features>,
+) -> StudyText {
     let mut text = StudyText::new(&question(args, own, sizes, against));
     text.optional(
         "seed",
@@ -79,7 +86,8 @@ fn study(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -
             text.key("base.scale", i64::from(factor));
             within = "groups.";
         }
-        for way in &size.ways {
+        let codecs = ways::codecs(&size.ways, stacks);
+        for way in size.ways.iter().chain(&codecs) {
             text.table(&format!("[[{within}variants]]"));
             text.key("name", &*way.name);
             let settings = way.settings.iter();

@@ -109,6 +109,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
         pairs: Vec::new(),
         claims: Vec::new(),
         objectives: Vec::new(),
+        codecs: BTreeMap::new(),
         capacity: None,
         invocations,
         blocks,

@@ -169,7 +169,10 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     let mut sections = Vec::new();
     for placement in &findings.study.placements {
-        let groups = groups::groups(findings, &findings.variants, *placement);
+        // What is a part of calls stands with these.
+        let variants = findings.variants.iter();
+        let variants = variants.filter(|variant| !findings.is_part(variant));
+        let groups = groups::groups(findings, variants, *placement);
         if groups.is_empty() {
             continue;
         }

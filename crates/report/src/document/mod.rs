@@ -10,6 +10,7 @@ mod claims;
 mod figures;
 mod groups;
 mod live;
+mod parts;
 mod run;
 mod stacks;
 mod verdicts;
@@ -203,6 +204,7 @@ impl Document {
         sections.extend(claims::section(findings));
         if !is_single_load {
             sections.extend(figures::sections(findings));
+            sections.extend(parts::sections(findings));
         }
         sections.extend(run::failures(findings));
         sections.extend(run::calls(findings));

@@ -303,6 +303,7 @@ fn floor(
     let round_trip_ns = all.value_at_quantile(0.5);
     Ok(Some(Floor {
         round_trip_ns,
+        mean_ns: all.mean(),
         lowest_round_trip_ns: of_blocks().min().unwrap_or(round_trip_ns),
         highest_round_trip_ns: of_blocks().max().unwrap_or(round_trip_ns),
         blocks: records.len() as u64,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::settings::{ENGINE, LiveService, Settings};
 use serde::Serialize;
 
 /// How a variant calls: its settings, as the table of settings has them.
@@ -62,6 +62,13 @@ impl HowItCalls {
     /// Whether nothing is called: a codec makes and reads messages.
     pub fn is_codec(&self) -> bool {
         self.settings.contains_key("codec")
+    }
+
+    /// Whether a stack's client calls, not the engine.
+    pub fn is_by_stack(&self) -> bool {
+        self.settings
+            .get("client")
+            .is_some_and(|client| client != ENGINE)
     }
 
     /// Whether calls are due at a rate, so that the client can be late with them.

@@ -146,6 +146,8 @@ pub struct StageFindings {
 pub struct Floor {
     /// The median round trip of all blocks.
     pub round_trip_ns: u64,
+    /// The mean round trip of all blocks.
+    pub mean_ns: f64,
     /// The median of the lowest block.
     pub lowest_round_trip_ns: u64,
     /// The median of the highest block: how far the machine's mood moved the floor.

@@ -16,6 +16,7 @@ pub mod describe;
 mod figures;
 mod model;
 pub mod objective;
+pub mod parts;
 mod running;
 pub mod stacks;
 mod stalls;
@@ -104,10 +105,11 @@ impl Findings {
         let floors = ordered(floors);
         let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &floors));
         let rows: Vec<TrialRow> = measured(&all).map(row).collect();
-        let variants = (0..)
+        let mut variants = (0..)
             .zip(&plan.variants)
             .map(|(index, _)| variant(plan, index, &ended, &floors))
             .collect::<Result<Vec<_>, _>>()?;
+        parts::fill(plan, &mut variants);
         let blocks = Blocks::new(plan, &variants, &rows)?;
         let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
@@ -311,6 +313,7 @@ fn cell(
         cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),
         trials: trial_counts,
         figures: figures.map(Box::new),
+        parts: None,
     })
 }
 

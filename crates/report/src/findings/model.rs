@@ -14,6 +14,7 @@ use super::caution::Caution;
 use super::describe::HowItCalls;
 use super::figures::Figures;
 use super::objective::ObjectiveFindings;
+use super::parts::Parts;
 use super::stacks::StackFindings;
 use super::sweep::Sweep;
 use super::trial::TrialRow;
@@ -142,6 +143,8 @@ pub struct Cell {
     pub cautions: Vec<Caution>,
     /// What the measured trials say together.
     pub figures: Option<Box<Figures>>,
+    /// Where the time of a call goes; absent without a floor, and with several calls in flight.
+    pub parts: Option<Parts>,
 }
 
 /// What became of the trials of a cell.
@@ -226,6 +229,19 @@ impl Findings {
             .as_ref()
             .and_then(CapacityFindings::shown_rate);
         shown.is_none() || trial.rate == shown
+    }
+
+    /// Whether a variant is shown as a part of other variants' calls alone: a codec that is compared with
+    /// nothing.
+    pub(crate) fn is_part(&self, variant: &VariantFindings) -> bool {
+        let name = &variant.name;
+        let compared = self.comparisons.iter().flat_map(|c| [&c.of, &c.against]);
+        let claimed = self.claims.iter().flat_map(|c| [&c.of, &c.against]);
+        let cells = self.variants.iter().flat_map(|variant| &variant.cells);
+        let mut codecs = cells
+            .flat_map(|cell| &cell.parts)
+            .flat_map(|parts| &parts.codecs);
+        codecs.any(|codec| codec == name) && !compared.chain(claimed).any(|other| other == name)
     }
 
     /// What was measured of a variant under a placement.

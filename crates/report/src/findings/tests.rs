@@ -3,6 +3,7 @@
 mod figures;
 mod notes;
 mod outputs;
+mod parts;
 mod sweeps;
 mod verdicts;
 

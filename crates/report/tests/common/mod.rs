@@ -317,6 +317,7 @@ impl Builder {
             pairs: self.pairs.clone(),
             claims: self.claims.clone(),
             objectives: Vec::new(),
+            codecs: BTreeMap::new(),
             capacity: None,
             invocations: self.invocations,
             blocks: self.blocks,

@@ -69,6 +69,14 @@ pub(crate) enum DraftError {
 /// What the second name of the variant that is measured twice ends with.
 const AGAIN: &str = "again";
 
+/// Whether a variant is measured for the sake of others' calls alone: a codec that is compared with nothing.
+pub(crate) fn is_part(variant: &Variant, pairs: &[Pair], claims: &[Claim]) -> bool {
+    let pairs = pairs.iter().flat_map(|pair| [&pair.of, &pair.against]);
+    let claims = claims.iter().flat_map(|claim| [&claim.of, &claim.against]);
+    let is_compared = pairs.chain(claims).any(|name| *name == variant.name);
+    variant.settings.target.codec().is_some() && !is_compared
+}
+
 impl Draft {
     /// Keeps the variants whose name contains one of `words`, and the pairs and claims that still
     /// have both of theirs.
@@ -132,9 +140,15 @@ impl Draft {
     }
 
     /// The same with other repetitions: half of them, with one block, under the placements that check the
-    /// headline pairs, which is enough to see a verdict flip.
-    pub(crate) fn repeated(mut self, rounds: Rounds) -> Self {
-        self.variants.iter_mut().for_each(|(_, own)| *own = rounds);
+    /// headline pairs, which is enough to see a verdict flip. A part of other variants' calls is repeated
+    /// at most `parts` times.
+    pub(crate) fn repeated(mut self, rounds: Rounds, parts: Rounds) -> Self {
+        for (variant, own) in &mut self.variants {
+            *own = match is_part(variant, &self.pairs, &self.claims) {
+                true => rounds.at_most(parts),
+                false => rounds,
+            };
+        }
         self.checks.rounds = Rounds {
             invocations: rounds.invocations.div_ceil(2).max(4),
             blocks: 1,
@@ -182,6 +196,7 @@ impl Draft {
                 .collect(),
             pairs: self.pairs,
             claims: self.claims,
+            codecs: BTreeMap::new(),
             objectives: self.objectives,
             capacity: self.capacity,
             idle: self.idle,

@@ -11,6 +11,7 @@ mod slices;
 
 use std::collections::BTreeMap;
 
+use rpcgauge_message::Encoding;
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub struct Plan {
     pub pairs: Vec<Pair>,
     /// The published figures to test.
     pub claims: Vec<Claim>,
+    /// Of the plan's codecs, the one that makes and reads a stack's messages, by stack and encoding.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub codecs: BTreeMap<String, BTreeMap<Encoding, String>>,
     /// What every variant must reach for the run to succeed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,

@@ -17,7 +17,7 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn at_most(self, other: Self) -> Self {
+    pub(crate) fn at_most(self, other: Self) -> Self {
         Self {
             invocations: self.invocations.min(other.invocations),
             blocks: self.blocks.min(other.blocks),

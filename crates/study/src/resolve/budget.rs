@@ -8,7 +8,7 @@ use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
 use crate::file::StudyFile;
 use crate::plan::Plan;
-use crate::plan::draft::Draft;
+use crate::plan::draft::{Draft, is_part};
 use crate::plan::estimate::guess_call;
 use crate::plan::order::Rounds;
 use crate::read::Time;
@@ -67,7 +67,7 @@ impl Resolver<'_> {
         let time = Duration::from_millis(ms);
         let mut least = Duration::MAX;
         for rounds in REPETITIONS {
-            let mut plan = finish(draft.clone().repeated(rounds))?;
+            let mut plan = finish(draft.clone().repeated(rounds, LAST_RESORT))?;
             set_trial(&mut plan, SHORTEST_TRIAL_MS);
             least = least.min(plan.estimate());
             let wanted = match rounds {
@@ -136,14 +136,26 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
     true
 }
 
-/// Sets the length of every trial, and bounds its warm-up by the same: most end long before.
+/// Sets the length of every trial, and bounds its warm-up by the same: most end long before. Of what is
+/// only a part of other variants' calls little is enough.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
     let stop = Stop {
         calls: None,
         time_ms: Some(trial_ms),
     };
-    for variant in &mut plan.variants {
-        variant.settings.stop = stop;
+    let parts: Vec<bool> = plan
+        .variants
+        .iter()
+        .map(|variant| is_part(variant, &plan.pairs, &plan.claims))
+        .collect();
+    for (variant, is_part) in plan.variants.iter_mut().zip(parts) {
+        variant.settings.stop = match is_part {
+            true => Stop {
+                time_ms: Some(SHORTEST_TRIAL_MS),
+                ..stop
+            },
+            false => stop,
+        };
     }
     plan.warmup = stop;
 }

@@ -218,10 +218,11 @@ impl StudyFile {
             draft.pairs = self.default_pairs(&combined, |name| draft.has(name));
         }
         let finish = |draft: Draft| self.finish(draft, &combined);
-        let plan = match &self.top.budget {
+        let mut plan = match &self.top.budget {
             None => finish(draft)?,
             Some(budget) => resolver.within(self, budget, &draft, &combined, finish)?,
         };
+        plan.codecs = codecs(&plan, context.subjects);
         Ok(Resolved {
             plan,
             services: resolver.take_inputs(),
@@ -307,6 +308,37 @@ impl Resolver<'_> {
 
 fn number(written: &Option<Spanned<f64>>, default: f64) -> f64 {
     written.as_ref().map_or(default, |number| *number.get_ref())
+}
+
+/// The codecs of a plan that do what stacks that are called, or call, do to their messages.
+fn codecs(
+    plan: &Plan,
+    stacks: &BTreeMap<String, Features>,
+) -> BTreeMap<String, BTreeMap<Encoding, String>> {
+    let is_there = |codec: &str, encoding| {
+        let mut all = plan.variants.iter().map(|variant| &variant.settings);
+        all.any(|s| {
+            s.encoding == Some(encoding) && s.target.codec().is_some_and(|(name, ..)| name == codec)
+        })
+    };
+    let mut codecs: BTreeMap<String, BTreeMap<Encoding, String>> = BTreeMap::new();
+    for settings in plan.variants.iter().map(|variant| &variant.settings) {
+        let calls = settings.target.server().is_some();
+        for stack in settings.target.stacks().filter(|_| calls) {
+            let declared = stacks.get(stack).zip(settings.encoding);
+            let declared = declared.and_then(|(features, encoding)| {
+                let codec = features.codecs.get(&encoding)?;
+                is_there(codec, encoding).then_some((encoding, codec.clone()))
+            });
+            if let Some((encoding, codec)) = declared {
+                codecs
+                    .entry(stack.to_owned())
+                    .or_default()
+                    .insert(encoding, codec);
+            }
+        }
+    }
+    codecs
 }
 
 impl StudyFile {

@@ -1,11 +1,12 @@
-//! The ways to call that are compared: settings of the embedded server, or stacks of subjects.
+//! The ways to call that are compared: settings of the embedded server, or stacks of subjects; and the codecs
+//! of these stacks.
 
 use std::collections::BTreeMap;
 
 use rpcgauge_message::Encoding;
 use rpcgauge_message::nearest::Nearest;
-use rpcgauge_study::features::{Features, Role};
-use rpcgauge_study::settings::{HttpVersion, Protocol, REFERENCE};
+use rpcgauge_study::features::{Features, Role, WorkloadKind};
+use rpcgauge_study::settings::{HttpVersion, Operation, Protocol, REFERENCE, Sample};
 use rpcgauge_study::words::Word as _;
 
 use crate::args::CompareArgs;
@@ -43,7 +44,12 @@ const ENCODINGS: [(Protocol, &[Encoding]); 2] = [
 impl Way {
     /// Whether messages are compressed.
     pub(super) fn compresses(&self) -> bool {
-        self.settings.iter().any(|(key, _)| *key == "compression")
+        self.setting("compression").is_some()
+    }
+
+    fn setting(&self, key: &str) -> Option<&str> {
+        let setting = self.settings.iter().find(|(known, _)| *known == key);
+        setting.map(|(_, value)| &**value)
     }
 }
 
@@ -141,14 +147,79 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
             )));
         }
     }
-    // A stack that is there in one way alone is called by its name alone.
+    Ok(shortened(ways))
+}
+
+/// What the codecs of the ways' stacks do of a call: a server decodes the request and encodes the response, a
+/// client the reverse.
+pub(super) fn codecs(ways: &[Way], stacks: &BTreeMap<String, Features>) -> Vec<Way> {
+    const ROLES: [(&str, [(Operation, Sample); 2]); 2] = [
+        (
+            "server",
+            [
+                (Operation::Decode, Sample::Request),
+                (Operation::Encode, Sample::Response),
+            ],
+        ),
+        (
+            "client",
+            [
+                (Operation::Encode, Sample::Request),
+                (Operation::Decode, Sample::Response),
+            ],
+        ),
+    ];
+    let mut codecs: Vec<Way> = Vec::new();
+    for way in ways {
+        for (role, does) in &ROLES {
+            let stack = way.setting(role).and_then(|stack| stacks.get(stack));
+            let encoding = way.setting("encoding").and_then(Encoding::from_word);
+            let takes = |codec: &&String| {
+                let features = stacks.get(*codec);
+                features.is_some_and(|features| features.workloads.contains(&WorkloadKind::Own))
+            };
+            let codec = stack.zip(encoding).and_then(|(features, encoding)| {
+                let codec = features.codecs.get(&encoding).filter(takes)?;
+                Some((codec, encoding))
+            });
+            let Some((codec, encoding)) = codec else {
+                continue;
+            };
+            for (operation, sample) in does {
+                let way = of_codec(codec, encoding, *operation, *sample);
+                if !codecs.contains(&way) {
+                    codecs.push(way);
+                }
+            }
+        }
+    }
+    shortened(codecs)
+}
+
+fn of_codec(codec: &str, encoding: Encoding, operation: Operation, sample: Sample) -> Way {
+    let (operation, sample) = (operation.word(), sample.word());
+    let encoding = encoding.word();
+    let settings = [
+        ("codec", codec),
+        ("operation", operation),
+        ("sample", sample),
+        ("encoding", encoding),
+    ];
+    Way {
+        name: format!("{}-{operation}-{sample}{SEPARATOR}{encoding}", plain(codec)),
+        settings: settings.map(|(key, value)| (key, value.to_owned())).into(),
+    }
+}
+
+/// What is there in one way alone is called by its name without the encoding.
+fn shortened(mut ways: Vec<Way>) -> Vec<Way> {
     let names: Vec<String> = ways.iter().map(|way| stem(&way.name)).collect();
     for (way, stem) in ways.iter_mut().zip(&names) {
         if names.iter().filter(|name| *name == stem).count() == 1 {
             way.name.clone_from(stem);
         }
     }
-    Ok(ways)
+    ways
 }
 
 type Spoken = (Protocol, HttpVersion, Encoding);
@@ -176,8 +247,6 @@ fn spoken<'f>(
 }
 
 fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken) -> Way {
-    // Names stand in names of files, where a stack's / would be a folder.
-    let plain = |stack: &str| stack.replace('/', ":");
     let mut name = plain(server);
     let mut settings = vec![("server", server.to_owned())];
     if let Some(client) = client {
@@ -191,6 +260,11 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
         name: format!("{name}{SEPARATOR}{}", encoding.word()),
         settings,
     }
+}
+
+/// Names stand in names of files, where a stack's / would be a folder.
+fn plain(stack: &str) -> String {
+    stack.replace('/', ":")
 }
 
 /// Between the stacks of a name and its encoding.

@@ -45,3 +45,33 @@ fn a_budget_decides_alone_and_must_be_long_enough() {
     let blocks = within("1m").replace("workload", "blocks = 3\nworkload");
     insta::assert_snapshot!(super::refused(&blocks), @r#"my.toml: "budget" decides how many invocations and blocks there are; keep one of the two"#);
 }
+
+#[test]
+fn a_codec_that_is_a_part_of_calls_takes_little_of_a_budget() {
+    let text = "# Is it fast?\nbudget = \"1m\"\nworkload = { name = \"hello\" }\n\
+        [[variants]]\nname = \"python\"\nserver = \"python/http\"\nprotocol = \"rest\"\n\
+        [[variants]]\nname = \"reference\"\nprotocol = \"rest\"\n\
+        [[variants]]\nname = \"decode\"\ncodec = \"python/json\"\noperation = \"decode\"\n\
+        [[pairs]]\nof = \"python\"\nagainst = \"reference\"\n";
+    let plan = resolve(text).unwrap();
+    let trials = |name: &str| {
+        let is_of = |variant: u32| plan.variants[variant as usize].name == name;
+        plan.trials
+            .iter()
+            .filter(|trial| is_of(trial.variant))
+            .count()
+    };
+    assert_eq!(trials("decode"), 5);
+    assert!(trials("python") > 20, "{}", trials("python"));
+    let stop = |name: &str| plan.variant(name).unwrap().settings.stop.time_ms;
+    assert!(stop("decode") < stop("python"));
+    // The report finds the codec of a call by what its stack declares.
+    let declared = [(Encoding::Json, "python/json".to_owned())].into();
+    assert_eq!(plan.codecs, [("python/http".to_owned(), declared)].into());
+    // Where it is compared itself, it is measured like all others.
+    let other = "[[variants]]\nname = \"encode\"\ncodec = \"python/json\"\noperation = \"encode\"\n\
+        [[pairs]]\nof = \"decode\"\nagainst = \"encode\"\n";
+    let compared = format!("{text}{other}");
+    let plan = resolve(&compared).unwrap();
+    assert!(plan.variants.iter().all(|v| v.settings.stop == plan.warmup));
+}

@@ -33,6 +33,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         roles: vec![Role::Server, Role::Client],
         protocols: [(Protocol::Rest, vec![HttpVersion::Http1])].into(),
         encodings: vec![Encoding::Json],
+        codecs: [(Encoding::Json, "python/json".to_owned())].into(),
         styles: vec![Style::Blocking, Style::Future],
         connections: vec![ConnectionUse::Reuse],
         in_flight: 8,

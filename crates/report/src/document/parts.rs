@@ -1,0 +1,107 @@
+//! Where the time of a call goes: the table of kernel, client, codec and server.
+
+use super::groups::{self, Group};
+use super::{Block, Column, Section, Shown, Table};
+use crate::findings::parts::{Part, Parts};
+use crate::findings::{Findings, VariantFindings};
+use crate::units;
+use crate::words;
+
+/// A table for each placement under which a codec was measured beside the calls.
+pub(super) fn sections(findings: &Findings) -> Vec<Section> {
+    let placements = findings.study.placements.iter();
+    let sections = placements.filter_map(|placement| {
+        let groups = groups::groups(findings, &findings.variants, *placement);
+        Some(Section {
+            id: "parts",
+            title: format!("Where a call's time goes, {}", words::on(*placement)),
+            shown: Shown::Always,
+            blocks: vec![Block::Table(table(&groups)?)],
+        })
+    });
+    sections.collect()
+}
+
+/// A variant's name, whether a stack's client calls, and the parts of its call.
+type Row<'a> = (&'a VariantFindings, &'a Parts);
+
+fn table(groups: &[Group<'_>]) -> Option<Table> {
+    let of_group = |group: &Group<'_>| -> Vec<Vec<String>> {
+        rows(group)
+            .map(|(variant, parts)| row(variant, parts))
+            .collect()
+    };
+    let all: Vec<Row<'_>> = groups.iter().flat_map(rows).collect();
+    if all.iter().all(|(_, parts)| parts.codecs.is_empty()) {
+        return None;
+    }
+    let mut table = Table {
+        columns: [Column::text("variant", 0)]
+            .into_iter()
+            .chain(
+                ["mean call", "kernel", "client", "codec", "server"]
+                    .map(|title| Column::number(title, 0)),
+            )
+            .collect(),
+        notes: notes(&all),
+        ..Table::default()
+    };
+    for group in groups {
+        let rows = of_group(group);
+        let begins = !table.rows.is_empty() && !rows.is_empty();
+        table.breaks.extend(begins.then_some(table.rows.len()));
+        table.rows.extend(rows);
+    }
+    Some(table)
+}
+
+fn rows<'a>(group: &Group<'a>) -> impl Iterator<Item = Row<'a>> {
+    let members = group.members.iter();
+    members.filter_map(|(variant, cell)| Some((*variant, cell.parts.as_ref()?)))
+}
+
+fn row(variant: &VariantFindings, parts: &Parts) -> Vec<String> {
+    let shown = |part: Part| format!("{} {:>4}", units::time(part.ns), units::percent(part.share));
+    let some = |part: Option<Part>| part.map_or_else(units::none, shown);
+    vec![
+        variant.name.clone(),
+        units::time(parts.call_ns),
+        shown(parts.kernel),
+        some(parts.client),
+        shown(parts.codec),
+        shown(parts.server),
+    ]
+}
+
+fn notes(rows: &[Row<'_>]) -> Vec<String> {
+    let mut notes = vec![
+        "kernel: two bare loops with the same bytes (the floor); client: its CPU beyond the floor's and its \
+         codec's; codec: making and reading both messages, on both sides; server: the rest"
+            .to_owned(),
+    ];
+    let is_by_stack = |variant: &VariantFindings| variant.how.is_by_stack();
+    if rows.iter().any(|(variant, _)| is_by_stack(variant)) {
+        notes.push(
+            "by a stack's client: kernel and server are those of the call by rpcgauge's client, and the \
+             client is the rest"
+                .to_owned(),
+        );
+    }
+    let mut without = |what: &str, lacks: fn(&Parts) -> bool| {
+        let names = rows.iter().filter(|(_, parts)| lacks(parts));
+        let names: Vec<&str> = names.map(|(variant, _)| &*variant.name).collect();
+        if !names.is_empty() {
+            notes.push(format!("{what}: {}", names.join(", ")));
+        }
+    };
+    without("not measured, and within the server: its codec", |parts| {
+        parts.codec_of_server_ns.is_none()
+    });
+    without("not measured, and within the client: its codec", |parts| {
+        parts.codec_of_client_ns.is_none()
+    });
+    without("not measured, and within the server: the client", |parts| {
+        parts.client.is_none()
+    });
+    notes
+}

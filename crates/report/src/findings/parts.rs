@@ -1,0 +1,270 @@
+//! Where the time of a call goes: kernel, client, codec, server (docs/method.md).
+
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::record::Stage;
+use rpcgauge_study::settings::{Operation, Placement, Sample, Settings, Stop, Target, Timing};
+use serde::Serialize;
+
+use super::figures::Figures;
+use super::model::VariantFindings;
+
+/// The mean call in four parts, which add up to it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parts {
+    /// The mean call.
+    pub call_ns: f64,
+    /// The floor: the mean round trip of two bare loops with the same bytes.
+    pub kernel: Part,
+    /// What the client does beyond the floor and its codec; absent where its processor time is not known,
+    /// and then in the server's part.
+    pub client: Option<Part>,
+    /// Making and reading both messages, as far as it is known.
+    pub codec: Part,
+    /// The rest.
+    pub server: Part,
+    /// What of the codec's part is the client's; where it is absent, it is in the client's own part.
+    pub codec_of_client_ns: Option<f64>,
+    /// What of it is the server's; where it is absent, it is in the server's own part.
+    pub codec_of_server_ns: Option<f64>,
+    /// The variants that tell of the codecs.
+    pub codecs: Vec<String>,
+}
+
+/// A part of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Part {
+    /// Time of it.
+    pub ns: f64,
+    /// That time over the mean call.
+    pub share: f64,
+}
+
+/// The client's stages that are its codec's.
+const CODEC: [Stage; 4] = [
+    Stage::Encode,
+    Stage::Compress,
+    Stage::Decompress,
+    Stage::Decode,
+];
+
+/// What a codec does for one side of a call, and the variants that tell of it.
+type OfSide = Option<(f64, Vec<String>)>;
+
+/// Finds the parts of every variant that has one call in flight and a floor.
+pub(super) fn fill(plan: &Plan, variants: &mut [VariantFindings]) {
+    let mut found = Vec::new();
+    let all = Measured { plan, variants };
+    for (index, variant) in plan.variants.iter().enumerate() {
+        for (place, cell) in variants[index].cells.iter().enumerate() {
+            let parts = all.parts(variant, cell.placement);
+            found.extend(parts.map(|parts| (index, place, parts)));
+        }
+    }
+    for (variant, cell, parts) in found {
+        variants[variant].cells[cell].parts = Some(parts);
+    }
+}
+
+/// What was planned, and what was measured of it.
+struct Measured<'a> {
+    plan: &'a Plan,
+    variants: &'a [VariantFindings],
+}
+
+impl Measured<'_> {
+    fn parts(&self, variant: &Variant, placement: Placement) -> Option<Parts> {
+        let settings = &variant.settings;
+        let is_call = settings.target.server().is_some() && settings.timing() == Timing::Stages;
+        if !is_call || variant.repeats.is_some() {
+            return None;
+        }
+        let figures = self.figures(variant, placement)?;
+        match settings.target.client() {
+            None => self.by_engine(settings, figures, placement),
+            Some(_) => self.by_stack(settings, figures, placement),
+        }
+    }
+
+    /// Of a call that the engine makes: its processor time is the call's, as it has one thread.
+    fn by_engine(
+        &self,
+        settings: &Settings,
+        figures: &Figures,
+        placement: Placement,
+    ) -> Option<Parts> {
+        let floor = figures.floor.as_ref()?;
+        let stages = figures
+            .stages
+            .iter()
+            .filter(|found| CODEC.contains(&found.stage));
+        let own: f64 = stages.map(|found| found.per_call_ns).sum();
+        let cpu = figures.cpu.client.map(|cpu| cpu.total_ns);
+        let mut left = Left::of(figures)?;
+        let kernel = left.take(floor.mean_ns);
+        let server = self.codec_of(settings.target.server()?, Side::Server, settings, placement);
+        let codec = left.take(own + known(&server));
+        let client = cpu.map(|cpu| left.take(cpu - floor.client_cpu_ns - own));
+        let rest = left.rest();
+        let codecs = [Some((own, Vec::new())), server];
+        Some(left.into_parts(kernel, client, codec, rest, codecs))
+    }
+
+    /// Of a call that a stack's client makes: kernel and server are those of the engine's call to the same
+    /// server, as nobody sees the client's bytes, and its processor time need not be the call's.
+    fn by_stack(
+        &self,
+        settings: &Settings,
+        figures: &Figures,
+        placement: Placement,
+    ) -> Option<Parts> {
+        let by_engine = engines(settings);
+        let mut all = self.plan.variants.iter();
+        let beside = all.find(|other| {
+            other.repeats.is_none()
+                && engines(&other.settings) == by_engine
+                && other.settings.target.client().is_none()
+        })?;
+        let other = self.by_engine(
+            &beside.settings,
+            self.figures(beside, placement)?,
+            placement,
+        )?;
+        let client = settings.target.client()?;
+        let own = self.codec_of(&client.stack, Side::Client, settings, placement);
+        let server = self.codec_of(settings.target.server()?, Side::Server, settings, placement);
+        let mut left = Left::of(figures)?;
+        let kernel = left.take(other.kernel.ns);
+        let codec = left.take(known(&own) + known(&server));
+        let of_server = left.take(other.server.ns);
+        let rest = left.rest();
+        Some(left.into_parts(kernel, Some(rest), codec, of_server, [own, server]))
+    }
+
+    /// The mean time that a stack's codec takes for its side of a call.
+    fn codec_of(&self, stack: &str, side: Side, call: &Settings, placement: Placement) -> OfSide {
+        let codec = self.plan.codecs.get(stack)?.get(&call.encoding?)?;
+        let [first, second] = side.does().map(|(operation, sample)| {
+            let compression = match sample {
+                Sample::Request => call.request_compression,
+                Sample::Response => call.response_compression,
+            };
+            let does = |s: &Settings| {
+                let is_it = s.target.codec() == Some((codec, operation, sample));
+                let same_bytes =
+                    s.encoding == call.encoding && s.request_compression == compression;
+                is_it && same_bytes && s.target.workload() == call.target.workload()
+            };
+            let mut all = self
+                .plan
+                .variants
+                .iter()
+                .filter(|other| other.repeats.is_none());
+            let variant = all.find(|other| does(&other.settings))?;
+            let latency = self.figures(variant, placement)?.latency.as_ref()?;
+            Some((latency.mean_ns, variant.name.clone()))
+        });
+        let ((first, one), (second, other)) = (first?, second?);
+        Some((first + second, vec![one, other]))
+    }
+
+    fn figures(&self, variant: &Variant, placement: Placement) -> Option<&Figures> {
+        let found = self
+            .variants
+            .iter()
+            .find(|found| found.name == variant.name)?;
+        found.cell(placement)?.figures.as_deref()
+    }
+}
+
+/// A side of a call.
+#[derive(Clone, Copy)]
+enum Side {
+    Client,
+    Server,
+}
+
+impl Side {
+    /// What its codec does.
+    fn does(self) -> [(Operation, Sample); 2] {
+        match self {
+            Self::Client => [
+                (Operation::Encode, Sample::Request),
+                (Operation::Decode, Sample::Response),
+            ],
+            Self::Server => [
+                (Operation::Decode, Sample::Request),
+                (Operation::Encode, Sample::Response),
+            ],
+        }
+    }
+}
+
+fn known(codec: &OfSide) -> f64 {
+    codec.as_ref().map_or(0.0, |(ns, _)| *ns)
+}
+
+/// Settings as if the engine called, whenever the trial ends.
+fn engines(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if let Target::Subject { client, .. } = &mut settings.target {
+        *client = None;
+    }
+    settings.stop = Stop::default();
+    settings
+}
+
+/// What is left of the mean call, so that its parts add up.
+struct Left {
+    call_ns: f64,
+    ns: f64,
+}
+
+impl Left {
+    fn of(figures: &Figures) -> Option<Self> {
+        let call_ns = figures.latency.as_ref()?.mean_ns;
+        (call_ns > 0.0).then_some(Self {
+            call_ns,
+            ns: call_ns,
+        })
+    }
+
+    /// A part of that size, or of what is left.
+    fn take(&mut self, ns: f64) -> Part {
+        let ns = ns.clamp(0.0, self.ns);
+        self.ns -= ns;
+        Part {
+            ns,
+            share: ns / self.call_ns,
+        }
+    }
+
+    fn rest(&mut self) -> Part {
+        self.take(self.ns)
+    }
+
+    /// The parts, with the codec's of both sides.
+    fn into_parts(
+        self,
+        kernel: Part,
+        client: Option<Part>,
+        codec: Part,
+        server: Part,
+        [of_client, of_server]: [OfSide; 2],
+    ) -> Parts {
+        let ns = |side: &OfSide| side.as_ref().map(|(ns, _)| *ns);
+        Parts {
+            call_ns: self.call_ns,
+            kernel,
+            client,
+            codec,
+            server,
+            codec_of_client_ns: ns(&of_client),
+            codec_of_server_ns: ns(&of_server),
+            codecs: [of_client, of_server]
+                .into_iter()
+                .flatten()
+                .flat_map(|(_, names)| names)
+                .collect(),
+        }
+    }
+}
