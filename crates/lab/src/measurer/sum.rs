@@ -281,7 +281,7 @@ impl Mean {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::Memory;
+    use rpcgauge_study::record::{Memory, Startup};
     use rpcgauge_trial::Slice;
 
     use super::*;
@@ -316,6 +316,7 @@ mod tests {
                 client_peak: 1,
                 server_peak: None,
             },
+            startup: Startup::default(),
             code: None,
             response_size: None,
             slice: Some(Slice {

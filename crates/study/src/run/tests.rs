@@ -95,6 +95,7 @@ fn environment() -> Environment {
             got: Idle::Held,
             reason: None,
         },
+        disk: BTreeMap::new(),
         subjects: Default::default(),
         warnings: Vec::new(),
     }
