@@ -53,9 +53,30 @@ fn a_ramp_is_shown_step_by_step() {
 
 #[test]
 fn stacks_stand_beside_each_other() {
-    let text = render(&findings(&stacks()), plain(100));
-    let (_, section) = text.split_once("Servers, ").unwrap();
-    insta::assert_snapshot!(section.split("\nFigures").next().unwrap());
+    let text = render(&findings(&stacks()), plain(120));
+    let (_, section) = text
+        .split_once("Servers, called by rpcgauge's engine: hello\n")
+        .unwrap();
+    let row = |stack: &str| {
+        section
+            .lines()
+            .find(|line| line.starts_with(stack))
+            .unwrap()
+    };
+    for (stack, parts) in [
+        (
+            "stack ",
+            &["p50", "calls/s", "CPU a call", "start-up", "on disk"][..],
+        ),
+        ("reference rest ", &["20.0 ms ±1%", "12.4 MB"][..]),
+        ("go/grpc-go ", &["18.2 MB", "16.3 MB"][..]),
+        // With one call in flight only, and of an unknown size.
+        ("python/http ", &["20.0 ms ±1%", crate::units::NONE][..]),
+    ] {
+        let row = row(stack);
+        assert!(parts.iter().all(|part| row.contains(*part)), "{row}");
+    }
+    assert!(section.contains("calls/s and CPU, the stack's own, with 64 calls in flight"));
 }
 
 #[test]
