@@ -139,6 +139,39 @@ fn a_printed_comparison_is_a_study_of_the_same_plan() {
 }
 
 #[test]
+fn the_codecs_of_stacks_are_measured_beside_their_calls() {
+    let place = Place::new();
+    let stacks = ["--stack", "go/grpc-go", "--stack", "python/http"];
+    let options = [&stacks[..], &["--client", "node/grpc-js"]].concat();
+    let study = compare(&place, &[&options[..], &["--print-study"]].concat()).well();
+    let study_file = place.file("compare-Get.toml", &study);
+    let planned = json(&compare(&place, &[&options[..], &["--plan", "--json"]].concat()).well());
+    let read = place.run(&["plan", "--json", &study_file.display().to_string()]);
+    assert_eq!(json(&read.well()), planned);
+    let variants = planned["variants"].as_array().expect("variants");
+    let codecs = variants
+        .iter()
+        .filter(|variant| variant["settings"]["codec"].is_string());
+    let codecs: Vec<&str> = codecs
+        .filter_map(|variant| variant["name"].as_str())
+        .collect();
+    assert_eq!(
+        codecs,
+        [
+            "go:protobuf-decode-request",
+            "go:protobuf-encode-response",
+            "node:ts-proto-encode-request",
+            "node:ts-proto-decode-response",
+            "python:json-decode-request",
+            "python:json-encode-response",
+            "python:protobuf-decode-request",
+            "python:protobuf-encode-response",
+        ]
+    );
+    assert_eq!(planned["codecs"]["go/grpc-go"]["protobuf"], "go/protobuf");
+}
+
+#[test]
 fn ways_that_compress_are_left_out_where_rows_are_alike() {
     let place = Place::new();
     let alike = r#"{"id":"o","lines":[{},{}]}"#;

@@ -94,14 +94,17 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
             notes.push(format!("{what}: {}", names.join(", ")));
         }
     };
-    without("not measured, and within the server: its codec", |parts| {
-        parts.codec_of_server_ns.is_none()
-    });
-    without("not measured, and within the client: its codec", |parts| {
-        parts.codec_of_client_ns.is_none()
-    });
-    without("not measured, and within the server: the client", |parts| {
-        parts.client.is_none()
-    });
+    without(
+        "the codec of the server is not measured, and within its part",
+        |parts| parts.codec_of_server_ns.is_none(),
+    );
+    without(
+        "the codec of the client is not measured, and within its part",
+        |parts| parts.codec_of_client_ns.is_none(),
+    );
+    without(
+        "the CPU of the client is not measured, and its part is within the server",
+        |parts| parts.client.is_none(),
+    );
     notes
 }

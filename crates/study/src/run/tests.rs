@@ -95,7 +95,7 @@ fn environment() -> Environment {
             got: Idle::Held,
             reason: None,
         },
-        disk: BTreeMap::new(),
+        disk: Default::default(),
         subjects: Default::default(),
         warnings: Vec::new(),
     }

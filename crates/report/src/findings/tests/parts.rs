@@ -42,8 +42,8 @@ fn sample(by_client_ns: f64, codecs: usize) -> Sample {
         ..two(1.0)
     }
     .spec(Spec::new("by-client", by_client_ns));
-    for (name, ns, ..) in &CODECS[..codecs] {
-        builder = builder.spec(Spec::new(name, *ns));
+    for &(name, ns, ..) in &CODECS[..codecs] {
+        builder = builder.spec(Spec::new(name, ns));
     }
     let mut sample = builder.build();
     let (go, codec) = ("go/grpc-go".to_owned(), "go/protobuf".to_owned());
