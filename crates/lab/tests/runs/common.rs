@@ -1,5 +1,6 @@
 //! Small plans and subjects for the tests.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
