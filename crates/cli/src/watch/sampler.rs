@@ -41,7 +41,7 @@ impl Watch for Sampler {
         let mut times = self.emptied.try_recv().unwrap_or_default();
         std::mem::swap(progress.times, &mut times);
         let snapshot = Snapshot {
-            target: variant.name.clone(),
+            variant: variant.name.clone(),
             at: Instant::now(),
             elapsed: progress.elapsed,
             interval: progress.interval,

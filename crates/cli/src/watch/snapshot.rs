@@ -10,7 +10,7 @@ use rpcgauge_trial::FailureKind;
 #[derive(Debug)]
 pub(super) struct Snapshot {
     /// The name of the variant that is measured.
-    pub(super) target: String,
+    pub(super) variant: String,
     /// When the snapshot was taken.
     pub(super) at: Instant,
     /// Since the measured part began.
@@ -36,10 +36,10 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// A trial of `target` that has not begun.
-    pub(super) fn empty(target: &str) -> Self {
+    /// A trial of `variant` that has not begun.
+    pub(super) fn empty(variant: &str) -> Self {
         Self {
-            target: target.to_owned(),
+            variant: variant.to_owned(),
             at: Instant::now(),
             elapsed: Duration::ZERO,
             interval: Duration::ZERO,

@@ -66,7 +66,10 @@ impl Plan {
             percent(self.margin),
             percent(self.confidence)
         );
-        let warmup = format!("until it settles, at most {}", stop_words(self.warmup));
+        let warmup = match self.warmup.time_ms {
+            Some(0) => "none".to_owned(),
+            _ => format!("until it settles, at most {}", stop_words(self.warmup)),
+        };
         let mut lines = vec![
             ("time", format!("about {time}")),
             ("trials", trials),

@@ -61,6 +61,8 @@ pub struct FileLoader {
     /// Variables of a study that was made from a command line; the environment's are not asked for them.
     /// Their values may be secrets.
     pub variables: BTreeMap<String, String>,
+    /// A method that was loaded already: its files may be pipes, which can be read once.
+    pub loaded: Option<(OwnSource, OwnWorkload)>,
 }
 
 impl FileLoader {
@@ -76,6 +78,13 @@ impl FileLoader {
 }
 
 impl Loader for FileLoader {
+    fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
+        match &self.loaded {
+            Some((known, own)) if known == source => Ok(own.clone()),
+            _ => source.load(),
+        }
+    }
+
     fn path(&self, written: &str) -> PathBuf {
         match written {
             // Standard input.

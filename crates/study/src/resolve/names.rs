@@ -127,7 +127,7 @@ impl Resolver<'_> {
         let [of, against] = variants;
         if is_codec(of) != is_codec(against) {
             return refuse(format!(
-                "one of \"{}\" and \"{}\" is a codec, which calls nothing; hold codecs against \
+                "one of \"{}\" and \"{}\" is a codec, which calls nothing; compare codecs with \
                  codecs",
                 of.variant.name, against.variant.name
             ));
@@ -144,6 +144,13 @@ impl Resolver<'_> {
                 return refuse(format!(
                     "{word} is counted by the engine alone, and a subject calls in \"{name}\"; take \
                      response-bytes"
+                ));
+            }
+            let in_server = metric == Metric::ServerCpu || metric.needs_stages();
+            if settings.target.live().is_some() && in_server {
+                return refuse(format!(
+                    "{word} needs a look into the server, and \"{name}\" is a live service; take another \
+                     metric"
                 ));
             }
             if settings.timing() == Timing::Load && metric.needs_stages() {

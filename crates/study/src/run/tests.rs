@@ -205,7 +205,7 @@ fn a_run_that_has_not_begun_is_read() {
 #[test]
 fn the_environment_is_replaced_whole() {
     let scene = Scene::new();
-    let writer = RunWriter::resume(&scene.run, None).unwrap().writer;
+    let writer = RunWriter::resume(&scene.run).unwrap().writer;
     let later = Environment {
         cores: 4,
         ..environment()
@@ -222,7 +222,7 @@ fn the_environment_is_replaced_whole() {
 #[test]
 fn logs_have_plain_names() {
     let scene = Scene::new();
-    let writer = RunWriter::resume(&scene.run, None).unwrap().writer;
+    let writer = RunWriter::resume(&scene.run).unwrap().writer;
     let path = writer.log_path("../list n=10/grpc");
     assert_eq!(path, scene.run.join("logs/.._list_n=10_grpc.log"));
     File::create(path).unwrap().write_all(b"hello").unwrap();

@@ -188,7 +188,7 @@ impl Figures {
     }
 
     fn update(&mut self, snapshot: &Snapshot) {
-        let target: Labels = vec![("target", snapshot.target.clone())];
+        let target: Labels = vec![("target", snapshot.variant.clone())];
         let and = |name, value: String| [&target[..], &[(name, value)]].concat();
         for (counts, (.., calls)) in self.calls.iter_mut().zip(CALLS) {
             counts.count(&target, calls(snapshot));

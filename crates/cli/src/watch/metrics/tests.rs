@@ -48,7 +48,7 @@ fn counts_go_on_from_trial_to_trial_and_never_shrink() {
 fn failures_have_their_kind_as_a_label() {
     let metrics = metrics();
     let mut snapshot = Snapshot::example([]);
-    snapshot.target = "b".to_owned();
+    snapshot.variant = "b".to_owned();
     snapshot.failed = BTreeMap::from([
         (FailureKind::Deadline, 2),
         (FailureKind::HttpStatus(503), 7),

@@ -96,7 +96,7 @@ fn what_a_codec_or_client_has_no_figure_of() {
             "{codec}[[pairs]]\nof = \"{of}\"\nagainst = \"{against}\"\nmetric = \"{metric}\""
         ))
     };
-    assert_snapshot!(pair("json", "grpc", "latency-p50"), @r#"my.toml:22:6: one of "json" and "grpc" is a codec, which calls nothing; hold codecs against codecs"#);
+    assert_snapshot!(pair("json", "grpc", "latency-p50"), @r#"my.toml:22:6: one of "json" and "grpc" is a codec, which calls nothing; compare codecs with codecs"#);
     assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu is a call's, and "json" is a codec; take latency-p50, -mean or -p99, goodput or client-cpu"#);
     let client = "[[variants]]\nname = \"python\"\nclient = \"python/http\"\nprotocol = \"rest\"\n\
         [[pairs]]\nof = \"python\"\nagainst = \"rest-json\"\nmetric = \"call-bytes\"";
