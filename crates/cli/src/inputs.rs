@@ -61,21 +61,22 @@ pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MOST_BYTES)
 }
 
-/// A user's own method with its samples, complete in itself.
+/// A user's own method with its samples, complete in itself, and where it comes from.
 pub(crate) fn own_workload(
     schema: &SchemaArgs,
     method: &str,
     request: &Path,
     response: &Path,
-) -> Result<OwnWorkload, Failure> {
+) -> Result<(OwnSource, OwnWorkload), Failure> {
     described(schema)?;
-    let own = OwnSource {
+    let source = OwnSource {
         schema: source(schema),
         method: method.to_owned(),
         request: request.to_owned(),
         response: response.to_owned(),
     };
-    own.load().map_err(Failure::input)
+    let own = source.load().map_err(Failure::input)?;
+    Ok((source, own))
 }
 
 /// A study, resolved, with its text.
@@ -100,22 +101,22 @@ impl Resolved {
 }
 
 /// Writes what describes messages into a table of a study.
-pub(crate) fn write_schema(text: &mut StudyText, schema: &SchemaArgs) {
-    let shown = |path: &PathBuf| path.display().to_string();
-    text.list("proto", schema.proto.iter().map(shown));
-    text.list("include", schema.include.iter().map(shown));
-    text.optional("descriptor-set", schema.descriptor_set.as_ref().map(shown));
+pub(crate) fn write_schema(text: &mut StudyText, schema: &SchemaArgs) -> Result<(), Failure> {
+    text.paths("proto", &schema.proto)?;
+    text.paths("include", &schema.include)?;
+    text.path("descriptor-set", schema.descriptor_set.as_deref())
 }
 
 /// Resolves a built-in study by its name, or a file by its path.
 ///
 /// A word that names a built-in study is that study, whatever files there are; anything with a `/`
-/// or ending in `.toml` is a path.
+/// or ending in `.toml` is a path. Where it is not to be run, what only calls need may be missing.
 pub(crate) fn study(
     word: &str,
     overrides: &OverrideArgs,
     limits: Limits,
     subjects: &Subjects,
+    is_run: bool,
 ) -> Result<Resolved, Failure> {
     let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
     let (text, loader) = if is_path {
@@ -136,6 +137,7 @@ pub(crate) fn study(
         blocks: overrides.blocks.map(NonZeroU32::get),
         seed: overrides.seed,
         limits,
+        calls_nothing: !is_run,
     };
     let context = ResolveContext {
         subjects: &subjects.features(),

@@ -12,7 +12,7 @@ use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
-use rpcgauge_study::settings::{LiveService, Protocol, Settings, Stop};
+use rpcgauge_study::settings::{LiveService, Messages, Protocol, Settings, Stop};
 use rustix::process::{Resource, getrlimit};
 
 use crate::exit::{self, Failure};
@@ -44,17 +44,16 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         let service = variant.settings.target.live()?;
         Some((variant, service, services.get(&variant.name)?))
     });
-    let form = form(called.clone());
     // Variants that send the same share it.
-    let mut read: Vec<(&LiveService, Source)> = Vec::new();
+    let mut read: Vec<(&Messages, Form, Source)> = Vec::new();
     let prepared = called.map(|(variant, service, inputs)| {
-        let messages = &service.messages;
-        let known = read.iter().find(|(other, _)| other.messages == *messages);
+        let (messages, form) = (&service.messages, form(service, inputs));
+        let known = read.iter().find(|(m, f, _)| (*m, *f) == (messages, form));
         let data = match known {
-            Some((_, source)) => Some(source.clone()),
+            Some((.., source)) => Some(source.clone()),
             None => source(service, inputs, form, plan.seed)?,
         };
-        read.extend(data.clone().map(|data| (service, data)));
+        read.extend(data.clone().map(|data| (messages, form, data)));
         Ok(Prepared {
             variant,
             inputs,
@@ -203,17 +202,12 @@ fn source(
 }
 
 /// Whether texts are JSON: always for gRPC, and for HTTP unless its content type says otherwise.
-fn form<'a>(
-    mut called: impl Iterator<Item = (&'a Variant, &'a LiveService, &'a ServiceInputs)>,
-) -> Form {
-    let is_plain = |(_, service, inputs): (&Variant, &LiveService, &ServiceInputs)| {
-        let mut fields = inputs.headers.iter();
-        let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        !service.url.scheme.is_grpc() && named.is_some_and(|(_, value)| !value.contains("json"))
-    };
-    match called.all(is_plain) {
-        true => Form::Plain,
-        false => Form::Json,
+fn form(service: &LiveService, inputs: &ServiceInputs) -> Form {
+    let mut fields = inputs.headers.iter();
+    let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    match named {
+        Some((_, value)) if !service.url.scheme.is_grpc() && !value.contains("json") => Form::Plain,
+        _ => Form::Json,
     }
 }
 
@@ -225,8 +219,8 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
         None if path == Path::new("-") => RowFormat::JsonLines,
         _ => {
             return Err(Failure::input(format!(
-                "rows {}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
-                path.display()
+                "{}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
+                inputs::name(path)
             )));
         }
     };
@@ -267,5 +261,42 @@ mod tests {
         assert_eq!(few_files(64, 1024), None);
         let line = few_files(65_536, 20_000).unwrap();
         assert!(line.contains("65536") && line.contains("20000"), "{line}");
+    }
+
+    /// What each variant's first call is sent.
+    fn first_texts(text: &str) -> Vec<String> {
+        let study = rpcgauge_study::file::StudyFile::parse(text, "my.toml").unwrap();
+        let context = rpcgauge_study::resolve::ResolveContext {
+            subjects: &BTreeMap::new(),
+            loader: &rpcgauge_study::resolve::loader::FileLoader::default(),
+            cores: 2,
+            overrides: &rpcgauge_study::resolve::Overrides::default(),
+        };
+        let resolved = Resolved::new(study.resolve_with_inputs(&context).unwrap(), None);
+        let prepared = prepare(&resolved).unwrap();
+        let first = |one: &Prepared<'_>| {
+            let mut text = String::new();
+            let data = &one.data.as_ref().unwrap().data;
+            data.writer().unwrap().text(0, &mut text).unwrap();
+            text
+        };
+        prepared.iter().map(first).collect()
+    }
+
+    #[test]
+    fn a_text_has_the_form_of_its_own_content_type() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = folder.path().join("rows.csv");
+        std::fs::write(&rows, "name\n\"O\"\"Brien\"\n").unwrap();
+        let study = format!(
+            "# Which?\n[service]\ntarget = \"http://localhost:1/\"\ndata = 'say \"{{{{name}}}}\"'\n\
+             rows = \"{}\"\n[[variants]]\nname = \"plain\"\n\
+             service.headers = [\"content-type: text/plain\"]\n[[variants]]\nname = \"json\"\n",
+            rows.display()
+        );
+        assert_eq!(
+            first_texts(&study),
+            [r#"say "O"Brien""#, r#"say "O\"Brien""#]
+        );
     }
 }

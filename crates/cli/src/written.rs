@@ -1,5 +1,7 @@
 //! A study written from a command line: the same text that `--print-study` prints is read and resolved.
 
+use std::path::{Path, PathBuf};
+
 use rpcgauge_study::StudyError;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::resolve::ResolveContext;
@@ -16,8 +18,16 @@ pub(crate) struct StudyText {
     head: String,
 }
 
-/// Options whose names are not those of the keys that they become.
-const OPTIONS: [(&str, &str); 12] = [
+/// Keys that are not those of the options that they come from, or come from none.
+const OPTIONS: [(&str, &str); 20] = [
+    ("question", ""),
+    ("server", "--stack"),
+    ("protocol", ""),
+    ("encoding", ""),
+    ("compression", ""),
+    ("transport", ""),
+    ("metric", ""),
+    ("headline", ""),
     ("target", ""),
     ("headers", "-H"),
     ("http-method", "-X"),
@@ -31,6 +41,20 @@ const OPTIONS: [(&str, &str); 12] = [
     ("name", ""),
     ("of", ""),
 ];
+
+/// A number as TOML has it: the options take none beyond its integers.
+pub(crate) fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn shown(key: &str, path: &Path) -> Result<String, Failure> {
+    let shown = path.to_str().ok_or_else(|| {
+        Failure::input(format!(
+            "--{key}: the name {path:?} is not UTF-8, and a study can hold no other; rename the file"
+        ))
+    });
+    shown.map(str::to_owned)
+}
 
 impl StudyText {
     /// A study that begins with its question.
@@ -63,6 +87,20 @@ impl StudyText {
         if !values.is_empty() {
             self.key(key, values);
         }
+    }
+
+    /// A path that is left out where there is none.
+    pub(crate) fn path(&mut self, key: &str, path: Option<&Path>) -> Result<(), Failure> {
+        self.optional(key, path.map(|path| shown(key, path)).transpose()?);
+        Ok(())
+    }
+
+    /// A list of paths that is left out where it is empty.
+    pub(crate) fn paths(&mut self, key: &str, paths: &[PathBuf]) -> Result<(), Failure> {
+        let shown: Result<Vec<String>, Failure> =
+            paths.iter().map(|path| shown(key, path)).collect();
+        self.list(key, shown?);
+        Ok(())
     }
 
     /// The text, as a file may hold it.
@@ -114,5 +152,50 @@ impl StudyText {
                 )
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    use super::*;
+
+    /// What an error at the value of the last key becomes.
+    fn shown(keys: &[(&str, &str)]) -> String {
+        let mut text = StudyText::new("Is it?");
+        for (key, value) in keys {
+            text.key(key, *value);
+        }
+        let line = text.text().lines().count();
+        let column = keys.last().map_or(0, |(key, _)| key.len()) + 4;
+        text.of_option(&StudyError {
+            file: "my.toml".to_owned(),
+            position: Some(rpcgauge_study::Position { line, column }),
+            message: "variant \"a\": it is wrong".to_owned(),
+        })
+    }
+
+    #[test]
+    fn an_error_names_only_options_that_are_there() {
+        assert_eq!(shown(&[("server", "mine/x")]), "--stack: it is wrong");
+        assert_eq!(shown(&[("protocol", "grpc")]), "it is wrong");
+        assert_eq!(shown(&[("compression", "gzip")]), "it is wrong");
+        assert_eq!(shown(&[("deadline", "1s")]), "--deadline: it is wrong");
+    }
+
+    #[test]
+    fn a_path_is_written_as_it_is_or_refused() {
+        let mut text = StudyText::default();
+        let odd = Path::new(OsStr::from_bytes(b"a\xff.pem"));
+        let refused = format!("{:?}", text.path("cacert", Some(odd)).unwrap_err());
+        assert!(
+            refused.contains("--cacert") && refused.contains("UTF-8"),
+            "{refused}"
+        );
+        text.path("cacert", Some(Path::new("a\tb.pem"))).unwrap();
+        let read: toml::Table = text.text().parse().unwrap();
+        assert_eq!(read["cacert"].as_str(), Some("a\tb.pem"));
     }
 }

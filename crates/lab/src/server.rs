@@ -25,7 +25,7 @@ const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server, and the calls for it.
 pub(crate) struct Server {
-    target: Reached,
+    reached: Reached,
     calls: CallSpec,
 }
 
@@ -61,7 +61,7 @@ impl Server {
         let (calls, bodies) = live.into_parts();
         Self {
             calls,
-            target: Reached::Live(bodies),
+            reached: Reached::Live(bodies),
         }
     }
 
@@ -83,7 +83,7 @@ impl Server {
             .map_err(|failure| failure.with_log(subject.log_tail()))?;
         Ok(Self {
             calls,
-            target: Reached::Subject {
+            reached: Reached::Subject {
                 process: Box::new(subject),
                 exchange: Box::new(exchange),
             },
@@ -92,7 +92,7 @@ impl Server {
 
     /// The process behind it, where the lab started it.
     pub(crate) fn process(&self) -> Option<&Subject> {
-        match &self.target {
+        match &self.reached {
             Reached::Subject { process, .. } => Some(process),
             Reached::Live(_) => None,
         }
@@ -100,7 +100,7 @@ impl Server {
 
     /// Asks its process to end.
     pub(crate) fn ask_to_end(&mut self) {
-        if let Reached::Subject { process, .. } = &mut self.target {
+        if let Reached::Subject { process, .. } = &mut self.reached {
             process.ask_to_end();
         }
     }
@@ -112,7 +112,7 @@ impl Server {
     /// A request cannot be encoded or compressed.
     pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
-        Ok(match &mut self.target {
+        Ok(match &mut self.reached {
             Reached::Subject { exchange, process } => {
                 let code = Some(exchange.code());
                 let (response_size, bodies) = match timing {
@@ -166,7 +166,7 @@ impl Server {
                 Some(AtEnd::Cancel) => Duration::ZERO,
                 Some(AtEnd::Wait) | None => calls.drain,
             },
-            patience: match self.target {
+            patience: match self.reached {
                 Reached::Subject { .. } => calls.patience,
                 Reached::Live(_) => LIVE_PATIENCE,
             },

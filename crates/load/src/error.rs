@@ -28,7 +28,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A verified response was wrong.
-    #[error("the server's answer to call {call} is wrong: {error}")]
+    #[error("the response to call {call} is wrong: {error}")]
     WrongResponse {
         /// The call, counted from 0 at the start of the warm-up.
         call: u64,

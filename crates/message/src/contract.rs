@@ -68,7 +68,7 @@ pub enum Settings {
     Codec(Box<CodecSettings>),
 }
 
-/// Role `server`: answer calls of a workload.
+/// Role `server`: respond to calls of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {

@@ -301,6 +301,30 @@ impl TryFrom<String> for Line {
     }
 }
 
+/// A path that is not blank.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct PathText(pub(crate) String);
+
+impl TryFrom<String> for PathText {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.trim() {
+            "" => Err("this is empty"),
+            _ => Ok(Self(text)),
+        }
+    }
+}
+
+impl std::ops::Deref for PathText {
+    type Target = String;
+
+    fn deref(&self) -> &String {
+        &self.0
+    }
+}
+
 impl std::ops::Deref for Line {
     type Target = String;
 

@@ -19,7 +19,7 @@ use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
 
 /// The version of the run directory's schema that this program writes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -151,7 +151,7 @@ pub struct Measured {
     /// made over fewer connections than asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connects_failed: u64,
-    /// Answers to measured calls that came uncompressed although a compression was asked for.
+    /// Responses to measured calls that came uncompressed although a compression was asked for.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub uncompressed_responses: u64,
     /// Calls that were due and had no body yet: begun late by the client's fault.

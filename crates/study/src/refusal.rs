@@ -17,10 +17,13 @@ impl Refusal {
         let found = match found {
             "sequence" => "a list",
             "map" => object,
+            // It may be a secret.
+            found if found.starts_with("string ") => "a string",
             found => found.strip_prefix("integer ").unwrap_or(found),
         };
         let wanted = match wanted {
             "a nonzero u32" => "a whole number from 1 to 4294967295",
+            "a nonzero u64" => "a whole number from 1 on",
             "i8" | "i16" | "i32" | "i64" => "a whole number",
             "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
             "f32" | "f64" => "a number",

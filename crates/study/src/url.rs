@@ -124,6 +124,22 @@ impl Url {
         self
     }
 
+    /// The same with a gRPC method as people write it: with or without the first `/`, and with a `.` for the
+    /// last one. None where it is no method.
+    pub fn with_method(mut self, given: &str) -> Option<Self> {
+        let name = given.strip_prefix('/').unwrap_or(given);
+        let (service, method) = name.split_once('/').or_else(|| name.rsplit_once('.'))?;
+        let plain = |part: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+            !part.is_empty() && part.chars().all(is_plain)
+        };
+        if !plain(service) || !plain(method) {
+            return None;
+        }
+        self.path = format!("/{service}/{method}");
+        Some(self)
+    }
+
     /// The full name of the gRPC method, `package.Service/Method`, if the URL names one.
     pub fn method(&self) -> Option<&str> {
         let name = self.path.strip_prefix('/')?;
@@ -145,7 +161,7 @@ impl FromStr for Url {
         let scheme = Scheme::of(scheme).map_err(wrong)?;
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
-            let what = "it holds a user name; give credentials with -H 'authorization: …'";
+            let what = "it holds a user name; give credentials in the header 'authorization: …'";
             return Err(wrong(what.to_owned()));
         }
         let uri: http::Uri = text
@@ -320,7 +336,7 @@ mod tests {
         insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is no target: there is no scheme "tcp"; known are grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is no target: it has no port"#);
         insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is no target: "/a.B" names no gRPC method (/package.Service/Method)"#);
-        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is no target: it holds a user name; give credentials with -H 'authorization: …'"#);
+        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is no target: it holds a user name; give credentials in the header 'authorization: …'"#);
         insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is no target: it has no scheme"#);
         insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https"#);
         insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is no target: it has no host"#);

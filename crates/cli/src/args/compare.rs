@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs, SubjectFolders};
+use super::{LimitArgs, OutputArgs, SchemaArgs, SubjectFolders, whole};
 
 /// `rpcgauge compare`.
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ms, help_heading = "Comparison")]
     pub(crate) budget: u64,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", help_heading = "Comparison")]
+    #[arg(long, value_name = "N", value_parser = whole(), help_heading = "Comparison")]
     pub(crate) seed: Option<u64>,
     /// Print the trials and the time they would take; run nothing
     #[arg(long, help_heading = "Comparison")]

@@ -10,7 +10,7 @@ use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs};
+use super::{LimitArgs, OutputArgs, SchemaArgs, whole};
 
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
@@ -125,7 +125,7 @@ pub(crate) struct DataArgs {
     #[arg(long, value_enum, default_value_t = Order::InTurn, requires = "rows", help_heading = "Message")]
     pub(crate) order: Order,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", help_heading = "Message")]
+    #[arg(long, value_name = "N", value_parser = whole(), help_heading = "Message")]
     pub(crate) seed: Option<u64>,
 }
 
@@ -145,6 +145,7 @@ pub(crate) struct PaceArgs {
     #[arg(
         long,
         value_name = "N",
+        value_parser = whole(),
         conflicts_with = "find_capacity",
         help_heading = "Load"
     )]

@@ -35,6 +35,11 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// A whole number that TOML can write too.
+fn whole() -> clap::builder::RangedU64ValueParser<u64> {
+    clap::value_parser!(u64).range(..=i64::MAX as u64)
+}
+
 /// Reads the command line. Help and version are printed, and end the program; so do mistakes, with clap's own
 /// words.
 pub(crate) fn parse() -> Arguments {

@@ -20,22 +20,26 @@ use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
 use crate::show;
 use crate::signals;
-use crate::written::StudyText;
+use crate::written::{StudyText, number};
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
-    let own = inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
+    let (source, own) =
+        inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
     let limits = inputs::limits(&args.limits)?;
     let subjects = subjects::load(&args.subjects)?;
     let features = subjects.features();
     let (ways, against) = ways::chosen(&args, &features)?;
     let sizes = sizes(&args, &own, ways, &against, limits)?;
-    let study = study(&args, &own, &sizes, &against, &features);
+    let study = study(&args, &own, &sizes, &against, &features)?;
     if args.print_study {
         return print(study.text());
     }
     let context = ResolveContext {
         subjects: &features,
-        loader: &FileLoader::default(),
+        loader: &FileLoader {
+            loaded: Some((source, own.clone())),
+            ..FileLoader::default()
+        },
         cores: inputs::cores(),
         overrides: &Overrides {
             limits,
@@ -65,19 +69,15 @@ fn study(
     sizes: &[Size],
     against: &str,
     stacks: &BTreeMap<String, Features>,
-) -> StudyText {
+) -> Result<StudyText, Failure> {
     let mut text = StudyText::new(&question(args, own, sizes, against));
-    text.optional(
-        "seed",
-        args.seed
-            .map(|seed| i64::try_from(seed).unwrap_or(i64::MAX)),
-    );
+    text.optional("seed", args.seed.map(number));
     text.key("budget", time_word(args.budget));
     text.table("[workload]");
-    inputs::write_schema(&mut text, &args.schema);
+    inputs::write_schema(&mut text, &args.schema)?;
     text.key("method", args.method.as_str());
-    text.key("request", args.request.display().to_string());
-    text.key("response", args.response.display().to_string());
+    text.path("request", Some(&args.request))?;
+    text.path("response", Some(&args.response))?;
     for size in sizes {
         let mut within = "";
         if let Some(factor) = size.factor {
@@ -100,7 +100,7 @@ fn study(
             text.key("headline", true);
         }
     }
-    text
+    Ok(text)
 }
 
 /// One size of the response, and the ways that it can be compared in.

@@ -16,7 +16,7 @@ use crate::inputs::{self, Resolved};
 use crate::services;
 use crate::signals;
 use crate::watch::Exports;
-use crate::written::StudyText;
+use crate::written::{StudyText, number};
 
 /// How long a comparison measures each target where neither a time nor calls are given, ms.
 const DURATION_MS: u64 = 10_000;
@@ -125,9 +125,9 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
         text.key("target", args.target.to_string());
         text.list("headers", of_target.clone());
     }
-    write_service(&mut text, service, &args.tls, &args.schema);
+    write_service(&mut text, service, &args.tls, &args.schema)?;
     text.optional("data", args.data.data.clone());
-    text.optional("rows", args.data.rows.as_deref().map(shown));
+    text.path("rows", args.data.rows.as_deref())?;
     if args.data.rows.is_some() && args.data.order == args::Order::Random {
         text.key("order", "random");
     }
@@ -168,16 +168,21 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     Ok(text)
 }
 
-fn write_service(text: &mut StudyText, service: &ServiceArgs, tls: &TlsArgs, schema: &SchemaArgs) {
-    text.optional("unix-socket", service.unix_socket.as_deref().map(shown));
+fn write_service(
+    text: &mut StudyText,
+    service: &ServiceArgs,
+    tls: &TlsArgs,
+    schema: &SchemaArgs,
+) -> Result<(), Failure> {
+    text.path("unix-socket", service.unix_socket.as_deref())?;
     text.optional("method", service.method.clone());
     text.optional("http-method", service.request_method.clone());
-    text.optional("cacert", tls.cacert.as_deref().map(shown));
-    text.optional("cert", tls.cert.as_deref().map(shown));
-    text.optional("key", tls.key.as_deref().map(shown));
+    text.path("cacert", tls.cacert.as_deref())?;
+    text.path("cert", tls.cert.as_deref())?;
+    text.path("key", tls.key.as_deref())?;
     text.optional("server-name", tls.server_name.clone());
     text.optional("insecure", tls.insecure.then_some(true));
-    inputs::write_schema(text, schema);
+    inputs::write_schema(text, schema)
 }
 
 /// How much, and how fast.
@@ -263,8 +268,9 @@ fn question(args: &LoadArgs) -> String {
         let mut called = target.clone();
         if let (Some(method), None) = (&args.service.method, target.method())
             && target.scheme.is_grpc()
+            && let Some(whole) = called.clone().with_method(method)
         {
-            called.path = format!("/{}", method.trim_start_matches('/'));
+            called = whole;
         }
         match &args.service.unix_socket {
             None => called.to_string(),
@@ -290,18 +296,26 @@ fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> Str
     unused.unwrap_or(plain)
 }
 
-fn shown(path: &std::path::Path) -> String {
-    path.display().to_string()
-}
-
-/// A number as TOML has it; one beyond its integers is refused like any that is too large.
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
+    use crate::args::{Arguments, Command};
+
+    #[test]
+    fn the_question_names_what_is_called() {
+        let shown = |method: &str| {
+            let line = ["rpcgauge", "load", "grpc://h:1", "--method", method];
+            match Arguments::try_parse_from(line).unwrap().command {
+                Command::Load(args) => question(&args),
+                other => panic!("{other:?}"),
+            }
+        };
+        for method in ["shop.Orders.Get", "/shop.Orders/Get"] {
+            assert_eq!(shown(method), "grpc://h:1/shop.Orders/Get");
+        }
+    }
 
     #[test]
     fn each_header_field_has_a_variable_of_its_own() {

@@ -121,11 +121,11 @@ pub(crate) struct Resuming<'a> {
 /// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
 pub(crate) fn resume(resuming: Resuming<'_>, how: How<'_>) -> Result<Ended, Failure> {
     let directory = resuming.directory;
-    let mut resumed = RunWriter::resume(directory, None).map_err(Failure::input)?;
+    let mut resumed = RunWriter::resume(directory).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
-            "{}: this run called a live service, which is not what it was then; call it anew with \
-             rpcgauge load",
+            "{}: this run called a live service, which is not what it was then; call it anew, as \
+             another run",
             directory.display()
         )));
     }

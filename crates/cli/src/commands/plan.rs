@@ -9,6 +9,6 @@ use crate::show;
 pub(crate) fn run(args: PlanArgs) -> Outcome {
     let limits = inputs::limits(&args.limits)?;
     let subjects = subjects::load(&args.subjects)?;
-    let plan = inputs::study(&args.study, &args.overrides, limits, &subjects)?.plan;
+    let plan = inputs::study(&args.study, &args.overrides, limits, &subjects, false)?.plan;
     show::plan(&plan, args.json)
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let studies = args
         .studies
         .iter()
-        .map(|study| inputs::study(study, &args.overrides, limits, &subjects))
+        .map(|study| inputs::study(study, &args.overrides, limits, &subjects, true))
         .collect::<Result<Vec<_>, _>>()?;
     // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
     let prepared = studies.iter().map(services::prepare);

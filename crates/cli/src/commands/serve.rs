@@ -70,7 +70,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     if let (Some(method), Some(request), Some(response)) =
         (&args.method, &args.request, &args.response)
     {
-        let own = inputs::own_workload(&args.schema, method, request, response)?;
+        let (_, own) = inputs::own_workload(&args.schema, method, request, response)?;
         return Ok(WorkloadSpec::Own(Box::new(own)));
     }
     if !args.schema.is_empty() {

@@ -43,17 +43,17 @@ impl<'a, W: Write> IntervalLog<'a, W> {
         })
     }
 
-    /// Writes an interval of the calls to `target`, which is named where there are several: one line
+    /// Writes an interval of the calls to `variant`, which is named where there are several: one line
     /// for the calls that succeeded, and one for those that failed, if any did.
-    pub(super) fn write(&mut self, snapshot: &Snapshot, target: Option<&str>) -> io::Result<()> {
+    pub(super) fn write(&mut self, snapshot: &Snapshot, variant: Option<&str>) -> io::Result<()> {
         let ended = snapshot.at.saturating_duration_since(self.began);
         let (interval, times) = (snapshot.progress.interval, &snapshot.progress.times);
         let start = ended.saturating_sub(interval);
-        let failed = match target {
-            Some(target) => format!("{target}-failed"),
+        let failed = match variant {
+            Some(variant) => format!("{variant}-failed"),
             None => "failed".to_owned(),
         };
-        self.line(&times.latency, start, interval, target)?;
+        self.line(&times.latency, start, interval, variant)?;
         if times.failed_latency.is_empty() {
             return Ok(());
         }

@@ -39,7 +39,7 @@ impl Watch for Sampler {
 
     fn sample(&mut self, variant: &Variant, progress: TrialProgress) -> IntervalTimes {
         let snapshot = Snapshot {
-            target: variant.name.clone(),
+            variant: variant.name.clone(),
             at: Instant::now(),
             progress,
         };

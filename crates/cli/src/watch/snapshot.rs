@@ -8,7 +8,7 @@ use rpcgauge_load::TrialProgress;
 #[derive(Debug)]
 pub(super) struct Snapshot {
     /// The name of the variant that is measured.
-    pub(super) target: String,
+    pub(super) variant: String,
     /// When the snapshot was taken.
     pub(super) at: Instant,
     pub(super) progress: TrialProgress,

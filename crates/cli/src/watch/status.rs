@@ -48,14 +48,14 @@ impl Status {
     }
 
     /// On one line, where there is no terminal.
-    pub(super) fn line(&self, target: Option<&str>) -> String {
-        format!("{}; {}", self.head(target), self.details())
+    pub(super) fn line(&self, variant: Option<&str>) -> String {
+        format!("{}; {}", self.head(variant), self.details())
     }
 
     /// What is left, and the rate.
-    pub(super) fn head(&self, target: Option<&str>) -> String {
-        let target = target.map(|name| format!("{name}: ")).unwrap_or_default();
-        format!("{target}{}; {}", self.left, self.rate)
+    pub(super) fn head(&self, variant: Option<&str>) -> String {
+        let variant = variant.map(|name| format!("{name}: ")).unwrap_or_default();
+        format!("{variant}{}; {}", self.left, self.rate)
     }
 
     /// Latency and failures.

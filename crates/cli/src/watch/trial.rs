@@ -12,8 +12,8 @@ use crate::screen::clock;
 /// A trial that is about to begin.
 #[derive(Debug, Clone)]
 pub(crate) struct TrialStart {
-    /// The name of its target.
-    pub(super) target: String,
+    /// The name of its variant.
+    pub(super) variant: String,
     /// When it ends.
     stop: Stop,
     /// How long the trials after it will take, about.
@@ -28,7 +28,7 @@ impl TrialStart {
         let left = u32::try_from(progress.total - progress.done.min(progress.total));
         let left = left.unwrap_or(u32::MAX).max(1);
         Self {
-            target: variant.name.clone(),
+            variant: variant.name.clone(),
             stop: variant.settings.stop,
             after: progress.remaining / left * (left - 1),
             remaining: (progress.total > 0).then_some(progress.remaining),
@@ -75,7 +75,7 @@ mod tests {
 
     fn trial(calls: Option<u64>, time_ms: Option<u64>) -> TrialStart {
         TrialStart {
-            target: "a".to_owned(),
+            variant: "a".to_owned(),
             stop: Stop { calls, time_ms },
             after: Duration::from_secs(20),
             remaining: Some(Duration::from_secs(30)),

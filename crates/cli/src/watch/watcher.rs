@@ -31,7 +31,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread; where there are `several` targets, it names them.
+    /// Starts the thread; where there are `several` variants, it names them.
     pub(super) fn start(
         screen: Screen,
         several: bool,
@@ -83,7 +83,7 @@ struct WatchThread {
     metrics: Option<Metrics>,
     several: bool,
     began: Instant,
-    /// The trials that go on, by their targets: two are measured in turn.
+    /// The trials that go on, by their variants: two are measured in turn.
     trials: BTreeMap<String, WatchedTrial>,
     snapshots: u32,
 }
@@ -113,7 +113,7 @@ impl WatchThread {
                 Message::Snapshot(snapshot) => {
                     self.show(&snapshot);
                     let written = match &mut log {
-                        Ok(Some(log)) => log.write(&snapshot, self.target(&snapshot)),
+                        Ok(Some(log)) => log.write(&snapshot, self.variant(&snapshot)),
                         _ => Ok(()),
                     };
                     if let Err(error) = written {
@@ -132,14 +132,14 @@ impl WatchThread {
         }
     }
 
-    /// The name of a snapshot's target, where there are several.
-    fn target<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s str> {
-        self.several.then_some(snapshot.target.as_str())
+    /// The name of a snapshot's variant, where there are several.
+    fn variant<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s str> {
+        self.several.then_some(snapshot.variant.as_str())
     }
 
     fn begin(&mut self, start: TrialStart) {
         if let Some(metrics) = &self.metrics {
-            metrics.begin(&start.target);
+            metrics.begin(&start.variant);
         }
         let left = start.remaining();
         self.draw(&format!("about {}", start.words(left)), "warming up", left);
@@ -147,16 +147,16 @@ impl WatchThread {
             start,
             sent_before: 0,
         };
-        self.trials.insert(trial.start.target.clone(), trial);
+        self.trials.insert(trial.start.variant.clone(), trial);
     }
 
     fn show(&mut self, snapshot: &Snapshot) {
         let progress = &snapshot.progress;
-        let Some(trial) = self.trials.get_mut(&snapshot.target) else {
+        let Some(trial) = self.trials.get_mut(&snapshot.variant) else {
             return;
         };
         if let Some(metrics) = &self.metrics {
-            metrics.update(&snapshot.target, progress);
+            metrics.update(&snapshot.variant, progress);
         }
         let left = trial.start.left(progress);
         let status = Status::new(progress, trial.sent_before, trial.start.words(left));
@@ -166,11 +166,11 @@ impl WatchThread {
             return;
         }
         self.snapshots += 1;
-        let target = self.target(snapshot);
+        let variant = self.variant(snapshot);
         if self.screen.has_lines() && self.snapshots.is_multiple_of(SNAPSHOTS_PER_LINE) {
-            self.screen.line(&status.line(target));
+            self.screen.line(&status.line(variant));
         }
-        self.draw(&status.head(target), &status.details(), left);
+        self.draw(&status.head(variant), &status.details(), left);
     }
 
     fn draw(&self, head: &str, details: &str, left: Duration) {

@@ -1,5 +1,9 @@
 //! `compare`.
 
+use std::fs;
+use std::process::Command;
+use std::thread;
+
 use crate::common::{Finished, Place, json, orders, report};
 
 /// Runs `compare` on a method of the order service, with its own samples and more arguments.
@@ -75,6 +79,18 @@ fn the_plan_of_a_comparison_has_all_variants_and_sizes() {
 }
 
 #[test]
+fn a_request_may_come_through_a_pipe() {
+    let place = Place::new();
+    let pipe = place.path().join("request");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let request = fs::read(orders("request.json")).expect("the sample");
+    let writer = thread::spawn(move || fs::write(pipe, request));
+    compare_method(&place, "shop.Orders/Get", "request", &["--plan"]).well();
+    writer.join().expect("a thread").expect("it was read");
+}
+
+#[test]
 fn an_unknown_method_comes_with_the_nearest_names() {
     let place = Place::new();
     compare_method(&place, "shop.Orders/Gte", &orders("request.json"), &[])
@@ -124,6 +140,8 @@ fn unknown_variants_of_a_comparison_are_refused() {
     with(&["--budget", "1s"]).refused(&["--budget", "at least"]);
     with(&["--budget", "5 parsecs"]).refused(&["--budget", "1m30s"]);
     with(&["--size-sweep", "0"]).refused(&["--size-sweep"]);
+    with(&["--seed", "18446744073709551615"]).refused(&["--seed"]);
+    with(&["--stack", "reference", "--stack", "reference"]).refused(&["--stack", "twice"]);
     assert!(place.names().is_empty());
 }
 

@@ -162,7 +162,7 @@ impl Maker {
     fn new(recipe: &Arc<Recipe>) -> Result<Self, LiveError> {
         let compression = recipe.compression;
         let wrong = |error: EncodeError| LiveError::Text {
-            source_name: "--request-compression".to_owned(),
+            source_name: "compression of requests".to_owned(),
             place: String::new(),
             what: error.to_string(),
         };

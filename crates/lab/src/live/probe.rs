@@ -157,7 +157,7 @@ pub(super) fn refusal(
             service.url.path,
         ),
         FailureKind::HttpStatus(405) => format!(
-            "responds with 405: {} does not take {method}; choose another method with -X",
+            "responds with 405: {} does not take {method}; choose another method of HTTP",
             service.url.path,
         ),
         FailureKind::HttpStatus(415) => format!(
@@ -201,11 +201,11 @@ fn other_version(settings: &Settings) -> &'static str {
              check the port, and whether it wants TLS (grpcs://) or none (grpc://)"
         }
         (Protocol::Rest, HttpVersion::Http2) => {
-            "if it speaks HTTP/1.1 only, leave out --http 2; check whether it wants TLS (https://) or \
+            "if it speaks HTTP/1.1 only, call it by that; check whether it wants TLS (https://) or \
              none (http://)"
         }
         (Protocol::Rest, HttpVersion::Http1) => {
-            "if it speaks HTTP/2 only, give --http 2; check whether it wants TLS (https://) or none \
+            "if it speaks HTTP/2 only, call it by that; check whether it wants TLS (https://) or none \
              (http://)"
         }
     }

@@ -19,6 +19,7 @@ pub struct ProcessMeter {
 
 #[derive(Debug, Clone)]
 struct Metered {
+    pid: u32,
     folder: PathBuf,
     clock: libc::clockid_t,
 }
@@ -119,8 +120,16 @@ impl ProcessMeter {
     /// Starts the peak anew from what is resident now (proc(5), `clear_refs` 5). False where the
     /// kernel does not offer it: the peak is then the one since the process started.
     pub fn reset_peak(&self) -> bool {
-        let mut processes = self.processes.iter();
-        processes.all(|process| fs::write(process.folder.join("clear_refs"), "5").is_ok())
+        let reset = |one: &Metered| fs::write(one.folder.join("clear_refs"), "5").is_ok();
+        let failed = self.processes.iter().filter(|process| !reset(process));
+        failed.count() == 0
+    }
+
+    /// Whether the process has started others that this meter does not count.
+    pub fn misses_any(&self) -> bool {
+        let is_counted = |pid: &u32| self.processes.iter().any(|one| one.pid == *pid);
+        let first = self.processes.first();
+        first.is_some_and(|first| !descendants(first.pid).iter().all(is_counted))
     }
 
     /// The peak resident size since the start or the last reset, bytes; of several processes the sum of
@@ -145,6 +154,7 @@ impl Metered {
         // SAFETY: `clock` is a valid place for the result and outlives the call.
         match unsafe { libc::clock_getcpuclockid(id, &raw mut clock) } {
             0 => Ok(Self {
+                pid,
                 folder: PathBuf::from(format!("/proc/{pid}")),
                 clock,
             }),
@@ -321,9 +331,25 @@ mod tests {
         assert!(alone.total_ns().unwrap() < meter.total_ns().unwrap());
         assert!(alone.peak_bytes().unwrap() < meter.peak_bytes().unwrap());
         assert!(meter.cpu().unwrap().total_ns >= 10_000_000);
+        assert!(alone.misses_any() && !meter.misses_any());
         let group = rustix::process::Pid::from_child(&shell);
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
         shell.wait().unwrap();
+    }
+
+    #[test]
+    fn each_peak_is_reset_though_another_process_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |folder: PathBuf| Metered {
+            folder,
+            ..Metered::of(std::process::id()).unwrap()
+        };
+        let processes = vec![at(folder.path().join("gone")), at(folder.path().to_owned())];
+        assert!(!ProcessMeter { processes }.reset_peak());
+        assert_eq!(
+            fs::read_to_string(folder.path().join("clear_refs")).unwrap(),
+            "5"
+        );
     }
 
     #[test]

@@ -228,7 +228,7 @@ impl<'a> Run<'a> {
         live.ok_or_else(|| {
             let reason = format!(
                 "what the live service of \"{name}\" is called with is not kept with the plan; \
-                 call it anew with rpcgauge load"
+                 call it anew, as another run"
             );
             TrialFailure::new(Fault::User, reason)
         })

@@ -62,6 +62,7 @@ impl<'a> Run<'a> {
             floors: Vec::new(),
         });
         self.disturbances.note(left.waiting);
+        self.warn_of_uncounted(invocation, trials)?;
         let took = began.elapsed() / u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let mut records = Vec::new();
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
@@ -88,6 +89,32 @@ impl<'a> Run<'a> {
             }
         }
         Ok(records)
+    }
+
+    /// Warns of servers with processes that began after the server was ready: what they use is in no figure.
+    fn warn_of_uncounted(
+        &mut self,
+        invocation: &mut Invocation,
+        trials: &[Planned<'_>],
+    ) -> Result<(), LabError> {
+        let (instances, _) = invocation.instances(trials);
+        for (planned, instance) in trials.iter().zip(instances) {
+            let server = match &instance {
+                Ok(Instance::Server(server) | Instance::Client(server, _)) => server.process(),
+                _ => None,
+            };
+            if server.is_some_and(|server| server.meter().misses_any()) {
+                let text = format!(
+                    "the server of \"{}\" started a process after it was ready: server CPU and memory do not \
+                     count it",
+                    planned.variant.name
+                );
+                if !self.environment.warnings.contains(&text) {
+                    self.keep_warning(text)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Goes round the trials whose subjects are up until all are measured.

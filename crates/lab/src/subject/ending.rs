@@ -1,8 +1,8 @@
 //! Processes end with this program, and before it where they are to.
 //!
 //! Each is in a group of its own with all that it starts. The kernel kills the process itself when the
-//! thread that started it ends in any way; what it started is ended with its group: by [`end`], or by
-//! the [`guard`](super::guard) where this program is killed.
+//! thread that started it ends in any way; what it started is ended with its group, and where it has left
+//! that by a mark: by [`end`], or by the [`guard`](super::guard) where this program is killed.
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -28,14 +28,15 @@ pub(crate) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result
     // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
     // order, and a signal to the group also ends what a wrapper script started.
     command.process_group(0);
-    command.env(guard::MARK, &*guard::MARK_VALUE);
+    let mark = guard::new_mark();
+    command.env(guard::MARK, &mark);
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || prepare(lab, cores.as_ref()));
     }
     let child = command.spawn()?;
-    guard::begins(Pid::from_child(&child));
+    guard::begins(Pid::from_child(&child), mark);
     Ok(child)
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: D
         let _ = kill_process_group(group, Signal::TERM);
         wait_until_ended(child, Instant::now() + TERM_GRACE);
     }
-    // This also ends what a wrapper script left behind.
+    // These also end what a wrapper script left behind.
     let _ = kill_process_group(group, Signal::KILL);
     guard::ended(group);
     let _ = child.wait();
@@ -90,5 +91,34 @@ pub(crate) fn how_it_ended(child: &Child) -> Option<String> {
             )
         }
         Err(_) => Some("ended".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn what_left_its_group_ends_with_the_process_that_started_it() {
+        let mut command = Command::new("/bin/sh");
+        let script = "setsid sh -c 'echo $$; exec sleep 1000' & wait";
+        command.args(["-c", script]).stdout(Stdio::piped());
+        let mut child = spawn(&mut command, None).unwrap();
+        let mut pid = String::new();
+        let stdout = child.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut pid).unwrap();
+        end(&mut child, &mut None, Duration::ZERO);
+        let command_line = format!("/proc/{}/cmdline", pid.trim());
+        let is_there = || std::fs::read(&command_line).is_ok_and(|text| !text.is_empty());
+        for _ in 0..500 {
+            if !is_there() {
+                return;
+            }
+            std::thread::sleep(POLL_EVERY * 10);
+        }
+        panic!("process {pid} is still there");
     }
 }

@@ -5,13 +5,16 @@
 //! that when this program ends in any way, and the guard kills the groups that are left, and what has
 //! left its group: it still has a variable of this program's in its environment.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Signals that end a whole session must not end the guard before this program.
 const SCRIPT: &str = r#"
@@ -32,7 +35,7 @@ done
 for group in $groups; do
     kill -9 "-$group" 2>/dev/null
 done
-for file in $(grep -lsxz "$1" /proc/[0-9]*/environ); do
+for file in $(grep -lsz "^$1-" /proc/[0-9]*/environ); do
     pid=${file#/proc/}
     kill -9 "${pid%/environ}" 2>/dev/null
 done
@@ -41,19 +44,30 @@ done
 /// The variable by which processes are known that have left their group.
 pub(super) const MARK: &str = "RPCGAUGE_STARTED_BY";
 
-/// Its value, which no other program's processes have: its number, and when it began.
-pub(super) static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
+/// What its values begin with, which no other program's processes have: its number, and when it began.
+static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let began = since.unwrap_or_default().as_nanos();
     format!("{}-{began}", std::process::id())
 });
 
+/// A value that no other process of this program has, but what it starts.
+pub(super) fn new_mark() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}-{}", *MARK_VALUE, COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// The guard's input, once there is a guard. Where none can be started the processes are ended as
 /// long as this program lives.
 static GUARD: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
+/// The marks of the groups that have not ended.
+static MARKS: Mutex<BTreeMap<i32, String>> = Mutex::new(BTreeMap::new());
+
 /// A group has begun.
-pub(super) fn begins(group: Pid) {
+pub(super) fn begins(group: Pid, mark: String) {
+    let mut marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
+    marks.insert(group.as_raw_nonzero().get(), mark);
     let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     if guard.is_none() {
         *guard = start();
@@ -61,10 +75,33 @@ pub(super) fn begins(group: Pid) {
     tell(&mut guard, "begins", group);
 }
 
-/// A group was ended: its number may be another's from now on.
+/// A group was ended: its number may be another's from now on. Ends what has left it too.
 pub(super) fn ended(group: Pid) {
-    let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
-    tell(&mut guard, "ended", group);
+    tell(
+        &mut GUARD.lock().unwrap_or_else(PoisonError::into_inner),
+        "ended",
+        group,
+    );
+    let mut marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mark = marks.remove(&group.as_raw_nonzero().get());
+    drop(marks);
+    let Some(mark) = mark.map(|value| format!("{MARK}={value}")) else {
+        return;
+    };
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|pid| pid.parse().ok());
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        if let Some(pid) = pid.and_then(Pid::from_raw)
+            && variables.any(|variable| variable == mark.as_bytes())
+        {
+            // It fails only where the process is gone.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
 }
 
 fn tell(guard: &mut Option<ChildStdin>, what: &str, group: Pid) {

@@ -1,5 +1,5 @@
 //! What is called: the built-in workloads and a user's own method. `contract/workloads.md` says
-//! what each request and answer holds, for servers in other languages.
+//! what each request and response holds, for servers in other languages.
 
 mod builtin;
 mod message_set;

@@ -30,7 +30,7 @@ use crate::findings::{Findings, VariantFindings};
 use crate::json;
 
 /// The version of the differences' schema that this program writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What differs between two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -159,7 +159,7 @@ impl Layer {
     pub(crate) fn count(&self, key: Key) -> Option<Spanned<u32>> {
         let value = self.0.get(&key)?;
         match value.get_ref() {
-            Value::Whole(number) => Some(Spanned::new(value.span(), *number)),
+            Value::Whole(number) => Some(Spanned::new(value.span(), u32::try_from(*number).ok()?)),
             _ => None,
         }
     }

@@ -24,8 +24,8 @@ pub(crate) use layer::{Layer, Values};
 pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, VariantWritten};
 pub(crate) use service::ServiceWritten;
 pub use service::parse_header;
-pub(crate) use top::{CapacityWritten, Others, PlacementWritten, Top, WarmupTime};
-pub(crate) use workload::{OwnWritten, Paths, WorkloadWritten};
+pub(crate) use top::{CapacityWritten, Others, PlacementWritten, Top};
+pub(crate) use workload::{OwnWritten, Paths, WorkloadWritten, check_description};
 
 /// A study file, parsed as written and not yet resolved.
 #[derive(Debug, Clone)]

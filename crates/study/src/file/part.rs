@@ -25,8 +25,8 @@ pub(crate) struct Part {
     pub(crate) variants: Vec<VariantWritten>,
     pub(crate) pairs: Vec<PairWritten>,
     pub(crate) claims: Vec<ClaimWritten>,
-    pub(crate) invocations: Option<NonZeroU32>,
-    pub(crate) blocks: Option<NonZeroU32>,
+    pub(crate) invocations: Option<Spanned<NonZeroU32>>,
+    pub(crate) blocks: Option<Spanned<NonZeroU32>>,
 }
 
 /// A part of the study with a name and a question of its own.

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::workload::Paths;
 use crate::error::StudyError;
-use crate::read::{Line, Table, Time};
+use crate::read::{Line, PathText, Table, Time};
 use crate::settings::AtEnd;
 use crate::url::Url;
 
@@ -17,21 +17,21 @@ use crate::url::Url;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ServiceWritten {
     pub(crate) target: Option<Spanned<UrlWritten>>,
-    pub(crate) unix_socket: Option<Spanned<Line>>,
+    pub(crate) unix_socket: Option<Spanned<PathText>>,
     pub(crate) method: Option<Spanned<Line>>,
     pub(crate) http_method: Option<Spanned<Line>>,
     pub(crate) headers: Option<Vec<Spanned<HeaderWritten>>>,
-    pub(crate) cacert: Option<Spanned<Line>>,
-    pub(crate) cert: Option<Spanned<Line>>,
-    pub(crate) key: Option<Spanned<Line>>,
+    pub(crate) cacert: Option<Spanned<PathText>>,
+    pub(crate) cert: Option<Spanned<PathText>>,
+    pub(crate) key: Option<Spanned<PathText>>,
     pub(crate) server_name: Option<Spanned<Line>>,
     pub(crate) insecure: Option<Spanned<bool>>,
     pub(crate) data: Option<Spanned<String>>,
-    pub(crate) rows: Option<Spanned<Line>>,
+    pub(crate) rows: Option<Spanned<PathText>>,
     pub(crate) order: Option<Spanned<Order>>,
     pub(crate) proto: Option<Spanned<Paths>>,
     pub(crate) include: Option<Spanned<Paths>>,
-    pub(crate) descriptor_set: Option<Spanned<Line>>,
+    pub(crate) descriptor_set: Option<Spanned<PathText>>,
     pub(crate) at_end: Option<Spanned<AtEnd>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
     pub(crate) keepalive_timeout: Option<Spanned<Time>>,
@@ -50,8 +50,8 @@ impl TryFrom<String> for UrlWritten {
     }
 }
 
-/// A header field, `name: value`. A value of the form `$NAME` is that environment variable's, so that
-/// a study need not hold a secret.
+/// A header field, `name: value`. `$NAME` in a value stands for that environment variable, so that a
+/// study need not hold a secret.
 #[derive(Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct HeaderWritten {
@@ -75,11 +75,25 @@ impl TryFrom<String> for HeaderWritten {
 }
 
 impl HeaderWritten {
-    /// The environment variable that holds the value.
-    pub(crate) fn variable(&self) -> Option<&str> {
-        let name = self.value.strip_prefix('$')?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        (!name.is_empty() && name.chars().all(plain)).then_some(name)
+    /// The value with what `variable` gives for each `$NAME` in it, or the first name that it does not know.
+    pub(crate) fn filled(&self, variable: impl Fn(&str) -> Option<String>) -> Result<String, &str> {
+        let mut parts = self.value.split('$');
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let end = part.find(|c| !is_plain(c)).unwrap_or(part.len());
+            match part.split_at(end) {
+                ("", rest) => {
+                    filled.push('$');
+                    filled += rest;
+                }
+                (name, rest) => {
+                    filled += &variable(name).ok_or(name)?;
+                    filled += rest;
+                }
+            }
+        }
+        Ok(filled)
     }
 }
 
@@ -141,8 +155,9 @@ impl ServiceWritten {
 
     /// The first key of TLS that is said.
     pub(crate) fn tls(&self) -> Option<Range<usize>> {
-        let files = [&self.cacert, &self.cert, &self.key, &self.server_name];
+        let files = [&self.cacert, &self.cert, &self.key];
         let said = files.into_iter().flatten().map(Spanned::span).next();
-        said.or_else(|| self.insecure.as_ref().map(Spanned::span))
+        said.or_else(|| self.server_name.as_ref().map(Spanned::span))
+            .or_else(|| self.insecure.as_ref().map(Spanned::span))
     }
 }

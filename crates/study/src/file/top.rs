@@ -1,6 +1,7 @@
 //! The study's own keys: question, seed, repetitions, placement, bounds.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::ops::Range;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -9,7 +10,7 @@ use crate::error::{Source, StudyError};
 use crate::objective::Objective;
 use crate::plan::check::{CONFIDENCE, MARGIN};
 use crate::read::{Line, Table, Time, one_or_more};
-use crate::settings::{Idle, Placement};
+use crate::settings::{Idle, Placement, Stop};
 use crate::words::parse_time_ms;
 
 /// Keys that only the study itself has.
@@ -18,11 +19,10 @@ use crate::words::parse_time_ms;
 pub(crate) struct Top {
     pub(super) question: Option<Line>,
     pub(crate) seed: Option<u64>,
-    pub(crate) idle: Option<Idle>,
+    pub(crate) idle: Option<Spanned<Idle>>,
     pub(crate) margin: Option<Spanned<f64>>,
     pub(crate) confidence: Option<Spanned<f64>>,
-    #[serde(default)]
-    pub(crate) warm_up: WarmupWritten,
+    pub(crate) warm_up: Option<Spanned<WarmupWritten>>,
     /// How long a slice should last where variants are measured in turn.
     pub(crate) slice: Option<Time>,
     pub(crate) a_a: Option<Spanned<Line>>,
@@ -48,8 +48,11 @@ pub(crate) struct CapacityWritten {
 pub(crate) struct PlacementWritten {
     pub(crate) main: Option<Spanned<Placement>>,
     pub(crate) others: Option<Spanned<Others>>,
-    pub(crate) invocations: Option<NonZeroU32>,
-    pub(crate) blocks: Option<NonZeroU32>,
+    pub(crate) invocations: Option<Spanned<NonZeroU32>>,
+    pub(crate) blocks: Option<Spanned<NonZeroU32>>,
+    /// Where it stands.
+    #[serde(skip)]
+    pub(crate) place: Option<Range<usize>>,
 }
 
 /// One placement or several.
@@ -60,7 +63,7 @@ pub(crate) struct Others(#[serde(deserialize_with = "one_or_more")] pub(crate) V
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WarmupWritten {
-    pub(crate) calls: Option<NonZeroU32>,
+    pub(crate) calls: Option<NonZeroU64>,
     pub(crate) time: Option<WarmupTime>,
 }
 
@@ -77,6 +80,19 @@ impl TryFrom<String> for WarmupTime {
             "0" | "0s" | "0ms" => Ok(Self(0)),
             text => parse_time_ms(text).map(Self),
         }
+    }
+}
+
+impl WarmupWritten {
+    /// The bounds, where there are any.
+    pub(crate) fn stop(&self) -> Option<Stop> {
+        let (calls, time_ms) = match (self.calls, self.time) {
+            (None, None) => return None,
+            // The first of both comes at once.
+            (_, Some(WarmupTime(0))) => (None, Some(0)),
+            (calls, time) => (calls.map(NonZeroU64::get), time.map(|WarmupTime(ms)| ms)),
+        };
+        Some(Stop { calls, time_ms })
     }
 }
 
@@ -101,10 +117,13 @@ impl PlacementWritten {
         let Some(table) = table.table_or("placement", "main")? else {
             return Ok(Self::default());
         };
-        let source = table.source;
+        let (source, place) = (table.source, table.span.clone());
         let written: Self = table.rest()?;
         written.refuse_repeats(source)?;
-        Ok(written)
+        Ok(Self {
+            place: Some(place),
+            ..written
+        })
     }
 
     fn refuse_repeats(&self, source: &Source) -> Result<(), StudyError> {

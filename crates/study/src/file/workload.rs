@@ -6,9 +6,9 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::error::StudyError;
+use crate::error::{Source, StudyError};
 use crate::features::WorkloadKind;
-use crate::read::{Line, Table, one_or_more};
+use crate::read::{Line, PathText, Table, one_or_more};
 
 /// What is called, as written.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,16 +28,16 @@ pub(crate) enum WorkloadWritten {
 pub(crate) struct OwnWritten {
     pub(crate) proto: Option<Spanned<Paths>>,
     pub(crate) include: Option<Spanned<Paths>>,
-    pub(crate) descriptor_set: Option<Spanned<Line>>,
+    pub(crate) descriptor_set: Option<Spanned<PathText>>,
     pub(crate) method: Spanned<Line>,
-    pub(crate) request: Spanned<Line>,
-    pub(crate) response: Spanned<Line>,
+    pub(crate) request: Spanned<PathText>,
+    pub(crate) response: Spanned<PathText>,
     pub(crate) scale: Option<Spanned<NonZeroU32>>,
 }
 
 /// One path or several.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub(crate) struct Paths(#[serde(deserialize_with = "one_or_more")] pub(crate) Vec<Line>);
+pub(crate) struct Paths(#[serde(deserialize_with = "one_or_more")] pub(crate) Vec<PathText>);
 
 impl WorkloadWritten {
     /// The `workload` of a table.
@@ -63,18 +63,35 @@ impl WorkloadWritten {
         let needs_one =
             table.error("needs \"proto\" or \"descriptor-set\"; write proto = \"service.proto\"");
         let own: OwnWritten = table.hinting(own_has_none).rest()?;
-        match (&own.proto, &own.descriptor_set, &own.include) {
-            (None, None, _) => Err(needs_one),
-            (Some(_), Some(set), _) => Err(source.error(
-                set.span(),
-                "a message is described by \"proto\" or by \"descriptor-set\"; keep one of the two",
-            )),
-            (None, Some(_), Some(include)) => Err(source.error(
-                include.span(),
-                "\"include\" is for \"proto\"; a descriptor set holds its imports already",
-            )),
-            _ => Ok(Some(Self::Own(span, Box::new(own)))),
+        if own.proto.is_none() && own.descriptor_set.is_none() {
+            return Err(needs_one);
         }
+        check_description(source, &own.proto, &own.include, &own.descriptor_set)?;
+        Ok(Some(Self::Own(span, Box::new(own))))
+    }
+}
+
+/// Refuses keys of a description of messages that contradict each other, in `[workload]` and `[service]`.
+pub(crate) fn check_description(
+    source: &Source,
+    proto: &Option<Spanned<Paths>>,
+    include: &Option<Spanned<Paths>>,
+    descriptor_set: &Option<Spanned<PathText>>,
+) -> Result<(), StudyError> {
+    match (proto, descriptor_set, include) {
+        (Some(_), Some(set), _) => Err(source.error(
+            set.span(),
+            "a message is described by \"proto\" or by \"descriptor-set\"; keep one of the two",
+        )),
+        (None, Some(_), Some(include)) => Err(source.error(
+            include.span(),
+            "\"include\" is for \"proto\"; a descriptor set holds its imports already",
+        )),
+        (None, None, Some(include)) => Err(source.error(
+            include.span(),
+            "\"include\" is for the imports of \"proto\", and there is none; leave it out",
+        )),
+        _ => Ok(()),
     }
 }
 

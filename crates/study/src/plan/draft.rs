@@ -78,6 +78,11 @@ pub(crate) fn is_part(variant: &Variant, pairs: &[Pair], claims: &[Claim]) -> bo
 }
 
 impl Draft {
+    /// Whether a variant's name contains one of `words`, where there are any.
+    pub(crate) fn keeps(words: &[String], name: &str) -> bool {
+        words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
+    }
+
     /// Keeps the variants whose name contains one of `words`, and the pairs and claims that still
     /// have both of theirs.
     pub(crate) fn only(mut self, words: &[String]) -> Result<Self, String> {
@@ -102,11 +107,8 @@ impl Draft {
                 ));
             }
         }
-        self.variants.retain(|(variant, _)| {
-            words
-                .iter()
-                .any(|word| variant.name.contains(word.as_str()))
-        });
+        self.variants
+            .retain(|(variant, _)| Self::keeps(words, &variant.name));
         let has = |name: &String| {
             self.variants
                 .iter()
@@ -253,7 +255,7 @@ impl Draft {
             let mut pairs = self.pairs.iter().filter(|pair| is_here(&pair.of));
             let headline = self.pairs.iter().find(|p| p.headline && is_here(&p.of));
             let of_pairs = headline.or(pairs.next()).map(|pair| {
-                // What a group holds against another group's variant has a control of its own.
+                // A variant that is compared with one of another group has a control of its own.
                 match is_here(&pair.against) {
                     true => pair.against.as_str(),
                     false => pair.of.as_str(),

@@ -70,7 +70,10 @@ impl Plan {
         let longest = longest
             .max_by_key(|stop| stop.time_ms)
             .unwrap_or(self.warmup);
-        let mut warmup = format!("until it settles, at most {}", stop_words(self.warmup));
+        let mut warmup = match self.warmup.time_ms {
+            Some(0) => "none".to_owned(),
+            _ => format!("until it settles, at most {}", stop_words(self.warmup)),
+        };
         if longest != self.warmup {
             warmup += &format!("; of stacks that need longer, {}", stop_words(longest));
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
+use super::machine::{Count, place};
 use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
 use crate::file::StudyFile;
@@ -95,11 +96,18 @@ impl Resolver<'_> {
     ) -> Result<(), StudyError> {
         let overrides = self.context.overrides;
         let said = overrides.invocations.is_some() || overrides.blocks.is_some();
-        let says = |s: Section<'_>| s.part.invocations.is_some() || s.part.blocks.is_some();
-        if said || study.sections().any(says) {
+        let either = |[a, b]: [&Count; 2]| place(a).or_else(|| place(b));
+        let says = |s: Section<'_>| either([&s.part.invocations, &s.part.blocks]);
+        let of_checks = || either([&study.placement.invocations, &study.placement.blocks]);
+        let written = study.sections().find_map(says).or_else(of_checks);
+        if said || written.is_some() {
             let message =
                 "\"budget\" decides how many invocations and blocks there are; keep one of the two";
-            return Err(self.source.whole(message));
+            return Err(self.at(written, message));
+        }
+        if let Some(place) = place(&study.top.warm_up) {
+            let message = "\"budget\" decides how long warm-ups are; keep one of the two";
+            return Err(self.source.error(place, message));
         }
         let says = |one: &Combined| {
             [Key::Calls, Key::Time]

@@ -81,7 +81,7 @@ impl Resolver<'_> {
         if let (Some(written), Some(start), Some(highest)) = (&asked.start_rate, start, highest)
             && start > highest
         {
-            let message = "is above \"max-rate\"";
+            let message = format!("is above the highest rate, {highest} calls/s");
             return Err(self.source.error(written.span(), message));
         }
         if let Some(share) = &asked.precision

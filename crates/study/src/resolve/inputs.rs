@@ -79,19 +79,22 @@ impl Resolver<'_> {
         written: &ServiceWritten,
         target: &Url,
     ) -> Result<ServiceInputs, StudyError> {
+        let calls_nothing = self.context.overrides.calls_nothing;
         let mut headers = Vec::new();
         for field in written.headers.iter().flatten() {
             let header = field.get_ref();
-            let value = match header.variable() {
-                None => header.value.clone(),
-                Some(name) => self.context.loader.variable(name).ok_or_else(|| {
-                    let message = format!("the environment variable \"{name}\" is not set");
-                    self.source.error(field.span(), message)
-                })?,
-            };
+            let value = header.filled(|name| match calls_nothing {
+                true => Some(String::new()),
+                false => self.context.loader.variable(name),
+            });
+            let value = value.map_err(|name| {
+                let message = format!("the environment variable \"{name}\" is not set");
+                self.source.error(field.span(), message)
+            })?;
             headers.push((header.name.clone(), value));
         }
-        let template = written.data.as_ref();
+        let is_read = |data: &&Spanned<String>| !(calls_nothing && data.get_ref() == "@-");
+        let template = written.data.as_ref().filter(is_read);
         let template = template
             .map(|data| self.template(data, written))
             .transpose()?;
@@ -145,11 +148,7 @@ impl Resolver<'_> {
         let set = written.descriptor_set.as_ref();
         let place = match (&written.proto, set) {
             (None, None) => return Ok(None),
-            (Some(_), Some(set)) => {
-                let message = "a message is described by \"proto\" or by \"descriptor-set\"; keep one of the two";
-                return Err(self.source.error(set.span(), message));
-            }
-            (Some(proto), None) => proto.span(),
+            (Some(proto), _) => proto.span(),
             (None, Some(set)) => set.span(),
         };
         if let Some((_, schema)) = self

@@ -38,6 +38,8 @@ pub struct FileLoader {
     /// Variables of a study that was made from a command line; the environment's are not asked for them.
     /// Their values may be secrets.
     pub variables: BTreeMap<String, String>,
+    /// A method that was loaded already: its files may be pipes, which can be read once.
+    pub loaded: Option<(OwnSource, OwnWorkload)>,
 }
 
 impl FileLoader {
@@ -48,6 +50,17 @@ impl FileLoader {
                 .parent()
                 .map_or_else(PathBuf::new, Path::to_owned),
             ..Self::default()
+        }
+    }
+
+    /// A method with its description and samples.
+    ///
+    /// # Errors
+    /// A file cannot be read, the description does not compile, or a sample does not fit its message.
+    pub(super) fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
+        match &self.loaded {
+            Some((known, own)) if known == source => Ok(own.clone()),
+            _ => source.load(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::capacity::MOST_TRIALS;
 use crate::error::StudyError;
-use crate::file::{Others, Part, PlacementWritten, ServiceWritten, StudyFile, WarmupTime};
+use crate::file::{Others, Part, PlacementWritten, ServiceWritten, StudyFile};
 use crate::plan::Capacity;
 use crate::plan::draft::Checks;
 use crate::plan::order::Rounds;
@@ -56,7 +56,7 @@ impl Resolver<'_> {
                 placements,
                 rounds: self.check_rounds(study),
             },
-            idle: top.idle.unwrap_or(Idle::Held),
+            idle: top.idle.as_ref().map_or(Idle::Held, |idle| *idle.get_ref()),
             warmup: DEFAULT_WARMUP,
             capacity: None,
         })
@@ -67,6 +67,7 @@ impl Resolver<'_> {
         &mut self,
         study: &StudyFile,
         combined: &mut [Combined],
+        kept: usize,
     ) -> Result<Machine, StudyError> {
         let is_subject = |one: &&Combined| one.variant.settings.target.live().is_none();
         if let Some(one) = combined.iter().find(is_subject) {
@@ -76,48 +77,57 @@ impl Resolver<'_> {
             );
             return Err(self.source.error(one.span.clone(), message));
         }
-        let asked = self.context.overrides;
-        let placement = study.placement.main.as_ref().map(Spanned::span);
+        let (asked, top) = (self.context.overrides, &study.top);
+        let of_parts = |of: fn(&Part) -> &Count| study.sections().find_map(|s| place(of(s.part)));
         let of_subjects = [
-            (placement.is_some(), "placement"),
-            (study.top.idle.is_some(), "idle"),
-            (study.top.budget.is_some(), "budget"),
-            (
-                study
-                    .part
-                    .invocations
-                    .or(asked.invocations.and_then(NonZeroU32::new))
-                    .is_some(),
-                "invocations",
-            ),
+            (study.placement.place.clone(), "placement"),
+            (place(&top.idle), "idle"),
+            (place(&top.budget), "budget"),
+            (of_parts(|part| &part.invocations), "invocations"),
         ];
-        if let Some((_, word)) = of_subjects.iter().find(|(is_said, _)| *is_said) {
-            return Err(self.source.whole(format!(
-                "\"{word}\" is of subjects, and live services are called here; leave it out"
-            )));
+        for (place, word) in of_subjects {
+            if place.is_some() || word == "invocations" && asked.invocations.is_some() {
+                let why = "is of subjects, and live services are called here; leave it out";
+                return Err(self.at(place, format!("\"{word}\" {why}")));
+            }
+        }
+        let blocks = of_parts(|part| &part.blocks);
+        if top.capacity.is_some() && (blocks.is_some() || asked.blocks.is_some()) {
+            let message = "a search has as many trials as it needs; leave \"blocks\" out";
+            return Err(self.at(blocks, message));
         }
         self.check_services(combined)?;
         let capacity = study.top.capacity.as_ref();
         let capacity = capacity.map(|written| self.search(study, written, combined));
         let capacity = capacity.transpose()?;
-        let rounds = match capacity {
+        let rounds = |group: Option<&str>| match capacity {
             Some(_) => Rounds {
                 invocations: 1,
                 blocks: MOST_TRIALS,
             },
-            None => study.live_rounds(combined.len(), asked.blocks),
+            None => study.live_rounds(kept, asked, group),
         };
-        combined.iter_mut().for_each(|one| one.rounds = rounds);
+        for one in combined.iter_mut() {
+            one.rounds = rounds(one.variant.group.as_deref());
+        }
+        let has_ramp =
+            |one: &Combined| matches!(one.variant.settings.schedule, Schedule::Ramp { .. });
+        if let Some(a_a) = &top.a_a
+            && (capacity.is_some() || combined.iter().any(has_ramp))
+        {
+            let message = "a search or a ramp is compared with nothing, not with itself either; leave \"a-a\" out";
+            return Err(self.source.error(a_a.span(), message));
+        }
         Ok(Machine {
             main: Placement::Free,
             checks: Checks {
                 placements: Vec::new(),
-                rounds,
+                rounds: rounds(None),
             },
             idle: Idle::AsIs,
             warmup: match &capacity {
                 Some(search) => capacity::warmup(search),
-                None => self.live_warmup(study, combined)?,
+                None => self.live_warmup(study, combined, kept)?,
             },
             capacity,
         })
@@ -177,31 +187,32 @@ impl Resolver<'_> {
                 return Err(self.source.error(place, message));
             }
         }
-        self.check_concurrency(&all)
+        self.check_concurrency(combined)
     }
 
     /// Refuses services of which one has as many calls in flight as are asked for, and another cannot: they
     /// would be compared under different loads.
-    pub(super) fn check_concurrency(
-        &self,
-        all: &[(&ServiceWritten, &Settings, &LiveService)],
-    ) -> Result<(), StudyError> {
+    fn check_concurrency(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let fewer = |settings: &Settings| match settings.schedule {
             Schedule::Closed { in_flight } => settings.at_a_time().filter(|most| *most < in_flight),
             Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
         };
-        let limited = all
-            .iter()
-            .find_map(|(_, s, _)| Some((fewer(s)?, &s.schedule)));
-        let Some((least, schedule @ Schedule::Closed { in_flight })) = limited else {
+        let limited = combined.iter().find_map(|one| {
+            let settings = &one.variant.settings;
+            let place = one.layer.span(Key::Connections);
+            Some((fewer(settings)?, &settings.schedule, place))
+        });
+        let Some((least, schedule @ Schedule::Closed { in_flight }, place)) = limited else {
             return Ok(());
         };
-        match all.iter().any(|(_, s, _)| s.schedule == *schedule && fewer(s).is_none()) {
+        match combined.iter().any(|one| {
+            let settings = &one.variant.settings;
+            settings.schedule == *schedule && fewer(settings).is_none()
+        }) {
             false => Ok(()),
-            true => Err(self.source.whole(format!(
-                "connections: one target carries many calls on a connection and another one call, so that \
-                 {in_flight} calls would be in flight to one and {least} to the other; give connections \
-                 {in_flight}, or leave it out"
+            true => Err(self.at(place, format!(
+                "one service carries many calls on a connection and another one call, so that {in_flight} \
+                 calls would be in flight to one and {least} to the other; write {in_flight}, or leave it out"
             ))),
         }
     }
@@ -212,19 +223,28 @@ impl Resolver<'_> {
         &self,
         study: &StudyFile,
         combined: &[Combined],
+        kept: usize,
     ) -> Result<Stop, StudyError> {
+        const NONE: Stop = Stop {
+            calls: None,
+            time_ms: Some(0),
+        };
         let settings = || combined.iter().map(|one| &one.variant.settings);
-        if settings().any(|s| matches!(s.schedule, Schedule::Ramp { .. })) {
-            if study.top.warm_up.time.is_some_and(|WarmupTime(ms)| ms > 0) || combined.len() > 1 {
-                let message = "a ramp has no warm-up and is compared with nothing; begin the ramp with a \
-                    warm-up, as in rate = \"100:5s,100..1000:30s\", and leave \"warm-up\" and other variants out";
-                let place = combined.iter().find_map(|one| one.layer.span(Key::Rate));
-                return Err(self.source.error(place.unwrap_or_default(), message));
+        let is_ramp =
+            |one: &&Combined| matches!(one.variant.settings.schedule, Schedule::Ramp { .. });
+        if let Some(ramp) = combined.iter().find(is_ramp) {
+            let warm_up = study.top.warm_up.as_ref();
+            let stop = warm_up.and_then(|written| written.get_ref().stop());
+            if stop.is_some_and(|stop| stop != NONE) {
+                let message = "a ramp has no warm-up beside it; begin the ramp with one, as in \
+                    100:5s,100..1000:30s, and leave this out";
+                return Err(self.at(warm_up.map(Spanned::span), message));
             }
-            return Ok(Stop {
-                calls: None,
-                time_ms: Some(0),
-            });
+            if kept > 1 {
+                let message = "a ramp is compared with nothing; leave the other variants out";
+                return Err(self.at(ramp.layer.span(Key::Rate), message));
+            }
+            return Ok(NONE);
         }
         let longest = settings().filter_map(|s| s.stop.time_ms).max();
         Ok(Stop {
@@ -286,15 +306,15 @@ impl Resolver<'_> {
         let study = Rounds {
             invocations: overrides
                 .invocations
-                .or_else(|| study.invocations.map(NonZeroU32::get))
+                .or(count(&study.invocations))
                 .unwrap_or(DEFAULT_INVOCATIONS),
             blocks: overrides
                 .blocks
-                .or_else(|| study.blocks.map(NonZeroU32::get))
+                .or(count(&study.blocks))
                 .unwrap_or(DEFAULT_BLOCKS),
         };
         let Some(group) = group else { return study };
-        own_rounds(study, overrides, group.invocations, group.blocks)
+        own_rounds(study, overrides, &group.invocations, &group.blocks)
     }
 
     /// The repetitions under other placements.
@@ -303,10 +323,30 @@ impl Resolver<'_> {
             invocations,
             blocks,
             ..
-        } = study.placement;
+        } = &study.placement;
         let all = self.rounds(&study.part, None);
         own_rounds(all, self.context.overrides, invocations, blocks)
     }
+
+    /// An error at a place, or of the whole where the command line said it, or nobody.
+    pub(super) fn at(&self, place: Option<Range<usize>>, message: impl Into<String>) -> StudyError {
+        match place {
+            Some(place) => self.source.error(place, message),
+            None => self.source.whole(message),
+        }
+    }
+}
+
+/// A number of repetitions as written.
+pub(super) type Count = Option<Spanned<NonZeroU32>>;
+
+fn count(written: &Count) -> Option<u32> {
+    written.as_ref().map(|count| count.get_ref().get())
+}
+
+/// Where a value stands that is written.
+pub(super) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    written.as_ref().map(Spanned::span)
 }
 
 impl Combined {
@@ -326,32 +366,31 @@ impl StudyFile {
         })
     }
 
-    /// Repetitions of a study of live services, of which nothing is started afresh.
-    pub(super) fn live_rounds(&self, variants: usize, asked: Option<u32>) -> Rounds {
+    /// Repetitions of a study of so many live services, or of a group of it. Nothing is started afresh.
+    fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
         let usual = if variants == 1 {
             1
         } else {
             DEFAULT_LIVE_BLOCKS
         };
-        let written = self.part.blocks.map(NonZeroU32::get);
-        Rounds {
+        let whole = Rounds {
             invocations: 1,
-            blocks: asked.or(written).unwrap_or(usual),
-        }
+            blocks: asked.blocks.or(count(&self.part.blocks)).unwrap_or(usual),
+        };
+        let groups = self.groups.iter();
+        let mut own = groups.filter(|one| Some(one.name.get_ref().as_str()) == group);
+        own.next().map_or(whole, |group| {
+            own_rounds(whole, asked, &None, &group.part.blocks)
+        })
     }
 }
 
 /// A part's own repetitions; a command line's number is an upper bound of them.
-fn own_rounds(
-    study: Rounds,
-    overrides: &Overrides,
-    invocations: Option<NonZeroU32>,
-    blocks: Option<NonZeroU32>,
-) -> Rounds {
-    let own = |own: Option<NonZeroU32>, study: u32, overridden: bool| match own {
+fn own_rounds(study: Rounds, overrides: &Overrides, invocations: &Count, blocks: &Count) -> Rounds {
+    let own = |own: &Count, study: u32, overridden: bool| match count(own) {
         None => study,
-        Some(own) if overridden => study.min(own.get()),
-        Some(own) => own.get(),
+        Some(own) if overridden => study.min(own),
+        Some(own) => own,
     };
     Rounds {
         invocations: own(

@@ -29,7 +29,7 @@ use toml::Spanned;
 
 use crate::error::{Source, StudyError};
 use crate::features::Features;
-use crate::file::{Layer, Part, ServiceWritten, StudyFile, WarmupTime};
+use crate::file::{Layer, Part, ServiceWritten, StudyFile};
 use crate::objective::Objective;
 use crate::plan::check::MAX_TRIALS;
 use crate::plan::draft::{Control, Draft, DraftError};
@@ -68,6 +68,9 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// Bounds of what is decoded, on both sides.
     pub limits: Limits,
+    /// Whether the plan is only looked at: environment variables of header fields may then be missing, and
+    /// standard input is not read for messages.
+    pub calls_nothing: bool,
 }
 
 /// The seed of a study that says none: fixed, so that a plan printed is the plan run.
@@ -160,14 +163,17 @@ impl StudyFile {
             services: inputs::Read::default(),
         };
         let mut combined = resolver.variants(self)?;
+        let only = &context.overrides.only;
+        let is_kept = |one: &&Combined| Draft::keeps(only, &one.variant.name);
+        let kept = combined.iter().filter(is_kept).count();
         let machine = match self.is_live() {
-            true => resolver.live(self, &mut combined)?,
+            true => resolver.live(self, &mut combined, kept)?,
             false => resolver.subjects(self)?,
         };
         let (pairs, claims) = resolver.pairs_and_claims(self, &combined)?;
         let control = match &self.top.a_a {
             // A live service alone is compared with nothing, not with itself either.
-            None if self.is_live() && combined.len() == 1 => Control::Absent,
+            None if self.is_live() && kept == 1 => Control::Absent,
             None => Control::Headline,
             Some(name) => Control::Variant(resolver.a_a(self, &combined, name)?),
         };
@@ -188,13 +194,11 @@ impl StudyFile {
             idle,
             margin: number(&top.margin, DEFAULT_MARGIN),
             confidence: number(&top.confidence, DEFAULT_CONFIDENCE),
-            warmup: match (top.warm_up.calls, top.warm_up.time) {
-                (None, None) => warmup,
-                (calls, time) => Stop {
-                    calls: calls.map(|calls| calls.get().into()),
-                    time_ms: time.map(|WarmupTime(ms)| ms),
-                },
-            },
+            warmup: top
+                .warm_up
+                .as_ref()
+                .and_then(|written| written.get_ref().stop())
+                .unwrap_or(warmup),
             stack_warmups_ms: self.stack_warmups(context, &combined),
             slice_us: top
                 .slice
@@ -210,9 +214,7 @@ impl StudyFile {
             capacity,
             control,
         };
-        let mut draft = draft
-            .only(&context.overrides.only)
-            .map_err(|e| self.source.whole(e))?;
+        let mut draft = draft.only(only).map_err(|e| self.source.whole(e))?;
         if draft.pairs.is_empty() {
             // Made of what `--only` has left, so that something is always compared.
             draft.pairs = self.default_pairs(&combined, |name| draft.has(name));

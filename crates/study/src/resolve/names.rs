@@ -146,6 +146,13 @@ impl Resolver<'_> {
                      response-bytes"
                 ));
             }
+            let in_server = metric == Metric::ServerCpu || metric.needs_stages();
+            if settings.target.live().is_some() && in_server {
+                return refuse(format!(
+                    "{word} needs a look into the server, and \"{name}\" is a live service; take another \
+                     metric"
+                ));
+            }
             if settings.timing() == Timing::Load && metric.needs_stages() {
                 return refuse(format!(
                     "{word} exists for one call in flight only, and \"{name}\" has more or a rate; \

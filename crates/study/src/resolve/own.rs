@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::loader::{FileLoader, OwnSource, SchemaSource};
 use crate::error::{Source, StudyError};
 use crate::file::{OwnWritten, Paths};
-use crate::read::Line;
+use crate::read::PathText;
 
 /// Each method loaded once, however many variants call it.
 pub(super) struct OwnCache<'a> {
@@ -39,7 +39,7 @@ impl<'a> OwnCache<'a> {
         let workload = match self.loaded.iter().find(|(known, _)| *known == source) {
             Some((_, workload)) => workload.clone(),
             None => {
-                let workload = source.load().map_err(|error| {
+                let workload = self.loader.load(&source).map_err(|error| {
                     let place = own.place_of(error.key).unwrap_or_else(|| place.clone());
                     study.error(place, error.message)
                 })?;
@@ -57,7 +57,7 @@ impl<'a> OwnCache<'a> {
 
 impl OwnWritten {
     fn source(&self, loader: &FileLoader) -> OwnSource {
-        let path = |path: &Spanned<Line>| loader.path(path.get_ref());
+        let path = |path: &Spanned<PathText>| loader.path(path.get_ref());
         OwnSource {
             schema: schema_source(loader, &self.proto, &self.include, &self.descriptor_set),
             method: self.method.get_ref().to_string(),
@@ -84,7 +84,7 @@ pub(super) fn schema_source(
     loader: &FileLoader,
     proto: &Option<Spanned<Paths>>,
     include: &Option<Spanned<Paths>>,
-    descriptor_set: &Option<Spanned<Line>>,
+    descriptor_set: &Option<Spanned<PathText>>,
 ) -> SchemaSource {
     let paths = |paths: &Option<Spanned<Paths>>| {
         let paths = paths.iter().flat_map(|paths| &paths.get_ref().0);

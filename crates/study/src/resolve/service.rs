@@ -13,8 +13,8 @@ use super::own::schema_source;
 use super::settings::{Check, fill};
 use super::workload::Merged;
 use crate::error::StudyError;
-use crate::file::ServiceWritten;
-use crate::read::{Line, Time};
+use crate::file::{ServiceWritten, check_description};
+use crate::read::{PathText, Time};
 use crate::setting::Key;
 use crate::settings::{
     Arrivals, AtEnd, Keepalive, LiveService, Messages, Protocol, RowsSource, Schedule, Settings,
@@ -29,21 +29,6 @@ const DEFAULT_STOP: Stop = Stop {
 };
 /// The shortest time of a keep-alive.
 const SHORTEST_KEEPALIVE_MS: u64 = 1_000;
-
-/// Settings that only subjects have.
-const OF_SUBJECTS: [Key; 11] = [
-    Key::Server,
-    Key::Client,
-    Key::Style,
-    Key::Codec,
-    Key::Operation,
-    Key::Sample,
-    Key::Protocol,
-    Key::Encoding,
-    Key::Transport,
-    Key::N,
-    Key::Scale,
-];
 
 /// The settings of a variant that calls a live service.
 pub(super) fn live_settings(
@@ -89,7 +74,7 @@ pub(super) fn live_settings(
         layer: &merged.layer,
     };
     check.refuse(
-        |key| OF_SUBJECTS.contains(key),
+        |key| !key.row().is_of_live,
         "is of subjects, and a live service is called here; leave it out",
     )?;
     check.call(&mut settings)?;
@@ -126,7 +111,13 @@ impl Resolver<'_> {
             let given = written.http_method.as_ref();
             given.map_or(usual, |given| given.get_ref()).to_owned()
         });
-        let path = |path: &Spanned<Line>| self.context.loader.path(path.get_ref());
+        check_description(
+            self.source,
+            &written.proto,
+            &written.include,
+            &written.descriptor_set,
+        )?;
+        let path = |path: &Spanned<PathText>| self.context.loader.path(path.get_ref());
         let tls = target.scheme.is_tls().then(|| TlsChoice {
             ca: written.cacert.as_ref().map(path),
             cert: written.cert.as_ref().map(path),
@@ -218,8 +209,8 @@ impl Resolver<'_> {
                 let message = format!("the target names {named} already; leave one of the two out");
                 return wrong(given.span(), message);
             }
-            (None, Some(given)) => match method_path(given.get_ref()) {
-                Some(path) => target.path = path,
+            (None, Some(given)) => match target.clone().with_method(given.get_ref()) {
+                Some(whole) => target = whole,
                 None => {
                     let given_text = given.get_ref().as_str();
                     let message =
@@ -266,16 +257,4 @@ impl Resolver<'_> {
         } = written;
         schema_source(self.context.loader, proto, include, descriptor_set)
     }
-}
-
-/// `/package.Service/Method` from what people write: with or without the first `/`, and with a `.`
-/// for the last one.
-fn method_path(given: &str) -> Option<String> {
-    let name = given.strip_prefix('/').unwrap_or(given);
-    let (service, method) = name.split_once('/').or_else(|| name.rsplit_once('.'))?;
-    let plain = |part: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        !part.is_empty() && part.chars().all(is_plain)
-    };
-    (plain(service) && plain(method)).then(|| format!("/{service}/{method}"))
 }

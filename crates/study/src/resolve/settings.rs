@@ -116,10 +116,13 @@ impl Check<'_, '_> {
             return Err(self.error(None, message));
         }
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
-            return Err(self.error(
-                Some(Key::Http),
-                "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\"",
-            ));
+            let message = match is_live {
+                true => "gRPC needs HTTP/2; take that, or leave this out",
+                false => {
+                    "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\""
+                }
+            };
+            return Err(self.error(Some(Key::Http), message));
         }
         let searches = self.resolver.searches;
         if self.says(Key::Arrivals) && !self.says(Key::Rate) && !searches {

@@ -73,14 +73,6 @@ pub enum RunError {
         /// The version of rpcgauge that wrote it.
         rpcgauge: String,
     },
-    /// The plan to go on with is not the one that was begun.
-    #[error("cannot resume {}: {difference}; run the study anew instead", .directory.display())]
-    OtherPlan {
-        /// The run directory.
-        directory: PathBuf,
-        /// The first difference.
-        difference: String,
-    },
     /// Another program is writing the directory.
     #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
     Locked(PathBuf),

@@ -268,21 +268,6 @@ impl Run {
         let begun = trials.chain(self.floors.iter().map(|floor| floor.invocation));
         begun.filter(|number| missing.contains(number)).collect()
     }
-
-    /// Checks that this run's plan is `expected`.
-    ///
-    /// # Errors
-    ///
-    /// [`RunError::OtherPlan`] with the first difference.
-    pub fn ensure_plan(&self, expected: &Plan) -> Result<(), RunError> {
-        match expected.difference_from(&self.plan) {
-            None => Ok(()),
-            Some(difference) => Err(RunError::OtherPlan {
-                directory: self.directory.clone(),
-                difference,
-            }),
-        }
-    }
 }
 
 fn missing(directory: &Path, file: &'static str) -> RunError {

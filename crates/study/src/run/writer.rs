@@ -126,16 +126,13 @@ impl RunWriter {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read ([`Run::read`]), is being written by another program, its
-    /// plan is not `expected` (where one is given), or has limits that cannot be kept to.
-    pub fn resume(directory: &Path, expected: Option<&Plan>) -> Result<Resumed, RunError> {
+    /// When the directory cannot be read ([`Run::read`]), is being written by another program, or its plan
+    /// has limits that cannot be kept to.
+    pub fn resume(directory: &Path) -> Result<Resumed, RunError> {
         // Locked before it is read, so that what is read is what is appended to.
         Run::check(directory)?;
         let mut writer = Self::open(directory)?;
         let mut run = Run::read(directory)?;
-        if let Some(expected) = expected {
-            run.ensure_plan(expected)?;
-        }
         run.plan
             .limits
             .checked()

@@ -25,6 +25,8 @@ use crate::words::{Word, number_word, parse_time_ms, time_word};
 const CALLS: &str = "calls";
 /// The column that says when a trial ends.
 const UNTIL: &str = "until";
+/// The column of the deadline.
+const DEADLINE: &str = "deadline";
 
 /// A row of the table.
 pub struct Setting {
@@ -34,6 +36,8 @@ pub struct Setting {
     /// What it can be.
     pub values: Values,
     pub(crate) whose: Whose,
+    /// Whether calls to a live service have it too.
+    pub(crate) is_of_live: bool,
     /// Whether no other setting has such a value, so that a variant's name need not name the setting.
     pub(crate) speaks_for_itself: bool,
     /// Settings that may not stand in one table with it, and why.
@@ -76,7 +80,7 @@ pub enum Values {
     /// A compression with its level.
     Compression,
     /// A whole number within bounds, both included.
-    Whole(RangeInclusive<u32>),
+    Whole(RangeInclusive<u64>),
     /// A number above 0.
     Rate,
     /// A time.
@@ -96,7 +100,7 @@ pub enum Value {
     /// A compression.
     Compression(Compression),
     /// A whole number.
-    Whole(u32),
+    Whole(u64),
     /// Calls a second.
     Rate(f64),
     /// Calls a second that change.
@@ -176,14 +180,16 @@ impl Setting {
             Values::Whole(bounds) => {
                 let number = written.as_integer();
                 let number = number
-                    .and_then(|number| u32::from_str_radix(number.as_str(), number.radix()).ok());
+                    .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
                 number
                     .map(Value::Whole)
                     .ok_or_else(|| wrong(&whole_number(bounds)))
             }
             Values::Rate => match written {
                 DeValue::Float(number) => number.as_str().parse().ok().map(Value::Rate),
-                DeValue::Integer(number) => number.as_str().parse().ok().map(Value::Rate),
+                DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+                    .ok()
+                    .map(|number| Value::Rate(number as f64)),
                 _ => match text.map(str::parse::<Ramp>) {
                     Some(Err(error)) => return Err(error.to_string()),
                     Some(Ok(Ramp(parts))) => Some(Value::Ramp(parts)),
@@ -226,7 +232,7 @@ impl Setting {
     }
 }
 
-fn whole_number(bounds: &RangeInclusive<u32>) -> String {
+fn whole_number(bounds: &RangeInclusive<u64>) -> String {
     format!("a whole number from {} to {}", bounds.start(), bounds.end())
 }
 
@@ -248,10 +254,10 @@ impl Value {
     }
 
     // A row reads the kind of value that it puts, as a test sees to.
-    fn whole(&self) -> u32 {
+    fn whole<T: TryFrom<u64> + Default>(&self) -> T {
         match self {
-            Self::Whole(number) => *number,
-            _ => 0,
+            Self::Whole(number) => T::try_from(*number).unwrap_or_default(),
+            _ => T::default(),
         }
     }
 
@@ -349,7 +355,11 @@ impl Settings {
     pub fn how(&self) -> String {
         let mut columns = self.columns();
         columns.retain(|(name, words)| ![CALLS, UNTIL].contains(name) && !words.is_empty());
-        let how: Vec<String> = columns.into_iter().map(|(_, words)| words).collect();
+        let says = |(name, words): (&str, String)| match name {
+            DEADLINE => format!("{name} {words}"),
+            _ => words,
+        };
+        let how: Vec<String> = columns.into_iter().map(says).collect();
         how.join(", ")
     }
 

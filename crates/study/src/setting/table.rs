@@ -2,14 +2,14 @@
 
 use rpcgauge_message::{Compression, Encoding};
 
-use super::{CALLS, Setting, UNTIL, Value, Values, Whose, missing};
+use super::{CALLS, DEADLINE, Setting, UNTIL, Value, Values, Whose, missing};
 use crate::features::Role;
 use crate::settings::{
     Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MOST_IN_FLIGHT,
     MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Style, Target,
     Transport, usual,
 };
-use crate::words::Word;
+use crate::words::{Word, number_word};
 
 /// Which setting. The order is that of the table, and of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +46,7 @@ const ROW: Setting = Setting {
     word: "",
     values: Values::Stack,
     whose: Whose::Call,
+    is_of_live: false,
     speaks_for_itself: false,
     contradicts: &[],
     pushes_out: &[],
@@ -190,6 +191,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Http,
         word: "http",
+        is_of_live: true,
         values: words::<HttpVersion>(),
         get: |s| Value::word(s.http),
         set: |s, value| value.put(&mut s.http),
@@ -217,6 +219,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Compression,
         word: "compression",
+        is_of_live: true,
         values: Values::Compression,
         whose: Whose::Both,
         contradicts: &[
@@ -245,6 +248,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::RequestCompression,
         word: "request-compression",
+        is_of_live: true,
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.request_compression)),
         set: |s, value| s.request_compression = value.compression(),
@@ -256,6 +260,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::ResponseCompression,
         word: "response-compression",
+        is_of_live: true,
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.response_compression)),
         set: |s, value| s.response_compression = value.compression(),
@@ -267,8 +272,8 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Threads,
         word: "threads",
-        values: Values::Whole(1..=MOST_THREADS),
-        get: |s| s.target.server().map(|_| Value::Whole(s.threads)),
+        values: Values::Whole(1..=MOST_THREADS as u64),
+        get: |s| s.target.server().map(|_| Value::Whole(s.threads.into())),
         set: |s, value| s.threads = value.whole(),
         lack: |s, has, role| {
             let needed = only(role, Role::Server, s.threads)?;
@@ -299,6 +304,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Connection,
         word: "connection",
+        is_of_live: true,
         values: words::<ConnectionUse>(),
         speaks_for_itself: true,
         get: |s| Value::word(s.connection),
@@ -314,8 +320,9 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Connections,
         word: "connections",
+        is_of_live: true,
         values: COUNT_IN_FLIGHT,
-        get: |s| Some(Value::Whole(s.connections)),
+        get: |s| Some(Value::Whole(s.connections.into())),
         set: |s, value| s.connections = value.whole(),
         column: "over",
         says: |s, value| unless(s.connections == 1, format!("× {value}")),
@@ -324,11 +331,12 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::InFlight,
         word: "in-flight",
+        is_of_live: true,
         values: COUNT_IN_FLIGHT,
         contradicts: &[(Key::Rate, CLOSED_OR_RATE), (Key::Arrivals, NO_ARRIVALS)],
         pushes_out: &[Key::Rate, Key::Arrivals],
         get: |s| match s.schedule {
-            Schedule::Closed { in_flight } => Some(Value::Whole(in_flight)),
+            Schedule::Closed { in_flight } => Some(Value::Whole(in_flight.into())),
             Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
         },
         set: |s, value| {
@@ -351,6 +359,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Rate,
         word: "rate",
+        is_of_live: true,
         values: Values::Rate,
         pushes_out: &[Key::InFlight],
         get: |s| match &s.schedule {
@@ -377,7 +386,7 @@ pub static SETTINGS: [Setting; 24] = [
         },
         column: "sent",
         says: |_, value| match value {
-            Value::Rate(rate) => format!("{} calls/s,", (rate * 1e3).round() / 1e3),
+            Value::Rate(rate) => format!("{} calls/s,", rate_word(*rate)),
             ramp => format!("a ramp of calls/s, {ramp},"),
         },
         ..ROW
@@ -385,6 +394,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Arrivals,
         word: "arrivals",
+        is_of_live: true,
         values: words::<Arrivals>(),
         get: |s| match s.schedule {
             Schedule::Closed { .. } => None,
@@ -423,11 +433,12 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Calls,
         word: "calls",
-        values: COUNT,
+        is_of_live: true,
+        values: CALL_COUNT,
         whose: Whose::Both,
         pushes_out: &[Key::Time],
-        get: |s| Some(Value::Whole(u32::try_from(s.stop.calls?).ok()?)),
-        set: |s, value| (s.stop.calls, s.stop.time_ms) = (Some(value.whole().into()), None),
+        get: |s| s.stop.calls.map(Value::Whole),
+        set: |s, value| (s.stop.calls, s.stop.time_ms) = (Some(value.whole()), None),
         column: UNTIL,
         says: |_, value| format!("{value} calls"),
         ..ROW
@@ -435,6 +446,7 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Time,
         word: "time",
+        is_of_live: true,
         values: Values::Time { least_ms: 1 },
         whose: Whose::Both,
         pushes_out: &[Key::Calls],
@@ -450,21 +462,24 @@ pub static SETTINGS: [Setting; 24] = [
     Setting {
         key: Key::Deadline,
         word: "deadline",
+        is_of_live: true,
         values: Values::Time { least_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
         set: |s, value| s.deadline_ms = value.ms(),
-        column: "deadline",
+        column: DEADLINE,
         // A live service's is part of the question.
         says: |s, value| {
             let is_usual = s.deadline_ms == DEFAULT_DEADLINE_MS && s.target.live().is_none();
-            unless(is_usual, format!("deadline {value}"))
+            unless(is_usual, value.to_string())
         },
         ..ROW
     },
 ];
 
-const COUNT: Values = Values::Whole(1..=u32::MAX);
-const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MOST_IN_FLIGHT);
+const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
+const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MOST_IN_FLIGHT as u64);
+/// The most that TOML can write.
+const CALL_COUNT: Values = Values::Whole(1..=i64::MAX as u64);
 
 const fn words<T: Word>() -> Values {
     Values::Words {
@@ -476,6 +491,14 @@ const fn words<T: Word>() -> Values {
 /// What a row says, unless it is not worth a word.
 fn unless(is_needless: bool, text: String) -> String {
     if is_needless { String::new() } else { text }
+}
+
+/// A rate to a thousandth, or to four digits where it is less than 1.
+fn rate_word(rate: f64) -> String {
+    number_word(match rate < 1.0 {
+        true => format!("{rate:.3e}").parse().unwrap_or(rate),
+        false => (rate * 1e3).round() / 1e3,
+    })
 }
 
 fn is_one_compression(settings: &Settings) -> bool {

@@ -62,7 +62,10 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     refused(&path, &[], &["responds with 404", "/nothing", "GET"]);
     let cases: [(&str, &[&str]); 3] = [
         (UNKNOWN_CALLER, &["http-401", "header 'authorization"]),
-        (OTHER_METHOD, &["responds with 405", "/orders", "GET", "-X"]),
+        (
+            OTHER_METHOD,
+            &["responds with 405", "/orders", "GET", "another method"],
+        ),
         (
             OTHER_TYPE,
             &["responds with 415", "/orders", "content-type"],
@@ -76,7 +79,7 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     let http1_only = format!("grpc://{}/a.B/C", old.address);
     refused(&http1_only, &[], &["HTTP/2", "HTTP/1.1 only"]);
     let prior = format!("http://{}/", old.address);
-    refused(&prior, &["--http", "2"], &["HTTP/2", "leave out --http 2"]);
+    refused(&prior, &["--http", "2"], &["HTTP/2", "call it by that"]);
     let plain = format!("https://{}/", old.address);
     refused(&plain, &["--insecure"], &["TLS"]);
     refused(

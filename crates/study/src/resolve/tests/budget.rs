@@ -43,7 +43,14 @@ fn a_budget_decides_alone_and_must_be_long_enough() {
     let refused = |more: &str| refused(&format!("{}{more}", within("1m")));
     insta::assert_snapshot!(refused("time = \"1s\"\n"), @r#"my.toml:8:8: "budget" decides how long trials are; keep one of the two"#);
     let blocks = within("1m").replace("workload", "blocks = 3\nworkload");
-    insta::assert_snapshot!(super::refused(&blocks), @r#"my.toml: "budget" decides how many invocations and blocks there are; keep one of the two"#);
+    insta::assert_snapshot!(super::refused(&blocks), @r#"my.toml:3:10: "budget" decides how many invocations and blocks there are; keep one of the two"#);
+    let checks = within("1m").replace(
+        "workload",
+        "placement = { main = \"free\", blocks = 1 }\nworkload",
+    );
+    insta::assert_snapshot!(super::refused(&checks), @r#"my.toml:3:39: "budget" decides how many invocations and blocks there are; keep one of the two"#);
+    let warm_up = within("1m").replace("workload", "warm-up = { time = \"1s\" }\nworkload");
+    insta::assert_snapshot!(super::refused(&warm_up), @r#"my.toml:3:11: "budget" decides how long warm-ups are; keep one of the two"#);
 }
 
 #[test]

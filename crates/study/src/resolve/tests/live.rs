@@ -145,14 +145,16 @@ fn http_is_called_with_get_or_post_with_a_body_unless_something_else_is_said() {
 
 #[test]
 fn secrets_stand_beside_the_plan_and_never_in_it() {
-    let keys =
-        "headers = [\"authorization: $TOKEN\", \"accept: x\"]\ndata = \"{\\\"pin\\\":1234}\"";
+    let keys = "headers = [\"authorization: Bearer $TOKEN-$TOKEN\", \"accept: x$\"]\ndata = \"{\\\"pin\\\":1234}\"";
     let resolved = resolve_all(&grpc(keys), 2, &Overrides::default()).unwrap();
     let inputs = &resolved.services["base"];
     let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     assert_eq!(
         inputs.headers,
-        [field("authorization", "secret"), field("accept", "x")]
+        [
+            field("authorization", "Bearer secret-secret"),
+            field("accept", "x$")
+        ]
     );
     assert_eq!(inputs.template.as_ref().unwrap().text, "{\"pin\":1234}");
     let plan = serde_json::to_string(&resolved.plan).unwrap();
@@ -219,15 +221,15 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
     insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
-    insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; write http = "2", or exclude it by [[exclude]] with protocol = "grpc" and http = "1.1""#);
+    insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; take that, or leave this out"#);
     insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls a second, not 0"#);
     insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
     insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is of subjects, and a live service is called here; leave it out"#);
     insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is no ramp: "x" is no time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
     insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: "at-end" "cancel" is for an end by time, and "calls" counts calls that may end; leave one of the two out"#);
-    insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml: connections: one target carries many calls on a connection and another one call, so that 8 calls would be in flight to one and 2 to the other; give connections 8, or leave it out");
-    insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml: "placement" is of subjects, and live services are called here; leave it out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml: "invocations" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml:4:15: one service carries many calls on a connection and another one call, so that 8 calls would be in flight to one and 2 to the other; write 8, or leave it out");
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml:2:13: "placement" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml:2:15: "invocations" is of subjects, and live services are called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "workload = { name = \"hello\" }")), @r#"my.toml:1:1: variant "base": [workload] is a subject's, and a live service is sent what [service] says; keep one of the two"#);
     let mixed = format!(
         "{}[[variants]]\nname = \"c\"\nprotocol = \"grpc\"\nworkload.name = \"hello\"\n",
@@ -247,8 +249,19 @@ fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
     assert_eq!((plan.warmup.calls, plan.warmup.time_ms), (None, Some(0)));
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
-    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @r#"my.toml:3:8: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "warm-up = { time = \"5s\" }")), @r#"my.toml:7:8: a ramp has no warm-up and is compared with nothing; begin the ramp with a warm-up, as in rate = "100:5s,100..1000:30s", and leave "warm-up" and other variants out"#);
+    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @"my.toml:3:8: a ramp is compared with nothing; leave the other variants out");
+    for bounds in ["time = \"5s\"", "calls = 10"] {
+        let top = format!("warm-up = {{ {bounds} }}");
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(refused(&service(GRPC, "", ramp, &top)), @"my.toml:2:11: a ramp has no warm-up beside it; begin the ramp with one, as in 100:5s,100..1000:30s, and leave this out");
+        }
+    }
+    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "a-a = \"base\"")), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not with itself either; leave "a-a" out"#);
+    let shown = plan.to_string();
+    assert!(
+        shown.contains("  warm-up    none\n") && !shown.contains("deadline 10s"),
+        "{shown}"
+    );
     insta::assert_snapshot!(refused(&service(GRPC, "", &format!("{ramp}\ntime = \"1s\""), "")), @r#"my.toml:9:8: variant "base": "time" is the ramp's own: it ends with its last part; leave it out"#);
 }
 
@@ -294,9 +307,83 @@ fn a_search_is_planned_with_trials_that_decide_its_objectives() {
     insta::assert_snapshot!(why("", "[\"p99<1s\", \"goodput>5\"]", ""), @"my.toml:2:14: a search needs objectives that are harder to hold at a higher rate: latency and errors, not goodput");
     insta::assert_snapshot!(why("", p99, "in-flight = 2"), @r#"my.toml:8:13: "in-flight": the search chooses the rate of each trial, and how many calls it has; leave it out"#);
     insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: must be more than 0 and at most 1e9 calls a second");
-    insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @r#"my.toml:3:27: is above "max-rate""#);
+    insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @"my.toml:3:27: is above the highest rate, 50 calls/s");
     insta::assert_snapshot!(why("precision = 2.0", p99, ""), @"my.toml:3:26: must be from 0.1% to 100%, as a share: 0.001 to 1");
     let two =
         two("", [GRPC, HTTP]).replacen('\n', "\nobjectives = [\"p99<1s\"]\ncapacity = {}\n", 1);
     insta::assert_snapshot!(refused(&two), @"my.toml:3:12: [capacity] searches one variant of a live service at a time; leave the others out");
+}
+
+#[test]
+fn what_would_have_no_effect_is_refused() {
+    let top = |top: &str| refused(&service(GRPC, "", "", top));
+    let search = |more: &str| {
+        top(&format!(
+            "{more}\nobjectives = [\"p99<1s\"]\ncapacity = {{}}"
+        ))
+    };
+    insta::assert_snapshot!(top("placement = { invocations = 2 }"), @r#"my.toml:2:13: "placement" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(top("idle = \"held\""), @r#"my.toml:2:8: "idle" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(top("budget = \"1m\""), @r#"my.toml:2:10: "budget" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(search("blocks = 3"), @r#"my.toml:2:10: a search has as many trials as it needs; leave "blocks" out"#);
+    insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not with itself either; leave "a-a" out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is of subjects, and a live service is called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is none; leave it out"#);
+    insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set holds its imports already"#);
+    let pair = "[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"server-cpu\"\n";
+    insta::assert_snapshot!(refused(&(two("", [GRPC, HTTP]) + pair)), @r#"my.toml:11:6: server-cpu needs a look into the server, and "a" is a live service; take another metric"#);
+    let groups =
+        grpc("") + "[[groups]]\nname = \"g\"\ninvocations = 2\n[[groups.variants]]\nname = \"a\"\n";
+    insta::assert_snapshot!(refused(&groups), @r#"my.toml:10:15: "invocations" is of subjects, and live services are called here; leave it out"#);
+}
+
+#[test]
+fn a_group_has_its_own_blocks() {
+    let group = |name: &str, blocks: &str| {
+        format!("[[groups]]\nname = \"{name}\"\n{blocks}\n[[groups.variants]]\nname = \"a\"\n")
+    };
+    let text =
+        service(GRPC, "", "", "blocks = 4") + &group("few", "blocks = 2") + &group("all", "");
+    let plan = resolve(&text).unwrap();
+    let blocks = |index: u32| plan.trials.iter().filter(|t| t.variant == index).count();
+    assert_eq!(names(&plan)[..2], ["few-a", "all-a"]);
+    assert_eq!((blocks(0), blocks(1)), (2, 4));
+}
+
+#[test]
+fn one_of_two_variants_alone_is_one_trial() {
+    let only = Overrides {
+        only: vec!["a".to_owned()],
+        ..Overrides::default()
+    };
+    let plan = resolve_with(&two("", [GRPC, HTTP]), 2, &only).unwrap();
+    assert_eq!((names(&plan), plan.trials.len()), (vec!["a"], 1));
+}
+
+#[test]
+fn numbers_are_taken_and_shown_as_they_are_written() {
+    let with = |keys: &str| resolve(&service(GRPC, "", keys, "")).unwrap();
+    for (written, shown) in [
+        ("0x64", " 100 calls/s"),
+        ("0.0001", " 0.0001 calls/s"),
+        ("0.5", " 0.5 calls/s"),
+        ("333.33333", " 333.333 calls/s"),
+    ] {
+        let text = with(&format!("rate = {written}")).to_string();
+        assert!(text.contains(shown), "{written}: {text}");
+    }
+    let stop = with("calls = 5_000_000_000").variants[0].settings.stop;
+    assert_eq!(stop.calls, Some(5_000_000_000));
+}
+
+#[test]
+fn a_plan_that_is_only_looked_at_needs_no_secrets() {
+    let look = Overrides {
+        calls_nothing: true,
+        ..Overrides::default()
+    };
+    let text = grpc("headers = [\"authorization: $NOT_SET\"]\ndata = \"@-\"");
+    let plan = resolve_with(&text, 2, &look).unwrap();
+    let service = plan.variants[0].settings.target.live().unwrap();
+    assert_eq!(service.header_names, ["authorization"]);
 }

@@ -6,7 +6,6 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::Metric;
 use crate::settings::{Schedule, Transport};
 
 #[test]
@@ -183,8 +182,6 @@ fn limits_are_the_plans() {
     let plan = resolve_with(TWO, 2, &overrides).unwrap();
     assert_eq!(plan.limits.max_depth, 50);
     assert!(plan.to_string().contains("limits     --max-depth 50"));
-    let default = resolve_with(TWO, 2, &Overrides::default()).unwrap();
-    assert_eq!(default.difference_from(&plan).unwrap(), "its limits differ");
 }
 
 #[test]
@@ -230,18 +227,9 @@ fn a_plan_reads_back_from_json() {
     let plan = resolve(&text).unwrap();
     let json = serde_json::to_string(&plan).unwrap();
     let read: Plan = serde_json::from_str(&json).unwrap();
-    assert_eq!(plan.difference_from(&read), None);
-    let mut other = read.clone();
-    other.pairs[0].metric = Metric::Goodput;
     assert_eq!(
-        plan.difference_from(&other).as_deref(),
-        Some("its pairs differ")
-    );
-    let mut other = read;
-    other.variants[0].settings.deadline_ms += 1;
-    assert_eq!(
-        plan.difference_from(&other).as_deref(),
-        Some("the variant \"grpc\" has another deadline now")
+        serde_json::to_value(&read).unwrap(),
+        serde_json::from_str::<serde_json::Value>(&json).unwrap()
     );
 }
 
@@ -364,8 +352,10 @@ proptest! {
             "question = \"Is it?\"\nmargin = {margin}\nseed = {seed}\n{TWO}rate = {rate}\nconnections = 4\n"
         );
         let plan = resolve(&text).unwrap();
-        let read: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
-        prop_assert_eq!(plan.difference_from(&read), None);
+        let json = serde_json::to_string(&plan).unwrap();
+        let read: Plan = serde_json::from_str(&json).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(serde_json::to_value(&read).unwrap(), written);
         prop_assert_eq!(plan.trials, read.trials);
     }
 

@@ -43,7 +43,7 @@ fn a_pipe_or_a_device_is_no_file_of_a_run() {
         rustix::fs::mkfifoat(rustix::fs::CWD, &elsewhere, 0o600.into()).unwrap();
         for _ in 0..2 {
             let told = format!("the run is damaged: run/{file}: it is no regular file; ");
-            let resumed = scene.plain(RunWriter::resume(&scene.run, None).unwrap_err());
+            let resumed = scene.plain(RunWriter::resume(&scene.run).unwrap_err());
             for problem in [scene.problem(), resumed] {
                 assert!(problem.starts_with(&told), "{problem}");
             }
@@ -137,7 +137,7 @@ fn plan_with(path: &str, value: serde_json::Value) -> String {
         *plan.pointer_mut(path).unwrap() = value;
         plan.to_string()
     });
-    let resumed = scene.plain(RunWriter::resume(&scene.run, None).unwrap_err());
+    let resumed = scene.plain(RunWriter::resume(&scene.run).unwrap_err());
     assert_eq!(resumed, scene.problem());
     let told = resumed.strip_prefix("the run is damaged: run/plan.json: ");
     let told =
@@ -305,9 +305,9 @@ fn a_trial_that_contradicts_itself_is_refused_by_its_line() {
 fn another_schema_is_refused() {
     let scene = Scene::new();
     scene.edit(names::RUN, |text| {
-        text.replace("\"schema\": 2", "\"schema\": 1, \"new\": []")
+        text.replace("\"schema\": 3", "\"schema\": 1, \"new\": []")
             .replace("0.1.0", "0.9.0")
     });
-    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 2): read it with that one, or measure again");
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run, None).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 2): read it with that one, or measure again");
+    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 3): read it with that one, or measure again");
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 3): read it with that one, or measure again");
 }
