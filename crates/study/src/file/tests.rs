@@ -148,7 +148,7 @@ fn what_is_missing() {
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\""), @r#"my.toml:2:1: [pairs] needs the key "against"; write against = "rest-json", a variant's name"#);
     assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\""), @r#"my.toml:2:1: [claims] needs the key "published"; write published = { of = 1.5, against = 3.0, unit = "ms" }"#);
     assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 0, against = 1, unit = \"ms\" }"), @"my.toml:8:13: the published figures must be more than 0, and have a unit");
-    assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 1, unit = \"ms\" }\nstacks = [\"grpc-go\"]"), @r#"my.toml:9:11: "grpc-go" is no stack: write SUBJECT/STACK, such as "go/grpc-go""#);
+    assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 1, unit = \"ms\" }\nstacks = [\"grpc-go\"]"), @r#"my.toml:9:10: "grpc-go" is no stack: write SUBJECT/STACK, such as "go/grpc-go""#);
     assert_snapshot!(with_question("[[groups]]\n[groups.base]"), @r#"my.toml:2:1: [groups] needs the key "name"; write name = "small-messages""#);
 }
 
