@@ -120,6 +120,7 @@ impl Lab {
         observer: &mut dyn Observer,
         stop: &AtomicBool,
     ) -> Result<Summary, LabError> {
+        check(plan, trials)?;
         if trials.is_empty() {
             // Nothing is measured on this machine, so that the environment stays as it is.
             return Ok(Summary {
@@ -319,4 +320,19 @@ impl<'a> Run<'a> {
             failed: self.failed,
         }
     }
+}
+
+/// A plan may come from a file: checks once what the run relies on.
+fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
+    for trial in trials {
+        if trial.variant as usize >= plan.variants.len() {
+            return Err(LabError::Plan(format!(
+                "trial {} is of variant {}, but there are {} variants",
+                trial.index,
+                trial.variant,
+                plan.variants.len()
+            )));
+        }
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::TrialRecord;
 
 use super::invocation::Invocation;
-use super::{Lab, Planned, Run, Summary};
+use super::{Lab, Planned, Run, Summary, check};
 use crate::error::LabError;
 use crate::observer::{Event, Observer};
 use crate::records::Records;
@@ -37,6 +37,7 @@ impl Lab {
         stop: &AtomicBool,
     ) -> Result<Summary, LabError> {
         let trials = &plan.trials;
+        check(plan, trials)?;
         let Some(search) = plan.capacity else {
             return Err(LabError::Plan("it has no search".to_owned()));
         };
