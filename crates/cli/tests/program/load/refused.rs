@@ -62,7 +62,10 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     refused(&path, &[], &["responds with 404", "/nothing", "GET"]);
     let cases: [(&str, &[&str]); 3] = [
         (UNKNOWN_CALLER, &["http-401", "header 'authorization"]),
-        (OTHER_METHOD, &["responds with 405", "/orders", "GET", "another method"]),
+        (
+            OTHER_METHOD,
+            &["responds with 405", "/orders", "GET", "another method"],
+        ),
         (
             OTHER_TYPE,
             &["responds with 415", "/orders", "content-type"],
