@@ -73,7 +73,13 @@ fn all_resolve_and_hold_to_the_method() {
         );
         assert_eq!(guarded.len(), groups.len(), "{}", study.name);
         assert!(plan.placements.len() >= 2, "{}", study.name);
-        assert!(plan.invocations >= 5, "{}", study.name);
+        // These two have over a hundred variants each: more starts would take them half an hour.
+        let least = if matches!(study.name, "list" | "stacks") {
+            5
+        } else {
+            8
+        };
+        assert!(plan.invocations >= least, "{}", study.name);
         let names: BTreeSet<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();
         assert_eq!(names.len(), plan.pairs.len(), "{}", study.name);
         for pair in plan.pairs.iter().filter(|pair| pair.headline) {

@@ -110,7 +110,7 @@ impl Measured<'_> {
     }
 
     /// Of a call that a stack's client makes: kernel and server are those of the engine's call to the same
-    /// server, as nobody sees the client's bytes, and its processor time need not be the call's.
+    /// server, since the client's bytes are not counted, and its processor time need not be the call's.
     fn by_stack(
         &self,
         settings: &Settings,
