@@ -190,6 +190,8 @@ pub enum Protocol {
     Grpc,
     /// A resource called with `POST`, its body in the encoding's media type.
     Rest,
+    /// Connect's unary calls: a method called with `POST`, the message as the body.
+    Connect,
 }
 
 /// The version of HTTP that carries a call.

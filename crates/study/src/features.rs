@@ -168,6 +168,10 @@ impl Features {
             protocols: BTreeMap::from([
                 (Protocol::Grpc, vec![HttpVersion::Http2]),
                 (Protocol::Rest, vec![HttpVersion::Http1, HttpVersion::Http2]),
+                (
+                    Protocol::Connect,
+                    vec![HttpVersion::Http1, HttpVersion::Http2],
+                ),
             ]),
             encodings: all(),
             compressions: all(),

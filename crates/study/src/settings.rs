@@ -275,6 +275,8 @@ pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Option<Encoding>) {
     match protocol {
         Protocol::Grpc => (HttpVersion::Http2, Some(Encoding::Protobuf)),
         Protocol::Rest => (HttpVersion::Http1, Some(Encoding::Json)),
+        // As its clients do without TLS, and unless they are asked for JSON.
+        Protocol::Connect => (HttpVersion::Http1, Some(Encoding::Protobuf)),
     }
 }
 

@@ -63,7 +63,7 @@ const common = {
 /** What a server and a client have. */
 const calling = {
   ...common,
-  protocol: oneOf("grpc", "rest"),
+  protocol: oneOf("grpc", "rest", "connect"),
   http: oneOf("1.1", "2"),
   response_compression: optional(compression, "none"),
   marks: optional(flag, false),

@@ -47,7 +47,7 @@ class Listen:
             raise Refused("a Unix socket must have a path, and TCP none", "instrument")
 
 
-Protocol = Literal["grpc", "rest"]
+Protocol = Literal["grpc", "rest", "connect"]
 Http = Literal["1.1", "2"]
 Encoding = Literal["protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"]
 

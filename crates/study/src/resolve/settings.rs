@@ -112,7 +112,7 @@ impl Check<'_, '_> {
         )?;
         let is_live = settings.target.live().is_some();
         if !is_live && !self.says(Key::Protocol) {
-            let message = "it has no protocol; write protocol = \"grpc\" or \"rest\"";
+            let message = "it has no protocol; write protocol = \"grpc\", \"rest\" or \"connect\"";
             return Err(self.error(None, message));
         }
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {

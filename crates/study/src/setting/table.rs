@@ -182,6 +182,7 @@ pub static SETTINGS: [Setting; 24] = [
         column: "protocol",
         says: |s, _| match (s.protocol, s.encoding) {
             (Protocol::Grpc, _) => "gRPC on".into(),
+            (Protocol::Connect, _) => "Connect on".into(),
             (Protocol::Rest, Some(_)) => "REST on".into(),
             // Bodies are sent as they are given.
             (Protocol::Rest, None) => String::new(),

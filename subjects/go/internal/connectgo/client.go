@@ -48,14 +48,9 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 	if asked.Protocol == "grpc" {
 		doer.prefix = grpcPrefix
 		options = append(options, connect.WithGRPC())
-	} else {
-		doer.path = workload.REST
 	}
-	switch {
-	case asked.Encoding == "protojson":
+	if asked.Encoding == "protojson" {
 		options = append(options, connect.WithProtoJSON())
-	case asked.Protocol == "rest":
-		options = append(options, connect.WithCodec(protobuf{}))
 	}
 	switch {
 	case asked.RequestCompression > 0:
@@ -129,12 +124,9 @@ type call struct {
 
 type callKey struct{}
 
-// doer stands between a generated client and its http.Client. It sees the encoded bytes, and calls the
-// contract's paths.
+// doer stands between a generated client and its http.Client, where it sees the encoded bytes.
 type doer struct {
-	client *http.Client
-	// path is the REST resource's; empty for gRPC.
-	path          string
+	client        *http.Client
 	prefix        int64
 	plainResponse bool
 }
@@ -147,9 +139,6 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 	call.prefix = d.prefix
 	call.record.Encoded = measure.Now()
 	call.record.RequestBytes = uint32(request.ContentLength - d.prefix)
-	if d.path != "" {
-		request.URL.Path = d.path
-	}
 	if d.plainResponse {
 		request.Header.Del("Grpc-Accept-Encoding")
 		request.Header.Set("Accept-Encoding", "identity")

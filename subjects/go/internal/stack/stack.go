@@ -38,7 +38,6 @@ type Server interface {
 var (
 	GRPC = map[string][]string{"grpc": {"2"}}
 	REST = map[string][]string{"rest": {"1.1", "2"}}
-	Both = map[string][]string{"grpc": {"2"}, "rest": {"1.1", "2"}}
 )
 
 // Always says that all code for messages is generated.

@@ -1,4 +1,4 @@
-/** Stacks `connect-node` and `connect`, client: gRPC and Connect's own protocol, with protobuf-es. */
+/** Stack `connect-node`, client: gRPC and Connect's own protocol, with protobuf-es. */
 
 import { connect as connectSocket } from "node:net";
 
@@ -38,8 +38,7 @@ function linkOf(settings: ClientSettings, es: Es): Link {
     acceptCompression: levelOf(settings.response_compression) > 0 ? [gzipOf(0)] : [],
     compressMinBytes: 0,
     readMaxBytes: settings.limits.max_message_bytes,
-    // Of Connect's own protocol: the contract has another media type for protobuf.
-    useBinaryFormat: settings.protocol === "grpc",
+    useBinaryFormat: settings.encoding === "protobuf",
     jsonOptions: { registry: es.registry },
     ...(level > 0 && { sendCompression: gzipOf(level) }),
   };
