@@ -9,6 +9,7 @@ const LEVELS = ["gzip", ..."123456789"].map((level) => (level === "gzip" ? level
 const ONE_LEVEL = ["none", "gzip", "gzip:6"];
 const EVERY_LEVEL = ["none", ...LEVELS];
 const IN_FLIGHT = 1024;
+const CHANNELS = 64;
 /** Worker processes of a server. */
 const THREADS = 16;
 
@@ -101,6 +102,11 @@ function wants(stack: Stack, settings: Settings): Want[] {
     ["compression", settings.request_compression, stack.compressions],
     ["style", settings.style || usual, stack.styles ?? []],
   );
+  const carriesMany = settings.http === "2" && settings.connection === "reuse";
+  const channels = carriesMany ? CHANNELS : 1;
+  if (settings.channels > channels) {
+    asked.push(["number of channels", String(settings.channels), [`1 to ${channels}`]]);
+  }
   if (settings.in_flight > IN_FLIGHT) {
     asked.push(["number of calls in flight", String(settings.in_flight), [`1 to ${IN_FLIGHT}`]]);
   }

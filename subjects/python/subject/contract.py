@@ -83,6 +83,7 @@ class ClientSettings(Settings):
     request_compression: str = "none"
     response_compression: str = "none"
     connection: Literal["reuse", "per-call"] = "reuse"
+    channels: int = 1
     style: str = ""
     in_flight: int = 1
     marks: bool = False
