@@ -141,11 +141,20 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
         if !args.stack.is_empty() {
             ways.extend(spoken(serves, None).map(|spoken| way(server, None, spoken)));
         }
+        let mut called = Vec::new();
         for client in &args.client {
             let calls = find("--client", client, Role::Client)?;
-            ways.extend(
-                spoken(serves, Some(calls)).map(|spoken| way(server, Some(client), spoken)),
-            );
+            for spoken in spoken(serves, Some(calls)) {
+                ways.push(way(server, Some(client), spoken));
+                if !called.contains(&spoken) {
+                    called.push(spoken);
+                }
+            }
+        }
+        if args.stack.is_empty() {
+            // The engine's calls tell the kernel's and the server's part of the clients'.
+            let by_engine = called.into_iter().map(|spoken| way(server, None, spoken));
+            ways.extend(by_engine);
         }
     }
     for client in &args.client {
