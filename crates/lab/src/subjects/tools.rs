@@ -119,20 +119,29 @@ mod tests {
         let mut tool = Tool {
             name: "tool".to_owned(),
             programs: vec!["rpcgauge-test-tool".to_owned()],
-            folders: vec!["$RPCGAUGE_NO_SUCH_VARIABLE/bin".to_owned(), format!("{at}/jdk-*/bin")],
+            folders: vec![
+                "$RPCGAUGE_NO_SUCH_VARIABLE/bin".to_owned(),
+                format!("{at}/jdk-*/bin"),
+            ],
             version: vec!["--version".to_owned()],
             least: Version::parse("17"),
             install: String::new(),
         };
         let missing = find(&tool).unwrap_err();
-        assert!(missing.contains("in PATH, nor in $RPCGAUGE_NO_SUCH_VARIABLE/bin or"), "{missing}");
+        assert!(
+            missing.contains("in PATH, nor in $RPCGAUGE_NO_SUCH_VARIABLE/bin or"),
+            "{missing}"
+        );
         put("jdk-a", "17.0.2");
         put("jdk-b", "25");
         put("jdk-c", "21.0.1");
         put("other", "99");
         let found = find(&tool).unwrap();
         assert_eq!(found.version, "25");
-        assert_eq!(found.path, place.path().join("jdk-b/bin/rpcgauge-test-tool"));
+        assert_eq!(
+            found.path,
+            place.path().join("jdk-b/bin/rpcgauge-test-tool")
+        );
         tool.least = Version::parse("26");
         assert!(find(&tool).unwrap_err().contains("and 26 is needed"));
     }

@@ -17,8 +17,9 @@ fun main(args: Array<String>, vararg stacks: Stack) {
     try {
         play(lab, Path.of(args.single()), stacks.asList())
     } catch (error: Exception) {
-        error.printStackTrace()
         val fault = (error as? Refused)?.fault ?: Fault.SUBJECT
+        // What nobody foresaw is told with its place.
+        if (error is Refused) System.err.println(error.message) else error.printStackTrace()
         lab.tellRefused(error, fault)
         exitProcess(fault.exitCode)
     }
