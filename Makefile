@@ -19,14 +19,15 @@ help: ## This list
 build: ## The program, optimised
 	$(CARGO) build --release --locked
 
-test: tools ## Every test; those of the Go and Node subjects need Go 1.26 and Node 20
+test: tools ## Every test; those of the Go, Node and JVM subjects need Go 1.26, Node 20, and Maven with a JDK
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
 	$(CARGO) run --locked -p rpcgauge -- subjects check
 	./scripts/test-go-subject
 	./scripts/test-node-subject
-	@for tool in go npm; do command -v $$tool > /dev/null || echo "NOT TESTED: the subject that needs $$tool, which is not here"; done
+	./scripts/test-jvm-subject
+	@for tool in go npm mvn; do command -v $$tool > /dev/null || echo "NOT TESTED: the subject that needs $$tool, which is not here"; done
 
 check: fmt clippy deps ## Formatting, lints, and who may use whom
 

@@ -26,7 +26,11 @@ pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
 fn first_executable(name: &str, path: &OsStr) -> Option<PathBuf> {
     env::split_paths(path)
         .map(|folder| folder.join(name))
-        .find(|path| path.is_file() && access(path, Access::EXEC_OK).is_ok())
+        .find(|path| is_executable(path))
+}
+
+pub(crate) fn is_executable(path: &Path) -> bool {
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 
 /// What a program prints when it is asked for its version: its standard output, then its standard

@@ -72,6 +72,9 @@ pub struct Tool {
     /// Names to look for in `PATH`, the best first; its own where there are none.
     #[serde(default, deserialize_with = "filled")]
     pub programs: Vec<String>,
+    /// Folders to look in after `PATH`. Where there are some, the newest program of all is used.
+    #[serde(default, deserialize_with = "filled")]
+    pub folders: Vec<String>,
     /// Arguments that make it tell its version.
     #[serde(default = "ask_version", deserialize_with = "filled")]
     pub version: Vec<String>,

@@ -17,6 +17,7 @@ fn own() -> [(Tool, String); 3] {
         let tool = Tool {
             name: name.to_owned(),
             programs: vec![name.to_owned()],
+            folders: Vec::new(),
             version: vec!["--version".to_owned()],
             least: Version::parse(least),
             install: install.to_owned(),

@@ -172,7 +172,7 @@ fn bytes_in(folder: &Path) -> u64 {
 }
 
 /// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
-fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
+pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let parts = Path::new(path).components();
     for part in parts.map(|part| Path::new(part.as_os_str())) {

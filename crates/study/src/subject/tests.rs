@@ -20,6 +20,7 @@ generate = [["venv/bin/python", "generate.py", "{messages}"]]
 [[toolchain]]
 name = "python3"
 programs = ["python3.12", "python3"]
+folders = ["$PYTHON_HOME/bin", "/opt/python*/bin"]
 least = "3.10"
 install = "apt install python3"
 [versions]
@@ -67,6 +68,7 @@ fn a_whole_manifest_is_read() {
         ["venv/bin/python", "generate.py", "{messages}"]
     );
     let tool = &manifest.toolchain[0];
+    assert_eq!(tool.folders, ["$PYTHON_HOME/bin", "/opt/python*/bin"]);
     assert_eq!(tool.version, ["--version"]);
     assert_eq!(tool.least, Version::parse("3.10"));
     let stacks: BTreeMap<String, Features> = manifest.features().collect();
@@ -92,30 +94,30 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("run =", "runs ="), @r#"subject.toml:5:1: the file has no key "runs"; did you mean "run"?"#);
     assert_snapshot!(refused("ready-timeout", "ready-time"), @r#"subject.toml:6:1: the file has no key "ready-time"; did you mean "ready-timeout"?"#);
     assert_snapshot!(refused("build =", "encodings = [\"json\"]\nbuild ="), @r#"subject.toml:4:1: the file has no key "encodings"; it is a stack's: write it under [[stacks]]"#);
-    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:12:1: [toolchain] has no key "at-least"; known are name, programs, version, least, install"#);
-    assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:12:9: "3.x" is no version; write it as 3.10"#);
-    assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:31:1: [stacks.recommended] has no key "seting"; did you mean "setting"?"#);
+    assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:13:1: [toolchain] has no key "at-least"; known are name, programs, folders, version, least, install"#);
+    assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:13:9: "3.x" is no version; write it as 3.10"#);
+    assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:32:1: [stacks.recommended] has no key "seting"; did you mean "setting"?"#);
     assert_snapshot!(refused("name = \"python\"", "name = \"My Python\""), @r#"subject.toml:2:8: the name "My Python" must be of lower-case letters, digits and - or ., and begin with a letter or digit"#);
-    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"sever\"]"), @r#"subject.toml:18:10: unknown value "sever"; did you mean "server"?"#);
-    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:24:10: "styles" is a client's; leave it out"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:36:14: "transports" is a server's or client's; leave it out"#);
-    assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:19:15: unknown value "rset"; did you mean "rest"?"#);
-    assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:26:13: "in-flight" must be from 1 to 65536"#);
-    assert_snapshot!(refused("in-flight = 8", "channels = 0"), @r#"subject.toml:26:12: "channels" must be from 1 to 65536"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"sever\"]"), @r#"subject.toml:19:10: unknown value "sever"; did you mean "server"?"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:25:10: "styles" is a client's; leave it out"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:37:14: "transports" is a server's or client's; leave it out"#);
+    assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:20:15: unknown value "rset"; did you mean "rest"?"#);
+    assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:27:13: "in-flight" must be from 1 to 65536"#);
+    assert_snapshot!(refused("in-flight = 8", "channels = 0"), @r#"subject.toml:27:12: "channels" must be from 1 to 65536"#);
     assert_snapshot!(refused("name = \"json\"", "name = \"http\""), @r#"subject.toml: the stack "http" is there twice"#);
     assert_snapshot!(refused("[[\"python3\", \"-m\", \"venv\", \"venv\"]]", "[\"make\"]"), @r#"subject.toml:4:10: "build" must be a list, not a string"#);
     assert_snapshot!(refused("language = \"Python\"\n", ""), @r#"subject.toml:1:1: the file needs the key "language"; write language = "Python""#);
     assert_snapshot!(refused("install = \"apt install python3\"\n", ""), @r#"subject.toml:9:1: [toolchain] needs the key "install"; write install = "apt install python3""#);
-    assert_snapshot!(refused("threads = 4", "threads = 0"), @r#"subject.toml:27:11: "threads" must be from 1 to 1024"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\nthreads = 2"), @r#"subject.toml:36:11: "threads" is a server's; leave it out"#);
+    assert_snapshot!(refused("threads = 4", "threads = 0"), @r#"subject.toml:28:11: "threads" must be from 1 to 1024"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\nthreads = 2"), @r#"subject.toml:37:11: "threads" is a server's; leave it out"#);
     assert_snapshot!(refused("\"venv\"]]", "\"{messages}\"]]"), @r#"subject.toml:4:9: {messages} is not there yet when it is built: use it in "generate""#);
     assert_snapshot!(refused("[messages]\ngenerate = [[\"venv/bin/python\", \"generate.py\", \"{messages}\"]]\n", ""), @r#"subject.toml:5:7: {messages} needs [messages] with "generate", which fills that folder"#);
     assert_snapshot!(refused("generate = ", "generates = "), @r#"subject.toml:8:1: [messages] has no key "generates"; did you mean "generate"?"#);
-    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"jsn\" }"), @r#"subject.toml:29:10: "codecs": "jsn" is no codec of this subject with the encoding json; did you mean "json"?"#);
-    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"http\" }"), @r#"subject.toml:29:10: "codecs": "http" is no codec of this subject with the encoding json; known are json"#);
-    assert_snapshot!(refused("{ json = \"json\" }", "{ cbor = \"json\" }"), @r#"subject.toml:29:10: "codecs" has cbor, which is no encoding of "http""#);
-    assert_snapshot!(refused("encodings = [\"json\"]\nworkloads", "encodings = [\"cbor\"]\nworkloads"), @r#"subject.toml:29:10: "codecs": "json" is no codec of this subject with the encoding json"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @r#"subject.toml:36:10: "codecs" is a server's or client's; leave it out"#);
+    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"jsn\" }"), @r#"subject.toml:30:10: "codecs": "jsn" is no codec of this subject with the encoding json; did you mean "json"?"#);
+    assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"http\" }"), @r#"subject.toml:30:10: "codecs": "http" is no codec of this subject with the encoding json; known are json"#);
+    assert_snapshot!(refused("{ json = \"json\" }", "{ cbor = \"json\" }"), @r#"subject.toml:30:10: "codecs" has cbor, which is no encoding of "http""#);
+    assert_snapshot!(refused("encodings = [\"json\"]\nworkloads", "encodings = [\"cbor\"]\nworkloads"), @r#"subject.toml:30:10: "codecs": "json" is no codec of this subject with the encoding json"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @r#"subject.toml:37:10: "codecs" is a server's or client's; leave it out"#);
     let none = WHOLE.split("[[stacks]]").next().unwrap();
     assert_snapshot!(Manifest::parse(none, "subject.toml").unwrap_err().to_string(), @r#"subject.toml:1:1: the file has no stack; write [[stacks]] with name = "http" and roles = ["server"]"#);
 }

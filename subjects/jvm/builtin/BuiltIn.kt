@@ -1,0 +1,70 @@
+package rpcgauge.builtin
+
+import java.io.IOException
+import java.nio.file.Files
+import java.nio.file.Path
+import rpcgauge.Fault
+import rpcgauge.Handler
+import rpcgauge.InvalidRequest
+import rpcgauge.Refused
+import rpcgauge.Services
+import rpcgauge.user
+
+private const val MOST_ITEMS = 100_000
+private const val FIRST_FOLLOWER = 10_000L
+private const val ROWS = "contract/data/birdstrikes.csv"
+
+/**
+ * The services of the built-in workloads (contract/workloads.md). The generator compiles these files with
+ * the classes of their messages.
+ */
+class BuiltIn : Services {
+    override fun proto(workload: String, n: Int): Handler = when (workload) {
+        "echo" -> { request -> request }
+        "hello" -> ::helloProto
+        "list" -> listProto(n)
+        "records" -> recordsProto(n)
+        "profile" -> ::profileProto
+        "followers" -> { request -> followersProto(request, n) }
+        else -> throw user("there is no workload \"$workload\"")
+    }
+
+    override fun plain(workload: String, n: Int): Handler = when (workload) {
+        "echo" -> { request -> request }
+        "hello" -> ::helloPlain
+        "list" -> listPlain(n)
+        "records" -> recordsPlain(n)
+        "profile" -> ::profilePlain
+        "followers" -> { request -> followersPlain(request, n) }
+        else -> throw user("there is no workload \"$workload\"")
+    }
+}
+
+/** Responds with as many elements as are asked for. The usual response is made once. */
+internal fun sized(n: Int, most: Int, field: String, asked: (Any) -> Int, first: (Int) -> Any): Handler {
+    if (n > most) throw user("n is $n: this workload has at most $most")
+    val kept = first(n)
+    return { request ->
+        when (val count = asked(request)) {
+            n -> kept
+            in 0..most -> first(count)
+            else -> throw InvalidRequest("$field is $count: it must be 0 to $most")
+        }
+    }
+}
+
+internal fun listed(n: Int, asked: (Any) -> Int, first: (Int) -> Any) = sized(n, MOST_ITEMS, "id", asked, first)
+
+internal fun followers(user: Long, n: Int): List<Long> {
+    if (user > Long.MAX_VALUE - FIRST_FOLLOWER - n) {
+        throw InvalidRequest("userId is $user: too many for its followers' ids")
+    }
+    return List(n) { user + FIRST_FOLLOWER + it }
+}
+
+/** The cells of the rows of `records`; an empty one is null. */
+internal fun rows(): List<List<String?>> = try {
+    Files.readAllLines(Path.of(ROWS)).drop(1).map { line -> line.split(',').map { it.ifEmpty { null } } }
+} catch (error: IOException) {
+    throw Refused(Fault.SUBJECT, "cannot read the rows of records: $error")
+}

@@ -1,0 +1,27 @@
+package rpcgauge.codecs
+
+import rpcgauge.Codec
+import rpcgauge.Format
+import rpcgauge.ProtoJson
+import rpcgauge.Protobuf
+import rpcgauge.Stack
+import rpcgauge.Workload
+import rpcgauge.jackson.Hybrid
+import rpcgauge.jackson.Json
+import rpcgauge.msgpack.Msgpack
+
+fun main(args: Array<String>) = rpcgauge.main(
+    args,
+    codec("protobuf", "protobuf", ::Protobuf),
+    codec("protojson", "protojson", ::ProtoJson),
+    codec("jackson", "json", ::Json),
+    codec("hybrid", "hybrid", ::Hybrid),
+    codec("msgpack", "msgpack", ::Msgpack),
+)
+
+private fun codec(name: String, encoding: String, format: (Workload) -> Format) = Stack(
+    name = name,
+    encodings = listOf(encoding),
+    boundsInflation = true,
+    code = { asked, workload -> Codec(asked, format(workload)) },
+)

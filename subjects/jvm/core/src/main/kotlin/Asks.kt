@@ -1,0 +1,26 @@
+package rpcgauge
+
+/** What a slice line asks for: a number of calls or a time. A codec's has a batch, which is 0 for a client. */
+class Slice(val skip: Long, val calls: Long?, val timeUs: Long?, val batch: Int)
+
+/** Reads a line of the conversation: a slice, or null for verify. */
+fun parseAsk(line: String, inBatches: Boolean): Slice? {
+    val shape = Shape("the line", parseObject(line, "the line"))
+    if (shape.has("verify")) {
+        val isVerify = shape.flag("verify")
+        shape.end()
+        return if (isVerify) null else throw instrument("the line asks neither for verify nor for a slice")
+    }
+    val asked = Shape("the slice", shape.obj("slice"))
+    shape.end()
+    val slice = Slice(
+        asked.integer("skip", 0),
+        asked.integerOrNull("calls", 1),
+        asked.integerOrNull("time_us", 0),
+        asked.integerOrNull("batch", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 0,
+    )
+    asked.end()
+    if ((slice.calls == null) == (slice.timeUs == null)) throw instrument("the slice must have either calls or time_us")
+    if ((slice.batch > 0) != inBatches) throw instrument("a codec's slice must have batch, and no other may")
+    return slice
+}

@@ -1,0 +1,44 @@
+package rpcgauge
+
+import com.google.gson.JsonObject
+import java.util.Base64
+
+/** Encodes or decodes one message. */
+class Codec(private val asked: CodecSettings, private val format: Format) : Caller {
+    private val message = format.read(asked.sample, asked.message)
+    private val encoded: ByteArray
+    private val blocking = Blocking(1)
+    private val operation: () -> Any
+
+    /** What the operations make: a result that nobody has is code that a JIT compiler leaves out. */
+    @Volatile private var last: Any? = null
+
+    override val isGenerated get() = format.isGenerated
+
+    init {
+        encoded = encode()
+        if (encoded.size > asked.limits.messageBytes) {
+            throw user("the ${asked.sample.name.lowercase()} has ${encoded.size} bytes, more than the limit")
+        }
+        operation = if (asked.operation == "encode") ::encode else ::decode
+    }
+
+    override fun verify(): JsonObject =
+        if (asked.operation == "encode") json("bytes" to Base64.getEncoder().encodeToString(encode()))
+        else json("message" to parsed(format.write(decode())))
+
+    override fun run(tally: Tally) = blocking.run(tally) { record ->
+        repeat(tally.operations) { last = operation() }
+        record.end = now()
+    }
+
+    private fun encode(): ByteArray {
+        val plain = format.encode(message)
+        return if (asked.compression.isGzip) gzip(plain, asked.compression.level) else plain
+    }
+
+    private fun decode(): Any {
+        val plain = if (asked.compression.isGzip) gunzip(encoded, asked.limits) else encoded
+        return format.decode(plain, asked.sample)
+    }
+}

@@ -1,0 +1,63 @@
+package rpcgauge
+
+import com.google.gson.JsonElement
+import com.google.gson.JsonObject
+import java.io.BufferedInputStream
+import java.io.ByteArrayOutputStream
+import java.io.InputStream
+import java.io.OutputStream
+
+/** The subject's end of standard input and output. */
+class Conversation(input: InputStream, private val output: OutputStream) {
+    private val input = BufferedInputStream(input)
+
+    /** The next line, or null at the end. */
+    fun hear(): String? {
+        val line = ByteArrayOutputStream()
+        while (true) {
+            val byte = input.read()
+            if (byte < 0 && line.size() == 0) return null
+            if (byte < 0 || byte == '\n'.code) return line.toString(Charsets.UTF_8)
+            line.write(byte)
+            if (line.size() > MAX_LINE) throw instrument("a line is longer than $MAX_LINE bytes")
+        }
+    }
+
+    /** Waits until the lab closes the input, and discards what it writes until then. */
+    fun hearTheEnd() {
+        input.transferTo(OutputStream.nullOutputStream())
+    }
+
+    fun tell(reply: JsonObject) {
+        output.write("$reply\n".toByteArray())
+        output.flush()
+    }
+
+    fun tellReady(address: String?, versions: Map<String, String>, isGenerated: Boolean) = tell(
+        json("contract" to CONTRACT, "ready" to true, "address" to address, "versions" to versions,
+            "code" to if (isGenerated) "generated" else "dynamic"),
+    )
+
+    fun tellRefused(error: Throwable, fault: Fault) =
+        tell(json("contract" to CONTRACT, "error" to oneLine(error), "fault" to fault.word))
+
+    private companion object {
+        const val MAX_LINE = 64 shl 20
+    }
+}
+
+/** A JSON object; pairs with null are left out. */
+fun json(vararg pairs: Pair<String, Any?>): JsonObject {
+    val made = JsonObject()
+    for ((key, value) in pairs) {
+        when (value) {
+            null -> {}
+            is JsonElement -> made.add(key, value)
+            is Number -> made.addProperty(key, value)
+            is Boolean -> made.addProperty(key, value)
+            is Map<*, *> -> made.add(key, json(*value.map { "${it.key}" to it.value }.toTypedArray()))
+            else -> made.addProperty(key, value.toString())
+        }
+    }
+    return made
+}

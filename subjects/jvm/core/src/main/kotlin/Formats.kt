@@ -1,0 +1,60 @@
+package rpcgauge
+
+import com.google.protobuf.Message
+
+/** How a body is made of a message, with the types of the library that makes it. */
+interface Format {
+    val mediaType: String
+
+    /** Whether generated code makes the bytes. */
+    val isGenerated: Boolean
+
+    fun encode(message: Any): ByteArray
+
+    fun decode(body: ByteArray, sample: Sample): Any
+
+    /** Makes a message of a sample in the proto3 JSON mapping. */
+    fun read(sample: Sample, text: String): Any
+
+    /** Does the reverse. */
+    fun write(message: Any): String
+
+    /** The service with these types. */
+    fun handler(): Handler
+}
+
+/** The formats of protoc's messages. */
+abstract class ProtoFormat(protected val workload: Workload) : Format {
+    override val isGenerated = true
+
+    override fun read(sample: Sample, text: String): Any = workload.proto(sample, text)
+
+    override fun write(message: Any): String = workload.printer.print(message as Message)
+
+    override fun handler(): Handler = workload.protoHandler()
+}
+
+class Protobuf(workload: Workload) : ProtoFormat(workload) {
+    private val parsers = Sample.values().map { workload.method.proto(it).parserForType }
+
+    override val mediaType get() = "application/protobuf"
+
+    override fun encode(message: Any): ByteArray = (message as Message).toByteArray()
+
+    override fun decode(body: ByteArray, sample: Sample): Any = parsers[sample.ordinal].parseFrom(body)
+}
+
+/** protobuf's JsonFormat, which writes to and reads from text. */
+class ProtoJson(workload: Workload) : ProtoFormat(workload) {
+    private val empty = Sample.values().map { workload.method.proto(it) }
+
+    override val mediaType get() = "application/json"
+
+    override fun encode(message: Any): ByteArray = write(message).toByteArray()
+
+    override fun decode(body: ByteArray, sample: Sample): Any {
+        val into = empty[sample.ordinal].newBuilderForType()
+        workload.parser.merge(String(body), into)
+        return into.build()
+    }
+}

@@ -1,0 +1,120 @@
+package rpcgauge
+
+import com.google.gson.JsonArray
+import com.google.gson.JsonObject
+import com.google.protobuf.InvalidProtocolBufferException
+import com.google.protobuf.Message
+import com.google.protobuf.TypeRegistry
+import com.google.protobuf.util.JsonFormat
+import java.nio.file.Files
+import java.nio.file.Path
+
+enum class Sample { REQUEST, RESPONSE }
+
+/** Responds to a request with a message of the same kind of types: protoc's, or the data classes. */
+typealias Handler = (Any) -> Any
+
+/** The handlers of the built-in workloads (contract/workloads.md), for n items. They are compiled with their messages. */
+interface Services {
+    fun proto(workload: String, n: Int): Handler
+
+    fun plain(workload: String, n: Int): Handler
+}
+
+/** What the generator says of a method; names are those of classes. */
+class Method(from: JsonObject) {
+    /** /package.Service/Method. */
+    val path: String = from["path"].asString
+    private val protos = from["proto"].asJsonArray
+    private val plains = from["plain"].asJsonArray
+    private val bindings = from["bindings"].asJsonObject
+
+    fun proto(sample: Sample): Message = made(named(protos, sample).getMethod("getDefaultInstance").invoke(null))
+
+    fun plain(sample: Sample): Class<*> = named(plains, sample)
+
+    /** The generated code that ties this method to a library, which is not there if its generator failed. */
+    fun <T> binding(library: String): T {
+        val bound = bindings[library] ?: throw instrument("there is no code of $library for $path")
+        if (bound.isJsonObject) throw user("$library: ${bound.asJsonObject["error"].asString}")
+        return made(Class.forName(bound.asString).getDeclaredConstructor().newInstance())
+    }
+
+    private fun named(classes: JsonArray, sample: Sample) = Class.forName(classes[sample.ordinal].asString)
+
+    @Suppress("UNCHECKED_CAST")
+    private fun <T> made(value: Any): T = value as T
+}
+
+/** The REST resources and methods of the built-in workloads (contract/README.md). */
+private val BUILT_IN = mapOf(
+    "echo" to ("/several/data" to "/several.SeveralService/GetSeveralData"),
+    "hello" to ("/hello" to "/hello.Hello/SayHello"),
+    "list" to ("/example/list" to "/ExampleService/ExampleResponse1List"),
+    "records" to ("/records" to "/records.RecordService/GetRecords"),
+    "profile" to ("/members/profile" to "/GetMemberProfileService/GetMemberProfileCall"),
+    "followers" to ("/members/followers" to "/GetFollowerService/GetFollowerCall"),
+)
+
+/** The class that holds the built-in workloads' handlers, in their set of messages. */
+private const val SERVICES = "rpcgauge.builtin.BuiltIn"
+
+/** A workload of the settings, with the generated code of its method. */
+class Workload(val asked: AskedWorkload, folder: Path) {
+    val method: Method
+
+    /** The path of the REST resource. */
+    val restPath: String
+
+    /** Whether 64-bit integers are text in JSON, as the proto3 JSON mapping has them. */
+    val hasText: Boolean = asked.own != null
+
+    private val types: TypeRegistry
+
+    init {
+        val (rest, path) = BUILT_IN[asked.name] ?: "/${asked.own?.method}".let { it to it }
+        val list = folder.resolve("methods.json")
+        val methods = parsed(Files.readString(list)).asJsonArray.map { Method(it.asJsonObject) }
+        method = methods.find { it.path == path } ?: throw instrument("$list has no method $path")
+        restPath = rest
+        val known = TypeRegistry.newBuilder()
+        for (each in methods) Sample.values().forEach { known.add(each.proto(it).descriptorForType) }
+        types = known.build()
+    }
+
+    val printer: JsonFormat.Printer = JsonFormat.printer().usingTypeRegistry(types).omittingInsignificantWhitespace()
+    val parser: JsonFormat.Parser = JsonFormat.parser().usingTypeRegistry(types)
+
+    /** A message of a sample in the proto3 JSON mapping. */
+    fun proto(sample: Sample, text: String): Message {
+        val made = method.proto(sample).newBuilderForType()
+        try {
+            parser.merge(text, made)
+        } catch (error: InvalidProtocolBufferException) {
+            val name = made.descriptorForType.fullName
+            throw user("the ${sample.name.lowercase()} is no $name: ${oneLine(error)}")
+        }
+        return made.build()
+    }
+
+    /**
+     * A sample as JSON for the data classes. A sample may be written in all the ways that the mapping allows,
+     * so that protobuf's own reader reads it first.
+     */
+    fun plainJson(sample: Sample, text: String): String = printer.print(proto(sample, text))
+
+    fun protoHandler(): Handler {
+        val own = asked.own ?: return services().proto(asked.name, asked.n)
+        val response = proto(Sample.RESPONSE, own.response)
+        return { response }
+    }
+
+    /** `read` makes an object of a class of JSON. */
+    fun plainHandler(read: (String, Class<*>) -> Any): Handler {
+        val own = asked.own ?: return services().plain(asked.name, asked.n)
+        val response = read(plainJson(Sample.RESPONSE, own.response), method.plain(Sample.RESPONSE))
+        return { response }
+    }
+
+    private fun services() = Class.forName(SERVICES).getDeclaredConstructor().newInstance() as Services
+}

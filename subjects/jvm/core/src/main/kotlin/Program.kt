@@ -1,0 +1,71 @@
+package rpcgauge
+
+import java.io.File
+import java.io.PrintStream
+import java.lang.management.ManagementFactory
+import java.nio.file.Path
+import java.util.Properties
+import kotlin.system.exitProcess
+
+private const val VERSION = "1.0"
+
+/** Plays the role that the settings ask for, with one of the stacks and the messages of the folder in `args`. */
+fun main(args: Array<String>, vararg stacks: Stack) {
+    val lab = Conversation(System.`in`, System.out)
+    // What a library prints is the log's.
+    System.setOut(PrintStream(System.err, true))
+    try {
+        play(lab, Path.of(args.single()), stacks.asList())
+    } catch (error: Exception) {
+        val fault = (error as? Refused)?.fault ?: Fault.SUBJECT
+        // What nobody foresaw is told with its place.
+        if (error is Refused) System.err.println(error.message) else error.printStackTrace()
+        lab.tellRefused(error, fault)
+        exitProcess(fault.exitCode)
+    }
+    // Threads of libraries may still run.
+    exitProcess(0)
+}
+
+private fun play(lab: Conversation, messages: Path, stacks: List<Stack>) {
+    val line = lab.hear() ?: throw instrument("there is no settings line")
+    val asked = parseSettings(line)
+    val stack = Stack.choose(stacks, asked)
+    val workload = Workload(asked.workload, messages)
+    when (asked) {
+        is ServerSettings -> checkNotNull(stack.serve)(asked, workload).use {
+            lab.tellReady(it.address, versions(), it.isGenerated)
+            lab.hearTheEnd()
+        }
+        is ClientSettings -> measure(lab, asked.records, false) { checkNotNull(stack.call)(asked, workload) }
+        is CodecSettings -> measure(lab, asked.records, true) { checkNotNull(stack.code)(asked, workload) }
+    }
+}
+
+private fun measure(lab: Conversation, records: String, inBatches: Boolean, open: () -> Caller) {
+    Slices(lab, records, inBatches).use {
+        val measurer = open()
+        lab.tellReady(null, versions(), measurer.isGenerated)
+        it.answer(measurer)
+    }
+}
+
+/** The JVM, its collector and heap, and the libraries of the program. */
+private fun versions(): Map<String, String> {
+    val libraries = Properties()
+    Stack::class.java.getResourceAsStream("/versions.properties")?.use(libraries::load)
+    val collectors = ManagementFactory.getGarbageCollectorMXBeans().map { it.name }
+    return sortedMapOf(
+        "java" to "${Runtime.version()}".substringBefore('+'),
+        "jvm" to "${System.getProperty("java.vm.name")} (${System.getProperty("java.vendor")})",
+        "gc" to collectors.joinToString(", "),
+        "heap" to "${Runtime.getRuntime().maxMemory() shr 20} MiB",
+        "kotlin" to KotlinVersion.CURRENT.toString(),
+        "rpcgauge-jvm" to VERSION,
+    ) + libraries.map { "${it.key}" to "${it.value}" }
+}
+
+/** Removes a socket's file, also where a server's library leaves it behind. */
+fun removeSocket(listen: Listen) {
+    listen.path?.let { File(it).delete() }
+}

@@ -1,0 +1,12 @@
+package rpcgauge
+
+import java.util.concurrent.atomic.AtomicInteger
+
+/** A client's requests, in turn over its whole life. */
+class Requests(private val all: List<Any>) {
+    private val turn = AtomicInteger()
+
+    val first: Any get() = all[0]
+
+    fun next(): Any = all[Integer.remainderUnsigned(turn.getAndIncrement(), all.size)]
+}

@@ -1,0 +1,203 @@
+package rpcgauge
+
+import com.google.gson.JsonObject
+
+/** The version that this subject has. */
+const val CONTRACT = 1
+
+/** The headers of a successful response that `marks` asks for. */
+const val HANDLER_START = "rpcgauge-handler-start"
+const val HANDLER_END = "rpcgauge-handler-end"
+
+private const val LINE = "the settings line"
+private const val MAX_UINT32 = 4_294_967_295L
+private const val MAX_DEPTH = 100L
+private val SIZED = setOf("echo", "list", "records", "followers")
+private val UNSIZED = setOf("hello", "profile")
+
+/** gzip's level; 0 is none. */
+class Compression private constructor(val level: Int) {
+    val isGzip: Boolean get() = level > 0
+
+    companion object {
+        const val DEFAULT_LEVEL = 6
+        val NONE = Compression(0)
+        private val WRITTEN = Regex("gzip(:([1-9]))?")
+
+        fun of(name: String): Compression {
+            if (name == "none") return NONE
+            val gzip = WRITTEN.matchEntire(name)
+                ?: throw user("compression \"$name\": this subject has none, gzip, and gzip:1 to gzip:9")
+            return Compression(gzip.groupValues[2].ifEmpty { "$DEFAULT_LEVEL" }.toInt())
+        }
+    }
+}
+
+/** Bounds; null where the line sets none. */
+class Limits(private val asked: Long?, val maxDepth: Long?, val maxInflation: Long?) {
+    val messageBytes: Int get() = (asked ?: DEFAULT_MESSAGE_BYTES).coerceAtMost(Int.MAX_VALUE.toLong()).toInt()
+
+    /** The most bytes that so many compressed ones may become. */
+    fun inflated(compressed: Int): Long =
+        minOf(messageBytes.toLong(), maxOf(FREE_BYTES, compressed * (maxInflation ?: DEFAULT_INFLATION)))
+
+    private companion object {
+        const val DEFAULT_MESSAGE_BYTES = 16L shl 20
+        const val DEFAULT_INFLATION = 10_000L
+        /** What may always come out, however small the compressed bytes are. */
+        const val FREE_BYTES = 64L shl 10
+    }
+}
+
+/** The user's method and samples, in the proto3 JSON mapping. */
+class Own(val method: String, val request: String, val response: String)
+
+class AskedWorkload(val name: String, val n: Int, val own: Own?)
+
+sealed class Settings(
+    val role: String,
+    val stack: String?,
+    val workload: AskedWorkload,
+    val encoding: String,
+    val limits: Limits,
+)
+
+/** What a server and a client have. */
+class Calling(val protocol: String, val http: String, val responseCompression: Compression, val marks: Boolean)
+
+/** What all roles have, as it is read. */
+private class Common(shape: Shape) {
+    val stack = shape.textOrNull("stack")
+    val workload = workload(shape.obj("workload"))
+    val encoding = shape.oneOf("encoding", "protobuf", "json", "json-proto-names", "protojson", "msgpack", "cbor", "hybrid")
+    val limits = limits(shape.objectOrNull("limits") ?: JsonObject())
+}
+
+class ServerSettings private constructor(common: Common, val calling: Calling, val listen: Listen, val threads: Int) :
+    Settings("server", common.stack, common.workload, common.encoding, common.limits) {
+    internal companion object {
+        fun read(shape: Shape) = ServerSettings(
+            Common(shape),
+            calling(shape),
+            listen(shape.obj("listen")),
+            shape.integerOrNull("threads", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
+        )
+    }
+}
+
+/** Where a server listens: the path of a Unix socket, or a host whose port the system chooses. */
+class Listen(val path: String?, val host: String)
+
+class ClientSettings private constructor(
+    common: Common,
+    val calling: Calling,
+    val address: String,
+    val requests: List<String>,
+    val requestCompression: Compression,
+    val connection: String,
+    val style: String?,
+    val inFlight: Int,
+    val deadlineMs: Long,
+    val records: String,
+) : Settings("client", common.stack, common.workload, common.encoding, common.limits) {
+    internal companion object {
+        fun read(shape: Shape) = ClientSettings(
+            Common(shape),
+            calling(shape),
+            shape.text("address"),
+            shape.objects("requests").map { it.toString() },
+            compression(shape, "request_compression"),
+            shape.oneOfOrNull("connection", listOf("reuse", "per-call")) ?: "reuse",
+            shape.oneOfOrNull("style", listOf("blocking", "future", "coroutine", "async")),
+            shape.integerOrNull("in_flight", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
+            shape.integer("deadline_ms", 1),
+            shape.text("records"),
+        )
+    }
+}
+
+class CodecSettings private constructor(
+    common: Common,
+    val sample: Sample,
+    val message: String,
+    val operation: String,
+    val compression: Compression,
+    val records: String,
+) : Settings("codec", common.stack, common.workload, common.encoding, common.limits) {
+    internal companion object {
+        fun read(shape: Shape) = CodecSettings(
+            Common(shape),
+            Sample.valueOf(shape.oneOf("sample", "request", "response").uppercase()),
+            shape.obj("message").toString(),
+            shape.oneOf("operation", "encode", "decode"),
+            compression(shape, "compression"),
+            shape.text("records"),
+        )
+    }
+}
+
+/** Reads a settings line: its version first, then its role, then all of its keys. */
+fun parseSettings(line: String): Settings {
+    val whole = parseObject(line, LINE)
+    val version = whole["contract"]
+    if (version?.toString() != "$CONTRACT") {
+        throw instrument("$LINE is of contract version ${version ?: "none"}; this subject has $CONTRACT")
+    }
+    val shape = Shape(LINE, whole)
+    shape.any("contract")
+    val settings = when (val role = shape.any("role").toString()) {
+        "\"server\"" -> ServerSettings.read(shape)
+        "\"client\"" -> ClientSettings.read(shape)
+        "\"codec\"" -> CodecSettings.read(shape)
+        else -> throw instrument("there is no role $role: this subject has server, client and codec")
+    }
+    shape.end()
+    return settings
+}
+
+private fun compression(shape: Shape, key: String) = Compression.of(shape.textOrNull(key) ?: "none")
+
+private fun calling(shape: Shape) = Calling(
+    shape.oneOf("protocol", "grpc", "rest"),
+    shape.oneOf("http", "1.1", "2"),
+    compression(shape, "response_compression"),
+    shape.flag("marks"),
+)
+
+private fun listen(from: JsonObject): Listen {
+    val shape = Shape("listen", from)
+    val unix = shape.oneOf("transport", "tcp", "unix") == "unix"
+    val host = shape.textOrNull("host") ?: "127.0.0.1"
+    val path = shape.textOrNull("path")
+    shape.end()
+    if (unix != (path != null)) throw instrument("listen must have a path for a Unix socket, and none for TCP")
+    return Listen(path, host)
+}
+
+private fun limits(from: JsonObject): Limits {
+    val shape = Shape("limits", from)
+    val limits = Limits(
+        shape.integerOrNull("max_message_bytes", 1, MAX_UINT32),
+        shape.integerOrNull("max_depth", 1, MAX_DEPTH),
+        shape.integerOrNull("max_inflation", 1, Int.MAX_VALUE.toLong()),
+    )
+    shape.end()
+    return limits
+}
+
+private fun workload(from: JsonObject): AskedWorkload {
+    val shape = Shape("the workload", from)
+    val name = shape.text("name")
+    val asked = when (name) {
+        "own" -> {
+            shape.text("descriptor_set")
+            val own = Own(shape.text("method"), shape.obj("request").toString(), shape.obj("response").toString())
+            AskedWorkload(name, 0, own)
+        }
+        in SIZED -> AskedWorkload(name, shape.integer("n", 0, Int.MAX_VALUE.toLong()).toInt(), null)
+        in UNSIZED -> AskedWorkload(name, 0, null)
+        else -> throw user("there is no workload \"$name\"")
+    }
+    shape.end()
+    return asked
+}

@@ -1,0 +1,124 @@
+package rpcgauge
+
+import com.google.gson.JsonElement
+import com.google.gson.JsonObject
+import java.io.IOException
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.nio.file.Path
+import java.nio.file.StandardOpenOption.CREATE
+import java.nio.file.StandardOpenOption.TRUNCATE_EXISTING
+import java.nio.file.StandardOpenOption.WRITE
+
+/** A client or a codec. */
+interface Measurer {
+    /** Does it once, and returns the value of "verified". */
+    fun verify(): JsonObject
+
+    /** Opens lost connections again, and returns their number. */
+    fun reopen(): Int = 0
+
+    /** Does all that the tally asks for. */
+    fun run(tally: Tally)
+}
+
+/** The slice under way: which calls are still to be made, and what came of those made. */
+class Tally(private val asked: Slice) {
+    private val records = ArrayList<Record>()
+    private var begun = 0L
+    private var until = 0L
+    private var cpuAtBegin: Long? = null
+    private var cpuAtEnd: Long? = null
+    private var error: Throwable? = null
+
+    val operations: Int get() = maxOf(asked.batch, 1)
+
+    /** The next call with its begin, or null when there is none to make. */
+    fun next(): Call? {
+        val isRecorded = synchronized(this) { turn() } ?: return null
+        val record = Record()
+        record.operations = operations
+        record.begin = now()
+        return Call(record, isRecorded)
+    }
+
+    private fun turn(): Boolean? {
+        val number = begun++
+        if (number < asked.skip) return false
+        if (number == asked.skip) {
+            cpuAtBegin = ProcessClock.cpu()
+            until = now() + 1000 * (asked.timeUs ?: 0)
+            return true
+        }
+        val isMore = if (asked.calls != null) number - asked.skip < asked.calls else now() < until
+        return if (isMore) true else null
+    }
+
+    inner class Call(val record: Record, private val isRecorded: Boolean) {
+        fun done() {
+            if (isRecorded) synchronized(this@Tally) { records.add(record) }
+        }
+
+        fun failed(why: Throwable) {
+            if (!isRecorded) return
+            record.fail()
+            synchronized(this@Tally) {
+                if (error == null) error = why
+                records.add(record)
+            }
+        }
+    }
+
+    internal fun ended() {
+        cpuAtEnd = ProcessClock.cpu()
+        records.sortBy { it.begin }
+    }
+
+    internal fun bytes(): ByteBuffer = bytesOf(records)
+
+    internal fun reply(reopened: Int): JsonObject = json(
+        "records" to records.size,
+        "cpu_ns" to cpuAtEnd?.minus(cpuAtBegin ?: 0),
+        "reopened" to reopened.takeIf { it > 0 },
+        "error" to error?.let(::oneLine),
+    )
+}
+
+/** Replies to the lab's lines until its input ends. */
+class Slices(private val lab: Conversation, path: String, private val inBatches: Boolean) : AutoCloseable {
+    private val file: FileChannel = try {
+        FileChannel.open(Path.of(path), CREATE, TRUNCATE_EXISTING, WRITE)
+    } catch (error: IOException) {
+        throw unwritten(error)
+    }
+
+    fun answer(measurer: Measurer) {
+        while (true) {
+            val line = lab.hear() ?: return
+            val slice = parseAsk(line, inBatches)
+            if (slice == null) {
+                lab.tell(json("verified" to measurer.verify()))
+            } else {
+                lab.tell(json("slice" to measure(measurer, slice)))
+            }
+        }
+    }
+
+    private fun measure(measurer: Measurer, slice: Slice): JsonElement {
+        val reopened = measurer.reopen()
+        val tally = Tally(slice)
+        measurer.run(tally)
+        tally.ended()
+        val bytes = tally.bytes()
+        try {
+            while (bytes.hasRemaining()) file.write(bytes)
+        } catch (error: IOException) {
+            throw unwritten(error)
+        }
+        return tally.reply(reopened)
+    }
+
+    private fun unwritten(error: IOException) = Refused(Fault.MACHINE, "cannot write the records: ${oneLine(error)}")
+
+    override fun close() = file.close()
+}

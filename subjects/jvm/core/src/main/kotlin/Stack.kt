@@ -1,0 +1,80 @@
+package rpcgauge
+
+/** What subject.toml declares of a stack, and the functions that do it; null for a role that it has not. */
+class Stack(
+    val name: String,
+    val encodings: List<String>,
+    val protocols: Map<String, List<String>> = emptyMap(),
+    val styles: List<String> = emptyList(),
+    val connections: List<String> = listOf("reuse"),
+    /** Whether a limit of its own holds for compressed bodies. */
+    val boundsInflation: Boolean = false,
+    val serve: ((ServerSettings, Workload) -> Server)? = null,
+    val call: ((ClientSettings, Workload) -> Caller)? = null,
+    val code: ((CodecSettings, Workload) -> Caller)? = null,
+) {
+    private fun has(role: String) = when (role) {
+        "server" -> serve != null
+        "client" -> call != null
+        else -> code != null
+    }
+
+    /** Refuses what it cannot do. */
+    private fun check(asked: Settings) {
+        want("encoding", asked.encoding, encodings)
+        if (asked.limits.maxDepth != null) throw lacks("limit max_depth")
+        if (asked.limits.maxInflation != null && !boundsInflation) throw lacks("limit max_inflation")
+        when (asked) {
+            is ServerSettings -> {
+                check(asked.calling)
+                if (asked.threads > MOST_THREADS) throw lacks("${asked.threads} threads")
+            }
+            is ClientSettings -> {
+                check(asked.calling)
+                want("style", asked.style ?: styles.first(), styles)
+                want("connection", asked.connection, connections)
+                if (asked.inFlight > MOST_IN_FLIGHT) throw lacks("${asked.inFlight} calls in flight")
+            }
+            is CodecSettings -> {}
+        }
+    }
+
+    private fun check(calling: Calling) {
+        want("protocol", calling.protocol, protocols.keys)
+        want("HTTP version", calling.http, protocols.getValue(calling.protocol))
+    }
+
+    private fun want(what: String, asked: String, can: Collection<String>) {
+        if (asked !in can) throw user("the stack $name has no $what \"$asked\", only ${can.joinToString(", ")}")
+    }
+
+    private fun lacks(what: String) = user("the stack $name has no $what")
+
+    companion object {
+        private const val MOST_THREADS = 64
+        private const val MOST_IN_FLIGHT = 1024
+
+        /** The stack that the settings name, once it is sure that it can do all that is asked of it. */
+        fun choose(stacks: List<Stack>, asked: Settings): Stack {
+            val able = stacks.filter { it.has(asked.role) }
+            val chosen = able.find { asked.stack == null || it.name == asked.stack }
+            val names = able.joinToString(" and ") { it.name }.ifEmpty { "none" }
+            chosen ?: throw user("no stack \"${asked.stack}\" is a ${asked.role} in this program: it has $names")
+            chosen.check(asked)
+            return chosen
+        }
+    }
+}
+
+/** A server that is up. */
+interface Server : AutoCloseable {
+    /** As a ready line has it. */
+    val address: String
+
+    val isGenerated: Boolean
+}
+
+/** A client or codec that is ready. */
+interface Caller : Measurer {
+    val isGenerated: Boolean
+}

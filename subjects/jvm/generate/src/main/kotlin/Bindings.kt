@@ -1,0 +1,104 @@
+package rpcgauge.generate
+
+import com.google.protobuf.Descriptors.Descriptor
+import com.google.protobuf.Descriptors.MethodDescriptor
+
+/** A source file of generated code, and the class in it that the program looks up. */
+class Binding(val className: String, val source: String) {
+    val file: String get() = className.substringAfterLast('.')
+}
+
+const val BOUND = "$PACKAGE.bound"
+
+/** Java that ties the method's stubs of protoc-gen-grpc-java to rpcgauge.grpc.GrpcMethod. */
+fun grpcJava(method: MethodDescriptor, number: Int): Binding {
+    val name = "GrpcJava$number"
+    val grpc = "${method.file.options.javaPackage}.${method.service.name}Grpc"
+    val service = method.service.name
+    val call = javaMethod(method.name)
+    val request = javaName(method.inputType)
+    val response = javaName(method.outputType)
+    return Binding("$BOUND.$name", """
+        |package $BOUND;
+        |
+        |import io.grpc.BindableService;
+        |import io.grpc.Channel;
+        |import io.grpc.stub.AbstractStub;
+        |import io.grpc.stub.StreamObserver;
+        |
+        |public final class $name implements rpcgauge.grpc.GrpcMethod {
+        |  @Override public BindableService service(rpcgauge.grpc.Unary unary) {
+        |    return new $grpc.${service}ImplBase() {
+        |      @Override public void $call($request request, StreamObserver<$response> observer) {
+        |        unary.call(request, observer);
+        |      }
+        |    };
+        |  }
+        |  @Override public AbstractStub<?> blockingStub(Channel channel) {
+        |    return $grpc.newBlockingStub(channel);
+        |  }
+        |  @Override public Object blocking(AbstractStub<?> stub, Object request) {
+        |    return (($grpc.${service}BlockingStub) stub).$call(($request) request);
+        |  }
+        |  @Override public AbstractStub<?> futureStub(Channel channel) {
+        |    return $grpc.newFutureStub(channel);
+        |  }
+        |  @Override public com.google.common.util.concurrent.ListenableFuture<?> future(AbstractStub<?> stub, Object request) {
+        |    return (($grpc.${service}FutureStub) stub).$call(($request) request);
+        |  }
+        |  @Override public AbstractStub<?> asyncStub(Channel channel) {
+        |    return $grpc.newStub(channel);
+        |  }
+        |  @SuppressWarnings("unchecked")
+        |  @Override public void async(AbstractStub<?> stub, Object request, StreamObserver<Object> observer) {
+        |    (($grpc.${service}Stub) stub).$call(($request) request, (StreamObserver<$response>) (StreamObserver<?>) observer);
+        |  }
+        |}
+        |
+    """.trimMargin())
+}
+
+/** Kotlin that ties the method's stub of protoc-gen-grpc-kotlin to rpcgauge.grpckotlin.CoroutineMethod. */
+fun grpcKotlin(method: MethodDescriptor, number: Int): Binding {
+    val name = "GrpcKotlin$number"
+    val grpc = "${kotlinName(method.file.options.javaPackage)}.`${method.service.name}GrpcKt`"
+    val service = method.service.name
+    val call = quoted(method.name.replaceFirstChar { it.lowercaseChar() })
+    val request = kotlinName(method.inputType)
+    return Binding("$BOUND.$name", """
+        |package $BOUND
+        |
+        |class $name : rpcgauge.grpckotlin.CoroutineMethod {
+        |    override fun service(respond: suspend (Any) -> Any): io.grpc.BindableService =
+        |        object : $grpc.`${service}CoroutineImplBase`() {
+        |            override suspend fun $call(request: $request): ${kotlinName(method.outputType)} =
+        |                respond(request) as ${kotlinName(method.outputType)}
+        |        }
+        |
+        |    override fun stub(channel: io.grpc.Channel): io.grpc.stub.AbstractStub<*> =
+        |        $grpc.`${service}CoroutineStub`(channel)
+        |
+        |    override suspend fun call(stub: io.grpc.stub.AbstractStub<*>, request: Any): Any =
+        |        (stub as $grpc.`${service}CoroutineStub`).$call(request as $request)
+        |}
+        |
+    """.trimMargin())
+}
+
+private fun kotlinName(message: Descriptor) = kotlinName(javaName(message))
+
+private fun kotlinName(name: String) = name.split('.').joinToString(".", transform = ::quoted)
+
+private val KEYWORDS = (
+    "abstract assert boolean break byte case catch char class const continue default do double else enum extends " +
+        "final finally float for goto if implements import instanceof int interface long native new package private " +
+        "protected public return short static strictfp super switch synchronized this throw throws transient try " +
+        "void volatile while true false"
+    ).split(' ').toSet()
+
+/** A method's name as protoc-gen-grpc-java has it: no underscores, and one at the end of a keyword. */
+fun javaMethod(name: String): String {
+    val words = name.replaceFirstChar { it.lowercaseChar() }.split('_')
+    val joined = words[0] + words.drop(1).joinToString("") { word -> word.replaceFirstChar { it.uppercaseChar() } }
+    return if (joined in KEYWORDS) "${joined}_" else joined
+}

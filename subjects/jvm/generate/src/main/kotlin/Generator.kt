@@ -1,0 +1,92 @@
+package rpcgauge.generate
+
+import com.google.gson.JsonArray
+import com.google.gson.JsonObject
+import com.google.protobuf.Descriptors.MethodDescriptor
+import java.nio.file.Files
+import java.nio.file.Path
+import kotlin.io.path.extension
+import kotlin.io.path.isDirectory
+import kotlin.io.path.listDirectoryEntries
+import kotlin.io.path.name
+
+/** From a folder with descriptors to one that programs start in. `root` is the folder of the built subject. */
+class Generator(private val root: Path, private val folder: Path) {
+    private val set = MessageSet.read(folder)
+    private val sources = folder.resolve("sources")
+    private val classes = folder.resolve(CLASSES)
+    private val grpcJava = folder.resolve(GRPC_JAVA)
+    private val grpcKotlin = folder.resolve(GRPC_KOTLIN)
+    private val data = DataClasses()
+
+    fun run() {
+        listOf(sources, classes, grpcJava, grpcKotlin).forEach { Files.createDirectories(it) }
+        val protoc = Protoc(root.resolve("generate/target/tools"), sources, set)
+        val (java, stubs, coroutines) = listOf("java", "stubs", "coroutines").map(sources::resolve)
+        protoc.java(java, stubs)
+        val protobuf = jars("codecs")
+        javac(java.files("java"), protobuf, classes)
+        plain(protobuf)
+
+        val grpc = jars("grpc-java").plusElement(classes)
+        val bindings = set.methods.mapIndexed { number, method -> written(grpcJava(method, number), "java") }
+        javac(stubs.files("java") + bindings.map { it.second }, grpc, grpcJava)
+        val kotlin = try {
+            protoc.kotlin(coroutines)
+            val bound = set.methods.mapIndexed { number, method -> written(grpcKotlin(method, number), "kt") }
+            kotlinc(coroutines.files("kt") + bound.map { it.second }, jars("grpc-kotlin") + listOf(classes, grpcJava), grpcKotlin)
+            bound.map { text(it.first) }
+        } catch (error: CannotGenerate) {
+            // Its plugin knows fewer editions than protoc: the other stacks have their code all the same.
+            set.methods.map { JsonObject().apply { addProperty("error", error.message) } }
+        }
+        val ties = bindings.zip(kotlin) { java, coroutine -> mapOf("grpc-java" to text(java.first), "grpc-kotlin" to coroutine) }
+        val methods = JsonArray()
+        set.methods.zip(ties) { method, tie -> methods.add(described(method, tie)) }
+        Files.writeString(folder.resolve("methods.json"), "$methods")
+        PROGRAMS.forEach(::write)
+    }
+
+    /** The data classes, and with those of the built-in workloads their services. */
+    private fun plain(classpath: List<Path>) {
+        set.methods.forEach { listOf(it.inputType, it.outputType).forEach(data::message) }
+        val file = sources.resolve("Plain.kt")
+        Files.writeString(file, data.source())
+        val services = if (set.isBuiltIn) listOf(root.resolve("builtin")) else emptyList()
+        kotlinc(services.plusElement(file), classpath.plusElement(classes), classes)
+    }
+
+    private fun described(method: MethodDescriptor, ties: Map<String, com.google.gson.JsonElement>) = JsonObject().apply {
+        val types = listOf(method.inputType, method.outputType)
+        addProperty("path", "/${method.service.fullName}/${method.name}")
+        add("proto", JsonArray().apply { types.forEach { add(javaName(it, "$")) } })
+        add("plain", JsonArray().apply { types.forEach { add(data.message(it).replace("`", "")) } })
+        add("bindings", JsonObject().apply { ties.forEach(::add) })
+    }
+
+    private fun written(binding: Binding, extension: String): Pair<Binding, Path> {
+        val file = sources.resolve("${binding.file}.$extension")
+        Files.writeString(file, binding.source)
+        return binding to file
+    }
+
+    private fun text(binding: Binding) = com.google.gson.JsonPrimitive(binding.className)
+
+    private fun write(program: Program) {
+        val classpath = jars(program.module) + program.folders.map(folder::resolve)
+        val words = jvmOptions(Runtime.version().feature()) +
+            listOf("-cp", classpath.joinToString(":"), program.main, "$folder")
+        for (stack in program.stacks) Files.writeString(folder.resolve("$stack.args"), argumentFile(words))
+    }
+
+    /** A module and what it depends on. */
+    private fun jars(module: String): List<Path> {
+        val target = root.resolve(module).resolve("target")
+        return listOf(target.resolve("$module.jar")) + target.resolve("lib").files("jar")
+    }
+}
+
+/** The files of a folder and those below it, in one order on every machine. */
+private fun Path.files(extension: String): List<Path> = listDirectoryEntries().sortedBy { it.name }.flatMap {
+    if (it.isDirectory()) it.files(extension) else listOf(it).filter { file -> file.extension == extension }
+}

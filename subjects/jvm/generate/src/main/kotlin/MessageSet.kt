@@ -1,0 +1,89 @@
+package rpcgauge.generate
+
+import com.google.gson.JsonParser
+import com.google.protobuf.DescriptorProtos.Edition
+import com.google.protobuf.DescriptorProtos.FileDescriptorProto
+import com.google.protobuf.DescriptorProtos.FileDescriptorSet
+import com.google.protobuf.Descriptors.Descriptor
+import com.google.protobuf.Descriptors.FileDescriptor
+import com.google.protobuf.Descriptors.MethodDescriptor
+import java.nio.file.Files
+import java.nio.file.Path
+
+const val PACKAGE = "rpcgauge.messages"
+
+/** The one class of a file that holds no message: no message of a user's is called so. */
+private const val OUTER_CLASS = "RpcgaugeFile"
+
+/**
+ * A set of messages. Each file that needs code has a Java package of its own, whatever its options say: a
+ * user's may name none, or that of a library.
+ */
+class MessageSet private constructor(descriptors: FileDescriptorSet, val generate: List<String>, paths: List<String>) {
+    val packages: Map<String, String> = packages(generate)
+    val descriptors: FileDescriptorSet = FileDescriptorSet.newBuilder()
+        .addAllFile(descriptors.fileList.map(::placed)).build()
+    private val files: Map<String, FileDescriptor> = linked(this.descriptors)
+    val methods: List<MethodDescriptor> = paths.map(::method)
+
+    /** A user's own set has the one method. */
+    val isBuiltIn: Boolean get() = methods.size > 1
+
+    private fun placed(file: FileDescriptorProto): FileDescriptorProto {
+        val name = packages[file.name] ?: return file
+        val options = file.options.toBuilder().setJavaPackage(name).setJavaOuterClassname(OUTER_CLASS)
+        // From edition 2024 on it is always so, and no option.
+        if (file.edition < Edition.EDITION_2024) options.setJavaMultipleFiles(true)
+        return file.toBuilder().setOptions(options).build()
+    }
+
+    private fun method(path: String): MethodDescriptor {
+        val (service, method) = path.removePrefix("/").split('/', limit = 2).let { it[0] to it.last() }
+        val found = files.values.flatMap { it.services }.find { it.fullName == service }?.findMethodByName(method)
+        return found ?: throw CannotGenerate("the descriptors have no method $path")
+    }
+
+    companion object {
+        fun read(folder: Path): MessageSet {
+            val list = JsonParser.parseString(Files.readString(folder.resolve("files.json"))).asJsonObject
+            return of(
+                FileDescriptorSet.parseFrom(Files.readAllBytes(folder.resolve("descriptors.binpb"))),
+                list["generate"].asJsonArray.map { it.asString },
+                list["methods"].asJsonArray.map { it.asJsonObject["path"].asString },
+            )
+        }
+
+        fun of(descriptors: FileDescriptorSet, generate: List<String>, paths: List<String>) =
+            MessageSet(descriptors, generate, paths)
+
+        private fun packages(files: List<String>): Map<String, String> {
+            val taken = HashSet<String>()
+            return files.associateWith { file ->
+                val letters = file.removeSuffix(".proto").lowercase().filter { it in 'a'..'z' || it in '0'..'9' }
+                val name = if (letters.firstOrNull()?.isDigit() == true) "p$letters" else letters
+                "$PACKAGE.${unique("${name}pb", taken)}"
+            }
+        }
+
+        private fun linked(set: FileDescriptorSet): Map<String, FileDescriptor> {
+            val linked = LinkedHashMap<String, FileDescriptor>()
+            for (file in set.fileList) {
+                val imports = file.dependencyList.map { linked.getValue(it) }.toTypedArray()
+                linked[file.name] = FileDescriptor.buildFrom(file, imports)
+            }
+            return linked
+        }
+    }
+}
+
+/** The name, or with a number the first one that nobody has. */
+fun unique(name: String, taken: MutableSet<String>): String {
+    val names = generateSequence(2) { it + 1 }.map { "$name$it" }
+    return (sequenceOf(name) + names).first(taken::add)
+}
+
+/** The name of a message's class: as source has it, or as the JVM does. */
+fun javaName(message: Descriptor, nested: String = "."): String {
+    val outer = message.containingType ?: return "${message.file.options.javaPackage}.${message.name}"
+    return "${javaName(outer, nested)}$nested${message.name}"
+}

@@ -1,0 +1,30 @@
+package rpcgauge.generate
+
+/** A program: a module with its jars, the folders of generated classes that it needs, and its stacks. */
+class Program(val module: String, val main: String, val folders: List<String>, val stacks: List<String>)
+
+/** What all programs need: the messages, as protoc and as data classes have them, and the built-in services. */
+const val CLASSES = "classes"
+const val GRPC_JAVA = "grpc-java-classes"
+const val GRPC_KOTLIN = "grpc-kotlin-classes"
+
+val PROGRAMS = listOf(
+    Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
+    Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
+    Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
+    Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
+)
+
+/** Options of the JVM that only newer ones know: what Netty and protobuf do is allowed, without a warning. */
+fun jvmOptions(feature: Int): List<String> = buildList {
+    if (feature >= 24) {
+        add("--enable-native-access=ALL-UNNAMED")
+        add("--sun-misc-unsafe-memory-access=allow")
+    } else if (feature >= 22) {
+        add("--enable-native-access=ALL-UNNAMED")
+    }
+}
+
+/** An argument file of the program `java`. */
+fun argumentFile(words: List<String>): String =
+    words.joinToString("") { "\"${it.replace("\\", "\\\\").replace("\"", "\\\"")}\"\n" }

@@ -1,0 +1,110 @@
+package rpcgauge.generate
+
+import com.google.gson.JsonParser
+import com.google.protobuf.AnyProto
+import com.google.protobuf.DescriptorProtos.FileDescriptorProto
+import com.google.protobuf.DescriptorProtos.FileDescriptorSet
+import com.google.protobuf.Descriptors.FileDescriptor
+import com.google.protobuf.DurationProto
+import com.google.protobuf.EmptyProto
+import com.google.protobuf.FieldMaskProto
+import com.google.protobuf.StructProto
+import com.google.protobuf.TextFormat
+import com.google.protobuf.TimestampProto
+import com.google.protobuf.WrappersProto
+import java.net.URLClassLoader
+import java.nio.file.Files
+import java.nio.file.Path
+import java.util.Random
+import kotlin.io.path.extension
+import kotlin.io.path.relativeTo
+import kotlin.streams.toList
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
+
+class GenerateTest {
+    @TempDir lateinit var folder: Path
+
+    /** Every kind of field, names that are keywords and types of the languages, files without a package, proto2. */
+    @Test
+    fun `odd messages are compiled, and every class of theirs is sound`() {
+        val odd = FileDescriptorSet.newBuilder()
+        // protoc itself has no Java for a message that is called so.
+        val text = Files.readString(Path.of("../../go/cmd/generate/testdata/odd.txtpb")).replace("interface", "default_")
+        TextFormat.merge(text, odd)
+        val known = listOf(
+            AnyProto.getDescriptor(), DurationProto.getDescriptor(), EmptyProto.getDescriptor(),
+            FieldMaskProto.getDescriptor(), StructProto.getDescriptor(), TimestampProto.getDescriptor(),
+            WrappersProto.getDescriptor(),
+        ).map(FileDescriptor::toProto)
+        val generate = odd.fileList.map(FileDescriptorProto::getName)
+        val path = odd.fileList.flatMap { file ->
+            file.serviceList.map { "/${if (file.`package`.isEmpty()) "" else "${file.`package`}."}${it.name}/${it.methodList[0].name}" }
+        }.first()
+        val whole = FileDescriptorSet.newBuilder().addAllFile(known).addAllFile(odd.fileList).build()
+        Files.write(folder.resolve("descriptors.binpb"), whole.toByteArray())
+        val names = generate.joinToString(",") { "\"$it\"" }
+        Files.writeString(folder.resolve("files.json"), """{"generate":[$names],"methods":[{"path":"$path"}]}""")
+        Generator(Path.of("..").toAbsolutePath().normalize(), folder).run()
+
+        val method = JsonParser.parseString(Files.readString(folder.resolve("methods.json"))).asJsonArray.single().asJsonObject
+        assertEquals(path, method["path"].asString)
+        val jars = listOf("grpc-kotlin", "codecs").map { Path.of("..", it, "target") }.flatMap { target ->
+            Files.walk(target).use { all -> all.filter { it.extension == "jar" }.toList() }
+        }
+        val made = listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN).map(folder::resolve)
+        URLClassLoader((made + jars).map { it.toUri().toURL() }.toTypedArray(), ClassLoader.getPlatformClassLoader()).use { loader ->
+            for (each in made) {
+                val classes = Files.walk(each).use { all -> all.filter { it.extension == "class" }.toList() }
+                assertTrue(classes.isNotEmpty(), "$each")
+                for (file in classes) {
+                    val name = "${file.relativeTo(each)}".removeSuffix(".class").replace('/', '.')
+                    Class.forName(name, true, loader)
+                }
+            }
+            val bindings = method["bindings"].asJsonObject
+            for (library in listOf("grpc-java", "grpc-kotlin")) {
+                loader.loadClass(bindings[library].asString).getDeclaredConstructor().newInstance()
+            }
+        }
+    }
+
+    @Test
+    fun `names never clash, whatever they are`() {
+        val random = Random(18)
+        val letters = "aAbB_09\$-é@`\"classClassnamevalues"
+        repeat(200) {
+            val taken = HashSet<String>()
+            val names = List(20) {
+                String(CharArray(random.nextInt(6)) { letters[random.nextInt(letters.length)] })
+            }
+            val made = names.map { unclashing(it, taken) }
+            assertEquals(made.size, made.map { it.lowercase() }.toSet().size, "$names gave $made")
+            assertTrue(made.all { Regex("[\\p{L}\\p{Nd}_]+").matches(it) && it.lowercase() != "class" }, "$made")
+        }
+    }
+
+    @Test
+    fun `a method is called as its plugin calls it`() {
+        val names = listOf("SayHello" to "sayHello", "get_thing" to "getThing", "GETThing" to "gETThing", "Import" to "import_", "go" to "go")
+        for ((name, expected) in names) assertEquals(expected, javaMethod(name))
+    }
+
+    @Test
+    fun `text is a string of Kotlin's`() {
+        assertEquals("\"a-b\"", text("a-b"))
+        assertEquals("\"\\u0022\\u005c\\u0024\\u000a\"", text("\"\\$\n"))
+    }
+
+    @Test
+    fun `files of one name have packages of their own`() {
+        val files = listOf("a/b.proto", "ab.proto", "1.proto", "ü.proto")
+        val set = FileDescriptorSet.newBuilder().addAllFile(
+            files.map { FileDescriptorProto.newBuilder().setName(it).build() },
+        ).build()
+        val packages = MessageSet.of(set, files, emptyList()).packages
+        assertEquals(listOf("abpb", "abpb2", "p1pb", "pb").map { "$PACKAGE.$it" }, files.map(packages::getValue))
+    }
+}

@@ -1,0 +1,16 @@
+package rpcgauge.grpcjava
+
+import rpcgauge.Stack
+
+fun main(args: Array<String>) = rpcgauge.main(
+    args,
+    Stack(
+        name = "grpc-java",
+        protocols = mapOf("grpc" to listOf("2")),
+        encodings = listOf("protobuf", "hybrid"),
+        styles = listOf("blocking", "future", "async"),
+        connections = listOf("reuse", "per-call"),
+        serve = ::serve,
+        call = ::Client,
+    ),
+)

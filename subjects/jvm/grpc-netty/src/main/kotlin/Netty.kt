@@ -1,0 +1,95 @@
+package rpcgauge.grpcnetty
+
+import io.grpc.BindableService
+import io.grpc.ManagedChannelBuilder
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder
+import io.grpc.netty.shaded.io.netty.channel.EventLoopGroup
+import io.grpc.netty.shaded.io.netty.channel.epoll.Epoll
+import io.grpc.netty.shaded.io.netty.channel.epoll.EpollDomainSocketChannel
+import io.grpc.netty.shaded.io.netty.channel.epoll.EpollEventLoopGroup
+import io.grpc.netty.shaded.io.netty.channel.epoll.EpollServerDomainSocketChannel
+import io.grpc.netty.shaded.io.netty.channel.epoll.EpollServerSocketChannel
+import io.grpc.netty.shaded.io.netty.channel.unix.DomainSocketAddress
+import java.io.IOException
+import java.net.InetSocketAddress
+import java.util.concurrent.Executors
+import java.util.concurrent.TimeUnit
+import rpcgauge.Fault
+import rpcgauge.Refused
+import rpcgauge.Server
+import rpcgauge.ServerSettings
+import rpcgauge.grpc.Marks
+import rpcgauge.grpc.compressors
+import rpcgauge.oneLine
+import rpcgauge.removeSocket
+
+private const val UNIX = "unix:"
+
+/**
+ * grpc-java's server on Netty's native transport. `threads` event loops carry the bytes, and as many threads
+ * run the handler, as the library separates the two.
+ */
+class NettyServer(private val asked: ServerSettings, service: BindableService, override val isGenerated: Boolean) : Server {
+    private val loops: EventLoopGroup
+    private val handlers = Executors.newFixedThreadPool(asked.threads)
+    private val server: io.grpc.Server
+
+    init {
+        checkEpoll()
+        loops = EpollEventLoopGroup(asked.threads)
+        val path = asked.listen.path
+        val address = if (path == null) InetSocketAddress(asked.listen.host, 0) else DomainSocketAddress(path)
+        val type = if (path == null) EpollServerSocketChannel::class.java else EpollServerDomainSocketChannel::class.java
+        val builder = NettyServerBuilder.forAddress(address)
+            .channelType(type)
+            .bossEventLoopGroup(loops)
+            .workerEventLoopGroup(loops)
+            .executor(handlers)
+            .maxInboundMessageSize(asked.limits.messageBytes)
+            .compressorRegistry(compressors(asked.calling.responseCompression))
+            .addService(service)
+        if (asked.calling.marks) builder.intercept(Marks.Interceptor)
+        server = try {
+            builder.build().start()
+        } catch (error: IOException) {
+            throw Refused(Fault.MACHINE, "cannot listen: ${oneLine(error)}; choose another address")
+        }
+    }
+
+    override val address: String = asked.listen.path?.let { UNIX + it } ?: "${asked.listen.host.inUrl()}:${server.port}"
+
+    override fun close() {
+        server.shutdownNow().awaitTermination(1, TimeUnit.SECONDS)
+        removeSocket(asked.listen)
+    }
+}
+
+private fun String.inUrl() = if (':' in this) "[$this]" else this
+
+private fun checkEpoll() {
+    if (!Epoll.isAvailable()) throw Refused(Fault.MACHINE, "Netty has no native transport here: ${Epoll.unavailabilityCause()}")
+}
+
+/** Builds channels to an address of a settings line, which share their event loop. */
+class NettyChannels {
+    private val loops: EventLoopGroup
+
+    init {
+        checkEpoll()
+        loops = EpollEventLoopGroup(1)
+    }
+
+    fun to(address: String): ManagedChannelBuilder<*> {
+        val path = address.removePrefix(UNIX)
+        if (path == address) {
+            // Without a proxy, whatever the environment says: the server is on this host.
+            return NettyChannelBuilder.forTarget("dns:///$address").usePlaintext().proxyDetector { null }
+        }
+        return NettyChannelBuilder.forAddress(DomainSocketAddress(path))
+            .eventLoopGroup(loops)
+            .channelType(EpollDomainSocketChannel::class.java)
+            .overrideAuthority("localhost")
+            .usePlaintext()
+    }
+}

@@ -1,0 +1,91 @@
+package rpcgauge.jackson
+
+import com.fasterxml.jackson.annotation.JsonInclude
+import com.google.protobuf.StringValue
+import java.math.BigInteger
+import rpcgauge.Format
+import rpcgauge.Handler
+import rpcgauge.Sample
+import rpcgauge.Workload
+import tools.jackson.databind.DeserializationFeature
+import tools.jackson.databind.ObjectMapper
+import tools.jackson.databind.ObjectReader
+import tools.jackson.databind.ObjectWriter
+import tools.jackson.databind.cfg.MapperBuilder
+import tools.jackson.databind.json.JsonMapper
+import tools.jackson.databind.module.SimpleModule
+import tools.jackson.databind.ser.std.ToStringSerializer
+import tools.jackson.module.blackbird.BlackbirdModule
+import tools.jackson.module.kotlin.kotlinModule
+
+/** 64-bit integers as text: in lists and maps too, which no annotation of a property reaches. */
+private val TEXT = SimpleModule("text").apply {
+    for (type in listOf(Long::class.javaObjectType, Long::class.javaPrimitiveType, BigInteger::class.java)) {
+        addSerializer(type, ToStringSerializer.instance)
+    }
+}
+
+/** What all mappers of the data classes have. Fields that are not set are left out. */
+fun <B : MapperBuilder<*, B>> B.forDataClasses(): B =
+    addModule(kotlinModule())
+        .addModule(BlackbirdModule())
+        .changeDefaultPropertyInclusion { it.withValueInclusion(JsonInclude.Include.NON_NULL) }
+        // Text after the message is no message.
+        .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+
+fun jsonMapper(workload: Workload): JsonMapper {
+    val builder = JsonMapper.builder().forDataClasses()
+    return (if (workload.hasText) builder.addModule(TEXT) else builder).build()
+}
+
+/** The formats of data classes. */
+abstract class PlainFormat(protected val workload: Workload) : Format {
+    protected val json: JsonMapper = jsonMapper(workload)
+
+    override val isGenerated = false
+
+    override fun read(sample: Sample, text: String): Any =
+        json.readValue(workload.plainJson(sample, text), workload.method.plain(sample))
+
+    override fun write(message: Any): String = json.writeValueAsString(message)
+
+    override fun handler(): Handler = workload.plainHandler { text, type -> json.readValue(text, type) }
+}
+
+/** Readers and writers of the two classes of a method: a mapper looks a class up for each call. */
+open class MapperFormat(workload: Workload, override val mediaType: String, mapper: (JsonMapper) -> ObjectMapper) :
+    PlainFormat(workload) {
+    private val readers: List<ObjectReader>
+    private val writer: ObjectWriter
+
+    init {
+        val chosen = mapper(json)
+        readers = Sample.values().map { chosen.readerFor(workload.method.plain(it)) }
+        writer = chosen.writer()
+    }
+
+    override fun encode(message: Any): ByteArray = writer.writeValueAsBytes(message)
+
+    override fun decode(body: ByteArray, sample: Sample): Any = readers[sample.ordinal].readValue(body)
+}
+
+class Json(workload: Workload) : MapperFormat(workload, "application/json", { it })
+
+/**
+ * JSON in the one string of a protobuf message. StringValue has the field of contract/proto/hybrid.proto, and
+ * so its bytes.
+ */
+class Hybrid(workload: Workload) : PlainFormat(workload) {
+    private val readers = Sample.values().map { json.readerFor(workload.method.plain(it)) }
+    private val writer = json.writer()
+
+    override val mediaType get() = "application/vnd.rpcgauge.hybrid+protobuf"
+
+    fun wrap(message: Any): StringValue = StringValue.of(writer.writeValueAsString(message))
+
+    fun unwrap(hybrid: StringValue, sample: Sample): Any = readers[sample.ordinal].readValue(hybrid.value)
+
+    override fun encode(message: Any): ByteArray = wrap(message).toByteArray()
+
+    override fun decode(body: ByteArray, sample: Sample): Any = unwrap(StringValue.parseFrom(body), sample)
+}
