@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 mod error;
+mod event;
 mod line;
 mod record;
 mod slice;
@@ -23,6 +24,7 @@ mod workload;
 mod tests;
 
 pub use error::ContractError;
+pub use event::{EventKind, MOST_DETAIL, RuntimeEvent};
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
 pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
