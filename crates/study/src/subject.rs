@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Source, StudyError};
 use crate::features::{Adjustable, Features, Role};
-use crate::read::{Line, Table, Time, filled, of};
+use crate::read::{Line, Size, Table, Time, filled, of};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
 use crate::words::{Word as _, is_plain};
 
@@ -87,6 +87,19 @@ pub struct Flags {
     /// For a heap of a size, with [`HEAP`] for it; none where it cannot be set.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub heap: Vec<String>,
+    /// What holds where a study says nothing.
+    pub usual: UsualFlags,
+}
+
+/// The settings of a runtime where a study says nothing; without one, no words are added for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UsualFlags {
+    /// The garbage collector.
+    pub gc: Option<String>,
+    /// The heap.
+    #[serde(rename = "heap", deserialize_with = "of::<_, Size, _>")]
+    pub heap_bytes: Option<u64>,
 }
 
 /// How a runtime tells its events.
@@ -298,6 +311,16 @@ impl Manifest {
                 place,
                 format!("\"heap\" needs {HEAP} in a word, for its bytes"),
             ));
+        }
+        let usual = &self.flags.usual;
+        let is_known = usual
+            .gc
+            .as_ref()
+            .is_none_or(|gc| self.flags.gc.contains_key(gc));
+        let is_set = usual.heap_bytes.is_none() || !heap.is_empty();
+        if let Some(place) = flags.clone().filter(|_| !(is_known && is_set)) {
+            let message = "\"usual\" has a \"gc\" or \"heap\" that the flags beside it do not have";
+            return Some((place, message.to_owned()));
         }
         if let (Some(told), Some(place)) = (&self.events, &events)
             && !(holds(&told.flags, EVENTS) && holds(&told.read, EVENTS))

@@ -1,10 +1,6 @@
 //! The events of runtimes: where each process writes them, and how they are read once it has ended.
 
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rpcgauge_message::contract::RuntimeEvent;
 use rpcgauge_study::features::Role;
@@ -15,26 +11,12 @@ use rpcgauge_study::words::Word as _;
 
 use super::Run;
 use crate::error::{LabError, TrialResult};
-use crate::subject::ending::{end, spawn, wait_until_ended};
-use crate::subject::{SubjectCommand, one_line};
-
-/// How long the command that prints events may take.
-const MOST_TIME: Duration = Duration::from_secs(120);
-
-/// The most bytes that it may print: some hundred thousand events.
-const MOST_BYTES: u64 = 64 << 20;
-
-/// The most bytes of what it says of an error.
-const MOST_SAID: u64 = 4 << 10;
+use crate::subject::{EventsFile, SubjectCommand};
 
 /// A process whose events can be read when it has ended.
 pub(super) struct Told {
     process: Role,
-    /// The file that it wrote them to.
-    file: PathBuf,
-    program: PathBuf,
-    args: Vec<String>,
-    folder: Option<PathBuf>,
+    events: EventsFile,
 }
 
 /// The events of an instance that has ended, and when its trials were measured.
@@ -62,20 +44,9 @@ impl Run<'_> {
             let Ok(command) = self.options.stacks.command(stack, workload) else {
                 continue;
             };
-            if let Some(file) = self.events_file(command, variant, process, name)?
-                && let Some((program, args)) = &command.runtime.read
-            {
-                let path = file.display().to_string();
-                let args = args.iter();
-                told.push(Told {
-                    process,
-                    program: program.clone(),
-                    args: args
-                        .map(|word| word.replace(rpcgauge_study::subject::EVENTS, &path))
-                        .collect(),
-                    folder: command.folder.clone(),
-                    file,
-                });
+            if let Some(file) = self.events_file(command, variant, process, name)? {
+                let events = EventsFile::of(command, file);
+                told.extend(events.map(|events| Told { process, events }));
             }
         }
         Ok(told)
@@ -109,7 +80,7 @@ impl Run<'_> {
             let name = self.plan.variants[instance.variant as usize].name.clone();
             for told in &instance.told {
                 let process = told.process;
-                let events = match told.read() {
+                let events = match told.events.read() {
                     Ok(events) => events,
                     Err(reason) => {
                         let process = process.word();
@@ -148,59 +119,4 @@ impl Run<'_> {
 pub(super) fn file_name(invocation: u32, trial: &TrialSpec, starts: u32) -> String {
     let place = trial.placement.word();
     format!("{invocation}-{}-{place}-{starts}", trial.variant)
-}
-
-impl Told {
-    /// Runs the command that prints the events; then the file is no longer needed.
-    fn read(&self) -> Result<Vec<RuntimeEvent>, String> {
-        if !self.file.is_file() {
-            return Err("its runtime has written none".to_owned());
-        }
-        let read = self.run();
-        // It lies in a folder that is removed with the run at the latest.
-        let _ = fs::remove_file(&self.file);
-        read
-    }
-
-    fn run(&self) -> Result<Vec<RuntimeEvent>, String> {
-        let program = self.program.display();
-        let failed = |error: std::io::Error| format!("{program} could not be started: {error}");
-        let printed = self.file.with_extension("printed");
-        let said = self.file.with_extension("said");
-        let open = |path: &PathBuf| File::create(path).map_err(failed);
-        let mut command = Command::new(&self.program);
-        command
-            .args(&self.args)
-            .stdin(Stdio::null())
-            .stdout(open(&printed)?)
-            .stderr(open(&said)?);
-        if let Some(folder) = &self.folder {
-            command.current_dir(folder);
-        }
-        let mut child = spawn(&mut command, None).map_err(failed)?;
-        let in_time = wait_until_ended(&child, Instant::now() + MOST_TIME);
-        end(&mut child, &mut None, Duration::ZERO);
-        let status = child.wait().map_err(failed)?;
-        if !in_time {
-            return Err(format!(
-                "{program} had not ended after {} s",
-                MOST_TIME.as_secs()
-            ));
-        }
-        if !status.success() {
-            let mut text = String::new();
-            let file = File::open(&said).map_err(failed)?;
-            let _ = file.take(MOST_SAID).read_to_string(&mut text);
-            let last = text.lines().last().unwrap_or_default();
-            return Err(format!("{program} ended with {status}: {}", one_line(last)));
-        }
-        let file = File::open(&printed).map_err(failed)?;
-        let lines = BufReader::new(file.take(MOST_BYTES)).lines();
-        let events = lines.map(|line| {
-            let line = line.map_err(|error| error.to_string())?;
-            let event = RuntimeEvent::parse(&line);
-            event.map_err(|error| format!("{program} printed a line that is none: {error}"))
-        });
-        events.collect()
-    }
 }

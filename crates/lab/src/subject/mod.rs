@@ -3,6 +3,7 @@
 mod ask;
 pub(crate) mod ending;
 mod error;
+mod events;
 mod guard;
 mod handshake;
 mod log;
@@ -18,6 +19,7 @@ use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
 pub use error::SubjectError;
 pub(crate) use error::one_line;
+pub(crate) use events::EventsFile;
 pub use process::{Start, Subject};
 pub use records::RecordsFile;
 
@@ -75,8 +77,15 @@ impl SubjectCommand {
     /// events, where they are asked for.
     pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
         let has = &self.runtime;
-        let gc = asked.gc.as_ref().and_then(|gc| has.flags.gc.get(gc));
-        let heap = asked.heap_bytes.map(|bytes| {
+        let usual = &has.flags.usual;
+        // One that the stack does not have is another stack's of the variant.
+        let gc = asked
+            .gc
+            .as_ref()
+            .filter(|gc| has.flags.gc.contains_key(*gc));
+        let gc = gc.or(usual.gc.as_ref());
+        let gc = gc.and_then(|gc| has.flags.gc.get(gc));
+        let heap = asked.heap_bytes.or(usual.heap_bytes).map(|bytes| {
             let bytes = bytes.to_string();
             let words = has.flags.heap.iter();
             words.map(move |word| word.replace(HEAP, &bytes))

@@ -91,6 +91,7 @@ impl Built {
                     .map(|(name, words)| (name.clone(), filled(words)))
                     .collect(),
                 heap: filled(&manifest.flags.heap),
+                usual: manifest.flags.usual.clone(),
             },
             events: events.map_or_else(Vec::new, |events| filled(&events.flags)),
             read: events.map(|events| {

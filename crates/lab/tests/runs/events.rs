@@ -6,7 +6,7 @@ use rpcgauge_lab::{RuntimeFlags, SubjectCommand};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::record::EventKind;
 use rpcgauge_study::settings::{Runtime, Settings};
-use rpcgauge_study::subject::Flags;
+use rpcgauge_study::subject::{Flags, UsualFlags};
 
 use crate::common::{Left, measured, plan, run, settings_of, subject};
 
@@ -30,6 +30,10 @@ fn runtime(read: &[&str]) -> SubjectCommand {
         flags: Flags {
             gc: [("g1".to_owned(), words(&["-g1"]))].into(),
             heap: words(&["-heap={heap}"]),
+            usual: UsualFlags {
+                gc: None,
+                heap_bytes: Some(1 << 20),
+            },
         },
         events: words(&["{events}"]),
         read: Some((PathBuf::from(read[0]), words(&read[1..]))),
@@ -89,7 +93,9 @@ fn events_that_cannot_be_read_fail_no_trial() {
         ),
         (&["/nonexistent/reader"], "could not be started"),
     ] {
-        let left = measure(asked(true), read);
+        let mut settings = asked(true);
+        settings.runtime.heap_bytes = None;
+        let left = measure(settings, read);
         assert!(left.told.is_empty(), "{read:?}");
         let said = left.events.iter().any(|event| event.contains(says));
         assert!(said, "{read:?}: {:?}", left.events);
@@ -99,9 +105,11 @@ fn events_that_cannot_be_read_fail_no_trial() {
 #[test]
 fn nothing_is_recorded_where_no_events_are_asked_for() {
     let mut settings = asked(false);
-    // The last flag is then none of a file.
     settings.runtime.heap_bytes = None;
     let mut command = runtime(&["cat"]);
+    // The last flag is then no file for events.
+    command.runtime.flags.heap.clear();
+    command.runtime.flags.usual.heap_bytes = None;
     command.runtime.flags.gc = [("g1".to_owned(), vec!["/dev/null".to_owned()])].into();
     let left = run(&plan(vec![("told", settings)], 1, 1), Some(command));
     assert!(left.told.is_empty());

@@ -153,6 +153,7 @@ const RUNTIME: &str = r#"
 [flags]
 gc = { g1 = ["-XX:+UseG1GC"], serial = ["-XX:+UseSerialGC"] }
 heap = ["-Xms{heap}", "-Xmx{heap}"]
+usual = { gc = "g1", heap = "512MiB" }
 [events]
 flags = ["-record={events}"]
 read = ["java", "Events", "{events}"]
@@ -173,6 +174,7 @@ fn the_flags_of_a_runtime_are_read_and_its_stacks_can_be_asked_for_them() {
     let manifest = with_runtime("{flags}", "name", "name").unwrap();
     assert_eq!(manifest.flags.gc["serial"], ["-XX:+UseSerialGC"]);
     assert_eq!(manifest.flags.heap, ["-Xms{heap}", "-Xmx{heap}"]);
+    assert_eq!(manifest.flags.usual.heap_bytes, Some(512 << 20));
     assert_eq!(manifest.events.as_ref().unwrap().read[0], "java");
     for (_, features) in manifest.features() {
         let runtime = &features.runtime;
@@ -201,6 +203,12 @@ fn flags_that_would_come_nowhere_are_refused() {
             "heap = [\"-Xms{heap}\", \"-Xmx{heap}\"]",
             "heap = [\"-Xmx1g\"]",
             "\"heap\" needs {heap}",
+        ),
+        (
+            "{flags}",
+            "gc = \"g1\",",
+            "gc = \"zgc\",",
+            "\"usual\" has a \"gc\"",
         ),
         (
             "{flags}",

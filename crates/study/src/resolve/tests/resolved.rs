@@ -478,7 +478,7 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
         format!("# Fast?\nworkload.name = \"hello\"\n[base]\nprotocol = \"rest\"\n{settings}\n")
     };
     let runtime = |settings: &str| {
-        resolved(&study(settings)).variants[0]
+        resolve(&study(settings)).unwrap().variants[0]
             .settings
             .runtime
             .clone()
