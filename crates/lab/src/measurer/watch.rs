@@ -70,15 +70,12 @@ impl Watch {
             before: None,
         };
         let (of_client, of_server) = (layout.client.ids(), layout.server.ids());
-        let both = client.into_iter().chain(server);
         let sides = match of_client == of_server {
-            true => vec![side(both.collect(), of_client)],
+            true => vec![side(client.into_iter().chain(server).collect(), of_client)],
             false => {
-                let cores = [of_client, of_server];
-                let sides = both
-                    .zip(cores)
-                    .map(|(meter, cores)| side(vec![meter], cores));
-                sides.collect()
+                let of_client = client.map(|meter| side(vec![meter], of_client));
+                let of_server = server.map(|meter| side(vec![meter], of_server));
+                of_client.into_iter().chain(of_server).collect()
             }
         };
         let mut cores = [of_client, of_server].concat();
@@ -212,7 +209,8 @@ mod tests {
         let slow = || {
             let mut slow = SlowCalls::default();
             (0..16).for_each(|call| slow.answered(call, 100));
-            [1_100, 3_100].map(|latency| slow.answered(50, latency));
+            slow.answered(50, 1_100);
+            slow.answered(50, 3_100);
             slow
         };
         let watched = |in_flight| {

@@ -87,3 +87,49 @@ fn table(variants: Vec<(&str, &SpikeCauses)>) -> Option<Table> {
         ..Table::default()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::{Disturbed, SlowCall, TrialOutcome, Watched};
+
+    use super::*;
+    use crate::fixture::two;
+
+    #[test]
+    fn each_cause_has_a_row_with_its_share() {
+        let mut sample = two(1.0).build();
+        let call = |due_ns, lost_ns: u64, waited_ns| SlowCall {
+            due_ns,
+            latency_ns: 1_000 + lost_ns,
+            usual_ns: 1_000,
+            disturbed: Some(Disturbed {
+                waited_ns,
+                stolen_ns: 0,
+            }),
+        };
+        let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome else {
+            panic!("it was measured")
+        };
+        measured.watched = Some(Watched {
+            from_ns: 0,
+            slow: vec![call(0, 9_000, 8_000), call(1_000_000, 1_000, 0)],
+            ..Watched::default()
+        });
+        let name = sample.trials[0].variant.clone();
+        let findings = Findings::new(&sample.plan, None, &sample.trials, &sample.floors).unwrap();
+        let sections = sections(&findings);
+        assert_eq!(sections.len(), 1, "only where something was watched");
+        let Some(Block::Table(table)) = sections[0].blocks.first() else {
+            panic!("it is a table")
+        };
+        let rows: Vec<String> = table.rows.iter().map(|row| row.join("|")).collect();
+        assert_eq!(
+            rows,
+            [
+                format!("{name}|another program|1|9.00 µs|90%"),
+                "|unexplained|1|1.00 µs|10%".to_owned(),
+            ]
+        );
+        assert!(table.notes[1].contains(&name), "{:?}", table.notes);
+    }
+}

@@ -300,9 +300,9 @@ mod tests {
     fn what_covers_half_of_the_lost_time_is_the_cause() {
         use Cause::*;
         use EventKind as Kind;
-        let pause = |length| event(Kind::GcPause, 10_100, 10_100 + length);
-        let stop = |length| event(Kind::Safepoint, 10_000, 10_000 + length);
-        let compiled = |length| event(Kind::Compilation, 9_000, 10_000 + length);
+        let pause = |length: u64| event(Kind::GcPause, 10_100, 10_100 + length);
+        let stop = |length: u64| event(Kind::Safepoint, 10_000, 10_000 + length);
+        let compiled = |length: u64| event(Kind::Compilation, 9_000, 10_000 + length);
         let given_up = event(Kind::Deoptimization, 10_300, 10_300);
         let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 12] = [
             (slow(0, 0), vec![], Unexplained),
@@ -345,7 +345,7 @@ mod tests {
         let TrialOutcome::Measured(measured) = &mut trial.outcome else {
             panic!("it was measured")
         };
-        let call = |due_ns, lost_ns, waited_ns| SlowCall {
+        let call = |due_ns, lost_ns: u64, waited_ns| SlowCall {
             due_ns,
             latency_ns: 100 + lost_ns,
             usual_ns: 100,
