@@ -210,7 +210,7 @@ mod tests {
             let mut slow = SlowCalls::default();
             (0..16).for_each(|call| slow.answered(call, 100));
             slow.answered(50, 1_100);
-            slow.answered(50, 3_100);
+            slow.answered(51, 3_100);
             slow
         };
         let watched = |in_flight| {
