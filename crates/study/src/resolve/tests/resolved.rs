@@ -511,7 +511,7 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
     };
     says(
         "gc = \"g1\"",
-        "no garbage collector can be chosen of reference; these stacks have: python/http",
+        "no garbage collector can be chosen of reference; these stacks have: go/channels, python/http",
     );
     says(
         "heap = \"1GiB\"",
