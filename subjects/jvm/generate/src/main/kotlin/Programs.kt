@@ -7,16 +7,11 @@ class Program(val module: String, val main: String, val folders: List<String>, v
 const val CLASSES = "classes"
 const val GRPC_JAVA = "grpc-java-classes"
 const val GRPC_KOTLIN = "grpc-kotlin-classes"
-const val SPRING = "spring-classes"
 
 val PROGRAMS = listOf(
     Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
     Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
     Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
-    Program(
-        "spring-boot", "rpcgauge.springboot.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
-        listOf("spring-boot-grpc", "spring-boot-mvc"),
-    ),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
 )
 
