@@ -8,12 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use form::other_form;
 use rpcgauge_load::{self as load};
-use rpcgauge_message::contract::{Operation, Verified};
+use rpcgauge_message::contract::{JsonText, Operation, Verified};
 use rpcgauge_message::{Codec, Compression, Encoding, Limits, Message, Workload, first_difference};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::Word as _;
 use rpcgauge_trial::{Ending, Stop};
-use serde_json::Value;
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::Exchange;
@@ -155,7 +154,7 @@ impl load::Codec for Prover<'_> {
 }
 
 /// At most `most` requests of a workload that differ, in the proto3 JSON mapping.
-pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<Value>> {
+pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<JsonText>> {
     let distinct = if workload.request_varies() { most } else { 1 };
     (0..distinct)
         .map(|call| as_json(&workload.request(call)))
@@ -163,12 +162,12 @@ pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<Value>
 }
 
 /// A message in the proto3 JSON mapping.
-pub(crate) fn as_json(message: &Message) -> TrialResult<Value> {
-    let broken = |error: &dyn ToString| TrialFailure::new(Fault::Instrument, error.to_string());
-    let bytes = message
-        .to_bytes(Encoding::Json)
-        .map_err(|error| broken(&error))?;
-    serde_json::from_slice(&bytes).map_err(|error| broken(&error))
+pub(crate) fn as_json(message: &Message) -> TrialResult<JsonText> {
+    let broken = |error: String| TrialFailure::new(Fault::Instrument, error);
+    let bytes = message.to_bytes(Encoding::Json);
+    let bytes = bytes.map_err(|error| broken(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
+    JsonText::new(text).map_err(|error| broken(error.to_string()))
 }
 
 /// Whether what a client decoded is the response to the first request.
@@ -178,7 +177,7 @@ pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result
     };
     let message = workload
         .response_type()
-        .from_json(&message.to_string())
+        .from_json(message.as_str())
         .map_err(|error| format!("what it decoded is no response: {error}"))?;
     match first_difference(&workload.expected(0), &message) {
         None => Ok(()),
@@ -200,10 +199,9 @@ impl CodecSample {
     pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
         let of = self.message.message_type();
         let made = match (self.operation, verified) {
-            (Operation::Decode, Verified::Message(message)) => {
-                of.from_json(&message.to_string())
-                    .map_err(|error| format!("what it decoded is no such message: {error}"))?
-            }
+            (Operation::Decode, Verified::Message(message)) => of
+                .from_json(message.as_str())
+                .map_err(|error| format!("what it decoded is no such message: {error}"))?,
             (Operation::Encode, Verified::Bytes(bytes)) => {
                 let bytes = STANDARD
                     .decode(bytes)

@@ -8,11 +8,11 @@ use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
 use rpcgauge_message::WorkloadSpec;
 use rpcgauge_message::contract::{
-    CodecSettings, Limits, Operation, Sample, Settings, SliceAsk, SliceDone, Until, Verified,
+    CodecSettings, JsonText, Limits, Operation, Sample, Settings, SliceAsk, SliceDone, Until,
+    Verified,
 };
 use rpcgauge_message::{Compression, Encoding};
 use rpcgauge_study::record::Fault;
-use serde_json::json;
 
 /// Longer than anything takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ fn start(script: &str) -> Result<Subject, TrialFailure> {
         stack: None,
         workload: WorkloadSpec::Hello {},
         sample: Sample::Request,
-        message: json!({}),
+        message: JsonText::new("{}".to_owned()).unwrap(),
         encoding: Encoding::Json,
         operation: Operation::Encode,
         compression: Compression::None,

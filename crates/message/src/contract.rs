@@ -11,9 +11,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
 mod error;
+mod json;
 mod line;
 mod record;
 mod slice;
@@ -23,6 +22,7 @@ mod workload;
 mod tests;
 
 pub use error::ContractError;
+pub use json::JsonText;
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
 pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
@@ -55,7 +55,7 @@ pub const HANDLER_START: &str = "rpcgauge-handler-start";
 pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
 /// What one subject process is asked to do: its role and that role's settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
 pub enum Settings {
     /// Answer calls.
@@ -126,7 +126,7 @@ pub struct ClientSettings {
     pub address: Address,
     /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. They
     /// are made into the library's messages once, and encoded anew for each call.
-    pub requests: Vec<Value>,
+    pub requests: Vec<JsonText>,
     /// How requests are compressed.
     #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
     pub request_compression: Compression,
@@ -170,7 +170,7 @@ pub struct CodecSettings {
     pub sample: Sample,
     /// The sample itself, in the proto3 JSON mapping. To decode, the subject encodes it once,
     /// beforehand.
-    pub message: Value,
+    pub message: JsonText,
     /// The bytes' format.
     pub encoding: Encoding,
     /// Which direction is timed.

@@ -68,6 +68,12 @@ impl MessageType {
     /// Text that is no JSON, and a value that does not fit, with its JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
         let json = without_mark(json);
+        if let Some(generated) = self.generated
+            && let Ok(message) = (generated.decode)(json.as_bytes(), Encoding::Json, &ANY_SIZE)
+        {
+            return Ok(self.of_generated(message));
+        }
+        // The dynamic reader takes every form of the mapping, and knows where it is.
         let sample_error = |error| match error {
             ReadError::Limit(limit) => SampleError::Limit(limit),
             ReadError::At { path, what } => SampleError::At { path, what },
@@ -238,6 +244,13 @@ impl Message {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;
         Ok(out)
+    }
+
+    /// Whether both were made by generated code and have the same bytes, which only the same message has.
+    pub(crate) fn has_bytes_of(&self, other: &Self) -> bool {
+        let bytes = |message: &Self| message.to_bytes(Encoding::Protobuf).ok();
+        let both = (self.code(), other.code()) == (Code::Generated, Code::Generated);
+        both && bytes(self).is_some_and(|own| Some(own) == bytes(other))
     }
 
     /// The generated message, where it is one of type `M`.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rpcgauge_message::contract::{
     Address, Answer, Ask, ClientSettings, Code, CodecSettings, ConnectionUse, Failed, Fault,
-    FloorSettings, HttpVersion, Limits, Listen, Operation, Protocol, Ready, Record, Reply, Sample,
-    ServerSettings, Settings, SliceAsk, SliceDone, Style, Until, Verified,
+    FloorSettings, HttpVersion, JsonText, Limits, Listen, Operation, Protocol, Ready, Record,
+    Reply, Sample, ServerSettings, Settings, SliceAsk, SliceDone, Style, Until, Verified,
 };
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use serde_json::Value;
@@ -83,6 +83,10 @@ fn server() -> ServerSettings {
     }
 }
 
+fn nothing() -> JsonText {
+    JsonText::new("null".to_owned()).expect("JSON")
+}
+
 fn codec() -> CodecSettings {
     CodecSettings {
         stack: None,
@@ -90,7 +94,7 @@ fn codec() -> CodecSettings {
         sample: Sample::Request,
         encoding: Encoding::Json,
         compression: Compression::None,
-        message: Value::Null,
+        message: nothing(),
         operation: Operation::Encode,
         records: "/a".into(),
         limits: Limits::default(),
@@ -264,11 +268,8 @@ fn the_slice_schema_has_the_keys_of_the_types() {
         &inner(full),
         &inner(SliceDone::default()),
     );
-    let verified = [
-        Verified::Message(Value::Null),
-        Verified::Bytes(String::new()),
-    ]
-    .map(|verified| object(&Answer::Verified(verified).to_line())["verified"].clone());
+    let verified = [Verified::Message(nothing()), Verified::Bytes(String::new())]
+        .map(|verified| object(&Answer::Verified(verified).to_line())["verified"].clone());
     assert_eq!(
         keys(&schema["$defs"]["verified"]["properties"]["verified"]["properties"]),
         verified.iter().flat_map(keys).collect()

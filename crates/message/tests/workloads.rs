@@ -431,3 +431,55 @@ fn the_contract_page_has_the_sizes_of_the_list() {
         assert!(page.contains(&row), "{row}");
     }
 }
+
+#[test]
+fn one_wrong_value_in_a_long_response_is_found() {
+    let list = workload(&WorkloadSpec::List { n: 1_000 });
+    let expected = list.expected(0);
+    let right = text(&expected);
+    let difference = |json: &str| {
+        let read = list.response_type().from_json(json).unwrap();
+        assert_eq!(read.code(), Code::Generated);
+        first_difference(&expected, &read).map(|difference| difference.to_string())
+    };
+    assert_eq!(difference(&right), None);
+    for (from, to, want) in [
+        (
+            "\"string999\"",
+            "\"string99\"",
+            "$.response[998].message.string: expected \"string999\", got \"string99\"",
+        ),
+        (
+            "{\"key1000\":1000}",
+            "{}",
+            "$.response[999].message.map: expected 1 entries, got nothing",
+        ),
+    ] {
+        assert_eq!(right.matches(from).count(), 1, "{from}");
+        assert_eq!(difference(&right.replace(from, to)).as_deref(), Some(want));
+    }
+}
+
+#[test]
+fn samples_of_generated_messages_take_every_form_of_the_mapping() {
+    let list = workload(&WorkloadSpec::List { n: 1 });
+    let right = text(&list.expected(0));
+    for (from, to) in [
+        ("\"long\":1", "\"long\":\"1\""),
+        ("\"int\":1", "\"int\":1.0"),
+        ("\"int\":1", "\"int\":\"1\""),
+        ("\"double\":1.5", "\"double\":\"1.5\""),
+        ("\"ONE\"", "1"),
+    ] {
+        assert!(right.contains(from), "{from} in {right}");
+        let read = list.response_type().from_json(&right.replacen(from, to, 1));
+        let read = read.unwrap_or_else(|error| panic!("{to}: {error}"));
+        assert_eq!(first_difference(&list.expected(0), &read), None, "{to}");
+    }
+    let unknown = right.replace("\"long\":", "\"lung\":");
+    let error = list.response_type().from_json(&unknown).unwrap_err();
+    assert!(
+        error.to_string().starts_with("$.response[0].message.lung"),
+        "{error}"
+    );
+}

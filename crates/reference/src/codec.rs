@@ -7,8 +7,8 @@ use std::io::{self, Write as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::contract::{
-    Code, CodecSettings, Failed, Fault, Operation, Record, Sample, SliceAsk, SliceDone, Until,
-    Verified,
+    Code, CodecSettings, Failed, Fault, JsonText, Operation, Record, Sample, SliceAsk, SliceDone,
+    Until, Verified,
 };
 use rpcgauge_message::error::{DecodeError, EncodeError};
 use rpcgauge_message::{Codec, Encoding, Limits, Message, Workload};
@@ -35,7 +35,7 @@ impl Bench {
             Sample::Response => workload.response_type(),
         };
         let message = message_type
-            .from_json(&asked.message.to_string())
+            .from_json(asked.message.as_str())
             .map_err(refused)?;
         let limits = Limits::try_from(asked.limits).map_err(refused)?;
         let codec = Codec::new(
@@ -79,8 +79,8 @@ impl Bench {
             Operation::Decode => {
                 let message = self.decode().map_err(broke)?;
                 let json = message.to_bytes(Encoding::Json).map_err(broke)?;
-                let value = serde_json::from_slice(&json).map_err(broke)?;
-                Ok(Verified::Message(value))
+                let json = String::from_utf8(json).map_err(broke)?;
+                Ok(Verified::Message(JsonText::new(json).map_err(broke)?))
             }
         }
     }

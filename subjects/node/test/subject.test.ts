@@ -182,3 +182,22 @@ test("a stack without code for the messages refuses with its generator's words",
   assert.equal((await up.ask({ ...line, ...GRPC, stack: "connect-node" })).ready, true);
   assert.equal(await up.end(), 0);
 });
+
+test("a sample is the same in each of its forms, and refused where it does not fit", async () => {
+  const ask = async (message: Json): Promise<Json> => {
+    const codec = new Subject(messages);
+    const asked = { role: "codec", stack: "json", encoding: "json", operation: "encode" };
+    const records = join(temporary(), "records");
+    const workload = { name: "profile" };
+    const line = { ...hello, ...asked, workload, sample: "request", message, records };
+    const ready = await codec.ask(line);
+    return ready.ready === true ? codec.ask({ verify: true }) : ready;
+  };
+  const bytes = Buffer.from('{"userId":5}').toString("base64");
+  for (const message of [{ userId: 5 }, { userId: "5" }]) {
+    assert.deepEqual(await ask(message), { verified: { bytes } });
+  }
+  for (const message of [{ userId: "five" }, { user: 5 }, { userId: [5] }]) {
+    assert.equal((await ask(message)).fault, "user", JSON.stringify(message));
+  }
+});

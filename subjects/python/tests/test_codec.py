@@ -103,6 +103,14 @@ class Codecs(SubjectTest):
                 self.assertEqual(ready["versions"]["protobuf-implementation"], implementation)
                 self.assertEqual(ready["code"], "generated")
 
+    def test_a_sample_is_the_same_in_each_of_its_forms(self) -> None:
+        for stack in ("protobuf", "protobuf-python"):
+            for user in (5, "5"):
+                message = {"userId": user}
+                codec = (stack, "protobuf")
+                data = self.encoded(codec, vector("profile"), sample="request", message=message)
+                self.assertEqual(data, b"\x08\x05")
+
     def test_a_sample_that_does_not_fit_is_the_users_fault(self) -> None:
         settings = {
             "role": "codec",

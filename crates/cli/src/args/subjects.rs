@@ -38,5 +38,8 @@ pub(crate) enum SubjectsCommand {
         /// Only this stack of one subject
         #[arg(long, value_name = "NAME")]
         stack: Option<String>,
+        /// Try every combination of what a stack declares, and not only every two values together
+        #[arg(long)]
+        every_combination: bool,
     },
 }

@@ -31,9 +31,11 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
     match args.command {
         None => list(&subjects, args.json),
         Some(SubjectsCommand::Build { names }) => build_all(&subjects, &names),
-        Some(SubjectsCommand::Check { names, stack }) => {
-            check_all(&subjects, &names, stack.as_deref())
-        }
+        Some(SubjectsCommand::Check {
+            names,
+            stack,
+            every_combination,
+        }) => check_all(&subjects, &names, stack.as_deref(), every_combination),
     }
 }
 
@@ -263,7 +265,12 @@ fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package
 
 /// Checks all that are named, also those after one that fails. Where none is named, those whose toolchain
 /// is not there are left out, and it says so.
-fn check_all(subjects: &Subjects, names: &[String], stack: Option<&str>) -> Outcome {
+fn check_all(
+    subjects: &Subjects,
+    names: &[String],
+    stack: Option<&str>,
+    every_combination: bool,
+) -> Outcome {
     if stack.is_some() && names.len() != 1 {
         return Err(Failure::input(
             "--stack names a stack of one subject: give its name too",
@@ -278,7 +285,7 @@ fn check_all(subjects: &Subjects, names: &[String], stack: Option<&str>) -> Outc
             note(&format!("left out: {name}: {}", missing.join("; ")));
             continue;
         }
-        match check(package, stack, &stop) {
+        match check(package, stack, every_combination, &stop) {
             Err(failure) if !failure.is_interruption() => code = report_failure(failure),
             ended => ended?,
         }
@@ -287,7 +294,12 @@ fn check_all(subjects: &Subjects, names: &[String], stack: Option<&str>) -> Outc
 }
 
 /// Tries all that a subject declares. What fails is printed as it comes, then how much was right.
-fn check(package: &Package, stack: Option<&str>, stop: &AtomicBool) -> Result<(), Failure> {
+fn check(
+    package: &Package,
+    stack: Option<&str>,
+    every_combination: bool,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     let name = &package.manifest().name;
     let built = build(package, false, stop).map_err(|error| {
         show_tail(&error);
@@ -297,6 +309,7 @@ fn check(package: &Package, stack: Option<&str>, stop: &AtomicBool) -> Result<()
         package,
         built: &built,
         reference: &reference()?,
+        every_combination,
         stop,
     };
     let screen = Screen::new(false, "{spinner} {wide_msg}");

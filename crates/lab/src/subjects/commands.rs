@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! FOLDER/
-//!   .built        made last: a folder without it is not whole
+//!   .built        made last: a folder without it is not whole. Its time is when the folder was last
+//!                 used, and programs that use the folder hold a lock on it
 //! FOLDER.log      the output of the commands
 //! FOLDER.lock     held by the program that fills it
 //! ```
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -27,6 +28,9 @@ const MARKER: &str = ".built";
 
 /// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// What nobody has used for so long is removed when the next of its kind is made.
+const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How often a command, or another program's lock, is polled.
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -78,12 +82,12 @@ impl Commands<'_> {
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<(), SubjectsError> {
-        if is_whole(folder) {
+        if take(folder) {
             return Ok(());
         }
         // Held until the end: a program that waits for it finds a whole folder, or none.
         let _lock = lock(&beside(folder, "lock"), report, stop)?;
-        if is_whole(folder) {
+        if take(folder) {
             return Ok(());
         }
         empty(folder)?;
@@ -119,8 +123,60 @@ impl Commands<'_> {
         }
         let marker = folder.join(MARKER);
         File::create(&marker).map_err(unwritable(&marker))?;
+        take(folder);
+        remove_unused_beside(folder);
         Ok(())
     }
+}
+
+/// Takes a folder into use if it was filled: nobody removes it while this program runs.
+fn take(folder: &Path) -> bool {
+    let Ok(marker) = File::open(folder.join(MARKER)) else {
+        return false;
+    };
+    // A cache that can be neither locked nor written still serves.
+    let _ = flock(&marker, FlockOperation::LockShared);
+    let _ = marker.set_modified(SystemTime::now());
+    // Open, and so locked, until this program ends.
+    std::mem::forget(marker);
+    // It may have been removed before it was locked.
+    is_whole(folder)
+}
+
+/// Removes the folders of the same name with another digest that nobody has used for long.
+fn remove_unused_beside(folder: &Path) {
+    let name_of = |path: &Path| {
+        let (name, digest) = path.file_name()?.to_str()?.rsplit_once('-')?;
+        let is_digest = digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_digest.then(|| name.to_owned())
+    };
+    let entries = folder.parent().map(fs::read_dir).into_iter().flatten();
+    for other in entries.flatten().flatten().map(|entry| entry.path()) {
+        if other != folder && name_of(&other) == name_of(folder) {
+            // One that cannot be removed stays: nothing depends on it.
+            let _ = remove_unused(&other);
+        }
+    }
+}
+
+/// Removes a folder with what lies beside it, but for its lock, which others may be waiting for; none if
+/// it is in use or was used lately.
+fn remove_unused(folder: &Path) -> Option<()> {
+    let marker = File::open(folder.join(MARKER)).ok()?;
+    // As a program does that fills it.
+    let lock = File::create(beside(folder, "lock")).ok()?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+    flock(&marker, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let used = marker.metadata().ok()?.modified().ok()?;
+    if used.elapsed().ok()? < KEPT_UNUSED {
+        return None;
+    }
+    empty(folder).ok()?;
+    empty(&beside(folder, "messages")).ok()?;
+    for log in ["log", "check.log"] {
+        let _ = fs::remove_file(beside(folder, log));
+    }
+    Some(())
 }
 
 /// Whether a folder was filled.
@@ -259,4 +315,65 @@ fn fetches(subject: &Manifest, said: &str) -> String {
         libraries => libraries.join(", "),
     };
     format!("; there seems to be no network, and a first build fetches {libraries}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder that was filled, last used so long ago.
+    fn filled(folder: &Path, unused: Duration) {
+        fs::create_dir_all(folder.join("code")).unwrap();
+        fs::create_dir_all(beside(folder, "messages")).unwrap();
+        fs::write(beside(folder, "log"), "").unwrap();
+        let marker = File::create(folder.join(MARKER)).unwrap();
+        marker.set_modified(SystemTime::now() - unused).unwrap();
+    }
+
+    #[test]
+    fn only_what_nobody_has_used_for_long_is_removed() {
+        let cache = tempfile::tempdir().unwrap();
+        let path = |name: &str| cache.path().join(name);
+        let [new, old, late, other, odd, in_use] = [
+            "py-0123456789abcdef",
+            "py-00000000000000aa",
+            "py-00000000000000bb",
+            "py-http-00000000000000cc",
+            "py-notes",
+            "py-00000000000000dd",
+        ]
+        .map(path);
+        for folder in [&new, &old, &other, &odd, &in_use] {
+            filled(folder, 2 * KEPT_UNUSED);
+        }
+        filled(&late, KEPT_UNUSED / 2);
+        let user = File::open(in_use.join(MARKER)).unwrap();
+        flock(&user, FlockOperation::LockShared).unwrap();
+        remove_unused_beside(&new);
+        for kept in [&new, &late, &other, &odd, &in_use] {
+            assert!(is_whole(kept), "{}", kept.display());
+        }
+        for gone in [old.clone(), beside(&old, "messages"), beside(&old, "log")] {
+            assert!(!gone.exists(), "{}", gone.display());
+        }
+        drop(user);
+        remove_unused_beside(&new);
+        assert!(!in_use.exists());
+    }
+
+    #[test]
+    fn what_is_taken_into_use_stays() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache.path().join("py-00000000000000aa");
+        assert!(!take(&folder));
+        filled(&folder, 2 * KEPT_UNUSED);
+        assert!(take(&folder));
+        let marker = File::open(folder.join(MARKER)).unwrap();
+        let used = marker.metadata().unwrap().modified().unwrap();
+        assert!(used.elapsed().unwrap() < KEPT_UNUSED);
+        // However long ago that was.
+        filled(&folder, 2 * KEPT_UNUSED);
+        remove_unused_beside(&cache.path().join("py-0123456789abcdef"));
+        assert!(is_whole(&folder));
+    }
 }

@@ -1,12 +1,16 @@
 //! Lines to messages and back.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Answer, Ask, ContractError, MAX_LINE_BYTES, Reply, Settings, VERSION, Verified};
+use super::{
+    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, Reply, Settings, VERSION, Verified,
+};
 
 const SETTINGS: &str = "settings";
 const REPLY: &str = "ready";
@@ -15,7 +19,6 @@ const ANSWER: &str = "slice's answer";
 
 const KEY_CONTRACT: &str = "contract";
 const KEY_ROLE: &str = "role";
-const ROLES: [&str; 4] = ["server", "client", "codec", "floor"];
 const KEY_READY: &str = "ready";
 const KEY_ERROR: &str = "error";
 const KEY_VERIFY: &str = "verify";
@@ -26,18 +29,22 @@ impl Settings {
     /// Reads the fields of a settings line. The version is checked first, the role next, so that a
     /// line of another version is called that and not a misspelt one of this version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let object = versioned(object(line, SETTINGS)?, SETTINGS)?;
-        let role = object.get(KEY_ROLE);
-        let name = role.and_then(Value::as_str);
-        if !name.is_some_and(|name| ROLES.contains(&name)) {
-            return Err(ContractError::Role(named(role)));
+        let mut object = versioned(object(line, SETTINGS)?, SETTINGS)?;
+        let role = object.remove(KEY_ROLE);
+        let rest = Value::Object(object);
+        // Not by serde's tag, which would make a tree of what is kept as text.
+        match role.as_ref().and_then(Value::as_str) {
+            Some("server") => shaped(rest, SETTINGS).map(Self::Server),
+            Some("client") => shaped(rest, SETTINGS).map(Self::Client),
+            Some("codec") => shaped(rest, SETTINGS).map(Self::Codec),
+            Some("floor") => shaped(rest, SETTINGS).map(Self::Floor),
+            _ => Err(ContractError::Role(named(role.as_ref()))),
         }
-        shaped(Value::Object(object), SETTINGS)
     }
 
     /// The settings line, without its line feed.
     pub fn to_line(&self) -> String {
-        line_of(self, [])
+        line_of(None, self)
     }
 
     /// Reads the one settings line.
@@ -65,8 +72,8 @@ impl Reply {
     /// The line, without its line feed.
     pub fn to_line(&self) -> String {
         match self {
-            Self::Ready(ready) => line_of(ready, [(KEY_READY, Value::Bool(true))]),
-            Self::Failed(failed) => line_of(failed, []),
+            Self::Ready(ready) => line_of(Some(true), ready),
+            Self::Failed(failed) => line_of(None, failed),
         }
     }
 
@@ -116,14 +123,17 @@ impl Ask {
 impl Answer {
     /// Reads the line that a client or codec answers with.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let mut said = object(line, ANSWER)?;
+        let mut said = raw_object(line)?;
         if let Some(done) = said.remove(KEY_SLICE) {
-            return shaped(done, ANSWER).map(Self::Slice);
+            return from_raw(done).map(Self::Slice);
         }
-        if let Some(Value::Object(mut verified)) = said.remove(KEY_VERIFIED) {
+        if let Some(verified) = said.remove(KEY_VERIFIED) {
+            let mut verified = raw_object(verified.get())?;
             return match (verified.remove("message"), verified.remove("bytes")) {
-                (Some(message), None) => Ok(Self::Verified(Verified::Message(message))),
-                (None, Some(Value::String(bytes))) => Ok(Self::Verified(Verified::Bytes(bytes))),
+                (Some(message), None) => Ok(Self::Verified(Verified::Message(JsonText(
+                    message.to_owned(),
+                )))),
+                (None, Some(bytes)) => Ok(Self::Verified(Verified::Bytes(from_raw(bytes)?))),
                 _ => Err(wrong_shape(
                     ANSWER,
                     "\"verified\" holds neither \"message\" nor \"bytes\"",
@@ -131,7 +141,8 @@ impl Answer {
             };
         }
         if said.contains_key(KEY_ERROR) {
-            return shaped(Value::Object(versioned(said, ANSWER)?), ANSWER).map(Self::Failed);
+            let said = versioned(object(line, ANSWER)?, ANSWER)?;
+            return shaped(Value::Object(said), ANSWER).map(Self::Failed);
         }
         Err(wrong_shape(
             ANSWER,
@@ -142,9 +153,9 @@ impl Answer {
     /// The line, without its line feed.
     pub fn to_line(&self) -> String {
         match self {
-            Self::Verified(verified) => json!({ KEY_VERIFIED: verified }).to_string(),
-            Self::Slice(done) => json!({ KEY_SLICE: done }).to_string(),
-            Self::Failed(failed) => line_of(failed, []),
+            Self::Verified(verified) => text_of(&BTreeMap::from([(KEY_VERIFIED, verified)])),
+            Self::Slice(done) => text_of(&BTreeMap::from([(KEY_SLICE, done)])),
+            Self::Failed(failed) => line_of(None, failed),
         }
     }
 }
@@ -170,10 +181,21 @@ fn read_line(stream: impl BufRead, what: &'static str) -> Result<String, Contrac
 }
 
 fn object(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
-    serde_json::from_str(line).map_err(|error| ContractError::NotJson {
-        what,
-        detail: one_line(&error),
-    })
+    serde_json::from_str(line).map_err(|error| not_json(what, &error))
+}
+
+/// The keys of an answer with their values as text: a verified message is large.
+fn raw_object(text: &str) -> Result<BTreeMap<String, &RawValue>, ContractError> {
+    serde_json::from_str(text).map_err(|error| not_json(ANSWER, &error))
+}
+
+fn from_raw<T: DeserializeOwned>(value: &RawValue) -> Result<T, ContractError> {
+    serde_json::from_str(value.get()).map_err(|error| wrong_shape(ANSWER, &one_line(&error)))
+}
+
+fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
+    let detail = one_line(error);
+    ContractError::NotJson { what, detail }
 }
 
 fn versioned(
@@ -218,16 +240,24 @@ fn named(value: Option<&Value>) -> String {
     }
 }
 
-/// The body's keys with the version and the given keys, as one JSON object.
-fn line_of<const N: usize>(body: &impl Serialize, more: [(&str, Value); N]) -> String {
-    let mut object = Map::new();
-    object.insert(KEY_CONTRACT.to_owned(), Value::from(VERSION));
-    for (key, value) in more {
-        object.insert(key.to_owned(), value);
+/// The body's keys with the version, as one JSON object.
+fn line_of(ready: Option<bool>, body: &impl Serialize) -> String {
+    #[derive(Serialize)]
+    struct Line<'a, B> {
+        contract: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ready: Option<bool>,
+        #[serde(flatten)]
+        body: &'a B,
     }
-    // Struct fields with string keys always make an object.
-    if let Ok(Value::Object(fields)) = serde_json::to_value(body) {
-        object.extend(fields);
-    }
-    Value::Object(object).to_string()
+    text_of(&Line {
+        contract: VERSION,
+        ready,
+        body,
+    })
+}
+
+/// Structs and maps with string keys always have a form in JSON.
+fn text_of(line: &impl Serialize) -> String {
+    serde_json::to_string(line).unwrap_or_default()
 }

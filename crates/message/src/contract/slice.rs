@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::Failed;
+use super::{Failed, JsonText};
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,11 +98,11 @@ pub enum Answer {
 }
 
 /// What came of a client's first call, or of a codec's operation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
     /// The message that was decoded, in the proto3 JSON mapping.
-    Message(Value),
+    Message(JsonText),
     /// The bytes that were made, as base64 (RFC 4648, section 4).
     Bytes(String),
 }

@@ -3,8 +3,6 @@
 use std::io::Cursor;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use super::*;
 
 const SERVER: &str = r#"{"contract":1,"role":"server","workload":{"name":"list","n":10},
@@ -15,6 +13,10 @@ fn server() -> ServerSettings {
         Ok(Settings::Server(settings)) => *settings,
         other => panic!("a server: {other:?}"),
     }
+}
+
+fn text(json: &str) -> JsonText {
+    JsonText::new(json.to_owned()).expect("JSON")
 }
 
 fn refused(line: &str) -> String {
@@ -62,7 +64,7 @@ fn settings_come_back_from_their_line() {
         sample: Sample::Response,
         encoding: Encoding::Cbor,
         compression: Compression::None,
-        message: json!({"message": "Hello"}),
+        message: text(r#"{"message":"Hello"}"#),
         operation: Operation::Decode,
         records: "/tmp/records".into(),
         limits: Limits::default(),
@@ -74,7 +76,7 @@ fn settings_come_back_from_their_line() {
         http: HttpVersion::Http1,
         encoding: Encoding::Json,
         address: Address::Unix("/run/a.sock".into()),
-        requests: vec![json!({"name": "a"}), json!({})],
+        requests: vec![text(r#"{"name":"a"}"#), text("{}")],
         request_compression: Compression::GZIP,
         response_compression: Compression::ZSTD,
         connection: ConnectionUse::PerCall,
@@ -286,7 +288,7 @@ fn answers_come_back_from_their_line() {
         reopened: 1,
     };
     for answer in [
-        Answer::Verified(Verified::Message(json!({"id": 1}))),
+        Answer::Verified(Verified::Message(text(r#"{"id":1}"#))),
         Answer::Verified(Verified::Bytes("AA==".into())),
         Answer::Slice(done),
         Answer::Slice(SliceDone::default()),
@@ -302,9 +304,20 @@ fn answers_come_back_from_their_line() {
 }
 
 #[test]
+fn a_value_that_is_kept_as_text_takes_one_line() {
+    let lines = text("{\"id\":\n1}");
+    let line = Answer::Verified(Verified::Message(lines)).to_line();
+    assert_eq!(line, r#"{"verified":{"message":{"id": 1}}}"#);
+    assert!(JsonText::new("{".to_owned()).is_err());
+}
+
+#[test]
 fn a_malformed_answer_is_an_error_of_one_line() {
     for line in [
         "{}",
+        r#"{"verified":"all"}"#,
+        r#"{"verified":{"message":{"id":1}"#,
+        r#"{"verified":{"message":{},"bytes":""}}"#,
         r#"{"verified":{"sound":1}}"#,
         r#"{"slice":{"records":-1}}"#,
         r#"{"error":"x","fault":"subject"}"#,

@@ -96,6 +96,10 @@ func (w *Workload) ProtoMessage(sample string, text []byte) (proto.Message, erro
 // PlainMessage makes a value for encoding/json of a sample in the proto3 JSON mapping. A sample may be
 // written in all the ways that the mapping allows, so that protobuf's own reader reads it first.
 func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
+	if plain := w.NewPlain(sample); !w.text && decodeStrict(text, plain) == nil {
+		// The usual form, as the types write it themselves: it may be long.
+		return plain, nil
+	}
 	message, err := w.ProtoMessage(sample, text)
 	if err != nil {
 		return nil, err
@@ -112,6 +116,13 @@ func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
 		return nil, settings.Refuse(settings.User, "the %s does not fit the types for encoding/json: %v", sample, err)
 	}
 	return plain, nil
+}
+
+// decodeStrict refuses unknown names.
+func decodeStrict(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
 }
 
 // withNumbers turns the 64-bit integers of a message in JSON from text into numbers.

@@ -36,7 +36,7 @@ const PLAIN: Manner = Manner {
 
 impl StackCheck<'_> {
     pub(super) fn client(&mut self) -> Result<(), SubjectsError> {
-        let ways = Way::calls(self.features);
+        let ways = self.chosen(Way::calls(self.features), Way::values);
         for way in &ways {
             self.attempt(&way.to_string(), |check| check.calls(way, PLAIN))?;
         }

@@ -46,6 +46,10 @@ impl StackCheck<'_> {
                 }
             }
         }
+        let tasks = self.chosen(tasks, |task| {
+            let done = [task.operation.word(), task.sample.word()].map(str::to_owned);
+            [&done[..], &task.way.values()].concat()
+        });
         for task in &tasks {
             self.attempt(&task.to_string(), |check| check.codes(task))?;
         }

@@ -1,8 +1,9 @@
-//! Checks that a subject does what it declares: tries every way of every stack, each with processes of
-//! its own.
+//! Checks that a subject does what it declares: tries the ways of every stack, each with processes of its
+//! own.
 
 mod client;
 mod codec;
+mod pairs;
 mod server;
 mod slices;
 
@@ -25,6 +26,7 @@ use rpcgauge_study::subject::Stack;
 use rpcgauge_study::words::Word as _;
 use serde_json::{Value, json};
 
+use self::pairs::all_pairs;
 use super::{Built, Package, Step, SubjectsError};
 use crate::error::{TrialFailure, TrialResult};
 use crate::scratch::Scratch;
@@ -62,6 +64,8 @@ pub struct Check<'a> {
     pub built: &'a Built,
     /// The embedded server, which clients are tried against.
     pub reference: &'a SubjectCommand,
+    /// Whether to try every combination of what a stack declares, and not only every two values together.
+    pub every_combination: bool,
     /// Set when it should end.
     pub stop: &'a AtomicBool,
 }
@@ -105,6 +109,7 @@ impl Check<'_> {
                     disk: &stack.disk,
                     role: *role,
                     reference: self.reference,
+                    every_combination: self.every_combination,
                     scratch: Scratch::make()?,
                     log: log.clone(),
                     files: 0,
@@ -170,6 +175,7 @@ struct StackCheck<'a> {
     disk: &'a [String],
     role: Role,
     reference: &'a SubjectCommand,
+    every_combination: bool,
     /// Where sockets and records lie.
     scratch: Scratch,
     log: PathBuf,
@@ -197,6 +203,14 @@ impl StackCheck<'_> {
             outcome,
         });
         Ok(())
+    }
+
+    /// The ways to try.
+    fn chosen<T>(&self, ways: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
+        match self.every_combination {
+            true => ways,
+            false => all_pairs(ways, values),
+        }
     }
 
     /// A path that is not in use.
@@ -390,6 +404,15 @@ impl fmt::Display for Way {
 }
 
 impl Way {
+    /// What varies from one way to another.
+    fn values(&self) -> Vec<String> {
+        let (protocol, http) = (self.protocol.word(), self.http.word());
+        let (transport, workload) = (self.transport.word(), self.workload.word());
+        let values = [protocol, http, transport, workload].map(str::to_owned);
+        let coded = [self.encoding.to_string(), self.compression.to_string()];
+        [&values[..], &coded].concat()
+    }
+
     /// The part that a codec has too.
     fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workload = self.workload.word();

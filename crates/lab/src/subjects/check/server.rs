@@ -28,7 +28,7 @@ const BAD_REQUEST: u16 = 400;
 
 impl StackCheck<'_> {
     pub(super) fn server(&mut self) -> Result<(), SubjectsError> {
-        let ways = Way::calls(self.features);
+        let ways = self.chosen(Way::calls(self.features), Way::values);
         for way in &ways {
             self.attempt(&way.to_string(), |check| check.responds(way))?;
         }
