@@ -41,4 +41,4 @@ pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
 pub use run::{Lab, Options, RateSearch, RunEnding, Summary};
 pub use stacks::Stacks;
-pub use subject::SubjectCommand;
+pub use subject::{RuntimeFlags, SubjectCommand};

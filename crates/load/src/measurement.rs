@@ -7,13 +7,14 @@ use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSample, Payload, Stage, Timeline, 
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
+use crate::slow::SlowCalls;
 use crate::steps::StepFigures;
 
 /// Time in each stage over the calls that succeeded, ns. A stage that no call had is absent.
 pub type Stages = BTreeMap<Stage, Histogram>;
 
 /// The figures of a trial. All times are nanoseconds where nothing else is said.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Measurement {
     /// What became of every measured call.
     pub calls: Calls,
@@ -40,8 +41,12 @@ pub struct Measurement {
     pub stages: Stages,
     /// What became of the server's marks.
     pub marks: Marks,
+    /// When the first measured call was due, by CLOCK_MONOTONIC: where the timeline begins.
+    pub began: Option<u64>,
     /// The trial in slices.
     pub timeline: Timeline,
+    /// Calls that took far longer than those before them.
+    pub slow: SlowCalls,
     /// What became of the calls that were due in each step of a ramp; empty for other schedules.
     pub steps: Vec<StepFigures>,
     /// Bytes on the connections from the first measured call to the last one's end. What TLS adds,

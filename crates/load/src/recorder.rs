@@ -10,6 +10,7 @@ use crate::account::Account;
 use crate::histogram::{histogram, record, small_histogram};
 use crate::measurement::{Marks, Stages};
 use crate::progress::IntervalTimes;
+use crate::slow::SlowCalls;
 use crate::steps::{StepFigures, StepRecorder};
 use crate::timeline::TimelineRecorder;
 
@@ -80,6 +81,7 @@ pub(crate) struct Recorder {
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     timeline: TimelineRecorder,
+    pub(crate) slow: SlowCalls,
     steps: StepRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
@@ -106,6 +108,7 @@ impl Recorder {
             uncounted: None,
             marks: Marks::default(),
             timeline: TimelineRecorder::new(),
+            slow: SlowCalls::default(),
             steps: StepRecorder::new(schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
@@ -159,6 +162,7 @@ impl Recorder {
         }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
+        self.slow.answered(due, latency);
         if let Some(step) = self.step(due) {
             step.answered += 1;
             record(&mut step.latency, latency);
@@ -258,7 +262,9 @@ impl Recorder {
             send_delay: self.send_delay,
             stages,
             marks: self.marks,
+            began: self.start,
             timeline: self.timeline.finish(span_ns),
+            slow: self.slow,
             steps: self.steps.figures,
             account: self.account,
             errors: self.errors,
@@ -290,7 +296,9 @@ pub(crate) struct Recorded {
     pub(crate) send_delay: Histogram,
     pub(crate) stages: Stages,
     pub(crate) marks: Marks,
+    pub(crate) began: Option<u64>,
     pub(crate) timeline: Timeline,
+    pub(crate) slow: SlowCalls,
     pub(crate) steps: Vec<StepFigures>,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
 mod error;
+mod event;
 mod json;
 mod line;
 mod record;
@@ -22,6 +24,7 @@ mod workload;
 mod tests;
 
 pub use error::ContractError;
+pub use event::{EventKind, MOST_DETAIL, RuntimeEvent};
 pub use json::JsonText;
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};

@@ -8,7 +8,8 @@ use std::time::Duration;
 use rpcgauge_message::contract::{
     Address, Answer, Ask, ClientSettings, Code, CodecSettings, ConnectionUse, Failed, Fault,
     FloorSettings, HttpVersion, JsonText, Limits, Listen, Operation, Protocol, Ready, Record,
-    Reply, Sample, ServerSettings, Settings, SliceAsk, SliceDone, Style, Until, Verified,
+    Reply, RuntimeEvent, Sample, ServerSettings, Settings, SliceAsk, SliceDone, Style, Until,
+    Verified,
 };
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use serde_json::Value;
@@ -339,11 +340,13 @@ fn the_examples_of_the_prose_are_right() {
                 Settings::parse(&line).expect("settings");
             } else if Ask::parse(&line).is_ok() || Answer::parse(&line).is_ok() {
                 // A slice and its response, told apart by their shape.
+            } else if example.get("kind").is_some() {
+                RuntimeEvent::parse(&line).expect("an event");
             } else {
                 Reply::parse(&line).expect("a reply");
             }
             read += 1;
         }
     }
-    assert_eq!(read, 10, "an example of each line");
+    assert_eq!(read, 11, "an example of each line");
 }

@@ -55,6 +55,31 @@ pub struct Features {
     /// The longest warm-up that it needs, ms, as a just-in-time compiler may; 0 where the study's will do.
     #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
     pub warm_up_ms: u64,
+    /// What can be set of its runtime, which its subject declares for all its stacks.
+    #[serde(
+        default,
+        skip_deserializing,
+        skip_serializing_if = "Adjustable::is_nothing"
+    )]
+    pub runtime: Adjustable,
+}
+
+/// What can be set of a runtime.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Adjustable {
+    /// Its garbage collectors, by the subject's own words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gc: Vec<String>,
+    /// Whether the size of its heap can be set.
+    pub heap: bool,
+    /// Whether it tells its events.
+    pub events: bool,
+}
+
+impl Adjustable {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 fn no_compression() -> Vec<CompressionKind> {
@@ -190,6 +215,7 @@ impl Features {
             channels: 0,
             in_flight: 0,
             warm_up_ms: 0,
+            runtime: Adjustable::default(),
         }
     }
 }

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 use crate::error::{Source, StudyError};
 use crate::refusal::Refusal;
-use crate::words::parse_time_ms;
+use crate::words::{parse_size, parse_time_ms};
 
 /// A table under reading. Each key is taken once; keys that are left at the end are refused.
 pub(crate) struct Table<'a> {
@@ -343,6 +343,25 @@ impl TryFrom<String> for Time {
 
     fn try_from(text: String) -> Result<Self, String> {
         parse_time_ms(&text).map(Self)
+    }
+}
+
+/// A size such as `256MiB`, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Size(pub(crate) u64);
+
+impl TryFrom<String> for Size {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse_size(&text).map(Self)
+    }
+}
+
+impl From<Size> for Option<u64> {
+    fn from(Size(bytes): Size) -> Self {
+        Some(bytes)
     }
 }
 

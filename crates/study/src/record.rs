@@ -4,16 +4,18 @@
 
 mod check;
 mod environment;
+mod events;
 
 use std::collections::BTreeMap;
 
-pub use rpcgauge_message::contract::{Code, Fault};
+pub use rpcgauge_message::contract::{Code, EventKind, Fault, RuntimeEvent};
 pub use rpcgauge_trial::{
     Calls, Cpu, Ending, ErrorSample, FailureKind, Payload, Stage, Timeline, TimelineSlice, Warmup,
 };
 use serde::{Deserialize, Serialize};
 
 pub use self::environment::{Environment, IdleOutcome};
+pub use self::events::{Disturbed, EventsRecord, MOST_EVENTS, MOST_SLOW, SlowCall, Watched};
 pub use crate::histogram::Histogram;
 use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
@@ -29,6 +31,8 @@ pub enum Record {
     Trial(Box<TrialRecord>),
     /// A window of a floor.
     Floor(FloorRecord),
+    /// What a runtime did while trials were measured.
+    Events(EventsRecord),
     /// An invocation was broken off and begins again: its records before this line do not count.
     /// Blocks pair what was measured within seconds, in the same processes.
     Restart {
@@ -112,6 +116,9 @@ pub struct Measured {
     /// begins on the run's clock; absent in records that do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_from_ms: Option<u64>,
+    /// Its slow calls, with what may explain them; absent where the study does not ask for events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched: Option<Watched>,
     /// Bytes on the connections, both directions; absent where another client calls, and of a codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,

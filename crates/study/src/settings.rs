@@ -52,6 +52,35 @@ pub struct Settings {
     pub stop: Stop,
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
+    /// What is asked of the runtimes of its stacks.
+    #[serde(default, skip_serializing_if = "Runtime::is_usual")]
+    pub runtime: Runtime,
+}
+
+/// What is asked of the runtimes that a variant's stacks run on, and of what explains their spikes. A
+/// setting holds for each of the stacks that has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Runtime {
+    /// The garbage collector, by a subject's own word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gc: Option<String>,
+    /// The heap that it begins with and stays at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heap_bytes: Option<u64>,
+    /// Whether what may explain a slow call is recorded.
+    #[serde(skip_serializing_if = "is_false")]
+    pub events: bool,
+}
+
+impl Runtime {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn one_thread() -> u32 {
@@ -248,6 +277,7 @@ impl Settings {
             schedule: Schedule::Closed { in_flight: 1 },
             stop: DEFAULT_STOP,
             deadline_ms: DEFAULT_DEADLINE_MS,
+            runtime: Runtime::default(),
         }
     }
 

@@ -7,10 +7,10 @@ use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Source, StudyError};
-use crate::features::{Features, Role};
-use crate::read::{Line, Table, Time, filled, of};
+use crate::features::{Adjustable, Features, Role};
+use crate::read::{Line, Size, Table, Time, filled, of};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
-use crate::words::Word as _;
+use crate::words::{Word as _, is_plain};
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
@@ -20,6 +20,15 @@ pub const MESSAGES: &str = "{messages}";
 
 /// What stands in the command that runs a subject for the stack's name.
 pub const STACK: &str = "{stack}";
+
+/// The word of the command that runs a subject in whose place the flags of its runtime come.
+pub const FLAGS: &str = "{flags}";
+
+/// What stands in flags for the size of the heap, bytes.
+pub const HEAP: &str = "{heap}";
+
+/// What stands in flags, and in the command that reads events, for the file of the events.
+pub const EVENTS: &str = "{events}";
 
 /// A subject as its `subject.toml` describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -42,6 +51,11 @@ pub struct Manifest {
     /// The command that runs it.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub run: Vec<String>,
+    /// What the settings of a runtime add to that command.
+    #[serde(default)]
+    pub flags: Flags,
+    /// How the runtime tells its events.
+    pub events: Option<Events>,
     /// How long it may take until it is ready, ms.
     #[serde(default = "usual_timeout", rename = "ready-timeout")]
     #[serde(deserialize_with = "of::<_, Time, _>")]
@@ -61,6 +75,43 @@ pub struct MessageCode {
     /// Commands that make it, one after the other, once the subject is built.
     #[serde(deserialize_with = "commands")]
     pub generate: Vec<Vec<String>>,
+}
+
+/// The words that settings add to the command that runs a subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Flags {
+    /// For each garbage collector.
+    #[serde(deserialize_with = "collectors")]
+    pub gc: BTreeMap<String, Vec<String>>,
+    /// For a heap of a size, with [`HEAP`] for it; none where it cannot be set.
+    #[serde(deserialize_with = "of::<_, Command, _>")]
+    pub heap: Vec<String>,
+    /// What holds where a study says nothing.
+    pub usual: UsualFlags,
+}
+
+/// The settings of a runtime where a study says nothing; without one, no words are added for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UsualFlags {
+    /// The garbage collector.
+    pub gc: Option<String>,
+    /// The heap.
+    #[serde(rename = "heap", deserialize_with = "of::<_, Size, _>")]
+    pub heap_bytes: Option<u64>,
+}
+
+/// How a runtime tells its events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Events {
+    /// The words that make it write them, with [`EVENTS`] for the file.
+    #[serde(deserialize_with = "of::<_, Command, _>")]
+    pub flags: Vec<String>,
+    /// The command that prints them once the process has ended.
+    #[serde(deserialize_with = "of::<_, Command, _>")]
+    pub read: Vec<String>,
 }
 
 /// A program that a subject needs.
@@ -117,13 +168,22 @@ pub struct Recommended {
 struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 
 /// A name that can stand in a study, a path and a variant's name.
-#[derive(Deserialize)]
+#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 struct Name(String);
 
 fn commands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
     let commands: Vec<Command> = filled(deserializer)?;
     Ok(commands.into_iter().map(Into::into).collect())
+}
+
+fn collectors<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    let named: BTreeMap<Name, Vec<Line>> = BTreeMap::deserialize(deserializer)?;
+    let words = |words: Vec<Line>| words.into_iter().map(Into::into).collect();
+    let named = named.into_iter().map(|(Name(name), of)| (name, words(of)));
+    Ok(named.collect())
 }
 
 fn ask_version() -> Vec<String> {
@@ -145,6 +205,9 @@ impl From<Name> for String {
         name
     }
 }
+
+/// Where something stands in a file.
+type Place = std::ops::Range<usize>;
 
 impl Manifest {
     /// Reads a `subject.toml`. `file` is what messages call it.
@@ -172,9 +235,10 @@ impl Manifest {
             ));
         }
         let (run, build) = (table.place("run"), table.place("build"));
+        let (flags, events) = (table.place("flags"), table.place("events"));
         let mut manifest: Self = table.rest()?;
         let names_messages = |words: &[String]| words.iter().any(|word| word.contains(MESSAGES));
-        let place = match (run, build) {
+        let place = match (run.clone(), build) {
             (_, Some(build)) if manifest.build.iter().any(|words| names_messages(words)) => Some((
                 build,
                 "is not there yet when it is built: use it in \"generate\"",
@@ -189,6 +253,9 @@ impl Manifest {
         };
         if let Some((place, what)) = place {
             return Err(source.error(place, format!("{MESSAGES} {what}")));
+        }
+        if let Some((place, message)) = manifest.wrong_flags((run, flags, events)) {
+            return Err(source.error(place, message));
         }
         for tool in &mut manifest.toolchain {
             if tool.programs.is_empty() {
@@ -210,8 +277,63 @@ impl Manifest {
             .iter_mut()
             .flat_map(|stack| stack.features.codecs.values_mut());
         named.for_each(|codec| *codec = format!("{}/{codec}", manifest.name));
+        let runtime = Adjustable {
+            gc: manifest.flags.gc.keys().cloned().collect(),
+            heap: !manifest.flags.heap.is_empty(),
+            events: manifest.events.is_some(),
+        };
+        for stack in &mut stacks {
+            stack.features.runtime = runtime.clone();
+        }
         manifest.stacks = stacks;
         Ok(manifest)
+    }
+
+    /// What is wrong with how the settings of its runtime come into its command, and where: the places are
+    /// those of `run`, `[flags]` and `[events]`.
+    fn wrong_flags(
+        &self,
+        (run, flags, events): (Option<Place>, Option<Place>, Option<Place>),
+    ) -> Option<(Place, String)> {
+        let holds = |words: &[String], what| words.iter().any(|word| word.contains(what));
+        let places = self.run.iter().skip(1).filter(|word| *word == FLAGS);
+        let is_used = self.run.iter().any(|word| word.contains(FLAGS));
+        if let Some(place) = flags.clone().or(events.clone())
+            && places.count() != 1
+        {
+            let message =
+                format!("needs the word \"{FLAGS}\" once in \"run\", where the flags come");
+            return Some((place, message));
+        }
+        let heap = &self.flags.heap;
+        if let Some(place) = flags
+            .clone()
+            .filter(|_| !heap.is_empty() && !holds(heap, HEAP))
+        {
+            return Some((
+                place,
+                format!("\"heap\" needs {HEAP} in a word, for its bytes"),
+            ));
+        }
+        let usual = &self.flags.usual;
+        let is_known = usual
+            .gc
+            .as_ref()
+            .is_none_or(|gc| self.flags.gc.contains_key(gc));
+        let is_set = usual.heap_bytes.is_none() || !heap.is_empty();
+        if let Some(place) = flags.clone().filter(|_| !(is_known && is_set)) {
+            let message = "\"usual\" has a \"gc\" or \"heap\" that the flags beside it do not have";
+            return Some((place, message.to_owned()));
+        }
+        if let (Some(told), Some(place)) = (&self.events, &events)
+            && !(holds(&told.flags, EVENTS) && holds(&told.read, EVENTS))
+        {
+            let message = format!("\"flags\" and \"read\" need {EVENTS} in a word, for the file");
+            return Some((place.clone(), message));
+        }
+        let message = || format!("{FLAGS} needs [flags] or [events], which say what comes there");
+        let place = run.filter(|_| is_used && flags.is_none() && events.is_none())?;
+        Some((place, message()))
     }
 
     /// The stack of that name.
@@ -333,8 +455,7 @@ impl TryFrom<String> for Name {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-        match name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        match is_plain(&name) {
             true => Ok(Self(name)),
             false => Err(format!(
                 "the name \"{name}\" must be of lower-case letters, digits and - or ., and begin with \

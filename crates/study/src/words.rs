@@ -131,6 +131,49 @@ pub fn time_word(ms: u64) -> String {
     }
 }
 
+/// The units of sizes, the smallest first.
+const SIZES: [(&str, u64); 4] = [
+    ("B", 1),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+];
+
+/// A size in bytes from `256MiB`, `4GiB`, `512KiB`.
+///
+/// # Errors
+///
+/// One sentence that shows the form.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("\"{text}\" is no size; write it as 256MiB or 4GiB");
+    let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(digits);
+    let (_, each) = SIZES
+        .iter()
+        .find(|(word, _)| *word == unit)
+        .ok_or_else(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    // So that a plan can say it in TOML.
+    let bytes = number
+        .checked_mul(*each)
+        .filter(|all| i64::try_from(*all).is_ok());
+    bytes.ok_or_else(|| format!("\"{text}\" is more than any machine has"))
+}
+
+/// A size as [`parse_size`] reads it.
+pub fn size_word(bytes: u64) -> String {
+    let mut units = SIZES.iter().rev();
+    let fitting = units.find(|(_, each)| bytes.is_multiple_of(*each) && bytes > 0);
+    let (word, each) = fitting.unwrap_or(&SIZES[0]);
+    format!("{}{word}", bytes / each)
+}
+
+/// Whether a word can stand in a study, a path and a variant's name.
+pub(crate) fn is_plain(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
+    word.chars().all(is_plain) && word.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
 /// A number as it can be written: `0.5`, `10`, `1e300`.
 pub(crate) fn number_word(number: f64) -> String {
     let word = format!("{number:?}");
@@ -183,6 +226,22 @@ mod tests {
         ] {
             assert_eq!(parse_time_ms(text), Ok(ms), "{text}");
             assert_eq!(parse_time_ms(&time_word(ms)), Ok(ms), "{text}");
+        }
+        for (text, bytes) in [("1B", 1), ("1536KiB", 1536 << 10), ("256MiB", 256 << 20)] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+            assert_eq!(parse_size(&size_word(bytes)), Ok(bytes), "{text}");
+        }
+        for text in [
+            "",
+            "256",
+            "MiB",
+            "-1MiB",
+            "1.5GiB",
+            "256 MiB",
+            "256MB",
+            "9999999999GiB",
+        ] {
+            assert!(parse_size(text).is_err(), "{text}");
         }
         for text in [
             "",

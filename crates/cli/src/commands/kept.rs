@@ -53,7 +53,7 @@ impl Records for Kept {
             Record::Trial(trial) => self.run.trials.push((**trial).clone()),
             Record::Floor(floor) => self.run.floors.push(floor.clone()),
             // Only a resumed run has one.
-            Record::Restart { .. } => {}
+            Record::Events(_) | Record::Restart { .. } => {}
         }
         if self.unwritten.is_none() {
             let written = self.writer.append(record);

@@ -82,7 +82,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
         .map_err(|error| error.to_string())?;
     let trials = records.into_iter().filter_map(|record| match record {
         Record::Trial(trial) => Some(*trial),
-        Record::Floor(_) | Record::Restart { .. } => None,
+        Record::Floor(_) | Record::Events(_) | Record::Restart { .. } => None,
     });
     judge(main, &trials.collect::<Vec<_>>())
 }

@@ -15,6 +15,7 @@ use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Idle;
 
 pub(crate) use disturbances::{Disturbances, Waiting};
+pub(crate) use steal::stolen_ns;
 
 use crate::machine::cores;
 use crate::machine::idle::IdleHold;

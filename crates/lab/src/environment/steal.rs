@@ -40,6 +40,23 @@ impl StealMeter {
     }
 }
 
+/// The time that was taken away so far on these cores, ns: whole ticks.
+pub(crate) fn stolen_ns(cores: &[usize]) -> Option<u64> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    Some(stolen_of(&stat, cores)?.saturating_mul(tick_ns))
+}
+
+/// The ticks that were taken away on these cores, of the lines that begin with `cpu0`, `cpu1`.
+fn stolen_of(stat: &str, cores: &[usize]) -> Option<u64> {
+    let of_core = |core: &usize| {
+        let name = format!("cpu{core} ");
+        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+        line.split_ascii_whitespace().nth(7)?.parse::<u64>().ok()
+    };
+    cores.iter().map(of_core).sum()
+}
+
 fn ticks_now() -> Option<Ticks> {
     ticks(&fs::read_to_string("/proc/stat").ok()?)
 }
@@ -86,5 +103,10 @@ mod tests {
         // However large a share: too few ticks to know it by.
         assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
         assert_eq!(ticks("intr 1"), None);
+        let stat =
+            "cpu  0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 30 0 0\ncpu10 0 0 0 0 0 0 0 9\n";
+        assert_eq!(stolen_of(stat, &[0, 1]), Some(38));
+        assert_eq!(stolen_of(stat, &[1]), Some(30));
+        assert_eq!(stolen_of(stat, &[2]), None);
     }
 }

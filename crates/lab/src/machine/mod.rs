@@ -5,3 +5,4 @@ pub mod idle;
 pub mod listener;
 pub mod placement;
 pub mod process;
+pub(crate) mod waits;

@@ -38,6 +38,11 @@ pub enum PlacementError {
 pub struct CoreSet(Vec<usize>);
 
 impl CoreSet {
+    #[cfg(test)]
+    pub(crate) fn of(ids: &[usize]) -> Self {
+        Self(ids.to_vec())
+    }
+
     /// The kernel's numbers, in order.
     pub fn ids(&self) -> &[usize] {
         &self.0

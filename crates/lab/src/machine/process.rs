@@ -88,6 +88,11 @@ impl ProcessMeter {
         Self::of(std::process::id())
     }
 
+    /// The processes, the first one first.
+    pub fn pids(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().map(|process| process.pid)
+    }
+
     /// The processor time so far, of all its threads.
     ///
     /// # Errors

@@ -12,9 +12,10 @@ use rpcgauge_trial::{Cpu, Schedule, Slice, Stop, Warmup};
 use super::engine::unmeasured;
 use super::measured::Surroundings;
 use super::sum::Sum;
-use super::{Finished, Measurer, alive, epoch_ms, part_done, startup_ns};
+use super::{Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
+use crate::machine::placement::Layout;
 use crate::subject::{Subject, SubjectError};
 use crate::warmup::{Rule, bounds};
 
@@ -42,6 +43,8 @@ pub(crate) struct CallerMeasurer<'s> {
     sum: Sum,
     server_cpu_ns: u64,
     measured_from: Option<SystemTime>,
+    /// Follows what explains slow calls, where that is asked for.
+    watch: Option<Watch>,
 }
 
 impl<'s> CallerMeasurer<'s> {
@@ -55,6 +58,7 @@ impl<'s> CallerMeasurer<'s> {
         settings: &'s Settings,
         warmup_plan: Stop,
         slice: Option<Slice>,
+        layout: &Layout,
         answer_timeout: Duration,
     ) -> TrialResult<Self> {
         let (Some(slice), Schedule::Closed { in_flight }) = (slice, &settings.schedule) else {
@@ -63,6 +67,10 @@ impl<'s> CallerMeasurer<'s> {
             return Err(TrialFailure::new(Fault::User, reason));
         };
         let operation = caller.operation();
+        let watch = settings.runtime.events.then(|| {
+            let client = Some(caller.subject.meter());
+            Watch::new(layout, client, server.map(Subject::meter))
+        });
         Ok(Self {
             caller,
             settings,
@@ -83,6 +91,7 @@ impl<'s> CallerMeasurer<'s> {
             sum: Sum::new(operation),
             server_cpu_ns: 0,
             measured_from: None,
+            watch,
         })
     }
 
@@ -232,6 +241,9 @@ impl Measurer for CallerMeasurer<'_> {
         self.measured_from.get_or_insert_with(SystemTime::now);
         let (skip, until) = self.plan();
         let before = self.server_ns()?;
+        if let Some(watch) = &mut self.watch {
+            watch.begin();
+        }
         let asked = self.ask(skip, until, stop);
         if asked.is_err() {
             // A client whose server ended is not at fault.
@@ -245,11 +257,15 @@ impl Measurer for CallerMeasurer<'_> {
             let counted = u128::from(used) * u128::from(count) / made.max(1);
             self.server_cpu_ns += u64::try_from(counted).unwrap_or(u64::MAX);
         }
+        let slow_before = self.sum.slow().0.kept().len();
         self.sum.add(&records, &done, skip * self.per_record());
+        if let Some(watch) = &mut self.watch {
+            watch.end(slow_before..self.sum.slow().0.kept().len());
+        }
         Ok(self.done())
     }
 
-    fn finish(self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
         if self.done() < 1.0 {
             let reason = "stopped while it was measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
@@ -268,6 +284,9 @@ impl Measurer for CallerMeasurer<'_> {
             user_ns: None,
             system_ns: None,
         });
+        let (slow, from_ns) = self.sum.slow();
+        let watch = self.watch.take();
+        let watched = watch.map(|watch| watch.finish(from_ns, slow, self.in_flight));
         let around = Surroundings {
             server_cpu,
             memory: self.memory().map_err(unmeasured)?,
@@ -279,6 +298,7 @@ impl Measurer for CallerMeasurer<'_> {
             response_size: None,
             slice: Some(self.slice),
             measured_from_ms: self.measured_from.map(epoch_ms),
+            watched,
         };
         let Settings {
             request_compression,

@@ -8,11 +8,12 @@ use std::time::SystemTime;
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::record::{Code, Fault, Memory, Startup};
-use rpcgauge_trial::{Cpu, Ending, Slice};
+use rpcgauge_trial::{Cpu, Ending, Schedule, Slice};
 
 use super::measured::{Surroundings, measured};
-use super::{Carried, Finished, Measurer, alive, epoch_ms, part_done, startup_ns};
+use super::{Carried, Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
 use crate::error::{TrialFailure, TrialResult};
+use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
 use crate::observer::Observer;
 use crate::server::{Opened, Server};
@@ -33,6 +34,8 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     check: Option<load::ResponseCheck<'s>>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
+    /// Follows what explains slow calls, where that is asked for.
+    watch: Option<Watch>,
     client: ProcessMeter,
     code: Option<Code>,
     /// Mean size of the right responses, where the engine does not read them.
@@ -60,6 +63,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         server: &'s mut Server,
         trial: &'s load::Trial,
         slice: Option<Slice>,
+        layout: &Layout,
         observer: &'s RefCell<&'o mut dyn Observer>,
     ) -> TrialResult<Self> {
         let Opened {
@@ -82,6 +86,11 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                 Some(_) => Part::Slices(None),
             },
             server_cpu: subject.map(|subject| Rc::new(ServerCpu::new(subject.meter()))),
+            watch: variant
+                .settings
+                .runtime
+                .events
+                .then(|| Watch::new(layout, None, subject.map(Subject::meter))),
             client: ProcessMeter::of_self().map_err(unmeasured)?,
             code,
             response_size,
@@ -174,7 +183,14 @@ impl Measurer for EngineMeasurer<'_, '_> {
             return Err(not_ready());
         };
         let left = self.trial.stop.calls.unwrap_or(u64::MAX) - session.counted().started;
+        let slow_before = session.slow().len();
+        if let Some(watch) = &mut self.watch {
+            watch.begin();
+        }
         let sliced = session.slice(&slice, left, stop);
+        if let Some(watch) = &mut self.watch {
+            watch.end(slow_before..session.slow().len());
+        }
         let (counted, is_over) = (session.counted(), session.is_over());
         self.explained(sliced)?;
         self.done = match is_over {
@@ -219,6 +235,16 @@ impl Measurer for EngineMeasurer<'_, '_> {
         for sample in &mut measurement.error_samples {
             sample.text = without_values(&sample.text, &self.trial.request.headers);
         }
+        let in_flight = match self.trial.schedule {
+            Schedule::Closed { in_flight } => u64::from(in_flight),
+            // Calls that are due do not wait for each other.
+            Schedule::Rate { .. } | Schedule::Ramp { .. } => u64::MAX,
+        };
+        let from_ns = measurement.began.unwrap_or(0);
+        let watched = self
+            .watch
+            .take()
+            .map(|watch| watch.finish(from_ns, &measurement.slow, in_flight));
         let server_peak = self.subject.map(|subject| subject.meter().peak_bytes());
         let around = Surroundings {
             server_cpu: match &self.server_cpu {
@@ -237,6 +263,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
             response_size: measurement.payload.response.or(self.response_size),
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
+            watched,
         };
         Ok(Finished::Trial(Box::new(measured(measurement, around))))
     }

@@ -3,6 +3,7 @@
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
     Bytes, BytesByClass, Code, CpuTimes, Histogram, Measured, Memory, Slices, Startup, Step,
+    Watched,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
 
@@ -18,6 +19,7 @@ pub(super) struct Surroundings {
     /// What each slice was to be, where the trial was measured in slices.
     pub(super) slice: Option<Slice>,
     pub(super) measured_from_ms: Option<u64>,
+    pub(super) watched: Option<Watched>,
 }
 
 /// Puts both together. Every field is named, so that one that is new in the engine cannot get lost
@@ -34,6 +36,9 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         stages,
         // How many were used is the count of the request times.
         marks: _,
+        // They are in what was watched, where that is asked for.
+        began: _,
+        slow: _,
         timeline,
         steps,
         traffic,
@@ -76,6 +81,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
             skipped_failed: count.skipped_failed,
         }),
         measured_from_ms: around.measured_from_ms,
+        watched: around.watched,
         bytes: Some(Bytes {
             sent: bytes(&traffic.sent),
             received: bytes(&traffic.received),

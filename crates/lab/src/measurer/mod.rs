@@ -6,6 +6,7 @@ mod floor;
 mod measured;
 mod rotation;
 mod sum;
+mod watch;
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,6 +19,7 @@ pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, Floors};
 pub(crate) use self::rotation::{Member, Rotation};
+pub(crate) use self::watch::Watch;
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::Subject;
 

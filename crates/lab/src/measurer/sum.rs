@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_load::TimelineRecorder;
+use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
 use rpcgauge_message::contract::{Operation, Record, SliceDone};
 use rpcgauge_study::histogram::{Unpacked, times};
@@ -21,6 +21,7 @@ pub(super) struct Sum {
     failed_latency: Unpacked,
     stages: BTreeMap<Stage, Unpacked>,
     timeline: TimelineRecorder,
+    slow: SlowCalls,
     /// From the first record's begin to the last one's end, over all slices.
     elapsed_ns: u64,
     /// The first record's begin, and the last one's end.
@@ -44,6 +45,7 @@ impl Sum {
             failed_latency: times(),
             stages: BTreeMap::new(),
             timeline: TimelineRecorder::new(),
+            slow: SlowCalls::default(),
             elapsed_ns: 0,
             began: None,
             ended: 0,
@@ -99,6 +101,8 @@ impl Sum {
             return operations;
         }
         self.calls.answered += operations;
+        // Of a codec's batch each operation is as slow as the others.
+        self.slow.answered(record.begin, each);
         count(&mut self.latency, each, operations);
         (0..operations).for_each(|_| self.timeline.answered(due, each));
         self.request_bytes.add(record.request_bytes, operations);
@@ -139,6 +143,11 @@ impl Sum {
         self.elapsed_ns
     }
 
+    /// The slow calls so far, and when the first call began.
+    pub(super) fn slow(&self) -> (&SlowCalls, u64) {
+        (&self.slow, self.began.unwrap_or(0))
+    }
+
     /// Why every operation failed, where all did.
     pub(super) fn failure(&self) -> Option<String> {
         let said = self.errors.samples.first();
@@ -161,6 +170,7 @@ impl Sum {
             failed_latency,
             stages,
             timeline,
+            slow: _,
             elapsed_ns,
             began,
             ended,
@@ -204,6 +214,7 @@ impl Sum {
                 skipped_failed: 0,
             }),
             measured_from_ms: around.measured_from_ms,
+            watched: around.watched,
             bytes: None,
             // Without compression the bytes that were carried are those that were encoded.
             payload: Payload {
@@ -326,6 +337,7 @@ mod tests {
                 time_us: 1,
             }),
             measured_from_ms: None,
+            watched: None,
         };
         sum.into_measured((Compression::None, Compression::None), warmup, around)
     }

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 
 use rpcgauge_message::contract::{self, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
+use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{REFERENCE, Target, Transport};
 use rpcgauge_study::words::Word as _;
 
 use super::Run;
+use super::events::file_name;
 use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::REQUESTS;
@@ -81,7 +83,7 @@ struct Starting<'v> {
     file: String,
 }
 
-impl<'a> Run<'a> {
+impl Run<'_> {
     /// Starts what a trial is measured with, for the time `starts`, from 0.
     pub(super) fn new_instance(
         &mut self,
@@ -136,7 +138,7 @@ impl<'a> Run<'a> {
             variant,
             layout: self.placements.layout(trial.placement)?,
             log: format!("{invocation}-{}-{place}-{starts}", variant.name),
-            file: format!("{invocation}-{}-{place}-{starts}", trial.variant),
+            file: file_name(invocation, trial, starts),
         })
     }
 
@@ -148,7 +150,7 @@ impl<'a> Run<'a> {
     ) -> TrialResult<Server> {
         let settings = &starting.variant.settings;
         let limits = self.plan.limits;
-        let command = self.command(server, starting.variant)?;
+        let command = &self.command(server, starting, Role::Server)?;
         let listen = self.listen(settings.transport, &starting.file)?;
         let line = role::server(settings, listen, command.stack.clone(), limits)?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
@@ -165,7 +167,7 @@ impl<'a> Run<'a> {
     ) -> TrialResult<Caller> {
         let address = server.process().and_then(|it| it.ready().address.clone());
         let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
-        let command = self.command(client, starting.variant)?;
+        let command = &self.command(client, starting, Role::Client)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let line = role::client(
             &starting.variant.settings,
@@ -187,7 +189,7 @@ impl<'a> Run<'a> {
         codec: &str,
         workload: &Workload,
     ) -> TrialResult<Caller> {
-        let command = self.command(codec, starting.variant)?;
+        let command = &self.command(codec, starting, Role::Codec)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let (line, sample) = role::codec(
             &starting.variant.settings,
@@ -214,11 +216,20 @@ impl<'a> Run<'a> {
         self.start(command, &role::floor(listen), &cores, &log)
     }
 
-    /// How a stack is started for a variant's messages.
-    fn command(&self, stack: &str, variant: &Variant) -> TrialResult<&'a SubjectCommand> {
-        let options = self.options;
-        let workload = variant.settings.target.workload();
-        options.stacks.command(stack, workload)
+    /// How a stack is started for a variant's messages, with what is asked of its runtime.
+    fn command(
+        &self,
+        stack: &str,
+        starting: &Starting<'_>,
+        process: Role,
+    ) -> TrialResult<SubjectCommand> {
+        let settings = &starting.variant.settings;
+        let command = self
+            .options
+            .stacks
+            .command(stack, settings.target.workload())?;
+        let events = self.events_file(command, starting.variant, process, &starting.file)?;
+        Ok(command.with_runtime(&settings.runtime, events.as_deref()))
     }
 
     /// The live service of a variant, or of the one that it repeats.
@@ -274,7 +285,7 @@ impl<'a> Run<'a> {
     }
 
     /// The path of a socket or of records, in a folder that is made when the first of them is needed.
-    fn file(&self, name: &str) -> TrialResult<PathBuf> {
+    pub(super) fn file(&self, name: &str) -> TrialResult<PathBuf> {
         let scratch = match self.scratch.get() {
             Some(made) => made,
             None => {

@@ -5,10 +5,11 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::plan::{TrialSpec, Variant};
-use rpcgauge_study::record::Fault;
+use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
 
+use super::events::{Ended, Told, file_name};
 use super::instance::Instance;
 use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
@@ -26,6 +27,9 @@ pub(super) struct Invocation {
     number: u32,
     slots: BTreeMap<(u32, Placement), Slot>,
     floors: FloorHalves,
+    /// When the trials of each instance were measured whose slow calls were watched: spans of
+    /// CLOCK_MONOTONIC, ns.
+    measured: BTreeMap<(u32, Placement), Vec<[u64; 2]>>,
 }
 
 /// The answering halves of the floors.
@@ -37,6 +41,8 @@ struct Slot {
     state: TrialResult<Instance>,
     /// How often it was started.
     starts: u32,
+    /// Where its processes write what their runtimes do.
+    told: Vec<Told>,
 }
 
 impl Invocation {
@@ -45,6 +51,7 @@ impl Invocation {
             number,
             slots: BTreeMap::new(),
             floors: FloorHalves::new(),
+            measured: BTreeMap::new(),
         }
     }
 
@@ -70,8 +77,8 @@ impl Invocation {
     }
 
     /// Ends the instances that no later trial needs: they hold memory, and an idle runtime still wakes
-    /// up. Asks all of them before it waits for any.
-    pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) {
+    /// up. Asks all of them before it waits for any. Returns where they wrote what their runtimes did.
+    pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) -> Vec<Ended> {
         let needed: BTreeSet<(u32, Placement)> =
             later.iter().map(|t| (t.variant, t.placement)).collect();
         let slots = std::mem::take(&mut self.slots);
@@ -85,6 +92,26 @@ impl Invocation {
         }
         if later.is_empty() {
             self.floors.values_mut().for_each(Subject::ask_to_end);
+        }
+        let ended = ended.into_iter().map(|(key, slot)| Ended {
+            variant: key.0,
+            placement: key.1,
+            measured: self.measured.remove(&key).unwrap_or_default(),
+            // The processes end here, with the state.
+            told: slot.told,
+        });
+        ended.filter(|ended| !ended.told.is_empty()).collect()
+    }
+
+    /// Notes when a trial was measured.
+    pub(super) fn note(&mut self, record: &TrialRecord) {
+        if let TrialOutcome::Measured(measured) = &record.outcome
+            && let Some(watched) = &measured.watched
+        {
+            let from = watched.from_ns;
+            let span = [from, from.saturating_add(measured.spanned_ns())];
+            let key = (record.trial.variant, record.trial.placement);
+            self.measured.entry(key).or_default().push(span);
         }
     }
 }
@@ -113,8 +140,16 @@ impl Run<'_> {
             } else {
                 Err(died_too_often(starts))
             };
+            let name = file_name(invocation.number, trial, starts);
+            // A folder that cannot be made fails the instance itself.
+            let told = self.told(variant, &name).unwrap_or_default();
             let starts = starts + 1;
-            invocation.slots.insert(key, Slot { state, starts });
+            let slot = Slot {
+                state,
+                starts,
+                told,
+            };
+            invocation.slots.insert(key, slot);
         }
         let slot = invocation.slots.get(&key);
         let instance = slot.and_then(|slot| slot.state.as_ref().ok());

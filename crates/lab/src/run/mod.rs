@@ -1,5 +1,6 @@
 //! The run: invocations, blocks, trials, in the plan's order.
 
+mod events;
 mod instance;
 mod invocation;
 mod pace;
@@ -227,10 +228,11 @@ impl<'a> Run<'a> {
             };
             let together: Vec<Planned<'_>> = together.iter().map(planned).collect();
             self.rotation(&mut invocation, &together)?;
-            invocation.end_all_but(&trials[measured..]);
+            let ended = invocation.end_all_but(&trials[measured..]);
+            self.keep_events(first.invocation, ended)?;
         }
-        invocation.end_all_but(&[]);
-        Ok(())
+        let ended = invocation.end_all_but(&[]);
+        self.keep_events(first.invocation, ended)
     }
 
     fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<TrialRecord, LabError> {

@@ -13,7 +13,7 @@ use super::{Planned, Run};
 use crate::environment::Waiting;
 use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::machine::idle::IdleHold;
-use crate::machine::placement::Bound;
+use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
     CallerMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
     epoch_ms,
@@ -81,6 +81,7 @@ impl<'a> Run<'a> {
                 rate: planned.rate,
                 outcome,
             };
+            invocation.note(&record);
             records.push(self.keep_trial(record, took)?);
         }
         if !records.is_empty() {
@@ -162,7 +163,7 @@ impl<'a> Run<'a> {
             });
             started_at.push(SystemTime::now());
             rotation.add(
-                self.member(planned.variant, instance, trial.as_ref()),
+                self.member(planned.variant, instance, trial.as_ref(), &layout),
                 self.stop,
             );
         }
@@ -193,6 +194,7 @@ impl<'a> Run<'a> {
         variant: &'m Variant,
         instance: &'m mut TrialResult<&mut Instance>,
         trial: Option<&'m load::Trial>,
+        layout: &Layout,
     ) -> Member<'m>
     where
         'a: 'm,
@@ -207,7 +209,7 @@ impl<'a> Run<'a> {
                 let unplanned =
                     || TrialFailure::new(Fault::Instrument, "the trial was not planned");
                 let measurer = trial.ok_or_else(unplanned).and_then(|trial| {
-                    EngineMeasurer::new(variant, server, trial, slice, &self.observer)
+                    EngineMeasurer::new(variant, server, trial, slice, layout, &self.observer)
                 });
                 return Member::variant(measurer);
             }
@@ -220,6 +222,7 @@ impl<'a> Run<'a> {
             &variant.settings,
             self.plan.warmup(&variant.settings),
             slice,
+            layout,
             self.options.answer_timeout,
         ))
     }

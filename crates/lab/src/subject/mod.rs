@@ -3,6 +3,7 @@
 mod ask;
 pub(crate) mod ending;
 mod error;
+mod events;
 mod guard;
 mod handshake;
 mod log;
@@ -10,11 +11,15 @@ mod process;
 mod records;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rpcgauge_study::settings::Runtime;
+use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
 pub use error::SubjectError;
 pub(crate) use error::one_line;
+pub(crate) use events::EventsFile;
 pub use process::{Start, Subject};
 pub use records::RecordsFile;
 
@@ -33,6 +38,21 @@ pub struct SubjectCommand {
     pub ready_timeout: Option<Duration>,
     /// What it needs on the disk without its language's runtime, bytes, where that is known.
     pub disk: Option<u64>,
+    /// What the settings of its runtime add to its arguments.
+    pub runtime: RuntimeFlags,
+}
+
+/// The words that the settings of a runtime add to a command, and how its events are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RuntimeFlags {
+    /// Before which argument they come.
+    pub place: usize,
+    /// For each garbage collector and for a heap.
+    pub flags: Flags,
+    /// What makes it write its events.
+    pub events: Vec<String>,
+    /// The program that prints them, with its arguments; none where the runtime tells none.
+    pub read: Option<(PathBuf, Vec<String>)>,
 }
 
 impl SubjectCommand {
@@ -49,6 +69,38 @@ impl SubjectCommand {
             stack: None,
             ready_timeout: None,
             disk: None,
+            runtime: RuntimeFlags::default(),
         }
+    }
+
+    /// The same with what is asked of its runtime, as far as it has that; `events` is the file for its
+    /// events, where they are asked for.
+    pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
+        let has = &self.runtime;
+        let usual = &has.flags.usual;
+        // One that the stack does not have is another stack's of the variant.
+        let gc = asked
+            .gc
+            .as_ref()
+            .filter(|gc| has.flags.gc.contains_key(*gc));
+        let gc = gc.or(usual.gc.as_ref());
+        let gc = gc.and_then(|gc| has.flags.gc.get(gc));
+        let heap = asked.heap_bytes.or(usual.heap_bytes).map(|bytes| {
+            let bytes = bytes.to_string();
+            let words = has.flags.heap.iter();
+            words.map(move |word| word.replace(HEAP, &bytes))
+        });
+        let told = events.map(|file| {
+            let words = has.events.iter();
+            words.map(move |word| word.replace(EVENTS, &file.display().to_string()))
+        });
+        let words = gc.into_iter().flatten().cloned();
+        let words = words
+            .chain(heap.into_iter().flatten())
+            .chain(told.into_iter().flatten());
+        let mut command = self.clone();
+        let place = has.place.min(command.args.len());
+        command.args.splice(place..place, words.map(OsString::from));
+        command
     }
 }

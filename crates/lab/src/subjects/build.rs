@@ -15,13 +15,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_message::workload::MessageSet;
-use rpcgauge_study::subject::{MESSAGES, Manifest, STACK};
+use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, STACK};
 
 use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
 use super::error::{SubjectsError, Task};
 use super::tools::{FoundTool, find_all};
 use super::{Package, State};
-use crate::subject::SubjectCommand;
+use crate::subject::{RuntimeFlags, SubjectCommand};
 
 /// A subject that is built.
 #[derive(Debug, Clone)]
@@ -69,8 +69,37 @@ impl Built {
         stop: &AtomicBool,
     ) -> Result<SubjectCommand, SubjectsError> {
         let set = self.generate(manifest, messages, report, stop)?;
-        let run = with_messages(&manifest.run, set.as_deref());
-        let run: Vec<String> = run.iter().map(|word| word.replace(STACK, stack)).collect();
+        let filled = |words: &[String]| -> Vec<String> {
+            let words = with_messages(words, set.as_deref());
+            words
+                .iter()
+                .map(|word| word.replace(STACK, stack))
+                .collect()
+        };
+        let mut run = filled(&manifest.run);
+        let place = run.iter().position(|word| word == FLAGS);
+        run.retain(|word| word != FLAGS);
+        let events = manifest.events.as_ref();
+        let runtime = RuntimeFlags {
+            // The program comes before the arguments.
+            place: place.map_or(0, |place| place.saturating_sub(1)),
+            flags: Flags {
+                gc: manifest
+                    .flags
+                    .gc
+                    .iter()
+                    .map(|(name, words)| (name.clone(), filled(words)))
+                    .collect(),
+                heap: filled(&manifest.flags.heap),
+                usual: manifest.flags.usual.clone(),
+            },
+            events: events.map_or_else(Vec::new, |events| filled(&events.flags)),
+            read: events.map(|events| {
+                let mut words = filled(&events.read);
+                let args = words.split_off(1);
+                (self.program(&words[0]), args)
+            }),
+        };
         Ok(SubjectCommand {
             stack: Some(stack.to_owned()),
             ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
@@ -78,6 +107,7 @@ impl Built {
             disk: manifest
                 .stack(stack)
                 .and_then(|stack| self.disk(&stack.disk, set.as_deref())),
+            runtime,
             ..SubjectCommand::new(self.program(&run[0]), &run[1..])
         })
     }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
-use rpcgauge_study::record::{FloorRecord, Measured, Record, TrialOutcome, TrialRecord};
+use rpcgauge_study::record::{
+    EventsRecord, FloorRecord, Measured, Record, TrialOutcome, TrialRecord,
+};
 use rpcgauge_study::settings::{HttpVersion, Idle, Placement, Protocol, Settings, Target};
 use rpcgauge_trial::Stop;
 
@@ -133,6 +135,8 @@ pub(crate) struct Left {
     pub(crate) summary: Summary,
     pub(crate) trials: Vec<TrialRecord>,
     pub(crate) floors: Vec<FloorRecord>,
+    /// What runtimes did.
+    pub(crate) told: Vec<EventsRecord>,
     /// What the observer was told, in one word each.
     pub(crate) events: Vec<String>,
     pub(crate) logs: tempfile::TempDir,
@@ -174,11 +178,12 @@ pub(crate) fn run_until(
     let summary = lab
         .run(plan, &plan.trials, &mut records, &mut observer, stop)
         .unwrap();
-    let (mut trials, mut floors) = (Vec::new(), Vec::new());
+    let (mut trials, mut floors, mut told) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
         match record {
             Record::Trial(trial) => trials.push(*trial),
             Record::Floor(floor) => floors.push(floor),
+            Record::Events(record) => told.push(record),
             Record::Restart { invocation } => panic!("invocation {invocation} begins again"),
         }
     }
@@ -186,6 +191,7 @@ pub(crate) fn run_until(
         summary,
         trials,
         floors,
+        told,
         events,
         logs,
     }

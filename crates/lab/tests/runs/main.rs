@@ -2,6 +2,7 @@
 
 mod callers;
 mod common;
+mod events;
 mod failures;
 mod marks;
 mod stopping;

@@ -13,6 +13,7 @@ use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
 use crate::measurement::Measurement;
+use crate::slow::SlowCall;
 use crate::trial::Trial;
 
 /// A closed loop that is measured in slices. Between them no call is in flight, and the connections
@@ -105,6 +106,11 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
             skipped: slicing.count.skipped,
             traffic: slicing.traffic,
         }
+    }
+
+    /// The slow calls so far.
+    pub fn slow(&self) -> &[SlowCall] {
+        self.event_loop.engine.ledger.recorder.slow.kept()
     }
 
     /// Ends the session: the figures of all slices together. The timeline spans them with what lay

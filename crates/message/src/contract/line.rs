@@ -9,13 +9,15 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, Reply, Settings, VERSION, Verified,
+    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, Reply, RuntimeEvent, Settings, VERSION,
+    Verified,
 };
 
 const SETTINGS: &str = "settings";
 const REPLY: &str = "ready";
 const ASK: &str = "slice";
 const ANSWER: &str = "slice's answer";
+const EVENT: &str = "event";
 
 const KEY_CONTRACT: &str = "contract";
 const KEY_ROLE: &str = "role";
@@ -80,6 +82,15 @@ impl Reply {
     /// Reads the one ready or error line.
     pub fn read(stream: impl BufRead) -> Result<Self, ContractError> {
         Self::parse(&read_line(stream, REPLY)?)
+    }
+}
+
+/// An event of a runtime, which ends after it begins.
+pub(super) fn event(line: &str) -> Result<RuntimeEvent, ContractError> {
+    let event: RuntimeEvent = shaped(Value::Object(object(line, EVENT)?), EVENT)?;
+    match event.begin_ns <= event.end_ns {
+        true => Ok(event),
+        false => Err(wrong_shape(EVENT, "it ends before it begins")),
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Plot {
     /// Where trials begin, and where spikes are.
     pub(crate) trials: Vec<f64>,
     pub(crate) spikes: Vec<f64>,
+    /// What happened meanwhile, each kind with from where to where.
+    pub(crate) marks: Vec<(Named, Vec<[f64; 2]>)>,
     /// Where two lines cross, each with its interval.
     pub(crate) crossings: Vec<(f64, [f64; 2])>,
     /// The legend's heads after the line's name; none where the lines need no legend.

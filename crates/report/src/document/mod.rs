@@ -12,10 +12,11 @@ mod groups;
 mod live;
 mod parts;
 mod run;
+mod spikes;
 mod stacks;
 mod verdicts;
 
-pub(crate) use chart::{Bar, Bars, Chart, Part, Plot, Size, Weight};
+pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Size, Weight};
 pub(crate) use claims::Claim;
 pub(crate) use run::{cautions, machine_facts};
 pub(crate) use verdicts::{Answer, Drawn, Question, Row, SIGNS, Verdict, Verdicts};
@@ -202,6 +203,7 @@ impl Document {
         }
         sections.extend(stacks::section(findings));
         sections.extend(claims::section(findings));
+        sections.extend(spikes::sections(findings));
         if !is_single_load {
             sections.extend(figures::sections(findings));
             sections.extend(parts::sections(findings));

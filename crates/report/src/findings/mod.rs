@@ -18,6 +18,7 @@ mod model;
 pub mod objective;
 pub mod parts;
 mod running;
+pub mod spikes;
 pub mod stacks;
 mod stalls;
 pub mod steps;
@@ -35,7 +36,8 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, Ending, Environment, FloorRecord, Measured, TrialOutcome, TrialRecord,
+    CLIENT_BOUND_SHARE, Ending, Environment, EventsRecord, FloorRecord, Measured, TrialOutcome,
+    TrialRecord,
 };
 use rpcgauge_study::run::Run;
 use rpcgauge_study::settings::{Idle, Placement};
@@ -59,12 +61,11 @@ impl Findings {
     /// # Errors
     /// As [`Findings::new`].
     pub fn from_run(run: &Run) -> Result<Self, ReportError> {
-        let mut findings = Self::new(
-            &run.plan,
-            run.environment.as_ref(),
-            &run.trials,
-            &run.floors,
-        )?;
+        let beside = Beside {
+            floors: ordered(&run.floors),
+            events: run.events.iter().collect(),
+        };
+        let mut findings = Self::judged(&run.plan, run.environment.as_ref(), &run.trials, &beside)?;
         findings.run = Some(run.info.clone());
         let tolerated = run.warnings.iter().cloned();
         let tolerated: Vec<String> = tolerated
@@ -87,6 +88,19 @@ impl Findings {
         trials: &[TrialRecord],
         floors: &[FloorRecord],
     ) -> Result<Self, ReportError> {
+        let beside = Beside {
+            floors: ordered(floors),
+            events: Vec::new(),
+        };
+        Self::judged(plan, environment, trials, &beside)
+    }
+
+    fn judged(
+        plan: &Plan,
+        environment: Option<&Environment>,
+        trials: &[TrialRecord],
+        beside: &Beside<'_>,
+    ) -> Result<Self, ReportError> {
         let all = ended(plan, trials)?;
         let capacity = capacity::findings(plan, &all);
         let carried_out = capacity
@@ -102,12 +116,11 @@ impl Findings {
             Some(_) => all.len(),
             None => plan.trials.len(),
         };
-        let floors = ordered(floors);
-        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &floors));
+        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &beside.floors));
         let rows: Vec<TrialRow> = measured(&all).map(row).collect();
         let mut variants = (0..)
             .zip(&plan.variants)
-            .map(|(index, _)| variant(plan, index, &ended, &floors))
+            .map(|(index, _)| variant(plan, index, &ended, beside))
             .collect::<Result<Vec<_>, _>>()?;
         parts::fill(plan, &mut variants);
         let blocks = Blocks::new(plan, &variants, &rows)?;
@@ -228,11 +241,17 @@ fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     floors
 }
 
+/// What was recorded beside the trials.
+struct Beside<'r> {
+    floors: Vec<&'r FloorRecord>,
+    events: Vec<&'r EventsRecord>,
+}
+
 fn variant(
     plan: &Plan,
     index: u32,
     ended: &Ended<'_>,
-    floors: &[&FloorRecord],
+    beside: &Beside<'_>,
 ) -> Result<VariantFindings, ReportError> {
     let variant = &plan.variants[index as usize];
     let placements = plan.placements.iter().filter(|placement| {
@@ -241,7 +260,7 @@ fn variant(
             .any(|t| t.variant == index && t.placement == **placement)
     });
     let cells = placements
-        .map(|&placement| cell(plan, index, placement, ended, floors))
+        .map(|&placement| cell(plan, index, placement, ended, beside))
         .collect::<Result<Vec<_>, _>>()?;
     let not_run = if cells.iter().any(|cell| cell.figures.is_some()) {
         Vec::new()
@@ -264,13 +283,14 @@ fn cell(
     variant: u32,
     placement: Placement,
     ended: &Ended<'_>,
-    floors: &[&FloorRecord],
+    beside: &Beside<'_>,
 ) -> Result<Cell, ReportError> {
     let called = &plan.variants[variant as usize];
     let name = &called.name;
     let here = |t: &TrialRecord| t.trial.variant == variant && t.trial.placement == placement;
     let trials: Vec<MeasuredTrial<'_>> = measured(ended).filter(|(t, _)| here(t)).collect();
-    let floors: Vec<&FloorRecord> = floors
+    let floors: Vec<&FloorRecord> = beside
+        .floors
         .iter()
         .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
         .copied()
@@ -307,7 +327,14 @@ fn cell(
         interrupted: count(|m| m.ending == Ending::Interrupted),
         gave_up: count(|m| m.ending == Ending::GaveUp),
     };
-    let figures = cell::figures(name, &trials, &floors, &called.settings)?;
+    let mut figures = cell::figures(name, &trials, &floors, &called.settings)?;
+    if let Some(figures) = &mut figures {
+        let events = beside.events.iter();
+        let events = events.filter(|e| e.placement == placement && e.variant == *name);
+        let events: Vec<&EventsRecord> = events.copied().collect();
+        let timeline = &mut figures.timeline;
+        timeline.causes = spikes::causes(&trials, &timeline.trial_starts_ns, &events);
+    }
     Ok(Cell {
         placement,
         cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),

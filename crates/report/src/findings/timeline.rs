@@ -17,6 +17,8 @@ use rpcgauge_stats::{mad, median};
 use rpcgauge_study::record::{Measured, TimelineSlice as Slice, TrialRecord};
 use serde::Serialize;
 
+use super::spikes::SpikeCauses;
+
 /// Robust standard deviations above the usual slice from which on a slice is a spike.
 pub const SPIKE_DEVIATIONS: f64 = 6.0;
 
@@ -55,6 +57,9 @@ pub struct TimelineFindings {
     /// The median of the longest calls of all slices: in half of them a call took so long. Spikes in most
     /// slices stand out from none, and show here.
     pub usual_longest_ns: Option<u64>,
+    /// The slow calls by what explains them; none where the study does not ask for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub causes: Option<SpikeCauses>,
 }
 
 /// Some neighbouring slices together.

@@ -3,7 +3,7 @@
 
 use super::page::Page;
 use super::{block, table};
-use crate::document::{Bar, Bars, Block, Chart, Drawn, Part, Plot, Size};
+use crate::document::{Bar, Bars, Block, Chart, Drawn, Named, Part, Plot, Size};
 
 /// Width and height of a plot's own coordinates.
 const WIDTH: f64 = 1_000.0;
@@ -11,6 +11,9 @@ const HEIGHT: f64 = 300.0;
 
 /// From where to where a spike's mark reaches, in the plot's coordinates: above its upper edge.
 const SPIKE_MARK: [f64; 2] = [-6.0, -26.0];
+
+/// At which height what happened meanwhile is marked: below the axis.
+const EVENT_MARK: f64 = HEIGHT + 5.0;
 
 /// A chart with its heading.
 pub(super) fn chart(page: &mut Page, chart: &Chart) {
@@ -31,14 +34,7 @@ pub(super) fn chart(page: &mut Page, chart: &Chart) {
 }
 
 fn bars(page: &mut Page, bars: &Bars) {
-    page.raw("<ul class=\"key\">");
-    for (class, name) in &bars.key {
-        page.raw("<li><span class=\"swatch ")
-            .raw(class)
-            .raw("\"></span>");
-        page.text(name).raw("</li>");
-    }
-    page.raw("</ul>\n");
+    key(page, bars.key.iter());
     for scale in &bars.scales {
         page.raw("<div class=\"bars\"><h4>")
             .text(scale.title.as_deref().unwrap_or_default());
@@ -46,6 +42,18 @@ fn bars(page: &mut Page, bars: &Bars) {
         scale.bars.iter().for_each(|one| bar(page, one, scale.full));
         page.raw("</div>\n");
     }
+}
+
+/// What colours mean.
+fn key<'n>(page: &mut Page, named: impl Iterator<Item = &'n Named>) {
+    page.raw("<ul class=\"key\">");
+    for (class, name) in named {
+        page.raw("<li><span class=\"swatch ")
+            .raw(class)
+            .raw("\"></span>");
+        page.text(name).raw("</li>");
+    }
+    page.raw("</ul>\n");
 }
 
 fn bar(page: &mut Page, bar: &Bar, full: f64) {
@@ -127,7 +135,13 @@ fn plot(page: &mut Page, plot: &Plot) {
         page.raw("\"/>");
     }
     uprights(page, "spike", &plot.spikes, SPIKE_MARK);
+    for ((class, _), places) in &plot.marks {
+        spans(page, class, places);
+    }
     page.raw("</svg></div>\n");
+    if !plot.marks.is_empty() {
+        key(page, plot.marks.iter().map(|(named, _)| named));
+    }
     if !plot.heads.is_empty() {
         legend(page, plot);
     }
@@ -195,6 +209,19 @@ fn uprights(page: &mut Page, class: &'static str, places: &[f64], [from, to]: [f
             .raw(" ")
             .number(from);
         page.raw("v").number(to - from);
+    }
+    page.raw("\"/>");
+}
+
+/// Marks below the axis from one place to another, each at least so wide that it is seen.
+fn spans(page: &mut Page, class: &'static str, places: &[[f64; 2]]) {
+    page.raw("<path class=\"mark-span ")
+        .raw(class)
+        .raw("\" d=\"");
+    for [from, to] in places {
+        let (from, to) = ((from * WIDTH).round(), (to * WIDTH).round());
+        page.raw("M").number(from).raw(" ").number(EVENT_MARK);
+        page.raw("h").number((to - from).max(1.0));
     }
     page.raw("\"/>");
 }

@@ -9,6 +9,7 @@ mod crossing;
 pub(crate) mod objective;
 mod ratio;
 mod reason;
+pub(crate) mod spikes;
 mod verdict;
 
 use rpcgauge_study::plan::Metric;

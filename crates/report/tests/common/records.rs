@@ -149,6 +149,7 @@ impl Builder {
                 skipped_failed: spec.left_out_failed,
             }),
             measured_from_ms: None,
+            watched: None,
             connections_reopened: spec.reopened,
             bytes: Some(Bytes {
                 sent: BytesByClass {

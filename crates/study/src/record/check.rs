@@ -5,7 +5,10 @@
 
 use rpcgauge_trial::is_rate;
 
-use super::{Calls, FloorRecord, Histogram, Measured, Step, TrialOutcome, TrialRecord};
+use super::{
+    Calls, EventsRecord, FloorRecord, Histogram, MOST_EVENTS, MOST_SLOW, Measured, Step,
+    TrialOutcome, TrialRecord, Watched,
+};
 
 /// The most calls of a trial, or of anything else that is counted in one: a million a second for a year.
 const MOST_CALLS: u64 = 1 << 45;
@@ -69,6 +72,7 @@ impl Measured {
             "a stage of it has more times than calls were answered",
         )?;
         self.check_timeline(answered, failed)?;
+        self.watched.as_ref().map_or(Ok(()), Watched::check)?;
         self.steps.iter().try_for_each(Step::check)?;
         let of_steps = |count: fn(&Step) -> u64| sum(self.steps.iter().map(count));
         holds(
@@ -156,6 +160,36 @@ impl Step {
         holds(
             is_level(self.from) && is_level(self.to),
             "a step of it has a rate that calls cannot be sent at",
+        )
+    }
+}
+
+impl Watched {
+    fn check(&self) -> Check {
+        holds(
+            self.slow.len() <= MOST_SLOW && self.not_kept <= MOST_CALLS,
+            "it has more slow calls than are kept",
+        )?;
+        let is_slow = |call: &super::SlowCall| call.usual_ns < call.latency_ns;
+        holds(
+            self.slow.iter().all(is_slow),
+            "a slow call of it took no longer than usual",
+        )
+    }
+}
+
+impl EventsRecord {
+    /// Holds events to their bounds.
+    pub(crate) fn check(&self) -> Check {
+        holds(
+            self.events.len() <= MOST_EVENTS,
+            "it has more events than are kept",
+        )?;
+        holds(
+            self.events
+                .iter()
+                .all(|event| event.begin_ns <= event.end_ns),
+            "an event of it ends before it begins",
         )
     }
 }

@@ -22,6 +22,7 @@ pub(crate) fn measured() -> Measured {
         warmup_ended_after: 0,
         slices: None,
         measured_from_ms: None,
+        watched: None,
         bytes: Some(Bytes::default()),
         payload: Payload::default(),
         cpu: CpuTimes::default(),

@@ -161,7 +161,7 @@ impl Check<'_, '_> {
             self.has(Key::Client, &stack, Role::Client, settings)?;
         }
         settings.connections = self.connections(settings)?;
-        Ok(())
+        self.runtime(settings)
     }
 
     fn codec(&self, settings: &mut Settings) -> Result<(), StudyError> {
@@ -187,7 +187,39 @@ impl Check<'_, '_> {
                 return Err(self.error(Some(Key::Codec), message));
             }
         }
-        self.has(Key::Codec, &codec, Role::Codec, settings)
+        self.has(Key::Codec, &codec, Role::Codec, settings)?;
+        self.runtime(settings)
+    }
+
+    /// Whether what is asked of runtimes can be set of one of the variant's stacks at least: a client of
+    /// another language has no such collector. `has` asks whether one that has collectors has this one.
+    fn runtime(&self, settings: &Settings) -> Result<(), StudyError> {
+        type Has = fn(&Features) -> bool;
+        let asked: [(Key, Has, &str); 2] = [
+            (
+                Key::Gc,
+                |has| !has.runtime.gc.is_empty(),
+                "no garbage collector",
+            ),
+            (Key::Heap, |has| has.runtime.heap, "no size of its heap"),
+        ];
+        let stacks = self.resolver.context.subjects;
+        for (key, has, what) in asked {
+            let is_of = |stack: &str| stacks.get(stack).is_some_and(has);
+            if !self.says(key) || settings.target.stacks().any(is_of) {
+                continue;
+            }
+            let named: Vec<&str> = settings.target.stacks().collect();
+            let fitting = stacks.iter().filter(|(_, features)| has(features));
+            let fitting: Vec<&str> = fitting.map(|(name, _)| &**name).collect();
+            let others = match fitting.is_empty() {
+                true => "no stack here has".to_owned(),
+                false => format!("these stacks have: {}", fitting.join(", ")),
+            };
+            let message = format!("{what} can be chosen of {}; {others}", named.join(" and "));
+            return Err(self.error(Some(key), message));
+        }
+        Ok(())
     }
 
     /// What the stack can do that `key` names.

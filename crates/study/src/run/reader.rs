@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{RunError, RunInfo, names};
 use crate::plan::{Plan, TrialSpec};
-use crate::record::{Environment, FloorRecord, Record, SCHEMA, TrialRecord};
+use crate::record::{Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialRecord};
 use crate::refusal::Refusal;
 use crate::settings::Placement;
 
@@ -38,6 +38,8 @@ pub struct Run {
     pub trials: Vec<TrialRecord>,
     /// The floors, in the order they were calibrated.
     pub floors: Vec<FloorRecord>,
+    /// What runtimes did, in the order in which their processes ended.
+    pub events: Vec<EventsRecord>,
     /// What is damaged and was tolerated, one line each.
     pub warnings: Vec<String>,
     /// Bytes of `trials.jsonl` up to the end of its last whole line.
@@ -70,6 +72,7 @@ impl Run {
             environment: optional(read_json(directory, names::ENVIRONMENT))?,
             trials: Vec::new(),
             floors: Vec::new(),
+            events: Vec::new(),
             warnings: Vec::new(),
             whole_bytes: 0,
         };
@@ -143,6 +146,11 @@ impl Run {
                     floor.check().map_err(damaged)?;
                     self.floors.push(floor);
                 }
+                Record::Events(events) => {
+                    self.is_of_plan(&events).map_err(damaged)?;
+                    events.check().map_err(damaged)?;
+                    self.events.push(events);
+                }
                 Record::Restart { invocation } => {
                     self.forget(invocation, &mut done);
                     under.retain(|(of, ..)| *of != invocation);
@@ -164,6 +172,7 @@ impl Run {
         self.trials
             .retain(|record| record.trial.invocation != invocation);
         self.floors.retain(|floor| floor.invocation != invocation);
+        self.events.retain(|events| events.invocation != invocation);
         for (trial, seen) in self.plan.trials.iter().zip(done) {
             if trial.invocation == invocation {
                 *seen = None;
@@ -241,6 +250,24 @@ impl Run {
         match floor.variants.is_empty() {
             true => Err("the floor is under no variant".to_owned()),
             false => Ok(()),
+        }
+    }
+
+    /// Checks events against the plan.
+    fn is_of_plan(&self, events: &EventsRecord) -> Result<(), String> {
+        let (plan, name) = (&self.plan, &events.variant);
+        if plan.variant(name).is_none() {
+            return Err(format!(
+                "the events are of the variant \"{name}\", which is not in the plan"
+            ));
+        }
+        let is_there =
+            events.invocation < plan.invocations && plan.placements.contains(&events.placement);
+        match is_there {
+            true => Ok(()),
+            false => Err(
+                "the events are of an invocation or placement that is not in the plan".to_owned(),
+            ),
         }
     }
 

@@ -19,12 +19,14 @@ use toml::de::DeValue;
 use crate::features::{Features, Role};
 use crate::ramp::{Ramp, parts_word};
 use crate::settings::{Settings, Target};
-use crate::words::{Word, number_word, parse_time_ms, time_word};
+use crate::words::{Word, is_plain, number_word, parse_size, parse_time_ms, size_word, time_word};
 
 /// The column of `rpcgauge plan` that says what is called.
 const CALLS: &str = "calls";
 /// The column that says when a trial ends.
 const UNTIL: &str = "until";
+/// The column of what is asked of runtimes.
+const RUNTIME: &str = "runtime";
 /// The column of the deadline.
 const DEADLINE: &str = "deadline";
 
@@ -88,6 +90,12 @@ pub enum Values {
         /// The least, ms.
         least_ms: u64,
     },
+    /// A word that a subject chose.
+    Plain,
+    /// A size in bytes.
+    Size,
+    /// `true` or `false`.
+    Flag,
 }
 
 /// The value of a setting.
@@ -107,6 +115,12 @@ pub enum Value {
     Ramp(Vec<RampPart>),
     /// A time, ms.
     Time(u64),
+    /// A word of a subject's.
+    Plain(String),
+    /// A size, bytes.
+    Size(u64),
+    /// Whether something is done.
+    Flag(bool),
 }
 
 impl Key {
@@ -203,6 +217,18 @@ impl Setting {
                 let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
                 parse_time_ms(text).map(Value::Time)
             }
+            Values::Plain => {
+                let text = text.ok_or_else(|| wrong("a word, such as \"g1\""))?;
+                Ok(Value::Plain(text.to_owned()))
+            }
+            Values::Size => {
+                let text = text.ok_or_else(|| wrong("a size, such as \"256MiB\""))?;
+                parse_size(text).map(Value::Size)
+            }
+            Values::Flag => {
+                let flag = written.as_bool().map(Value::Flag);
+                flag.ok_or_else(|| wrong("true or false"))
+            }
         };
         read.and_then(|value| self.check(&value).map(|()| value))
     }
@@ -227,6 +253,10 @@ impl Setting {
             (Values::Time { .. }, Value::Time(ms)) if *ms > LONGEST_MS => {
                 must_be("at most 24h".to_owned())
             }
+            (Values::Plain, Value::Plain(word)) if !is_plain(word) => must_be(format!(
+                "a word of lower-case letters, digits, - and ., not \"{word}\""
+            )),
+            (Values::Size, Value::Size(0)) => must_be("more than nothing".to_owned()),
             _ => Ok(()),
         }
     }
@@ -275,6 +305,13 @@ impl Value {
         }
     }
 
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Size(bytes) => *bytes,
+            _ => 0,
+        }
+    }
+
     fn compression(&self) -> Compression {
         match self {
             Self::Compression(compression) => *compression,
@@ -293,6 +330,9 @@ impl fmt::Display for Value {
             Self::Rate(number) => number.fmt(f),
             Self::Ramp(parts) => f.write_str(&parts_word(parts)),
             Self::Time(ms) => f.write_str(&time_word(*ms)),
+            Self::Plain(word) => f.write_str(word),
+            Self::Size(bytes) => f.write_str(&size_word(*bytes)),
+            Self::Flag(flag) => flag.fmt(f),
         }
     }
 }

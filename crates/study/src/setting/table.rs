@@ -2,7 +2,7 @@
 
 use rpcgauge_message::{Compression, Encoding};
 
-use super::{CALLS, DEADLINE, Setting, UNTIL, Value, Values, Whose, missing};
+use super::{CALLS, DEADLINE, RUNTIME, Setting, UNTIL, Value, Values, Whose, missing};
 use crate::features::Role;
 use crate::settings::{
     Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MOST_IN_FLIGHT,
@@ -38,6 +38,9 @@ pub(crate) enum Key {
     Calls,
     Time,
     Deadline,
+    Gc,
+    Heap,
+    Events,
 }
 
 /// What most rows have.
@@ -64,7 +67,7 @@ const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
 /// All settings.
-pub static SETTINGS: [Setting; 24] = [
+pub static SETTINGS: [Setting; 27] = [
     Setting {
         key: Key::Server,
         word: "server",
@@ -480,6 +483,49 @@ pub static SETTINGS: [Setting; 24] = [
             let is_usual = s.deadline_ms == DEFAULT_DEADLINE_MS && s.target.live().is_none();
             unless(is_usual, value.to_string())
         },
+        ..ROW
+    },
+    Setting {
+        key: Key::Gc,
+        word: "gc",
+        values: Values::Plain,
+        whose: Whose::Both,
+        get: |s| s.runtime.gc.clone().map(Value::Plain),
+        set: |s, value| s.runtime.gc = Some(value.to_string()),
+        lack: |s, has, _| {
+            let (needed, has) = (s.runtime.gc.as_ref()?, &has.runtime.gc);
+            // Whether any of the stacks has it is asked of all of them together.
+            let lacks = !has.is_empty() && !has.contains(needed);
+            lacks.then(|| {
+                let words = has.join(", ");
+                format!("has no garbage collector \"{needed}\" (it has: {words})")
+            })
+        },
+        column: RUNTIME,
+        says: |_, value| format!("collector {value}"),
+        ..ROW
+    },
+    Setting {
+        key: Key::Heap,
+        word: "heap",
+        values: Values::Size,
+        whose: Whose::Both,
+        get: |s| s.runtime.heap_bytes.map(Value::Size),
+        set: |s, value| s.runtime.heap_bytes = Some(value.bytes()),
+        column: RUNTIME,
+        says: |_, value| format!("heap {value}"),
+        ..ROW
+    },
+    Setting {
+        key: Key::Events,
+        word: "events",
+        values: Values::Flag,
+        whose: Whose::Both,
+        // As settings of earlier plans have it: nothing where nothing is recorded.
+        get: |s| s.runtime.events.then_some(Value::Flag(true)),
+        set: |s, value| s.runtime.events = *value == Value::Flag(true),
+        column: RUNTIME,
+        says: |s, _| unless(!s.runtime.events, "events recorded".into()),
         ..ROW
     },
 ];

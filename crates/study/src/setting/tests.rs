@@ -27,6 +27,9 @@ fn values(row: &Setting) -> Vec<Value> {
             .to_vec(),
         Values::Rate => vec![Value::Rate(2.5)],
         Values::Time { least_ms } => vec![Value::Time(*least_ms), Value::Time(7_000)],
+        Values::Plain => vec![Value::Plain("g1".to_owned())],
+        Values::Size => vec![Value::Size(256 << 20)],
+        Values::Flag => vec![Value::Flag(true)],
     }
 }
 
@@ -75,6 +78,7 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
         schedule,
         stop,
         deadline_ms,
+        runtime,
     } = settings;
     let mut fields: Vec<(&'static str, &dyn Debug)> = vec![
         ("protocol", protocol),
@@ -89,6 +93,7 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
         ("schedule", schedule),
         ("stop", stop),
         ("deadline_ms", deadline_ms),
+        ("runtime", runtime),
     ];
     match target {
         Target::Subject {

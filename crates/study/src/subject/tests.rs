@@ -151,3 +151,88 @@ proptest! {
         }
     }
 }
+
+const RUNTIME: &str = r#"
+[flags]
+gc = { g1 = ["-XX:+UseG1GC"], serial = ["-XX:+UseSerialGC"] }
+heap = ["-Xms{heap}", "-Xmx{heap}"]
+usual = { gc = "g1", heap = "512MiB" }
+[events]
+flags = ["-record={events}"]
+read = ["java", "Events", "{events}"]
+[messages]
+"#;
+
+fn with_runtime(run: &str, from: &str, to: &str) -> Result<Manifest, String> {
+    let whole = WHOLE
+        .replacen("main.py", run, 1)
+        .replacen("[messages]\n", RUNTIME, 1);
+    assert!(whole.contains(from), "{from}");
+    let read = Manifest::parse(&whole.replacen(from, to, 1), "subject.toml");
+    read.map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_flags_of_a_runtime_are_read_and_its_stacks_can_be_asked_for_them() {
+    let manifest = with_runtime("{flags}", "name", "name").unwrap();
+    assert_eq!(manifest.flags.gc["serial"], ["-XX:+UseSerialGC"]);
+    assert_eq!(manifest.flags.heap, ["-Xms{heap}", "-Xmx{heap}"]);
+    assert_eq!(manifest.flags.usual.heap_bytes, Some(512 << 20));
+    assert_eq!(manifest.events.as_ref().unwrap().read[0], "java");
+    for (_, features) in manifest.features() {
+        let runtime = &features.runtime;
+        assert_eq!(runtime.gc, ["g1", "serial"]);
+        assert!(runtime.heap && runtime.events);
+    }
+}
+
+#[test]
+fn flags_that_would_come_nowhere_are_refused() {
+    for (run, from, to, says) in [
+        (
+            "main.py",
+            "name",
+            "name",
+            "needs the word \"{flags}\" once in \"run\"",
+        ),
+        (
+            "{flags}.py",
+            "name",
+            "name",
+            "needs the word \"{flags}\" once in \"run\"",
+        ),
+        (
+            "{flags}",
+            "heap = [\"-Xms{heap}\", \"-Xmx{heap}\"]",
+            "heap = [\"-Xmx1g\"]",
+            "\"heap\" needs {heap}",
+        ),
+        (
+            "{flags}",
+            "gc = \"g1\",",
+            "gc = \"zgc\",",
+            "\"usual\" has a \"gc\"",
+        ),
+        (
+            "{flags}",
+            "-record={events}",
+            "-record",
+            "need {events} in a word",
+        ),
+        (
+            "{flags}",
+            "g1 = ",
+            "G1 = ",
+            "the name \"G1\" must be of lower-case letters",
+        ),
+        ("{flags}", "heap = ", "head = ", "has no key \"head\""),
+    ] {
+        let refused = with_runtime(run, from, to).expect_err(says);
+        assert!(refused.contains(says), "{refused}");
+    }
+    let alone = refused("main.py", "{flags}");
+    assert!(
+        alone.contains("{flags} needs [flags] or [events]"),
+        "{alone}"
+    );
+}

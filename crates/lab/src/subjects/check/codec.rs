@@ -62,7 +62,10 @@ impl StackCheck<'_> {
             codec.subject.refuses(line, PATIENCE, check.stop)
         })?;
         match self.codec_line(first) {
-            Ok((line, ..)) => self.refusals(&line),
+            Ok((line, ..)) => {
+                self.refusals(&line)?;
+                self.runtimes(&line)
+            }
             Err(failure) => self.attempt("settings", |_| Err(failure)),
         }
     }

@@ -20,10 +20,10 @@ use rpcgauge_message::{Compression, Encoding, Limits, Schema, Workload, Workload
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{
-    Client, HttpVersion, Protocol, Settings, Stop, Style, Target, Transport,
+    Client, HttpVersion, Protocol, Runtime, Settings, Stop, Style, Target, Transport,
 };
 use rpcgauge_study::subject::Stack;
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::{Word as _, size_word};
 use serde_json::{Value, json};
 
 use self::pairs::all_pairs;
@@ -31,10 +31,13 @@ use super::{Built, Package, Step, SubjectsError};
 use crate::error::{TrialFailure, TrialResult};
 use crate::scratch::Scratch;
 use crate::stacks::Stacks;
-use crate::subject::{Start, Subject, SubjectCommand};
+use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
 
 /// Rows of the workloads: enough to see that lists are lists.
 const ROWS: u32 = 3;
+
+/// A heap that every runtime can start with.
+const HEAP_BYTES: u64 = 256 << 20;
 
 /// A call that has not ended after this has failed, ms.
 const DEADLINE_MS: u64 = 10_000;
@@ -112,6 +115,8 @@ impl Check<'_> {
                     every_combination: self.every_combination,
                     scratch: Scratch::make()?,
                     log: log.clone(),
+                    runtime: Runtime::default(),
+                    events: None,
                     files: 0,
                     stop: self.stop,
                     report,
@@ -179,6 +184,9 @@ struct StackCheck<'a> {
     /// Where sockets and records lie.
     scratch: Scratch,
     log: PathBuf,
+    /// What is asked of its runtime, and the file for its events.
+    runtime: Runtime,
+    events: Option<PathBuf>,
     /// Sockets and records so far.
     files: u32,
     stop: &'a AtomicBool,
@@ -242,7 +250,7 @@ impl StackCheck<'_> {
                 self.disk.join(", ")
             )));
         }
-        let subject = Subject::start(&self.starts(command, settings), self.stop)?;
+        let subject = Subject::start(&self.starts(&command, settings), self.stop)?;
         let given = &subject.ready().versions;
         let mut pinned = self.versions.iter();
         match pinned.find(|(name, version)| given.get(*name).is_some_and(|given| given != *version))
@@ -256,14 +264,51 @@ impl StackCheck<'_> {
     }
 
     /// How the stack is started for the messages in its settings.
-    fn command(&self, settings: &contract::Settings) -> TrialResult<&SubjectCommand> {
+    fn command(&self, settings: &contract::Settings) -> TrialResult<SubjectCommand> {
         let workload = match settings {
             contract::Settings::Server(server) => Some(&server.workload),
             contract::Settings::Client(client) => Some(&client.workload),
             contract::Settings::Codec(codec) => Some(&codec.workload),
             contract::Settings::Floor(_) => None,
         };
-        self.stacks.command(self.stack, workload)
+        let command = self.stacks.command(self.stack, workload)?;
+        Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
+    }
+
+    /// Starts with each setting of its runtime, and reads what that tells.
+    fn runtimes(&mut self, settings: &contract::Settings) -> Result<(), SubjectsError> {
+        let has = self.features.runtime.clone();
+        let collectors = has.gc.into_iter().map(|gc| {
+            let runtime = Runtime {
+                gc: Some(gc.clone()),
+                ..Runtime::default()
+            };
+            (format!("starts with the garbage collector {gc}"), runtime)
+        });
+        let heap = Runtime {
+            heap_bytes: Some(HEAP_BYTES),
+            ..Runtime::default()
+        };
+        let what = format!("starts with a heap of {}", size_word(HEAP_BYTES));
+        let heap = has.heap.then_some((what, heap));
+        for (what, runtime) in collectors.chain(heap) {
+            self.runtime = runtime;
+            self.attempt(&what, |check| check.start(settings)?.end_well())?;
+        }
+        self.runtime = Runtime::default();
+        if has.events {
+            self.attempt("tells what its runtime does", |check| {
+                let file = check.path();
+                let told = EventsFile::of(&check.command(settings)?, file.clone());
+                check.events = Some(file);
+                let started = check.start(settings);
+                check.events = None;
+                started?.end_well()?;
+                let told = told.map_or(Ok(Vec::new()), |told| told.read());
+                told.map(|_| ()).map_err(wrong)
+            })?;
+        }
+        Ok(())
     }
 
     /// What every subject must refuse with an error line.
@@ -287,7 +332,8 @@ impl StackCheck<'_> {
             let mut line = line.clone();
             line[key] = value;
             self.attempt(what, |check| {
-                let start = check.starts(check.command(settings)?, settings);
+                let command = check.command(settings)?;
+                let start = check.starts(&command, settings);
                 Subject::refusal(&start, &line.to_string(), check.stop).map(|_| ())
             })?;
         }

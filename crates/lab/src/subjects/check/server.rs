@@ -64,7 +64,10 @@ impl StackCheck<'_> {
             })?;
         }
         match self.server_line(first) {
-            Ok((line, _)) => self.refusals(&line),
+            Ok((line, _)) => {
+                self.refusals(&line)?;
+                self.runtimes(&line)
+            }
             Err(failure) => self.attempt("settings", |_| Err(failure)),
         }
     }

@@ -72,6 +72,7 @@ fn curve(
         lines: curves.iter().zip(SERIES).map(line).collect(),
         trials: Vec::new(),
         spikes: Vec::new(),
+        marks: Vec::new(),
         crossings: Vec::new(),
         heads: vec!["p50", "p99"],
         below: String::new(),

@@ -129,6 +129,7 @@ fn plot(
         lines: curves.iter().zip(SERIES).map(line).collect(),
         trials: Vec::new(),
         spikes: Vec::new(),
+        marks: Vec::new(),
         crossings: drawn.collect(),
         heads: vec!["smallest", "largest"],
         below: said,

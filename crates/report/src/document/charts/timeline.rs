@@ -1,10 +1,13 @@
 //! Timelines: the trials of each variant one after the other, with their spikes.
 
-use super::super::chart::{Axis, Chart, Line, Plot, Size, Weight};
+use rpcgauge_study::record::EventKind;
+
+use super::super::chart::{Axis, Chart, Line, Named, Plot, Size, Weight};
 use super::super::groups::{self, Group, measured};
 use super::super::{Column, Table};
+use crate::findings::spikes::SpikeCauses;
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
-use crate::units;
+use crate::{units, words};
 
 /// With more trials than this, the lines between them would hide the rest.
 const MOST_BOUNDARIES: usize = 60;
@@ -73,11 +76,42 @@ fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot>
             .iter()
             .map(|spike| middle(spike.start_ns, spike.length_ns))
             .collect(),
+        marks: timeline
+            .causes
+            .as_ref()
+            .map_or_else(Vec::new, |causes| marks(causes, end)),
         crossings: Vec::new(),
         heads: Vec::new(),
         below: summary,
         table: (!timeline.spikes.is_empty()).then(|| ("Spikes", spikes(&timeline.spikes))),
     })
+}
+
+/// The class and name of what runtimes do.
+fn named(kind: EventKind) -> Named {
+    let class = match kind {
+        EventKind::GcPause => "m0",
+        EventKind::Safepoint => "m1",
+        EventKind::Deoptimization => "m2",
+        EventKind::Compilation => "m3",
+    };
+    (class, words::spikes::event(kind))
+}
+
+/// What the runtimes did, by kind, where the whole timeline ends at `end`.
+fn marks(causes: &SpikeCauses, end: f64) -> Vec<(Named, Vec<[f64; 2]>)> {
+    let mut marks: Vec<(Named, Vec<[f64; 2]>)> = Vec::new();
+    for event in &causes.events {
+        let from = event.start_ns as f64 / end;
+        let to = from + event.length_ns as f64 / end;
+        let place = [from, to].map(|place| place.min(1.0));
+        let named = named(event.kind);
+        match marks.last_mut().filter(|(last, _)| *last == named) {
+            Some((_, places)) => places.push(place),
+            None => marks.push((named, vec![place])),
+        }
+    }
+    marks
 }
 
 /// How many trials there were, and what was found in them.
@@ -102,6 +136,9 @@ fn summary(timeline: &TimelineFindings) -> String {
         .iter()
         .map(|bin| bin.failed)
         .fold(0, u64::saturating_add);
+    if let Some(causes) = &timeline.causes {
+        text += &format!("; {}", words::spikes::explained(causes));
+    }
     if failed > 0 {
         text += &format!("; {} calls failed", units::count(failed));
     }

@@ -6,7 +6,7 @@ mod refused;
 mod resolved;
 
 use super::*;
-use crate::features::{CompressionKind, Role, embedded_only};
+use crate::features::{Adjustable, CompressionKind, Role, embedded_only};
 use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Idle, Placement, Protocol, Style};
 
 /// Loads files, and knows the variable `TOKEN`.
@@ -39,6 +39,11 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         channels: 1,
         in_flight: 8,
         warm_up_ms: 3_000,
+        runtime: Adjustable {
+            gc: vec!["g1".to_owned(), "zgc".to_owned()],
+            heap: true,
+            events: false,
+        },
         ..plain.clone()
     };
     let channels = Features {

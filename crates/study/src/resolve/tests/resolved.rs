@@ -486,3 +486,48 @@ fn a_stack_that_needs_a_longer_warm_up_gets_it() {
     assert_eq!(bounds("{ time = \"0s\" }"), [Some(0), Some(0)]);
     assert_eq!(bounds("{ calls = 10 }"), [None, None]);
 }
+
+#[test]
+fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
+    let study = |settings: &str| {
+        format!("# Fast?\nworkload.name = \"hello\"\n[base]\nprotocol = \"rest\"\n{settings}\n")
+    };
+    let runtime = |settings: &str| {
+        resolve(&study(settings)).unwrap().variants[0]
+            .settings
+            .runtime
+            .clone()
+    };
+    let set = runtime("client = \"python/http\"\ngc = \"zgc\"\nheap = \"256MiB\"");
+    assert_eq!(
+        (set.gc.as_deref(), set.heap_bytes),
+        (Some("zgc"), Some(256 << 20))
+    );
+    assert!(runtime("events = true").events, "of any stack");
+    assert!(!runtime("events = false").events);
+    let says = |settings: &str, says: &str| {
+        let refused = refused(&study(settings));
+        assert!(refused.contains(says), "{refused}");
+    };
+    says(
+        "gc = \"g1\"",
+        "no garbage collector can be chosen of reference; these stacks have: python/http",
+    );
+    says(
+        "heap = \"1GiB\"",
+        "no size of its heap can be chosen of reference",
+    );
+    says(
+        "client = \"python/http\"\ngc = \"shenandoah\"",
+        "the client \"python/http\" has no garbage collector \"shenandoah\" (it has: g1, zgc)",
+    );
+    says(
+        "heap = \"256MB\"",
+        "\"256MB\" is no size; write it as 256MiB",
+    );
+    says(
+        "gc = \"G1!\"",
+        "\"gc\" must be a word of lower-case letters",
+    );
+    says("events = 1", "\"events\" must be true or false, not 1");
+}

@@ -120,3 +120,37 @@ fn two_programs_do_not_write_one_run() {
     drop(first);
     assert!(RunWriter::resume(&scene.run).is_ok());
 }
+
+#[test]
+fn events_of_an_invocation_that_begins_again_do_not_count() {
+    let scene = Scene::new();
+    let add = |line: &str| scene.edit(names::TRIALS, |text| format!("{text}{line}\n"));
+    let events = r#"{"record":"events","invocation":0,"variant":"tcp","placement":"one-core","process":"server","events":[{"kind":"gc-pause","begin_ns":5,"end_ns":9}]}"#;
+    add(events);
+    assert_eq!(Run::read(&scene.run).unwrap().events[0].events.len(), 1);
+    add(r#"{"record":"restart","invocation":0}"#);
+    assert!(Run::read(&scene.run).unwrap().events.is_empty());
+    for (from, to, says) in [
+        (
+            "\"tcp\"",
+            "\"pigeon\"",
+            "the variant \"pigeon\", which is not in the plan",
+        ),
+        (
+            "\"invocation\":0",
+            "\"invocation\":7",
+            "an invocation or placement that is not in the plan",
+        ),
+        (
+            "\"end_ns\":9",
+            "\"end_ns\":4",
+            "an event of it ends before it begins",
+        ),
+    ] {
+        let scene = Scene::new();
+        let wrong = events.replace(from, to);
+        scene.edit(names::TRIALS, |text| format!("{text}{wrong}\n"));
+        let problem = scene.problem();
+        assert!(problem.contains(says), "{problem}");
+    }
+}

@@ -1,0 +1,117 @@
+//! A runtime's settings and events: a shell in the place of a runtime, around the reference subject.
+
+use std::path::PathBuf;
+
+use rpcgauge_lab::{RuntimeFlags, SubjectCommand};
+use rpcgauge_study::features::Role;
+use rpcgauge_study::record::EventKind;
+use rpcgauge_study::settings::{Runtime, Settings};
+use rpcgauge_study::subject::{Flags, UsualFlags};
+
+use crate::common::{Left, measured, plan, run, settings_of, subject};
+
+/// Serves, and says at its end that it stood still all the time, and what its flags were.
+const SCRIPT: &str = r#"
+now() { python3 -c 'import time; print(time.monotonic_ns())'; }
+for file; do :; done
+begin=$(now); "$0"; end=$(now)
+{
+    printf '{"kind":"gc-pause","begin_ns":%s,"end_ns":%s,"detail":"%s"}\n' "$begin" "$end" "$1 $2"
+    printf '{"kind":"compilation","begin_ns":1,"end_ns":2}\n'
+} > "$file"
+"#;
+
+fn runtime(read: &[&str]) -> SubjectCommand {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let server = subject().display().to_string();
+    let mut command = SubjectCommand::new("/bin/sh", ["-c", SCRIPT, &server]);
+    command.runtime = RuntimeFlags {
+        place: 3,
+        flags: Flags {
+            gc: [("g1".to_owned(), words(&["-g1"]))].into(),
+            heap: words(&["-heap={heap}"]),
+            usual: UsualFlags {
+                gc: None,
+                heap_bytes: Some(1 << 20),
+            },
+        },
+        events: words(&["{events}"]),
+        read: Some((PathBuf::from(read[0]), words(&read[1..]))),
+    };
+    command
+}
+
+fn asked(events: bool) -> Settings {
+    Settings {
+        runtime: Runtime {
+            gc: Some("g1".to_owned()),
+            heap_bytes: Some(64 << 20),
+            events,
+        },
+        ..settings_of("other")
+    }
+}
+
+fn measure(settings: Settings, read: &[&str]) -> Left {
+    let left = run(&plan(vec![("told", settings)], 2, 2), Some(runtime(read)));
+    assert_eq!(left.summary.measured, 4);
+    left
+}
+
+#[test]
+fn what_a_runtime_did_is_kept_once_its_process_has_ended() {
+    let left = measure(asked(true), &["cat", "{events}"]);
+    let invocations: Vec<u32> = left.told.iter().map(|told| told.invocation).collect();
+    assert_eq!(invocations, [0, 1]);
+    for told in &left.told {
+        assert_eq!((&*told.variant, told.process), ("told", Role::Server));
+        // That of the first nanosecond was before anything was measured.
+        assert_eq!((told.events.len(), told.outside), (1, 1));
+        let pause = &told.events[0];
+        assert_eq!(pause.kind, EventKind::GcPause);
+        assert_eq!(pause.detail, "-g1 -heap=67108864");
+        let trials = left.trials.iter();
+        for trial in trials.filter(|trial| trial.trial.invocation == told.invocation) {
+            let figures = measured(trial);
+            let from = figures.watched.as_ref().expect("it was watched").from_ns;
+            let to = from + figures.spanned_ns();
+            assert!(pause.begin_ns < from && to < pause.end_ns, "on one clock");
+        }
+    }
+}
+
+#[test]
+fn events_that_cannot_be_read_fail_no_trial() {
+    for (read, says) in [
+        (
+            &["sh", "-c", "echo no such recording >&2; exit 3"][..],
+            "no such recording",
+        ),
+        (
+            &["echo", "{\"kind\":\"nap\"}"],
+            "printed a line that is none",
+        ),
+        (&["/nonexistent/reader"], "could not be started"),
+    ] {
+        let mut settings = asked(true);
+        settings.runtime.heap_bytes = None;
+        let left = measure(settings, read);
+        assert!(left.told.is_empty(), "{read:?}");
+        let said = left.events.iter().any(|event| event.contains(says));
+        assert!(said, "{read:?}: {:?}", left.events);
+    }
+}
+
+#[test]
+fn nothing_is_recorded_where_no_events_are_asked_for() {
+    let mut settings = asked(false);
+    settings.runtime.heap_bytes = None;
+    let mut command = runtime(&["cat"]);
+    // The last flag is then no file for events.
+    command.runtime.flags.heap.clear();
+    command.runtime.flags.usual.heap_bytes = None;
+    command.runtime.flags.gc = [("g1".to_owned(), vec!["/dev/null".to_owned()])].into();
+    let left = run(&plan(vec![("told", settings)], 1, 1), Some(command));
+    assert!(left.told.is_empty());
+    assert_eq!(measured(&left.trials[0]).watched, None);
+}

@@ -1,0 +1,154 @@
+//! Calls that took far longer than those before them.
+
+/// From so many times the usual latency on a call is slow.
+pub const SLOW_FACTOR: u64 = 3;
+
+/// What is usual is the median of so many calls before.
+const WINDOW: usize = 64;
+
+/// It is taken anew after so many calls; before the first there is none.
+const EVERY: usize = 16;
+
+/// The most slow calls that are kept one by one.
+const MOST_KEPT: usize = 1 << 16;
+
+/// A running median.
+#[derive(Debug, Clone)]
+pub struct Usual {
+    window: [u64; WINDOW],
+    seen: usize,
+    median: Option<u64>,
+}
+
+impl Default for Usual {
+    fn default() -> Self {
+        Self {
+            window: [0; WINDOW],
+            seen: 0,
+            median: None,
+        }
+    }
+}
+
+impl Usual {
+    /// The median of the last values; none before there are some.
+    pub fn median(&self) -> Option<u64> {
+        self.median
+    }
+
+    /// Takes one more value.
+    pub fn add(&mut self, value: u64) {
+        self.window[self.seen % WINDOW] = value;
+        self.seen += 1;
+        if self.seen.is_multiple_of(EVERY) {
+            let mut values = self.window;
+            let values = &mut values[..self.seen.min(WINDOW)];
+            let middle = (values.len() - 1) / 2;
+            self.median = Some(*values.select_nth_unstable(middle).1);
+        }
+    }
+}
+
+/// A call that took far longer than those before it, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlowCall {
+    /// When it was due, by CLOCK_MONOTONIC.
+    pub due: u64,
+    /// Its latency.
+    pub latency: u64,
+    /// The median latency of the calls before it.
+    pub usual: u64,
+}
+
+/// Finds slow calls as calls end.
+#[derive(Debug, Clone, Default)]
+pub struct SlowCalls {
+    usual: Usual,
+    kept: Vec<SlowCall>,
+    /// Those that there was no room for, and by how much they were longer than usual.
+    more: u64,
+    more_ns: u64,
+}
+
+impl SlowCalls {
+    /// Counts a call that succeeded.
+    pub fn answered(&mut self, due: u64, latency: u64) {
+        if let Some(usual) = self.usual.median()
+            && latency > usual.saturating_mul(SLOW_FACTOR)
+        {
+            self.slow(SlowCall {
+                due,
+                latency,
+                usual,
+            });
+        }
+        self.usual.add(latency);
+    }
+
+    #[cold]
+    fn slow(&mut self, call: SlowCall) {
+        if self.kept.len() < MOST_KEPT {
+            self.kept.push(call);
+        } else {
+            self.more += 1;
+            self.more_ns = self.more_ns.saturating_add(call.latency - call.usual);
+        }
+    }
+
+    /// Those that are kept, in the order in which they ended.
+    pub fn kept(&self) -> &[SlowCall] {
+        &self.kept
+    }
+
+    /// How many more there were, and how much longer than usual they took, ns.
+    pub fn more(&self) -> (u64, u64) {
+        (self.more, self.more_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_slow_beside_those_before_it() {
+        let mut slow = SlowCalls::default();
+        // Nothing is usual yet.
+        slow.answered(0, 9_000);
+        for call in 1..200 {
+            let latency = match call {
+                100 => 301,
+                150 => 300,
+                _ => 100,
+            };
+            slow.answered(call, latency);
+        }
+        let found = [SlowCall {
+            due: 100,
+            latency: 301,
+            usual: 100,
+        }];
+        assert_eq!(slow.kept(), found);
+        // What lasts becomes usual.
+        for call in 200..400 {
+            slow.answered(call, 1_000);
+        }
+        let last = slow.kept().last().unwrap();
+        assert!(last.due < 250, "{last:?}");
+    }
+
+    #[test]
+    fn slow_calls_without_room_are_counted() {
+        let mut slow = SlowCalls::default();
+        (0..16).for_each(|call| slow.answered(call, 1));
+        let calls = 3 * MOST_KEPT as u64;
+        for call in 0..calls {
+            // Every third is slow, so that the median stays.
+            slow.answered(call, if call % 3 == 0 { 11 } else { 1 });
+        }
+        assert_eq!(slow.kept().len(), MOST_KEPT);
+        assert_eq!(slow.more(), (0, 0));
+        slow.answered(0, 11);
+        assert_eq!(slow.more(), (1, 10));
+    }
+}

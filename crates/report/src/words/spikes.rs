@@ -1,0 +1,41 @@
+//! Causes of spikes, and what runtimes do, in words.
+
+use rpcgauge_study::record::EventKind;
+
+use crate::findings::spikes::{Cause, SpikeCauses};
+use crate::units;
+
+/// A cause as it stands in a table.
+pub(crate) fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::GcPause => event(EventKind::GcPause),
+        Cause::Safepoint => event(EventKind::Safepoint),
+        Cause::OtherProgram => "another program",
+        Cause::Host => "the host",
+        Cause::Deoptimization => event(EventKind::Deoptimization),
+        Cause::Compilation => event(EventKind::Compilation),
+        Cause::Unexplained => "unexplained",
+    }
+}
+
+/// What a runtime did.
+pub(crate) fn event(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::GcPause => "garbage collection",
+        EventKind::Safepoint => "safepoint",
+        EventKind::Deoptimization => "deoptimization",
+        EventKind::Compilation => "compilation",
+    }
+}
+
+/// How much of the lost time has a cause.
+pub(crate) fn explained(causes: &SpikeCauses) -> String {
+    if causes.spikes == 0 {
+        return "no slow calls".to_owned();
+    }
+    format!(
+        "{} of the time lost in slow calls ({}) has a named cause",
+        units::percent(causes.explained),
+        units::time(causes.lost_ns as f64)
+    )
+}
