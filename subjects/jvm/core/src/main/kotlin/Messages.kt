@@ -34,10 +34,12 @@ class Method(from: JsonObject) {
     fun plain(sample: Sample): Class<*> = named(plains, sample)
 
     /** The generated code that ties this method to a library, which is not there if its generator failed. */
-    fun <T> binding(library: String): T {
+    fun <T> binding(library: String): T = made(bindingClass(library).getDeclaredConstructor().newInstance())
+
+    fun bindingClass(library: String): Class<*> {
         val bound = bindings[library] ?: throw instrument("there is no code of $library for $path")
         if (bound.isJsonObject) throw user("$library: ${bound.asJsonObject["error"].asString}")
-        return made(Class.forName(bound.asString).getDeclaredConstructor().newInstance())
+        return Class.forName(bound.asString)
     }
 
     private fun named(classes: JsonArray, sample: Sample) = Class.forName(classes[sample.ordinal].asString)

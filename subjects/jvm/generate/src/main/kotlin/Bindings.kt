@@ -85,6 +85,29 @@ fun grpcKotlin(method: MethodDescriptor, number: Int): Binding {
     """.trimMargin())
 }
 
+/** A controller of Spring MVC with the data classes of a method. The path is in the program's settings. */
+fun springMvc(number: Int, request: String, response: String): Binding {
+    val name = "SpringMvc$number"
+    return Binding("$BOUND.$name", """
+        |package $BOUND;
+        |
+        |@org.springframework.web.bind.annotation.RestController
+        |public class $name {
+        |  private final rpcgauge.springboot.Mvc mvc;
+        |  public $name(rpcgauge.springboot.Mvc mvc) {
+        |    this.mvc = mvc;
+        |  }
+        |  @org.springframework.web.bind.annotation.PostMapping("${'$'}{rpcgauge.path}")
+        |  public $response call(
+        |      @org.springframework.web.bind.annotation.RequestBody $request request,
+        |      jakarta.servlet.http.HttpServletResponse response) {
+        |    return ($response) mvc.respond(request, response);
+        |  }
+        |}
+        |
+    """.trimMargin())
+}
+
 private fun kotlinName(message: Descriptor) = kotlinName(javaName(message))
 
 private fun kotlinName(name: String) = name.split('.').joinToString(".", transform = ::quoted)

@@ -2,6 +2,7 @@ package rpcgauge.generate
 
 import com.google.gson.JsonArray
 import com.google.gson.JsonObject
+import com.google.protobuf.Descriptors.Descriptor
 import com.google.protobuf.Descriptors.MethodDescriptor
 import java.nio.file.Files
 import java.nio.file.Path
@@ -60,9 +61,11 @@ class Generator(private val root: Path, private val folder: Path) {
         val types = listOf(method.inputType, method.outputType)
         addProperty("path", "/${method.service.fullName}/${method.name}")
         add("proto", JsonArray().apply { types.forEach { add(javaName(it, "$")) } })
-        add("plain", JsonArray().apply { types.forEach { add(data.message(it).replace("`", "")) } })
+        add("plain", JsonArray().apply { types.forEach { add(plainName(it)) } })
         add("bindings", JsonObject().apply { ties.forEach(::add) })
     }
+
+    private fun plainName(message: Descriptor) = data.message(message).replace("`", "")
 
     private fun written(binding: Binding, extension: String): Pair<Binding, Path> {
         val file = sources.resolve("${binding.file}.$extension")

@@ -12,6 +12,10 @@ val PROGRAMS = listOf(
     Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
     Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
     Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
+    Program(
+        "armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA),
+        listOf("armeria-grpc", "armeria-rest", "armeria-transcoding"),
+    ),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
 )
 

@@ -121,7 +121,7 @@ abstract class GrpcClient(
 }
 
 /** Stamps calls below the stub, and reads the marks. It is there only where stages are timed. */
-private object Stamping : ClientInterceptor {
+object Stamping : ClientInterceptor {
     val RECORD: CallOptions.Key<Record> = CallOptions.Key.create("rpcgauge-record")
 
     private object Tracers : ClientStreamTracer.Factory() {

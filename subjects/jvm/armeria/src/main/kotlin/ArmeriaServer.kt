@@ -1,0 +1,94 @@
+package rpcgauge.armeria
+
+import com.google.api.HttpRule
+import com.linecorp.armeria.common.MediaType
+import com.linecorp.armeria.common.util.DomainSocketAddress
+import com.linecorp.armeria.server.Server as Armeria
+import com.linecorp.armeria.server.grpc.GrpcService
+import com.linecorp.armeria.server.grpc.GrpcServiceBuilder
+import com.linecorp.armeria.server.grpc.HttpJsonTranscodingOptions
+import io.grpc.ServerInterceptors
+import java.net.InetSocketAddress
+import java.nio.file.Path
+import java.util.concurrent.CompletionException
+import rpcgauge.Fault
+import rpcgauge.Refused
+import rpcgauge.Server
+import rpcgauge.ServerSettings
+import rpcgauge.Workload
+import rpcgauge.grpc.Marks
+import rpcgauge.grpc.Unary
+import rpcgauge.grpc.compressors
+import rpcgauge.grpc.methodOf
+import rpcgauge.jackson.Json
+import rpcgauge.oneLine
+import rpcgauge.removeSocket
+
+/**
+ * One server with both on one port. `threads` event loops carry the bytes and run the handler, which does not
+ * block, as the library has it by default.
+ */
+class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Server {
+    private val isTranscoding = asked.encoding == "protojson"
+
+    override val isGenerated = isTranscoding || asked.calling.protocol == "grpc"
+
+    private val server: Armeria
+
+    init {
+        val path = asked.listen.path
+        val address = if (path == null) InetSocketAddress(asked.listen.host, 0) else DomainSocketAddress.of(Path.of(path))
+        server = Armeria.builder()
+            .http(address)
+            .workerGroup(asked.threads)
+            .maxRequestLength(asked.limits.messageBytes.toLong())
+            // Connections stay open between slices, and a call has the client's deadline.
+            .idleTimeoutMillis(0)
+            .requestTimeoutMillis(0)
+            .gracefulShutdownTimeoutMillis(0, 0)
+            .service(grpc(workload))
+            .apply {
+                // Transcoding has the resource itself. A user's own resource has the path of the gRPC method.
+                if (!isTranscoding) route().post(workload.restPath).consumes(MediaType.JSON).build(Rest(asked, Json(workload)))
+            }
+            .build()
+        try {
+            server.start().join()
+        } catch (error: CompletionException) {
+            throw Refused(Fault.MACHINE, "cannot listen: ${oneLine(error.cause ?: error)}; choose another address")
+        }
+    }
+
+    private fun grpc(workload: Workload): GrpcService {
+        val service = methodOf(workload, "protobuf").service(Unary(asked, workload.protoHandler()))
+        val interceptors = if (asked.calling.marks) listOf(Marks.Interceptor) else emptyList()
+        return GrpcService.builder()
+            .addService(ServerInterceptors.intercept(service, interceptors))
+            .maxRequestMessageLength(asked.limits.messageBytes)
+            .compressorRegistry(compressors(asked.calling.responseCompression))
+            .apply { if (isTranscoding) transcode(workload) }
+            .build()
+    }
+
+    /** JSON on the REST resource, or on the path of the gRPC method where that is the resource. */
+    private fun GrpcServiceBuilder.transcode(workload: Workload) {
+        if (workload.restPath == workload.method.path) {
+            enableUnframedRequests(true)
+            return
+        }
+        val rule = HttpRule.newBuilder()
+            .setSelector(workload.method.path.removePrefix("/").replace('/', '.'))
+            .setPost(workload.restPath)
+            .setBody("*")
+            .build()
+        enableHttpJsonTranscoding(HttpJsonTranscodingOptions.builder().additionalHttpRules(rule).build())
+    }
+
+    override val address: String = asked.listen.path?.let { UNIX + it }
+        ?: "${asked.listen.host.let { if (':' in it) "[$it]" else it }}:${server.activeLocalPort()}"
+
+    override fun close() {
+        server.stop().join()
+        removeSocket(asked.listen)
+    }
+}

@@ -1,0 +1,30 @@
+package rpcgauge.armeria
+
+import rpcgauge.Stack
+
+fun main(args: Array<String>) = rpcgauge.main(
+    args,
+    Stack(
+        name = "armeria-grpc",
+        protocols = mapOf("grpc" to listOf("2")),
+        encodings = listOf("protobuf"),
+        styles = listOf("blocking", "future", "async"),
+        serve = ::ArmeriaServer,
+        call = ::GrpcCaller,
+    ),
+    Stack(
+        name = "armeria-rest",
+        protocols = mapOf("rest" to listOf("1.1", "2")),
+        encodings = listOf("json"),
+        styles = listOf("blocking", "future"),
+        boundsInflation = true,
+        serve = ::ArmeriaServer,
+        call = ::RestCaller,
+    ),
+    Stack(
+        name = "armeria-transcoding",
+        protocols = mapOf("rest" to listOf("1.1", "2")),
+        encodings = listOf("protojson"),
+        serve = ::ArmeriaServer,
+    ),
+)
