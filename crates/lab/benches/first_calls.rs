@@ -147,14 +147,14 @@ fn settings(workload: &WorkloadSpec, protocol: Protocol) -> contract::Settings {
 fn http(protocol: Protocol) -> HttpVersion {
     match protocol {
         Protocol::Grpc => HttpVersion::Http2,
-        Protocol::Rest => HttpVersion::Http1,
+        Protocol::Rest | Protocol::Connect => HttpVersion::Http1,
     }
 }
 
 fn encoding(protocol: Protocol) -> Encoding {
     match protocol {
         Protocol::Grpc => Encoding::Protobuf,
-        Protocol::Rest => Encoding::Json,
+        Protocol::Rest | Protocol::Connect => Encoding::Json,
     }
 }
 
@@ -167,7 +167,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
             workload.method_path(),
             load::Protocol::Http2,
         ),
-        Protocol::Rest => (
+        Protocol::Rest | Protocol::Connect => (
             load::CallStyle::Http {
                 method: "POST".to_owned(),
             },
@@ -177,7 +177,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     };
     let headers = match protocol {
         Protocol::Grpc => Vec::new(),
-        Protocol::Rest => ["content-type", "accept"]
+        Protocol::Rest | Protocol::Connect => ["content-type", "accept"]
             .map(|name| {
                 (
                     name.to_owned(),

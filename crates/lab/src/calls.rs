@@ -85,7 +85,7 @@ pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
 pub(crate) fn coding_headers(settings: &Settings) -> Vec<(&'static str, &'static str)> {
     let (sent, accepted) = match settings.protocol {
         Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),
-        Protocol::Rest => ("content-encoding", "accept-encoding"),
+        Protocol::Rest | Protocol::Connect => ("content-encoding", "accept-encoding"),
     };
     [
         (sent, settings.request_compression),
@@ -97,15 +97,22 @@ pub(crate) fn coding_headers(settings: &Settings) -> Vec<(&'static str, &'static
     .collect()
 }
 
-/// What a response must be like, beside a good status. Its media type is known of a subject alone: a
-/// live service's bodies have no encoding over REST.
+/// The media type of messages that are bodies; none where gRPC frames them, and none of a live service's,
+/// whose bodies have no encoding.
+pub(crate) fn media_type(settings: &Settings) -> Option<&'static str> {
+    let encoding = settings.encoding?;
+    match settings.protocol {
+        Protocol::Grpc => None,
+        Protocol::Rest => Some(content_type::rest(encoding)),
+        Protocol::Connect => Some(content_type::connect(encoding)),
+    }
+}
+
+/// What a response must be like, beside a good status.
 pub(crate) fn expect(settings: &Settings, limits: Limits) -> load::Expect {
     let compression = settings.response_compression;
-    let encoding = settings
-        .encoding
-        .filter(|_| settings.protocol == Protocol::Rest);
     load::Expect {
-        content_type: encoding.map(|encoding| content_type::rest(encoding).to_owned()),
+        content_type: media_type(settings).map(str::to_owned),
         encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
         max_response_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),
     }

@@ -1,6 +1,6 @@
 //! One variant's calls: their head, their messages, and what their responses must be.
 
-use crate::calls::{CallSpec, USER_AGENT, coding_headers, expect, protocol};
+use crate::calls::{CallSpec, USER_AGENT, coding_headers, expect, media_type, protocol};
 use crate::error::{TrialFailure, TrialResult};
 use rpcgauge_load as load;
 use rpcgauge_message::{
@@ -102,21 +102,20 @@ impl Exchange {
     }
 
     fn request(&self, authority: String) -> load::Request {
-        let (style, path) = match self.settings.protocol {
+        let protocol = self.settings.protocol;
+        let style = match protocol {
             Protocol::Grpc => {
                 let subtype = content_type::grpc(self.encoding);
                 let subtype = subtype.strip_prefix(GRPC_SUBTYPE).map(str::to_owned);
-                (
-                    load::CallStyle::Grpc { subtype },
-                    self.workload.method_path(),
-                )
+                load::CallStyle::Grpc { subtype }
             }
-            Protocol::Rest => (
-                load::CallStyle::Http {
-                    method: "POST".to_owned(),
-                },
-                self.workload.rest_path(),
-            ),
+            Protocol::Rest | Protocol::Connect => load::CallStyle::Http {
+                method: "POST".to_owned(),
+            },
+        };
+        let path = match protocol {
+            Protocol::Rest => self.workload.rest_path(),
+            Protocol::Grpc | Protocol::Connect => self.workload.method_path(),
         };
         load::Request {
             style,
@@ -129,10 +128,13 @@ impl Exchange {
     fn headers(&self) -> Vec<(String, String)> {
         let settings = &self.settings;
         let mut headers = Vec::new();
-        if settings.protocol == Protocol::Rest {
-            let media_type = content_type::rest(self.encoding);
+        if let Some(media_type) = media_type(settings) {
             headers.push(("content-type", media_type));
-            headers.push(("accept", media_type));
+            headers.push(match settings.protocol {
+                // A response has the type of its request.
+                Protocol::Connect => ("connect-protocol-version", "1"),
+                Protocol::Rest | Protocol::Grpc => ("accept", media_type),
+            });
         }
         headers.extend(coding_headers(settings));
         headers.push(("user-agent", USER_AGENT));

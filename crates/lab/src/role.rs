@@ -74,6 +74,7 @@ pub(crate) fn client(
         request_compression: settings.request_compression,
         response_compression: settings.response_compression,
         connection: settings.connection,
+        channels: settings.channels(),
         style: client.as_ref().map(|client| client.style),
         in_flight: *in_flight,
         deadline_ms: settings.deadline_ms,

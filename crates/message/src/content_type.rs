@@ -1,7 +1,7 @@
 //! The names of encodings in the `content-type` header.
 //!
-//! gRPC names an encoding as a content-subtype of `application/grpc`; REST has a media type for
-//! each. In both, `json` and `json-proto-names` share a name, since either is the proto3 JSON
+//! gRPC names an encoding as a content-subtype of `application/grpc`, and Connect by the same name as
+//! a subtype of `application`; REST has a media type for each. In all, `json` and `json-proto-names` share a name, since either is the proto3 JSON
 //! mapping, whose readers take both kinds of field names.
 
 use crate::Encoding;
@@ -17,6 +17,18 @@ pub const fn grpc(encoding: Encoding) -> &'static str {
         Encoding::Msgpack => "application/grpc+msgpack",
         Encoding::Cbor => "application/grpc+cbor",
         Encoding::Hybrid => "application/grpc+hybrid",
+    }
+}
+
+/// The `content-type` of a unary Connect call in an encoding. The protocol has `proto` and `json`, and leaves
+/// other names to its users.
+pub const fn connect(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Protobuf => "application/proto",
+        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => "application/json",
+        Encoding::Msgpack => "application/msgpack",
+        Encoding::Cbor => "application/cbor",
+        Encoding::Hybrid => "application/hybrid",
     }
 }
 
@@ -39,6 +51,12 @@ pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
         true => Some(Encoding::Protobuf),
         false => named(essence, grpc),
     }
+}
+
+/// The encoding of a Connect call's `content-type`; `None` for one that is not known here. Case does not
+/// matter, and parameters are skipped.
+pub fn parse_connect(content_type: &str) -> Option<Encoding> {
+    named(essence(content_type), connect)
 }
 
 /// The encoding of a REST call's `content-type`; `None` for a media type that is not known here.
@@ -77,6 +95,8 @@ mod tests {
         for encoding in Encoding::ALL {
             assert_eq!(parse_grpc(grpc(encoding)).map(grpc), Some(grpc(encoding)));
             assert_eq!(parse_rest(rest(encoding)).map(rest), Some(rest(encoding)));
+            let named = connect(encoding);
+            assert_eq!(parse_connect(named).map(connect), Some(named));
         }
     }
 
@@ -114,6 +134,9 @@ mod tests {
             "application/jsonp",
         ] {
             assert_eq!(parse_rest(strange), None, "{strange}");
+        }
+        for strange in ["", "application/protobuf", "application/connect+proto"] {
+            assert_eq!(parse_connect(strange), None, "{strange}");
         }
     }
 }

@@ -136,6 +136,9 @@ pub struct ClientSettings {
     /// Whether a connection serves many calls or one.
     #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
     pub connection: ConnectionUse,
+    /// Channels that calls go round, each with a connection of its own.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub channels: u32,
     /// How the library is called; absent for the stack's first style.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style: Option<Style>,
@@ -190,6 +193,8 @@ pub enum Protocol {
     Grpc,
     /// A resource called with `POST`, its body in the encoding's media type.
     Rest,
+    /// Connect's unary calls: a method called with `POST`, the message as the body.
+    Connect,
 }
 
 /// The version of HTTP that carries a call.

@@ -116,7 +116,7 @@ pub(crate) async fn serve<I>(
     }
 }
 
-/// Either protocol on any connection: content type and path distinguish gRPC from REST.
+/// Every protocol on any connection: content type and path distinguish gRPC from the others.
 async fn respond(
     service: Arc<Service>,
     request: Request<Incoming>,

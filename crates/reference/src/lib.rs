@@ -1,6 +1,6 @@
 //! The embedded reference server: the subject that is always there.
 //!
-//! [`server`] serves gRPC and REST calls of one workload, in every encoding that
+//! [`server`] serves gRPC, Connect and REST calls of one workload, in every encoding that
 //! `rpcgauge-message` has, over TCP or a Unix domain socket; more methods can be given to it, see
 //! [`grpc::Methods`]. [`floor`] is the server of the floor's calibration. [`subject`]
 //! starts either through the subject contract (`contract/README.md`), which is the only way that

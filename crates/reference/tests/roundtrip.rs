@@ -110,21 +110,39 @@ fn call_grpc(server: &Running, way: Way, number: u64) -> (Response, Vec<u8>) {
     (response, plain)
 }
 
-fn call_rest(server: &Running, http: Http, way: Way, number: u64) -> (Response, Vec<u8>) {
+/// REST's or Connect's call, whose body is the message.
+fn call_plain(
+    server: &Running,
+    by_connect: bool,
+    http: Http,
+    way: Way,
+    number: u64,
+) -> (Response, Vec<u8>) {
     let bytes = server
         .workload
         .request(number)
         .to_bytes(way.encoding)
         .expect("encoded");
-    let media_type = content_type::rest(way.encoding);
+    let (path, media_type, own) = match by_connect {
+        true => (
+            server.workload.method_path(),
+            content_type::connect(way.encoding),
+            ("connect-protocol-version", "1"),
+        ),
+        false => {
+            let media_type = content_type::rest(way.encoding);
+            let path = server.workload.rest_path();
+            (path, media_type, ("accept", media_type))
+        }
+    };
     let headers = [
         ("content-type", media_type),
-        ("accept", media_type),
+        own,
         ("content-encoding", way.request.coding()),
         ("accept-encoding", "gzip, zstd"),
     ];
     let body = compress(way.request, &bytes);
-    let response = server.call(http, post(server.workload.rest_path(), &headers, body));
+    let response = server.call(http, post(path, &headers, body));
     assert_eq!(
         response.status,
         200,
@@ -173,8 +191,10 @@ fn call_every_way(server: &Running, response: Compression, json: Encoding) {
                 let (_, plain) = call_grpc(server, way, number);
                 assert_right(server, &kind, way, number, &plain);
                 for http in [Http::One, Http::Two] {
-                    let (_, plain) = call_rest(server, http, way, number);
-                    assert_right(server, &kind, way, number, &plain);
+                    for by_connect in [false, true] {
+                        let (_, plain) = call_plain(server, by_connect, http, way, number);
+                        assert_right(server, &kind, way, number, &plain);
+                    }
                 }
             }
         }
@@ -216,7 +236,7 @@ fn names_as_written_in_the_proto_file_are_a_setting() {
             .collect()
     };
     // Both kinds of names are read; the setting decides what is written.
-    let (_, plain) = call_rest(&server, Http::One, way(Encoding::Json), 0);
+    let (_, plain) = call_plain(&server, false, Http::One, way(Encoding::Json), 0);
     assert!(
         !keys(&plain).is_empty(),
         "{}",
@@ -239,7 +259,7 @@ fn long_integers_are_text_in_the_mapping_of_protobuf() {
         settings.encoding = json;
         let server = Running::start(&settings);
         call_every_way(&server, Compression::None, json);
-        let (_, plain) = call_rest(&server, Http::One, way, 0);
+        let (_, plain) = call_plain(&server, false, Http::One, way, 0);
         let text = String::from_utf8_lossy(&plain);
         assert!(text.contains(written), "{text}");
     }
@@ -255,7 +275,9 @@ fn responses_carry_marks_only_where_they_are_asked_for() {
     let marks = |server: &Running| {
         let mut marks = call_grpc(server, way, 0).0.marks();
         for http in [Http::One, Http::Two] {
-            marks.extend(call_rest(server, http, way, 1).0.marks());
+            for by_connect in [false, true] {
+                marks.extend(call_plain(server, by_connect, http, way, 1).0.marks());
+            }
         }
         marks
     };
@@ -264,7 +286,7 @@ fn responses_carry_marks_only_where_they_are_asked_for() {
     settings.marks = true;
     let server = Running::start(&settings);
     let marks = marks(&server);
-    assert_eq!(marks.len(), 6, "a start and an end in each response");
+    assert_eq!(marks.len(), 10, "a start and an end in each response");
     assert!(marks.is_sorted(), "{marks:?}");
     let refused = server.call(Http::One, post("/example/list", &[], "not JSON"));
     assert!(refused.status.is_client_error());

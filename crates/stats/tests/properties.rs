@@ -4,8 +4,8 @@ use proptest::collection::vec;
 use proptest::num::f64::{NORMAL, POSITIVE, SUBNORMAL};
 use proptest::prelude::*;
 use rpcgauge_stats::{
-    Better, Bootstrap, DriftRule, Estimate, Outcome, Pair, PairedRatios, VerdictRule, WarmUp,
-    compare, judge, quantile, smallest_difference,
+    AtSize, Better, Bootstrap, Crossing, Direction, DriftRule, Estimate, Outcome, Pair,
+    PairedRatios, VerdictRule, WarmUp, compare, crossings, judge, quantile, smallest_difference,
 };
 
 /// Latencies as they occur: invocations of one to four blocks.
@@ -40,6 +40,70 @@ fn estimate(study: &[Vec<Pair>]) -> Estimate {
         ..Bootstrap::default()
     };
     compare(&PairedRatios::from_pairs(study).unwrap(), &bootstrap).unwrap()
+}
+
+/// Two variants at two to six sizes, with any verdicts, in the same invocations of one to four blocks.
+fn sweep(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Vec<AtSize>> {
+    let pair = (value.clone(), value).prop_map(|(of, against)| Pair { of, against });
+    let direction = prop_oneof![
+        Just(None),
+        Just(Some(Direction::Faster)),
+        Just(Some(Direction::Slower)),
+    ];
+    (1..8_usize).prop_flat_map(move |invocations| {
+        let costs = vec(vec(pair.clone(), 1..5), invocations);
+        vec((1.0..1e4_f64, direction.clone(), costs), 2..7).prop_map(|steps| {
+            let mut size = 0.0;
+            let at = |(step, direction, costs)| {
+                size += step;
+                AtSize {
+                    size,
+                    direction,
+                    costs,
+                }
+            };
+            steps.into_iter().map(at).collect()
+        })
+    })
+}
+
+fn found(sweep: &[AtSize]) -> Vec<Crossing> {
+    let bootstrap = Bootstrap {
+        resamples: 100,
+        ..Bootstrap::default()
+    };
+    crossings(sweep, &bootstrap).unwrap()
+}
+
+/// The same sweep with other costs and verdicts.
+fn change(
+    sweep: &[AtSize],
+    cost: impl Fn(&Pair) -> Pair,
+    direction: impl Fn(Direction) -> Direction,
+) -> Vec<AtSize> {
+    let at = |at: &AtSize| AtSize {
+        size: at.size,
+        direction: at.direction.map(&direction),
+        costs: map(&at.costs, &cost),
+    };
+    sweep.iter().map(at).collect()
+}
+
+fn reverse(direction: Direction) -> Direction {
+    match direction {
+        Direction::Faster => Direction::Slower,
+        Direction::Slower => Direction::Faster,
+    }
+}
+
+/// Where and how sure, equal but for rounding.
+fn close_crossings(a: &[Crossing], b: &[Crossing]) -> bool {
+    let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
+    let one = |(a, b): (&Crossing, &Crossing)| {
+        let [low, high] = a.interval;
+        near(a.size, b.size) && near(low, b.interval[0]) && near(high, b.interval[1])
+    };
+    a.len() == b.len() && a.iter().zip(b).all(one)
 }
 
 fn map(study: &[Vec<Pair>], change: impl Fn(&Pair) -> Pair) -> Vec<Vec<Pair>> {
@@ -200,5 +264,36 @@ proptest! {
             slices.iter().map(|s| warm_up.push(s * scale).unwrap()).collect::<Vec<_>>()
         };
         prop_assert_eq!(settled(1.0), settled(2.0_f64.powi(power)));
+    }
+
+    #[test]
+    fn each_turn_of_the_verdict_is_one_crossing_between_its_sizes(
+        sweep in sweep(POSITIVE | NORMAL | SUBNORMAL),
+    ) {
+        let directed: Vec<_> = sweep.iter().filter_map(|at| Some((at.size, at.direction?))).collect();
+        let turns = directed.windows(2).filter(|two| two[0].1 != two[1].1);
+        let turns: Vec<_> = turns.map(|two| (two[0].1, [two[0].0, two[1].0])).collect();
+        let crossings = found(&sweep);
+        let seen: Vec<_> = crossings.iter().map(|one| (one.below, one.between)).collect();
+        prop_assert_eq!(seen, turns);
+        for Crossing { size, interval: [low, high], between: [first, last], .. } in crossings {
+            prop_assert!(first <= low && low <= size && size <= high && high <= last);
+        }
+    }
+
+    #[test]
+    fn a_crossing_does_not_depend_on_the_unit(sweep in sweep(10.0..1_000.0_f64), power in -20..20_i32) {
+        let scale = 2.0_f64.powi(power);
+        let scaled = |p: &Pair| Pair { of: p.of * scale, against: p.against * scale };
+        let in_unit = change(&sweep, scaled, |direction| direction);
+        prop_assert!(close_crossings(&found(&sweep), &found(&in_unit)));
+    }
+
+    #[test]
+    fn swapping_the_variants_leaves_a_crossing_where_it_is(sweep in sweep(10.0..1_000.0_f64)) {
+        let swapped = change(&sweep, |p| Pair { of: p.against, against: p.of }, reverse);
+        let (one, other) = (found(&sweep), found(&swapped));
+        prop_assert!(close_crossings(&one, &other), "{one:?} {other:?}");
+        prop_assert!(one.iter().zip(&other).all(|(a, b)| a.below == reverse(b.below)));
     }
 }

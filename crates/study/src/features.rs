@@ -46,6 +46,9 @@ pub struct Features {
     /// A client's: how it can use connections.
     #[serde(default, deserialize_with = "filled")]
     pub connections: Vec<ConnectionUse>,
+    /// A client's: the most channels that calls go round.
+    #[serde(default)]
+    pub channels: u32,
     /// A client's: the most calls in flight.
     #[serde(default)]
     pub in_flight: u32,
@@ -168,6 +171,10 @@ impl Features {
             protocols: BTreeMap::from([
                 (Protocol::Grpc, vec![HttpVersion::Http2]),
                 (Protocol::Rest, vec![HttpVersion::Http1, HttpVersion::Http2]),
+                (
+                    Protocol::Connect,
+                    vec![HttpVersion::Http1, HttpVersion::Http2],
+                ),
             ]),
             encodings: all(),
             compressions: all(),
@@ -180,6 +187,7 @@ impl Features {
             threads: MOST_THREADS,
             styles: Vec::new(),
             connections: Vec::new(),
+            channels: 0,
             in_flight: 0,
             warm_up_ms: 0,
         }

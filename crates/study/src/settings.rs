@@ -258,6 +258,14 @@ impl Settings {
         one_each.then_some(self.connections)
     }
 
+    /// The channels of a client subject: one for each connection that carries many calls.
+    pub fn channels(&self) -> u32 {
+        match self.at_a_time() {
+            Some(_) => 1,
+            None => self.connections,
+        }
+    }
+
     /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
     /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
@@ -275,6 +283,8 @@ pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Option<Encoding>) {
     match protocol {
         Protocol::Grpc => (HttpVersion::Http2, Some(Encoding::Protobuf)),
         Protocol::Rest => (HttpVersion::Http1, Some(Encoding::Json)),
+        // As its clients do without TLS, and unless they are asked for JSON.
+        Protocol::Connect => (HttpVersion::Http1, Some(Encoding::Protobuf)),
     }
 }
 

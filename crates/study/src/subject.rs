@@ -158,7 +158,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections in-flight threads warm-up codecs disk recommended";
+                connections channels in-flight threads warm-up codecs disk recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });
@@ -267,6 +267,7 @@ impl Stack {
             "transports",
             "styles",
             "connections",
+            "channels",
             "in-flight",
             "threads",
             "codecs",
@@ -294,26 +295,26 @@ impl Stack {
                     let message = format!("[stacks] needs the key \"{key}\", a {whose}");
                     return Err(source.error(span, message));
                 }
-                Some(place)
-                    if key == "in-flight"
-                        && !(1..=MOST_IN_FLIGHT).contains(&features.in_flight) =>
-                {
-                    let message = format!("\"{key}\" must be from 1 to {MOST_IN_FLIGHT}");
-                    return Err(source.error(place, message));
+                Some(place) => {
+                    let (number, most) = match key {
+                        "channels" => (features.channels, MOST_IN_FLIGHT),
+                        "in-flight" => (features.in_flight, MOST_IN_FLIGHT),
+                        "threads" => (features.threads, MOST_THREADS),
+                        _ => continue,
+                    };
+                    if !(1..=most).contains(&number) {
+                        let message = format!("\"{key}\" must be from 1 to {most}");
+                        return Err(source.error(place, message));
+                    }
                 }
-                Some(place)
-                    if key == "threads" && !(1..=MOST_THREADS).contains(&features.threads) =>
-                {
-                    let message = format!("\"{key}\" must be from 1 to {MOST_THREADS}");
-                    return Err(source.error(place, message));
-                }
-                _ => {}
+                None => {}
             }
         }
         if is_server {
             features.threads = features.threads.max(1);
         }
         if is_client {
+            features.channels = features.channels.max(1);
             features.in_flight = features.in_flight.max(1);
             if features.connections.is_empty() {
                 features.connections.push(ConnectionUse::Reuse);

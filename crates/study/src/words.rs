@@ -31,7 +31,11 @@ pub trait Word: Copy + PartialEq + Sized + 'static {
 
 impl Word for Protocol {
     const WHAT: &'static str = "protocol";
-    const WORDS: &'static [(&'static str, Self)] = &[("grpc", Self::Grpc), ("rest", Self::Rest)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("grpc", Self::Grpc),
+        ("rest", Self::Rest),
+        ("connect", Self::Connect),
+    ];
 }
 
 impl Word for HttpVersion {

@@ -63,7 +63,7 @@ const common = {
 /** What a server and a client have. */
 const calling = {
   ...common,
-  protocol: oneOf("grpc", "rest"),
+  protocol: oneOf("grpc", "rest", "connect"),
   http: oneOf("1.1", "2"),
   response_compression: optional(compression, "none"),
   marks: optional(flag, false),
@@ -77,6 +77,7 @@ const client = object({
   requests: listOf(anyObject),
   request_compression: optional(compression, "none"),
   connection: optional(oneOf("reuse", "per-call"), "reuse"),
+  channels: optional(integer(1), 1),
   style: optional(oneOf("", "blocking", "future", "coroutine", "async"), ""),
   in_flight: optional(integer(1), 1),
   deadline_ms: integer(1),

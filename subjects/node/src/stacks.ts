@@ -2,13 +2,14 @@
 
 import type { Settings } from "./contract.js";
 import { Refused } from "./refused.js";
-import { EVERY_WORKLOAD, OWN_WORKLOAD } from "./workloads.js";
+import { EVERY_WORKLOAD } from "./workloads.js";
 
 const LEVELS = ["gzip", ..."123456789"].map((level) => (level === "gzip" ? level : `gzip:${level}`));
 /** The libraries with one level have zlib's default. */
 const ONE_LEVEL = ["none", "gzip", "gzip:6"];
 const EVERY_LEVEL = ["none", ...LEVELS];
 const IN_FLIGHT = 1024;
+const CHANNELS = 64;
 /** Worker processes of a server. */
 const THREADS = 16;
 
@@ -18,15 +19,14 @@ interface Stack {
   compressions: string[];
   /** Whether it bounds how much decompression may inflate; the others have bounds of their own. */
   boundsInflation: boolean;
-  workloads?: readonly string[];
-  protocol?: string;
-  http?: string[];
+  /** Over which versions of HTTP. */
+  protocols?: Record<string, string[]>;
   styles?: string[];
 }
 
-const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocol: "rest", http: ["1.1"] };
-const grpc = { boundsInflation: false, protocol: "grpc", http: ["2"] };
-const grpcJs = { ...grpc, encodings: ["protobuf", "hybrid"], styles: ["async"] };
+const json = { encodings: ["json"], compressions: EVERY_LEVEL, protocols: { rest: ["1.1"] } };
+const grpc = { grpc: ["2"] };
+const grpcJs = { boundsInflation: false, protocols: grpc, encodings: ["protobuf", "hybrid"], styles: ["async"] };
 const codec = { roles: ["codec" as const], compressions: EVERY_LEVEL, boundsInflation: true };
 
 export const STACKS: Record<string, Stack> = {
@@ -36,20 +36,11 @@ export const STACKS: Record<string, Stack> = {
   "grpc-js": { ...grpcJs, roles: ["server", "client"], compressions: ["none"] },
   "grpc-js-gzip": { ...grpcJs, roles: ["client"], compressions: ONE_LEVEL },
   "connect-node": {
-    ...grpc,
-    encodings: ["protobuf"],
     roles: ["server", "client"],
-    compressions: EVERY_LEVEL,
-    styles: ["future"],
-  },
-  connect: {
-    roles: ["server", "client"],
-    encodings: ["protojson"],
+    encodings: ["protobuf", "protojson"],
     compressions: EVERY_LEVEL,
     boundsInflation: false,
-    workloads: OWN_WORKLOAD,
-    protocol: "rest",
-    http: ["1.1", "2"],
+    protocols: { ...grpc, connect: ["1.1", "2"] },
     styles: ["future"],
   },
   json: { ...codec, encodings: ["json"] },
@@ -83,7 +74,7 @@ type Want = [what: string, asked: string, can: readonly string[]];
 function wants(stack: Stack, settings: Settings): Want[] {
   const { workload, encoding, limits } = settings;
   const asked: Want[] = [
-    ["workload", String(workload.name), stack.workloads ?? EVERY_WORKLOAD],
+    ["workload", String(workload.name), EVERY_WORKLOAD],
     ["encoding", encoding, stack.encodings],
     ["limit max_depth", String(limits.max_depth || "its own"), ["its own"]],
   ];
@@ -94,9 +85,10 @@ function wants(stack: Stack, settings: Settings): Want[] {
     asked.push(["compression", settings.compression, stack.compressions]);
     return asked;
   }
+  const protocols = stack.protocols ?? {};
   asked.push(
-    ["protocol", settings.protocol, [stack.protocol ?? ""]],
-    ["HTTP version", settings.http, stack.http ?? []],
+    ["protocol", settings.protocol, Object.keys(protocols)],
+    ["HTTP version", settings.http, protocols[settings.protocol] ?? []],
     ["compression", settings.response_compression, stack.compressions],
   );
   if (settings.role === "server") {
@@ -110,6 +102,11 @@ function wants(stack: Stack, settings: Settings): Want[] {
     ["compression", settings.request_compression, stack.compressions],
     ["style", settings.style || usual, stack.styles ?? []],
   );
+  const carriesMany = settings.http === "2" && settings.connection === "reuse";
+  const channels = carriesMany ? CHANNELS : 1;
+  if (settings.channels > channels) {
+    asked.push(["number of channels", String(settings.channels), [`1 to ${channels}`]]);
+  }
   if (settings.in_flight > IN_FLIGHT) {
     asked.push(["number of calls in flight", String(settings.in_flight), [`1 to ${IN_FLIGHT}`]]);
   }

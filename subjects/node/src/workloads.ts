@@ -46,8 +46,7 @@ const BUILT_IN = {
 
 export type WorkloadName = keyof typeof BUILT_IN | "own";
 
-export const OWN_WORKLOAD: readonly string[] = ["own"];
-export const EVERY_WORKLOAD: readonly string[] = [...Object.keys(BUILT_IN), ...OWN_WORKLOAD];
+export const EVERY_WORKLOAD: readonly string[] = [...Object.keys(BUILT_IN), "own"];
 
 const own = object({
   name: oneOf("own"),

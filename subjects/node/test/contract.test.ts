@@ -76,7 +76,8 @@ test("a stack that cannot do what is asked refuses it", () => {
     [{ limits: { max_depth: 5 } }, /no limit max_depth "5"/],
     [{ threads: 17 }, /no number of threads "17"/],
     [{ stack: "fastify", limits: { max_inflation: 5 } }, /no limit max_inflation "5"/],
-    [{ stack: "connect", encoding: "protojson" }, /no workload "hello"/],
+    [{ stack: "connect-node", encoding: "protobuf" }, /connect-node has no protocol "rest", only grpc, connect/],
+    [{ stack: "connect-node", encoding: "protobuf", protocol: "grpc" }, /no HTTP version "1.1", only 2/],
   ];
   for (const [changed, why] of cases) {
     const [error, fault] = refused(() => choose(parsed({ ...SERVER, ...changed })));

@@ -32,14 +32,12 @@ function folders(roots: string[]): string[] {
   return [...new Set(outermost)].sort();
 }
 
-const connect = ["@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf"];
 const ROOTS: Record<string, string[]> = {
   http: [],
   fastify: ["fastify", "@fastify/compress"],
   fetch: ["undici"],
   "grpc-js": ["@grpc/grpc-js", "@bufbuild/protobuf"],
-  "connect-node": connect,
-  connect,
+  "connect-node": ["@connectrpc/connect", "@connectrpc/connect-node", "@bufbuild/protobuf"],
 };
 
 test("disk names the packages of all dependencies", () => {

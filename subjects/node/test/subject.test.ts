@@ -9,6 +9,8 @@ import { BUILT_IN, CONTRACT, generated, Relay, Subject, temporary } from "./harn
 
 const JSON_1 = { protocol: "rest", http: "1.1", encoding: "json" };
 const GRPC = { protocol: "grpc", http: "2", encoding: "protobuf" };
+const CONNECT_1 = { protocol: "connect", http: "1.1", encoding: "protobuf" };
+const CONNECT_2 = { protocol: "connect", http: "2", encoding: "protojson" };
 const HYBRID = { ...GRPC, encoding: "hybrid" };
 /** Servers, and clients that call them. */
 const PAIRS = [
@@ -17,6 +19,8 @@ const PAIRS = [
   ["grpc-js", "grpc-js", GRPC],
   ["grpc-js", "grpc-js-gzip", HYBRID],
   ["connect-node", "connect-node", GRPC],
+  ["connect-node", "connect-node", CONNECT_1],
+  ["connect-node", "connect-node", CONNECT_2],
   ["grpc-js", "connect-node", GRPC],
   ["connect-node", "grpc-js-gzip", GRPC],
 ] as const;
@@ -76,7 +80,7 @@ for (const [serving, calling, way] of PAIRS) {
     await client.ask(clientLine(calling, way, relay.address, records, { in_flight: 2 }));
     await client.ask({ slice: { skip: 0, calls: 6 } });
     const had = relay.accepted;
-    assert.equal(had, way.protocol === "grpc" ? 1 : 2);
+    assert.equal(had, way.http === "2" ? 1 : 2);
     await relay.cut();
     const { slice } = (await client.ask({ slice: { skip: 0, calls: 6 } })) as { slice: Json };
     assert.equal(slice.reopened, had);
@@ -96,6 +100,23 @@ for (const [serving, calling, way] of PAIRS) {
     const { slice } = (await client.ask({ slice: { skip: 2, calls: 3 } })) as { slice: Json };
     assert.equal(slice.error, undefined);
     assert.equal(relay.accepted, 5);
+    await relay.cut();
+    assert.deepEqual([await client.end(), await up.end()], [0, 0]);
+  });
+}
+
+for (const [serving, calling, way] of PAIRS.filter(([, , { http }]) => http === "2")) {
+  test(`${calling} has a connection for each of its channels`, async () => {
+    const [up, address] = await server(serving, way);
+    const relay = await Relay.to(address);
+    const client = new Subject(messages);
+    const records = join(temporary(), "records");
+    await client.ask(clientLine(calling, way, relay.address, records, { channels: 3 }));
+    await client.ask({ slice: { skip: 0, calls: 6 } });
+    assert.equal(relay.accepted, 3);
+    await relay.cut();
+    const { slice } = (await client.ask({ slice: { skip: 0, calls: 6 } })) as { slice: Json };
+    assert.deepEqual([slice.reopened, slice.error], [3, undefined]);
     await relay.cut();
     assert.deepEqual([await client.end(), await up.end()], [0, 0]);
   });

@@ -47,7 +47,7 @@ class Listen:
             raise Refused("a Unix socket must have a path, and TCP none", "instrument")
 
 
-Protocol = Literal["grpc", "rest"]
+Protocol = Literal["grpc", "rest", "connect"]
 Http = Literal["1.1", "2"]
 Encoding = Literal["protobuf", "json", "protojson", "json-proto-names", "msgpack", "cbor", "hybrid"]
 
@@ -83,6 +83,7 @@ class ClientSettings(Settings):
     request_compression: str = "none"
     response_compression: str = "none"
     connection: Literal["reuse", "per-call"] = "reuse"
+    channels: int = 1
     style: str = ""
     in_flight: int = 1
     marks: bool = False

@@ -1,6 +1,7 @@
 """Stack `grpcio-aio`, client: the API of coroutines, unary, protobuf."""
 
 import asyncio
+from itertools import cycle
 from time import monotonic_ns
 from typing import Any
 
@@ -24,25 +25,24 @@ class Client:
         self.versions = self.calls.versions
         self.code = self.calls.messages.code
         self.run = Tasks(self.loop, self.call, settings.in_flight).run
-        if self.calls.keeps:
-            self.channel = self.calls.channel()
-            self.method = self.calls.stub(self.channel)
-            self.loop.run_until_complete(self.connect())
+        self.channels = [self.calls.channel() for _ in self.calls.kept]
+        self.methods = cycle([self.calls.stub(channel) for channel in self.channels])
+        self.reopen()
 
     def reopen(self) -> int:
-        if not self.calls.keeps or self.is_connected():
-            return 0
-        self.loop.run_until_complete(self.connect())
-        return 1
+        lost = [channel for channel in self.channels if not self.is_connected(channel)]
+        self.loop.run_until_complete(self.connect(lost))
+        return len(lost)
 
-    def is_connected(self) -> bool:
+    def is_connected(self, channel: Any) -> bool:
         """Whether it is; if not, it will be tried."""
-        state = self.channel.get_state(try_to_connect=True)
+        state = channel.get_state(try_to_connect=True)
         return bool(state == grpc.ChannelConnectivity.READY)
 
-    async def connect(self) -> None:
+    async def connect(self, lost: list[Any]) -> None:
+        ready = asyncio.gather(*(channel.channel_ready() for channel in lost))
         try:
-            await asyncio.wait_for(self.channel.channel_ready(), self.calls.deadline)
+            await asyncio.wait_for(ready, self.calls.deadline)
         except asyncio.TimeoutError as error:
             raise self.calls.unreachable() from error
 
@@ -59,7 +59,7 @@ class Client:
 
     async def exchange(self, call: Call) -> tuple[Response, Any]:
         if self.calls.keeps:
-            return await self.send(self.method, call)
+            return await self.send(next(self.methods), call)
         async with self.calls.channel() as channel:
             return await self.send(self.calls.stub(channel), call)
 

@@ -87,7 +87,8 @@ class Calls:
         if settings.address.startswith("unix:"):
             # The library would name the path as the authority, which strict servers refuse.
             self.options.append(("grpc.default_authority", "localhost"))
-        if not self.keeps:
+        self.kept = range(settings.channels if self.keeps else 0)
+        if len(self.kept) != 1:
             # Channels to the same address would share a connection.
             self.options.append(("grpc.use_local_subchannel_pool", 1))
         self.connect = connect

@@ -1,5 +1,6 @@
 """Stack `grpcio`, client: the synchronous API, unary."""
 
+from itertools import cycle
 from queue import SimpleQueue
 from time import monotonic, monotonic_ns, sleep
 from typing import Any
@@ -26,31 +27,27 @@ class Client:
         self.run = Threads([self.call] * settings.in_flight).run
         if settings.style == "future":
             self.run = self.run_futures
-        if self.calls.keeps:
-            self.channel = self.calls.channel()
-            self.method = self.calls.stub(self.channel)
-            self.connect()
+        self.channels = [self.calls.channel() for _ in self.calls.kept]
+        self.methods = cycle([self.calls.stub(channel) for channel in self.channels])
+        self.reopen()
 
     def reopen(self) -> int:
-        if not self.calls.keeps or self.is_connected():
-            return 0
-        self.connect()
-        return 1
+        lost = [channel for channel in self.channels if not self.is_connected(channel)]
+        deadline = monotonic() + self.calls.deadline
+        for channel in lost:
+            while not self.is_connected(channel):
+                if monotonic() > deadline:
+                    raise self.calls.unreachable()
+                sleep(CONNECTING_LOOK_SECONDS)
+        return len(lost)
 
-    def is_connected(self) -> bool:
+    def is_connected(self, channel: Any) -> bool:
         """Whether it is; if not, it will be tried.
 
         To know it by the public API takes a thread that goes on asking while calls are measured.
         """
-        state = self.channel._channel.check_connectivity_state(True)
+        state = channel._channel.check_connectivity_state(True)
         return bool(state == grpc.ChannelConnectivity.READY.value[0])
-
-    def connect(self) -> None:
-        deadline = monotonic() + self.calls.deadline
-        while not self.is_connected():
-            if monotonic() > deadline:
-                raise self.calls.unreachable()
-            sleep(CONNECTING_LOOK_SECONDS)
 
     def verify(self) -> Json:
         response, _ = self.exchange(self.calls.first())
@@ -64,7 +61,7 @@ class Client:
 
     def exchange(self, call: Call) -> tuple[Response, Any]:
         if self.calls.keeps:
-            return self.send(self.method, call)
+            return self.send(next(self.methods), call)
         with self.calls.channel() as channel:
             return self.send(self.calls.stub(channel), call)
 
@@ -85,7 +82,7 @@ class Client:
             if flying < self.in_flight and (recorded := next(tally, None)) is not None:
                 call = self.calls.next(monotonic_ns(), recorded)
                 channel = None if self.calls.keeps else self.calls.channel()
-                method = self.calls.stub(channel) if channel else self.method
+                method = self.calls.stub(channel) if channel else next(self.methods)
                 rpc = method.future(call, **self.how)
                 rpc.add_done_callback(
                     lambda rpc, call=call, channel=channel: done.put((call, rpc, channel))

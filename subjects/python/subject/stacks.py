@@ -24,6 +24,7 @@ class Stack:
     threads: int = 1
     styles: tuple[str, ...] = ()
     connections: tuple[str, ...] = ("reuse", "per-call")
+    channels: int = 1
     in_flight: int = 64
 
 
@@ -47,6 +48,7 @@ GRPC = Stack(
     protocol="grpc",
     http="2",
     styles=("coroutine",),
+    channels=64,
 )
 PROTOBUF = Stack(roles=("codec",), encodings=("protobuf", "protojson", "hybrid"))
 JSON = Stack(roles=("codec",), encodings=("json",))
@@ -112,12 +114,14 @@ def wants(stack: Stack, settings: Settings) -> list[tuple[str, Any, Any]]:
             ("threads", settings.threads, range(1, stack.threads + 1)),
         ]
     else:
+        channels = stack.channels if settings.connection == "reuse" else 1
         transport = "unix" if settings.address.startswith("unix:") else "tcp"
         asked += [
             ("transport", transport, stack.transports),
             ("compression", settings.request_compression, stack.compressions),
             ("style", settings.style, ("", *stack.styles)),
             ("connection", settings.connection, stack.connections),
+            ("channels", settings.channels, range(1, channels + 1)),
             ("calls in flight", settings.in_flight, range(1, stack.in_flight + 1)),
         ]
     return asked

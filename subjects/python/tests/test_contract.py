@@ -59,6 +59,7 @@ class Declared(unittest.TestCase):
                 if "client" in stack.roles:
                     self.assertEqual(toml["connections"], list(stack.connections))
                     self.assertEqual(toml["in-flight"], stack.in_flight)
+                    self.assertEqual(toml.get("channels", 1), stack.channels)
 
     def test_disk_names_the_packages_of_all_dependencies(self) -> None:
         roots = {

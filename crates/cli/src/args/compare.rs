@@ -29,7 +29,8 @@ pub(crate) struct CompareArgs {
         help_heading = "Comparison"
     )]
     pub(crate) stack: Vec<String>,
-    /// Compare these stacks as clients of each --stack, or of the embedded server (repeatable)
+    /// Compare these stacks as clients of each --stack, or of the embedded server, beside rpcgauge's own client
+    /// (repeatable)
     #[arg(
         long,
         value_name = "STACK",

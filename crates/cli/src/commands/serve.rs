@@ -60,8 +60,8 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
         return print_json(&announcement).map(drop);
     }
     print_plain(&format!(
-        "listening on {}\n  gRPC (h2c)  {}\n  REST        POST {}\nCtrl-C ends it.\n",
-        announcement.address, announcement.grpc, announcement.rest
+        "listening on {}\n  gRPC (h2c)  {}\n  Connect     POST {}\n  REST        POST {}\nCtrl-C ends it.\n",
+        announcement.address, announcement.grpc, announcement.grpc, announcement.rest
     ))
     .map(drop)
 }

@@ -190,6 +190,37 @@ fn the_codecs_of_stacks_are_measured_beside_their_calls() {
 }
 
 #[test]
+fn a_client_alone_is_measured_beside_the_engine() {
+    let place = Place::new();
+    let client = ["--client", "go/connect-go", "--plan", "--json"];
+    let plan = json(&compare(&place, &client).well());
+    let variants = plan["variants"].as_array().expect("variants");
+    let calls = variants.iter().filter(|variant| {
+        variant["settings"]["server"].is_string() && variant["repeats"].is_null()
+    });
+    let names: Vec<&str> = calls
+        .filter_map(|variant| variant["name"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "reference+go:connect-go-grpc-protobuf",
+            "reference+go:connect-go-connect-protobuf",
+            "reference+go:connect-go-connect-protojson",
+            "reference-grpc-protobuf",
+            "reference-connect-protobuf",
+            "reference-connect-protojson",
+        ]
+    );
+    let client = ["--client", "node/grpc-js", "--plan", "--json"];
+    let plan = compare(&place, &client).well();
+    assert!(
+        plan.contains("\"reference+node:grpc-js\"") && plan.contains("\"reference\""),
+        "{plan}"
+    );
+}
+
+#[test]
 fn ways_that_compress_are_left_out_where_rows_are_alike() {
     let place = Place::new();
     let alike = r#"{"id":"o","lines":[{},{}]}"#;

@@ -75,6 +75,24 @@ fn a_rest_head_names_its_media_type_and_compressions() {
 }
 
 #[test]
+fn a_connect_head_names_its_version_and_type() {
+    let mut settings = settings(Protocol::Connect, Encoding::Protobuf);
+    settings.request_compression = GZIP;
+    let request = exchange(&settings).request("localhost".to_owned());
+    assert_eq!(request.path, "/hello.Hello/SayHello");
+    let style = CallStyle::Http {
+        method: "POST".to_owned(),
+    };
+    assert_eq!(request.style, style);
+    assert_eq!(header(&request, "content-type"), Some("application/proto"));
+    assert_eq!(header(&request, "connect-protocol-version"), Some("1"));
+    assert_eq!(header(&request, "content-encoding"), Some("gzip"));
+    assert_eq!(header(&request, "accept"), None);
+    let expected = expect(&settings, Limits::DEFAULT).content_type;
+    assert_eq!(expected.as_deref(), Some("application/proto"));
+}
+
+#[test]
 fn a_call_goes_through_its_stages_and_is_verified() {
     let mut settings = settings(Protocol::Grpc, Encoding::Protobuf);
     settings.request_compression = GZIP;

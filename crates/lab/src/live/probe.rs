@@ -200,11 +200,11 @@ fn other_version(settings: &Settings) -> &'static str {
             "gRPC needs HTTP/2: a server or proxy there that speaks HTTP/1.1 only cannot serve it; \
              check the port, and whether it wants TLS (grpcs://) or none (grpc://)"
         }
-        (Protocol::Rest, HttpVersion::Http2) => {
+        (_, HttpVersion::Http2) => {
             "if it speaks HTTP/1.1 only, call it by that; check whether it wants TLS (https://) or \
              none (http://)"
         }
-        (Protocol::Rest, HttpVersion::Http1) => {
+        (_, HttpVersion::Http1) => {
             "if it speaks HTTP/2 only, call it by that; check whether it wants TLS (https://) or none \
              (http://)"
         }

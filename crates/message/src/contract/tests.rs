@@ -78,6 +78,7 @@ fn settings_come_back_from_their_line() {
         request_compression: Compression::GZIP,
         response_compression: Compression::ZSTD,
         connection: ConnectionUse::PerCall,
+        channels: 1,
         style: Some(Style::Coroutine),
         in_flight: 4,
         deadline_ms: 10_000,

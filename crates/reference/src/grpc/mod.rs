@@ -17,6 +17,7 @@ use rpcgauge_message::{Compression, Encoding, content_type};
 use tokio::time::Instant;
 
 use crate::body::{BodyError, RequestBody, ResponseBody};
+use crate::rest::rules::Rules;
 use crate::service::{Call, CallError, CallResponse, Service};
 use crate::timeouts::within;
 use frame::{PREFIX_BYTES, Prefix};
@@ -32,7 +33,7 @@ const GRPC_TIMEOUT: &str = "grpc-timeout";
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
 
 /// Whether a request is meant as gRPC's: by its content type, or by the path of a method that is
-/// not REST's too. Another content type there gets HTTP's 415.
+/// not REST's too, unless it is Connect's. Another content type there gets HTTP's 415.
 pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
     let prefix = content_type::GRPC.as_bytes();
     let typed = request.headers().get(CONTENT_TYPE).is_some_and(|value| {
@@ -41,7 +42,9 @@ pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
             .get(..prefix.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
     });
-    typed || is_methods_alone(service, request.uri().path())
+    typed
+        || is_methods_alone(service, request.uri().path())
+            && Rules::of(request.headers()) == Rules::Rest
 }
 
 /// Whether a path is a gRPC method's, and not REST's.

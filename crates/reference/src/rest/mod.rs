@@ -1,20 +1,23 @@
-//! REST: a resource called by `POST`, its body in the encoding's media type (RFC 9110).
+//! Calls whose body is the message: REST's, which `POST` it to a resource in the encoding's media type
+//! (RFC 9110), and Connect's unary ones.
 
 pub(crate) mod negotiation;
 mod problem;
+pub(crate) mod rules;
 
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, VARY,
 };
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use rpcgauge_message::{Compression, Encoding, content_type};
+use rpcgauge_message::{Compression, Encoding};
 use tokio::time::Instant;
 
 use crate::body::{BodyError, RequestBody, ResponseBody};
 use crate::service::{Call, CallError, CallResponse, Service};
 use crate::timeouts::within;
 use problem::Problem;
+use rules::Rules;
 
 /// Codings that a request's body may have.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
@@ -24,14 +27,16 @@ pub(crate) async fn respond(
     service: &Service,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    match serve_call(service, request).await {
+    let rules = Rules::of(request.headers());
+    match serve_call(service, rules, request).await {
         Ok(response) => response,
-        Err(problem) => problem.into_response(),
+        Err(problem) => problem.into_response(rules),
     }
 }
 
 /// What the headers say about both bodies.
 struct Agreed {
+    rules: Rules,
     request_encoding: Encoding,
     request_compression: Compression,
     response_encoding: Encoding,
@@ -40,15 +45,13 @@ struct Agreed {
 
 async fn serve_call(
     service: &Service,
+    rules: Rules,
     request: Request<Incoming>,
 ) -> Result<Response<ResponseBody>, Problem> {
     let (head, body) = request.into_parts();
-    if head.uri.path() != service.workload.rest_path() {
-        let detail = format!(
-            "{} is not here; there is {}",
-            head.uri.path(),
-            service.workload.rest_path()
-        );
+    let path = rules.path(&service.workload);
+    if head.uri.path() != path {
+        let detail = format!("{} is not here; there is {path}", head.uri.path());
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     if head.method != Method::POST {
@@ -56,37 +59,54 @@ async fn serve_call(
         return Err(Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
             .with(ALLOW, HeaderValue::from_static("POST")));
     }
-    let agreed = agree(service, &head.headers)?;
-    let body = read_body(service, body).await?;
+    let timeout = rules.timeout(&head.headers);
+    let timeout = timeout.map_err(|why| Problem::new(StatusCode::BAD_REQUEST, why))?;
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let agreed = agree(service, rules, &head.headers)?;
+    let body = read_body(service, body, deadline).await?;
     let called = service.call(&Call {
         request: body.bytes(),
-        request_compression: agreed.request_compression,
+        request_compression: match rules {
+            // Nothing is never compressed.
+            Rules::Connect if body.bytes().is_empty() => Compression::None,
+            _ => agreed.request_compression,
+        },
         request_encoding: agreed.request_encoding,
         response_encoding: agreed.response_encoding,
         compress_response: agreed.compress_response,
         prefix_bytes: 0,
     })?;
-    succeeded(service, called, &agreed)
+    match deadline {
+        Some(deadline) if Instant::now() >= deadline => Err(deadline_exceeded()),
+        _ => succeeded(service, called, &agreed),
+    }
 }
 
 /// Settles encodings and codings, or fails with what there is to choose from.
-fn agree(service: &Service, headers: &HeaderMap) -> Result<Agreed, Problem> {
-    let request_encoding = request_encoding(headers)?;
-    let request_compression = request_compression(headers)?;
-    let response_encoding = service
-        .accepted
-        .encoding(headers, request_encoding)
+fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Agreed, Problem> {
+    let request_encoding = request_encoding(rules, headers)?;
+    let request_compression = request_compression(rules, headers)?;
+    let compress = negotiation::compress(headers, service.response_compression);
+    let (response_encoding, compress_response) = match rules {
+        Rules::Rest => (
+            service.accepted.encoding(headers, request_encoding),
+            compress,
+        ),
+        // The type is the request's, and plain bytes are always fine.
+        Rules::Connect => (Some(request_encoding), compress.or(Some(false))),
+    };
+    let response_encoding = response_encoding
         .map(|encoding| service.named_as_set(encoding))
         .ok_or_else(|| {
-            let detail = format!("accept allows none of {}", media_types());
+            let detail = format!("accept allows none of {}", media_types(rules));
             Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
         })?;
-    let compress_response = negotiation::compress(headers, service.response_compression)
-        .ok_or_else(|| {
-            let detail = "accept-encoding forbids identity and allows no coding that is served";
-            Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
-        })?;
+    let compress_response = compress_response.ok_or_else(|| {
+        let detail = "accept-encoding forbids identity and allows no coding that is served";
+        Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
+    })?;
     Ok(Agreed {
+        rules,
         request_encoding,
         request_compression,
         response_encoding,
@@ -94,17 +114,17 @@ fn agree(service: &Service, headers: &HeaderMap) -> Result<Agreed, Problem> {
     })
 }
 
-fn request_encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
+fn request_encoding(rules: Rules, headers: &HeaderMap) -> Result<Encoding, Problem> {
     let value = headers.get(CONTENT_TYPE);
     let known = value
         .and_then(|value| value.to_str().ok())
-        .and_then(content_type::parse_rest);
+        .and_then(|value| rules.encoding(value));
     known.ok_or_else(|| {
         let given = match value {
             Some(value) => format!("content-type {}", String::from_utf8_lossy(value.as_bytes())),
             None => "a body without content-type".to_owned(),
         };
-        let types = media_types();
+        let types = media_types(rules);
         let detail = format!("{given} is not taken; use one of {types}");
         let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
         match HeaderValue::from_str(&types) {
@@ -114,21 +134,29 @@ fn request_encoding(headers: &HeaderMap) -> Result<Encoding, Problem> {
     })
 }
 
-fn request_compression(headers: &HeaderMap) -> Result<Compression, Problem> {
+fn request_compression(rules: Rules, headers: &HeaderMap) -> Result<Compression, Problem> {
+    let status = match rules {
+        Rules::Rest => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Rules::Connect => StatusCode::NOT_IMPLEMENTED,
+    };
     negotiation::coding(headers).map_err(|given| {
         let detail = format!("content-encoding {given} is not taken; use gzip, zstd or none");
-        Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail)
-            .with(ACCEPT_ENCODING, ACCEPTED_CODINGS)
+        Problem::new(status, detail).with(ACCEPT_ENCODING, ACCEPTED_CODINGS)
     })
 }
 
 /// The media types that are taken and served, as `accept` lists them.
-fn media_types() -> String {
-    negotiation::SERVED.map(content_type::rest).join(", ")
+fn media_types(rules: Rules) -> String {
+    let types = negotiation::SERVED.map(|encoding| rules.media_type(encoding));
+    types.join(", ")
 }
 
 /// Reads the whole body within the limit and the time for it.
-async fn read_body(service: &Service, body: Incoming) -> Result<RequestBody, Problem> {
+async fn read_body(
+    service: &Service,
+    body: Incoming,
+    deadline: Option<Instant>,
+) -> Result<RequestBody, Problem> {
     let most = service.limits.max_message_bytes;
     let patience = service.timeouts.request_body;
     let mut body = RequestBody::new(body, &service.ledger);
@@ -144,13 +172,25 @@ async fn read_body(service: &Service, body: Incoming) -> Result<RequestBody, Pro
         }
         Ok(())
     };
-    match within(reading, || Instant::now() + patience).await {
+    let mut own = false;
+    let until = || {
+        let until = Instant::now() + patience;
+        own = deadline.is_some_and(|deadline| deadline <= until);
+        deadline.filter(|_| own).unwrap_or(until)
+    };
+    match within(reading, until).await {
         Some(result) => result.map(|()| body),
+        None if own => Err(deadline_exceeded()),
         None => {
             let detail = format!("the body did not come within {patience:?}");
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
         }
     }
+}
+
+fn deadline_exceeded() -> Problem {
+    let detail = "the call's own connect-timeout-ms has passed";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, detail)
 }
 
 fn too_large(most: usize) -> Problem {
@@ -190,7 +230,7 @@ fn succeeded(
 ) -> Result<Response<ResponseBody>, Problem> {
     let mut response = Response::new(ResponseBody::new(service.charged(called.bytes)?));
     let headers = response.headers_mut();
-    let media_type = content_type::rest(agreed.response_encoding);
+    let media_type = agreed.rules.media_type(agreed.response_encoding);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     let compression = service.response_compression;
     if agreed.compress_response {
@@ -202,7 +242,7 @@ fn succeeded(
     // No cache keeps the response to a POST that does not allow it (RFC 9110, section 9.3.3), so that
     // `vary` may be left out. Servers that compress commonly send it all the same, those that only
     // write JSON do not, and what they send is what is to be measured.
-    if !compression.is_none() {
+    if !compression.is_none() && agreed.rules == Rules::Rest {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     }
     if let Some(marks) = called.marks {

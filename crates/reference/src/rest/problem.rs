@@ -1,9 +1,10 @@
-//! Problem details (RFC 9457): an error as a JSON body.
+//! An error as a JSON body: problem details (RFC 9457), or Connect's code and message.
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::rules::Rules;
 use crate::body::ResponseBody;
 
 /// Why a call failed.
@@ -29,19 +30,47 @@ impl Problem {
         self
     }
 
-    pub(super) fn into_response(self) -> Response<ResponseBody> {
-        let mut response =
-            Response::new(ResponseBody::refusal(self.body().to_string().into_bytes()));
-        *response.status_mut() = self.status;
+    pub(super) fn into_response(self, rules: Rules) -> Response<ResponseBody> {
+        let (status, content_type, body) = match rules {
+            Rules::Rest => (
+                self.status,
+                "application/problem+json",
+                self.body().to_string(),
+            ),
+            Rules::Connect => {
+                let (status, body) = self.of_connect();
+                (status, "application/json", body)
+            }
+        };
+        let mut response = Response::new(ResponseBody::refusal(body.into_bytes()));
+        *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         if let Some((name, value)) = self.header {
             headers.insert(name, value);
         }
         response
+    }
+
+    /// The status and body of Connect's error. What HTTP itself refuses, a method or a content type, has no
+    /// code there, and so no body.
+    fn of_connect(&self) -> (StatusCode, String) {
+        let (code, status) = match self.status {
+            StatusCode::BAD_REQUEST => ("invalid_argument", self.status),
+            StatusCode::NOT_FOUND | StatusCode::NOT_IMPLEMENTED => {
+                ("unimplemented", StatusCode::NOT_IMPLEMENTED)
+            }
+            StatusCode::REQUEST_TIMEOUT | StatusCode::GATEWAY_TIMEOUT => {
+                ("deadline_exceeded", StatusCode::GATEWAY_TIMEOUT)
+            }
+            StatusCode::PAYLOAD_TOO_LARGE | StatusCode::SERVICE_UNAVAILABLE => {
+                ("resource_exhausted", StatusCode::TOO_MANY_REQUESTS)
+            }
+            StatusCode::INTERNAL_SERVER_ERROR => ("internal", self.status),
+            _ => return (self.status, String::new()),
+        };
+        let body = json!({"code": code, "message": self.detail});
+        (status, body.to_string())
     }
 
     /// `type` is left out: it then is `about:blank`, and `title` the status' own name (RFC 9457,

@@ -59,7 +59,7 @@ fn wrong_types() {
     assert_snapshot!(with_question("seed = \"one\""), @r#"my.toml:2:8: "seed" must be a whole number from 0 on, not a string"#);
     assert_snapshot!(with_question("base = 3"), @r#"my.toml:2:8: "base" must be a table"#);
     assert_snapshot!(with_question("variants = { name = \"a\" }"), @r#"my.toml:2:12: "variants" must be tables, each under [[variants]]"#);
-    assert_snapshot!(with_question("[base]\nprotocol = 2"), @r#"my.toml:3:12: "protocol" must be one of "grpc", "rest", not 2"#);
+    assert_snapshot!(with_question("[base]\nprotocol = 2"), @r#"my.toml:3:12: "protocol" must be one of "grpc", "rest", "connect", not 2"#);
     assert_snapshot!(with_question("[base]\nhttp = 2"), @r#"my.toml:3:8: "http" must be one of "1.1", "2", not 2"#);
     assert_snapshot!(with_question("[base]\ntime = 100"), @r#"my.toml:3:8: "time" must be a time with its unit, such as "150ms", not 100"#);
     assert_snapshot!(with_question("[factors]\nprotocol = \"grpc\""), @r#"my.toml:3:12: "protocol" must be a list"#);

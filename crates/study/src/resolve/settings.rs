@@ -112,7 +112,7 @@ impl Check<'_, '_> {
         )?;
         let is_live = settings.target.live().is_some();
         if !is_live && !self.says(Key::Protocol) {
-            let message = "it has no protocol; write protocol = \"grpc\" or \"rest\"";
+            let message = "it has no protocol; write protocol = \"grpc\", \"rest\" or \"connect\"";
             return Err(self.error(None, message));
         }
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
@@ -144,10 +144,6 @@ impl Check<'_, '_> {
                     "is a client subject's, and the engine calls here; write client = \"…\"",
                 )?,
                 Some(client) => {
-                    self.refuse(
-                        |key| *key == Key::Connections,
-                        "is the engine's: a client subject opens as many as it needs",
-                    )?;
                     let styles = &self.features(Key::Client, &client.stack)?.styles;
                     // One without any is no client, and the check below refuses it.
                     first_style = styles.first().filter(|_| !self.says(Key::Style)).copied();

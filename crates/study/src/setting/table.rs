@@ -182,6 +182,7 @@ pub static SETTINGS: [Setting; 24] = [
         column: "protocol",
         says: |s, _| match (s.protocol, s.encoding) {
             (Protocol::Grpc, _) => "gRPC on".into(),
+            (Protocol::Connect, _) => "Connect on".into(),
             (Protocol::Rest, Some(_)) => "REST on".into(),
             // Bodies are sent as they are given.
             (Protocol::Rest, None) => String::new(),
@@ -324,6 +325,13 @@ pub static SETTINGS: [Setting; 24] = [
         values: COUNT_IN_FLIGHT,
         get: |s| Some(Value::Whole(s.connections.into())),
         set: |s, value| s.connections = value.whole(),
+        lack: |s, has, role| {
+            let needed = only(role, Role::Client, s.channels())?;
+            (needed > has.channels).then(|| match has.channels {
+                1 => "has one channel, and so one connection".to_owned(),
+                most => format!("has at most {most} channels, a connection each"),
+            })
+        },
         column: "over",
         says: |s, value| unless(s.connections == 1, format!("× {value}")),
         ..ROW

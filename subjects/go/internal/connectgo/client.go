@@ -21,16 +21,16 @@ const grpcPrefix = 5
 
 // Client makes calls by the generated client.
 type Client struct {
-	asked     *settings.Client
-	requests  []proto.Message
-	turn      atomic.Uint64
-	transport *web.Transport
-	caller    Caller
+	asked      *settings.Client
+	requests   []proto.Message
+	turn       atomic.Uint64
+	transports web.Transports
+	callers    []Caller
 }
 
 // open makes a client that is connected.
 func open(asked *settings.Client, workload *bind.Workload, method Method) (*Client, error) {
-	c := &Client{asked: asked, transport: web.NewTransport(asked, false)}
+	c := &Client{asked: asked, transports: web.NewTransports(asked, false)}
 	for _, text := range asked.Requests {
 		request, err := workload.ProtoMessage("request", text)
 		if err != nil {
@@ -38,24 +38,14 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 		}
 		c.requests = append(c.requests, request)
 	}
-	doer := doer{client: &http.Client{
-		Transport: c.transport.Transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
-	}}
+	var doer doer
 	options := []connect.ClientOption{connect.WithReadMaxBytes(asked.Limits.MessageBytes())}
 	if asked.Protocol == "grpc" {
 		doer.prefix = grpcPrefix
 		options = append(options, connect.WithGRPC())
-	} else {
-		doer.path = workload.REST
 	}
-	switch {
-	case asked.Encoding == "protojson":
+	if asked.Encoding == "protojson" {
 		options = append(options, connect.WithProtoJSON())
-	case asked.Protocol == "rest":
-		options = append(options, connect.WithCodec(protobuf{}))
 	}
 	switch {
 	case asked.RequestCompression > 0:
@@ -67,7 +57,15 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 	case asked.ResponseCompression == 0:
 		options = append(options, connect.WithAcceptCompression(gzipName, nil, nil))
 	}
-	c.caller = method.Call(doer, "http://"+c.transport.Host, options...)
+	for _, transport := range c.transports {
+		doer.client = &http.Client{
+			Transport: transport.Transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse
+			},
+		}
+		c.callers = append(c.callers, method.Call(doer, "http://"+transport.Host, options...))
+	}
 	_, err := c.Reopen()
 	return c, err
 }
@@ -76,12 +74,12 @@ func open(asked *settings.Client, workload *bind.Workload, method Method) (*Clie
 func (c *Client) Reopen() (int, error) {
 	ctx, cancel := web.Deadline(c.asked)
 	defer cancel()
-	return c.transport.Connect(ctx)
+	return c.transports.Connect(ctx)
 }
 
 // Verify makes a call with the first request.
 func (c *Client) Verify() (any, error) {
-	response, err := c.exchange(c.requests[0], &measure.Record{})
+	response, err := c.exchange(0, &measure.Record{})
 	if err != nil {
 		return nil, settings.Refuse(settings.Subject, "%v", err)
 	}
@@ -91,12 +89,11 @@ func (c *Client) Verify() (any, error) {
 
 // Do makes a call with the next request.
 func (c *Client) Do(record *measure.Record) error {
-	turn := c.turn.Add(1) - 1
-	_, err := c.exchange(c.requests[turn%uint64(len(c.requests))], record)
+	_, err := c.exchange(c.turn.Add(1)-1, record)
 	return err
 }
 
-func (c *Client) exchange(request proto.Message, record *measure.Record) (proto.Message, error) {
+func (c *Client) exchange(turn uint64, record *measure.Record) (proto.Message, error) {
 	ctx, cancel := web.Deadline(c.asked)
 	defer cancel()
 	call := &call{record: record}
@@ -104,7 +101,8 @@ func (c *Client) exchange(request proto.Message, record *measure.Record) (proto.
 	if c.asked.Marks {
 		ctx = call.stamps.Trace(ctx)
 	}
-	response, header, err := c.caller(ctx, request)
+	request := c.requests[turn%uint64(len(c.requests))]
+	response, header, err := c.callers[turn%uint64(len(c.callers))](ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +127,9 @@ type call struct {
 
 type callKey struct{}
 
-// doer stands between a generated client and its http.Client. It sees the encoded bytes, and calls the
-// contract's paths.
+// doer stands between a generated client and its http.Client, where it sees the encoded bytes.
 type doer struct {
-	client *http.Client
-	// path is the REST resource's; empty for gRPC.
-	path          string
+	client        *http.Client
 	prefix        int64
 	plainResponse bool
 }
@@ -147,9 +142,6 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 	call.prefix = d.prefix
 	call.record.Encoded = measure.Now()
 	call.record.RequestBytes = uint32(request.ContentLength - d.prefix)
-	if d.path != "" {
-		request.URL.Path = d.path
-	}
 	if d.plainResponse {
 		request.Header.Del("Grpc-Accept-Encoding")
 		request.Header.Set("Accept-Encoding", "identity")

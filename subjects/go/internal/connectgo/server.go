@@ -21,7 +21,6 @@ func serve(asked *settings.Server, workload *bind.Workload, method Method) (*web
 		return nil, err
 	}
 	options := []connect.HandlerOption{
-		connect.WithCodec(protobuf{}),
 		connect.WithReadMaxBytes(asked.Limits.MessageBytes()),
 		connect.WithCompression(gzipName, newReader, writers(asked.ResponseCompression)),
 	}
@@ -29,15 +28,8 @@ func serve(asked *settings.Server, workload *bind.Workload, method Method) (*web
 		// The library would compress for each client that takes it.
 		options = append(options, connect.WithCompressMinBytes(math.MaxInt))
 	}
-	generated := method.Serve(handler(service, asked.Marks), options...)
 	mux := http.NewServeMux()
-	mux.Handle(workload.Path, generated)
-	if workload.REST != workload.Path {
-		mux.HandleFunc(workload.REST, func(w http.ResponseWriter, r *http.Request) {
-			r.URL.Path = workload.Path
-			generated.ServeHTTP(w, r)
-		})
-	}
+	mux.Handle(workload.Path, method.Serve(handler(service, asked.Marks), options...))
 	return web.Serve(asked.Listen, mux)
 }
 

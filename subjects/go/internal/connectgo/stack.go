@@ -1,9 +1,5 @@
 // Package connectgo is the stack connect-go: connectrpc.com/connect with the code of
 // protoc-gen-connect-go, by gRPC and by the Connect protocol.
-//
-// A unary call of the Connect protocol is a POST of the encoded message, and so what the contract calls
-// REST. Two things are the contract's own and not Connect's: the paths of the built-in workloads'
-// resources, and protobuf's media type.
 package connectgo
 
 import (
@@ -38,7 +34,7 @@ type Methods map[string]Method
 func Stack(methods Methods) *stack.Stack {
 	return &stack.Stack{
 		Name:      "connect-go",
-		Protocols: stack.Both,
+		Protocols: map[string][]string{"grpc": {"2"}, "connect": {"1.1", "2"}},
 		Encodings: []string{"protobuf", "protojson"},
 		Libraries: map[string]string{"connect": "connectrpc.com/connect"},
 		Generated: stack.Always,

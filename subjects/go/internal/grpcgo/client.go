@@ -21,7 +21,7 @@ import (
 	"rpcgauge/subjects/go/internal/settings"
 )
 
-// Client makes calls over one channel, or over a channel for each call.
+// Client makes calls over channels in turn, or over a channel for each call.
 type Client struct {
 	asked    *settings.Client
 	call     func(channel grpc.ClientConnInterface) Caller
@@ -32,8 +32,8 @@ type Client struct {
 	dialing  []grpc.DialOption
 	options  []grpc.CallOption
 
-	channel *grpc.ClientConn
-	caller  Caller
+	channels []*grpc.ClientConn
+	callers  []Caller
 }
 
 // open makes a client that is connected.
@@ -77,13 +77,16 @@ func open(asked *settings.Client, workload *bind.Workload, methods Methods) (*Cl
 	if asked.Connection == "per-call" {
 		return c, nil
 	}
-	channel, err := c.dial()
-	if err != nil {
-		return nil, err
+	for range asked.Channels {
+		channel, err := c.dial()
+		if err != nil {
+			return nil, err
+		}
+		c.channels = append(c.channels, channel)
+		c.callers = append(c.callers, c.call(stampingChannel{channel}))
 	}
-	c.channel = channel
-	c.caller = c.call(stampingChannel{channel})
-	return c, c.connect()
+	_, err := c.Reopen()
+	return c, err
 }
 
 func (c *Client) dial() (*grpc.ClientConn, error) {
@@ -94,32 +97,39 @@ func (c *Client) dial() (*grpc.ClientConn, error) {
 	return channel, nil
 }
 
-func (c *Client) connect() error {
+func (c *Client) connect(channel *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
 	defer cancel()
 	for {
-		state := c.channel.GetState()
+		state := channel.GetState()
 		if state == connectivity.Ready {
 			return nil
 		}
-		c.channel.Connect()
-		if !c.channel.WaitForStateChange(ctx, state) {
+		channel.Connect()
+		if !channel.WaitForStateChange(ctx, state) {
 			return settings.Refuse(settings.Machine, "no connection to %s in %v", c.asked.Address, c.deadline)
 		}
 	}
 }
 
-// Reopen connects again where the connection was lost.
+// Reopen connects the channels that are not connected.
 func (c *Client) Reopen() (int, error) {
-	if c.channel == nil || c.channel.GetState() == connectivity.Ready {
-		return 0, nil
+	opened := 0
+	for _, channel := range c.channels {
+		if channel.GetState() == connectivity.Ready {
+			continue
+		}
+		if err := c.connect(channel); err != nil {
+			return opened, err
+		}
+		opened++
 	}
-	return 1, c.connect()
+	return opened, nil
 }
 
 // Verify makes a call with the first request.
 func (c *Client) Verify() (any, error) {
-	response, err := c.exchange(c.requests[0], &measure.Record{})
+	response, err := c.exchange(0, &measure.Record{})
 	if err != nil {
 		return nil, settings.Refuse(settings.Subject, "%v", err)
 	}
@@ -129,16 +139,18 @@ func (c *Client) Verify() (any, error) {
 
 // Do makes a call with the next request.
 func (c *Client) Do(record *measure.Record) error {
-	turn := c.turn.Add(1) - 1
-	_, err := c.exchange(c.requests[turn%uint64(len(c.requests))], record)
+	_, err := c.exchange(c.turn.Add(1)-1, record)
 	return err
 }
 
-func (c *Client) exchange(request any, record *measure.Record) (any, error) {
+func (c *Client) exchange(turn uint64, record *measure.Record) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.deadline)
 	defer cancel()
-	caller := c.caller
-	if c.channel == nil {
+	request := c.requests[turn%uint64(len(c.requests))]
+	var caller Caller
+	if len(c.callers) > 0 {
+		caller = c.callers[turn%uint64(len(c.callers))]
+	} else {
 		channel, err := c.dial()
 		if err != nil {
 			return nil, err

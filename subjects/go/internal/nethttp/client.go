@@ -23,8 +23,8 @@ type Client struct {
 	requests    []any
 	turn        atomic.Uint64
 	url         string
-	transport   *web.Transport
-	client      http.Client
+	transports  web.Transports
+	clients     []*http.Client
 	compressors *web.Compressors
 }
 
@@ -41,9 +41,11 @@ func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 	if asked.RequestCompression > 0 {
 		c.compressors = web.NewCompressors(asked.RequestCompression)
 	}
-	c.transport = web.NewTransport(asked, asked.ResponseCompression > 0)
-	c.client.Transport = c.transport.Transport
-	c.url = "http://" + c.transport.Host + workload.REST
+	c.transports = web.NewTransports(asked, asked.ResponseCompression > 0)
+	for _, transport := range c.transports {
+		c.clients = append(c.clients, &http.Client{Transport: transport.Transport})
+		c.url = "http://" + transport.Host + workload.REST
+	}
 	_, err := c.Reopen()
 	return c, err
 }
@@ -52,12 +54,12 @@ func open(asked *settings.Client, workload *bind.Workload) (*Client, error) {
 func (c *Client) Reopen() (int, error) {
 	ctx, cancel := web.Deadline(c.asked)
 	defer cancel()
-	return c.transport.Connect(ctx)
+	return c.transports.Connect(ctx)
 }
 
 // Verify makes a call with the first request.
 func (c *Client) Verify() (any, error) {
-	response, err := c.exchange(c.requests[0], &measure.Record{})
+	response, err := c.exchange(0, &measure.Record{})
 	if err != nil {
 		return nil, settings.Refuse(settings.Subject, "%v", err)
 	}
@@ -67,13 +69,12 @@ func (c *Client) Verify() (any, error) {
 
 // Do makes a call with the next request.
 func (c *Client) Do(record *measure.Record) error {
-	turn := c.turn.Add(1) - 1
-	_, err := c.exchange(c.requests[turn%uint64(len(c.requests))], record)
+	_, err := c.exchange(c.turn.Add(1)-1, record)
 	return err
 }
 
-func (c *Client) exchange(message any, record *measure.Record) (any, error) {
-	body, err := c.encode(message)
+func (c *Client) exchange(turn uint64, record *measure.Record) (any, error) {
+	body, err := c.encode(c.requests[turn%uint64(len(c.requests))])
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (c *Client) exchange(message any, record *measure.Record) (any, error) {
 	if c.compressors != nil {
 		request.Header.Set("Content-Encoding", "gzip")
 	}
-	response, err := c.client.Do(request)
+	response, err := c.clients[turn%uint64(len(c.clients))].Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -86,6 +86,7 @@ type Client struct {
 	Requests           []json.RawMessage `json:"requests"`
 	RequestCompression Compression       `json:"request_compression"`
 	Connection         string            `json:"connection"`
+	Channels           int               `json:"channels"`
 	Style              string            `json:"style"`
 	InFlight           int               `json:"in_flight"`
 	DeadlineMS         int64             `json:"deadline_ms"`
@@ -191,7 +192,7 @@ func Parse(line []byte) (any, error) {
 		}
 		return s, s.check()
 	case `"client"`:
-		c := &Client{Connection: "reuse", InFlight: 1}
+		c := &Client{Connection: "reuse", Channels: 1, InFlight: 1}
 		if err := strict(line, c, "workload", "protocol", "http", "encoding", "address", "requests",
 			"deadline_ms", "records"); err != nil {
 			return nil, err
@@ -260,6 +261,8 @@ func (c *Client) check() error {
 	switch {
 	case len(c.Requests) == 0:
 		return Refuse(Instrument, "requests has none")
+	case c.Channels < 1:
+		return Refuse(Instrument, "channels cannot be %d", c.Channels)
 	case c.InFlight < 1:
 		return Refuse(Instrument, "in_flight cannot be %d", c.InFlight)
 	case c.DeadlineMS < 1:

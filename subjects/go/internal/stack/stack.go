@@ -38,7 +38,6 @@ type Server interface {
 var (
 	GRPC = map[string][]string{"grpc": {"2"}}
 	REST = map[string][]string{"rest": {"1.1", "2"}}
-	Both = map[string][]string{"grpc": {"2"}, "rest": {"1.1", "2"}}
 )
 
 // Always says that all code for messages is generated.
@@ -46,6 +45,7 @@ func Always(string) bool { return true }
 
 const (
 	mostThreads  = 64
+	mostChannels = 64
 	mostInFlight = 1024
 )
 
@@ -53,14 +53,14 @@ const (
 func Choose(stacks []*Stack, asked any) (*Stack, error) {
 	var common *settings.Common
 	var call *settings.Call
-	threads, inFlight, style, connection := 1, 1, "blocking", "reuse"
+	threads, channels, inFlight, style, connection := 1, 1, 1, "blocking", "reuse"
 	switch asked := asked.(type) {
 	case *settings.Server:
 		common, call = &asked.Common, &asked.Call
 		threads = asked.Threads
 	case *settings.Client:
 		common, call = &asked.Common, &asked.Call
-		inFlight, connection = asked.InFlight, asked.Connection
+		channels, inFlight, connection = asked.Channels, asked.InFlight, asked.Connection
 		if asked.Style != "" {
 			style = asked.Style
 		}
@@ -74,6 +74,7 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 		return nil, err
 	}
 	limits := common.Limits
+	carriesMany := call != nil && call.HTTP == "2" && connection == "reuse"
 	wants := []struct {
 		has  bool
 		what string
@@ -82,6 +83,7 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 		{limits.MaxDepth == 0, "limit max_depth"},
 		{limits.MaxInflation == 0 || chosen.BoundsInflation, "limit max_inflation"},
 		{threads <= mostThreads, fmt.Sprintf("%d threads", threads)},
+		{channels == 1 || carriesMany && channels <= mostChannels, fmt.Sprintf("%d channels", channels)},
 		{inFlight <= mostInFlight, fmt.Sprintf("%d calls in flight", inFlight)},
 		{style == "blocking", fmt.Sprintf("style %q", style)},
 		{connection == "reuse" || connection == "per-call", fmt.Sprintf("connection %q", connection)},

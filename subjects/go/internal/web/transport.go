@@ -35,6 +35,31 @@ type Transport struct {
 	spare []*counted
 }
 
+// Transports are those of a client's channels.
+type Transports []*Transport
+
+// NewTransports makes as many as are asked for.
+func NewTransports(asked *settings.Client, transparent bool) Transports {
+	var all Transports
+	for range asked.Channels {
+		all = append(all, NewTransport(asked, transparent))
+	}
+	return all
+}
+
+// Connect opens the connections that are not open, and returns their number.
+func (all Transports) Connect(ctx context.Context) (int, error) {
+	opened := 0
+	for _, transport := range all {
+		more, err := transport.Connect(ctx)
+		if err != nil {
+			return opened, err
+		}
+		opened += more
+	}
+	return opened, nil
+}
+
 // NewTransport makes a transport for a client's calls. Asked for, it adds Accept-Encoding itself and
 // decompresses, as it does by default.
 func NewTransport(asked *settings.Client, transparent bool) *Transport {

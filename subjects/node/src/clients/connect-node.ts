@@ -1,4 +1,4 @@
-/** Stacks `connect-node` and `connect`, client: gRPC and Connect's own protocol, with protobuf-es. */
+/** Stack `connect-node`, client: gRPC and Connect's own protocol, with protobuf-es. */
 
 import { connect as connectSocket } from "node:net";
 
@@ -38,8 +38,7 @@ function linkOf(settings: ClientSettings, es: Es): Link {
     acceptCompression: levelOf(settings.response_compression) > 0 ? [gzipOf(0)] : [],
     compressMinBytes: 0,
     readMaxBytes: settings.limits.max_message_bytes,
-    // Of Connect's own protocol: the contract has another media type for protobuf.
-    useBinaryFormat: settings.protocol === "grpc",
+    useBinaryFormat: settings.encoding === "protobuf",
     jsonOptions: { registry: es.registry },
     ...(level > 0 && { sendCompression: gzipOf(level) }),
   };
@@ -74,12 +73,15 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     const client = createClient(method.parent, transport) as unknown as Record<string, Unary>;
     return client[method.localName] as Unary;
   }
-  const kept = linkOf(settings, es);
-  const keptStub = stub(kept);
+  const fresh = (): [Link, Unary] => {
+    const link = linkOf(settings, es);
+    return [link, stub(link)];
+  };
+  const kept = Array.from({ length: perCall ? 0 : settings.channels }, fresh);
+  let turn = 0;
 
   function call(message: Message, stamps: Stamps, done: Done<Message>): void {
-    const link = perCall ? linkOf(settings, es) : kept;
-    const unary = perCall ? stub(link) : keptStub;
+    const [link, unary] = kept[turn++ % kept.length] ?? fresh();
     // The library calls it once the response is decoded: when the first byte came is out of sight.
     const onHeader = (headers: Headers): void => readMarks(stamps, (name) => headers.get(name));
     unary(message, settings.marks ? { onHeader } : {}).then(
@@ -95,9 +97,14 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     );
   }
 
+  async function connect(): Promise<number> {
+    const opened = await Promise.all(kept.map(([link]) => link.connect()));
+    return opened.reduce((all, one) => all + one, 0);
+  }
+
   const { request, response } = workload;
   const requests = settings.requests.map((sample) => es.fromJson(request, sample));
   const toJson = (message: Message) => es.toJson(response, message);
   const found = { ...versions("@connectrpc/connect-node"), ...Es.versions() };
-  return { versions: found, code: "generated", requests, call, toJson, connect: kept.connect };
+  return { versions: found, code: "generated", requests, call, toJson, connect };
 }

@@ -74,13 +74,14 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     "grpc.enable_http_proxy": 0,
     ...(compresses && { "grpc.default_compression_algorithm": grpc.compressionAlgorithms.gzip }),
     // Otherwise clients of one address share a connection.
-    ...(perCall && { "grpc.use_local_subchannel_pool": 1 }),
+    ...((perCall || settings.channels > 1) && { "grpc.use_local_subchannel_pool": 1 }),
   };
   const connectedTo = () => new Service(settings.address, grpc.credentials.createInsecure(), options);
-  const kept = perCall ? undefined : connectedTo();
+  const kept = Array.from({ length: perCall ? 0 : settings.channels }, connectedTo);
+  let turn = 0;
 
   function call(message: object, stamps: Stamps, done: Done<object>): void {
-    const client = kept ?? connectedTo();
+    const client = kept[turn++ % kept.length] ?? connectedTo();
     const unary = (client[name] as unknown as Unary).bind(client);
     const deadline = Date.now() + settings.deadline_ms;
     const sent = unary({ message, stamps }, { deadline }, (error, response) => {
@@ -106,15 +107,18 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   }
 
   async function connect(): Promise<number> {
-    if (kept === undefined) return 0;
-    if (kept.getChannel().getConnectivityState(true) === grpc.connectivityState.READY) return 0;
-    await new Promise<void>((done, fail) => {
-      kept.waitForReady(Date.now() + settings.deadline_ms, (error) => {
-        if (error) fail(error);
-        else done();
+    const isReady = (client: grpc.Client) =>
+      client.getChannel().getConnectivityState(true) === grpc.connectivityState.READY;
+    const lost = kept.filter((client) => !isReady(client));
+    const ready = (client: grpc.Client) =>
+      new Promise<void>((done, fail) => {
+        client.waitForReady(Date.now() + settings.deadline_ms, (error) => {
+          if (error) fail(error);
+          else done();
+        });
       });
-    });
-    return 1;
+    await Promise.all(lost.map(ready));
+    return lost.length;
   }
 
   const { request, response } = workload;

@@ -1,4 +1,4 @@
-/** Stacks `connect-node` and `connect`, server: gRPC and Connect's own protocol, with protobuf-es. */
+/** Stack `connect-node`, server: gRPC and Connect's own protocol, with protobuf-es. */
 
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";

@@ -1,7 +1,7 @@
 //! The ways to call that are compared: settings of the embedded server, or stacks of subjects; and the codecs
 //! of these stacks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_message::Encoding;
 use rpcgauge_message::nearest::Nearest;
@@ -36,9 +36,13 @@ const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
 ];
 
 /// The encodings in which a protocol's stacks are compared.
-const ENCODINGS: [(Protocol, &[Encoding]); 2] = [
+const ENCODINGS: [(Protocol, &[Encoding]); 3] = [
     (Protocol::Grpc, &[Encoding::Protobuf]),
     (Protocol::Rest, &[Encoding::Json, Encoding::ProtoJson]),
+    (
+        Protocol::Connect,
+        &[Encoding::Protobuf, Encoding::ProtoJson],
+    ),
 ];
 
 impl Way {
@@ -137,11 +141,20 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
         if !args.stack.is_empty() {
             ways.extend(spoken(serves, None).map(|spoken| way(server, None, spoken)));
         }
+        let mut called = Vec::new();
         for client in &args.client {
             let calls = find("--client", client, Role::Client)?;
-            ways.extend(
-                spoken(serves, Some(calls)).map(|spoken| way(server, Some(client), spoken)),
-            );
+            for spoken in spoken(serves, Some(calls)) {
+                ways.push(way(server, Some(client), spoken));
+                if !called.contains(&spoken) {
+                    called.push(spoken);
+                }
+            }
+        }
+        if args.stack.is_empty() {
+            // The engine's calls tell the kernel's and the server's part of the clients'.
+            let by_engine = called.into_iter().map(|spoken| way(server, None, spoken));
+            ways.extend(by_engine);
         }
     }
     for client in &args.client {
@@ -154,7 +167,7 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
             )));
         }
     }
-    Ok(shortened(ways))
+    Ok(told_apart(ways))
 }
 
 /// What the codecs of the ways' stacks do of a call: a server decodes the request and encodes the response, a
@@ -200,7 +213,7 @@ pub(super) fn codecs(ways: &[Way], stacks: &BTreeMap<String, Features>) -> Vec<W
             }
         }
     }
-    shortened(codecs)
+    told_apart(codecs)
 }
 
 fn of_codec(codec: &str, encoding: Encoding, operation: Operation, sample: Sample) -> Way {
@@ -213,18 +226,24 @@ fn of_codec(codec: &str, encoding: Encoding, operation: Operation, sample: Sampl
         ("encoding", encoding),
     ];
     Way {
-        name: format!("{}-{operation}-{sample}{SEPARATOR}{encoding}", plain(codec)),
+        name: format!("{}-{operation}-{sample}", plain(codec)),
         settings: settings.map(|(key, value)| (key, value.to_owned())).into(),
     }
 }
 
-/// What is there in one way alone is called by its name without the encoding.
-fn shortened(mut ways: Vec<Way>) -> Vec<Way> {
-    let names: Vec<String> = ways.iter().map(|way| stem(&way.name)).collect();
-    for (way, stem) in ways.iter_mut().zip(&names) {
-        if names.iter().filter(|name| *name == stem).count() == 1 {
-            way.name.clone_from(stem);
-        }
+/// Adds to the names of ways that are alike what they differ in.
+fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
+    let all = ways.clone();
+    for way in &mut ways {
+        let alike = || all.iter().filter(|other| other.name == way.name);
+        let encodings: BTreeSet<_> = alike().map(|other| other.setting("encoding")).collect();
+        let keys: &[&str] = match (alike().count(), encodings.len()) {
+            (1, _) => &[],
+            (ways, encodings) if ways == encodings => &["encoding"],
+            _ => &["protocol", "encoding"],
+        };
+        let values: Vec<&str> = keys.iter().filter_map(|key| way.setting(key)).collect();
+        way.name = [&[way.name.as_str()], &values[..]].concat().join("-");
     }
     ways
 }
@@ -263,24 +282,10 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
     settings.push(("protocol", protocol.word().to_owned()));
     settings.push(("http", http.word().to_owned()));
     settings.push(("encoding", encoding.word().to_owned()));
-    Way {
-        name: format!("{name}{SEPARATOR}{}", encoding.word()),
-        settings,
-    }
+    Way { name, settings }
 }
 
 /// Names stand in names of files, where a stack's / would be a folder.
 fn plain(stack: &str) -> String {
     stack.replace('/', ":")
-}
-
-/// Between the stacks of a name and its encoding.
-const SEPARATOR: char = '-';
-
-/// A name without its encoding.
-fn stem(name: &str) -> String {
-    let encodings = ENCODINGS.iter().flat_map(|(_, encodings)| *encodings);
-    let mut endings = encodings.map(|encoding| format!("{SEPARATOR}{}", encoding.word()));
-    let stem = endings.find_map(|ending| name.strip_suffix(ending.as_str()));
-    stem.unwrap_or(name).to_owned()
 }

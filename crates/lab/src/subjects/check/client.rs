@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rpcgauge_message::Workload;
 use rpcgauge_message::contract::{self, Address, ConnectionUse, SliceAsk, Style, Until};
-use rpcgauge_study::settings::{Schedule, Settings, Transport};
+use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Transport};
 use rpcgauge_study::words::Word as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, broken, workload};
@@ -23,12 +23,14 @@ const REQUESTS: u64 = 3;
 struct Manner {
     style: Option<Style>,
     connection: ConnectionUse,
+    channels: u32,
     in_flight: u32,
 }
 
 const PLAIN: Manner = Manner {
     style: None,
     connection: ConnectionUse::Reuse,
+    channels: 1,
     in_flight: 1,
 };
 
@@ -63,6 +65,17 @@ impl StackCheck<'_> {
             };
             self.attempt("a connection a call", |check| check.calls(first, manner))?;
         }
+        let carries_many =
+            |way: &&Way| way.http == HttpVersion::Http2 && way.transport == Transport::Tcp;
+        let many = ways.iter().find(carries_many);
+        if let Some(way) = many.filter(|_| self.features.channels > 1) {
+            let manner = Manner {
+                channels: self.features.channels,
+                ..PLAIN
+            };
+            let what = format!("{} channels", manner.channels);
+            self.attempt(&what, |check| check.goes_round(way, manner))?;
+        }
         let unix = ways.iter().find(|way| way.transport == Transport::Unix);
         if let Some(unix) = unix {
             self.attempt("opens a connection again that was lost", |check| {
@@ -90,6 +103,28 @@ impl StackCheck<'_> {
         let mut client = self.up_client(way, manner, &server)?;
         client.prove(PATIENCE, self.stop)?;
         self.try_slices(client, None, manner.in_flight)
+    }
+
+    /// Whether it has as many connections as channels.
+    fn goes_round(&mut self, way: &Way, manner: Manner) -> TrialResult {
+        let path = self.path();
+        let server = self.serve(way, path)?;
+        let mut client = self.up_client(way, manner, &server)?;
+        client.prove(PATIENCE, self.stop)?;
+        let ask = SliceAsk {
+            skip: 0,
+            until: Until::Calls(manner.channels.into()),
+            batch: None,
+        };
+        client.slice(&ask, PATIENCE, self.stop)?;
+        let open = server.ready().address.as_ref().and_then(established);
+        match open {
+            Some(open) if open != manner.channels as usize => Err(client.wrong(format!(
+                "of {} channels, {open} have a connection of their own",
+                manner.channels
+            ))),
+            _ => self.try_slices(client, None, manner.in_flight),
+        }
     }
 
     /// Whether it survives that its server goes and comes back where it was.
@@ -142,6 +177,7 @@ impl StackCheck<'_> {
     ) -> TrialResult<(contract::Settings, Workload, PathBuf)> {
         let settings = Settings {
             connection: manner.connection,
+            connections: manner.channels,
             schedule: Schedule::Closed {
                 in_flight: manner.in_flight,
             },
@@ -159,4 +195,21 @@ impl StackCheck<'_> {
         )?;
         Ok((line, workload, records))
     }
+}
+
+/// The connections that a server on this host has open at an IPv4 address, as the kernel lists them; none
+/// where it does not.
+fn established(address: &Address) -> Option<usize> {
+    const ESTABLISHED: &str = "01";
+    let Address::Tcp(address) = address else {
+        return None;
+    };
+    let port = format!(":{:04X}", address.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+    let is_open = |line: &&str| {
+        let mut fields = line.split_whitespace().skip(1);
+        let (local, _, state) = (fields.next(), fields.next(), fields.next());
+        local.is_some_and(|local| local.ends_with(&port)) && state == Some(ESTABLISHED)
+    };
+    Some(table.lines().filter(is_open).count())
 }

@@ -36,9 +36,15 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         codecs: [(Encoding::Json, "python/json".to_owned())].into(),
         styles: vec![Style::Blocking, Style::Future],
         connections: vec![ConnectionUse::Reuse],
+        channels: 1,
         in_flight: 8,
         warm_up_ms: 3_000,
         ..plain.clone()
+    };
+    let channels = Features {
+        protocols: plain.protocols.clone(),
+        channels: 4,
+        ..http.clone()
     };
     let json = Features {
         roles: vec![Role::Codec],
@@ -46,6 +52,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         ..Features::embedded()
     };
     subjects.extend([
+        ("go/channels".to_owned(), channels),
         ("go/grpc".to_owned(), plain),
         ("python/http".to_owned(), http),
         ("python/json".to_owned(), json),

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn contradictory_settings() {
     assert_snapshot!(one_with("protocol = \"grpc\"\nhttp = \"1.1\""), @r#"my.toml:6:8: variant "base": gRPC needs HTTP/2; write http = "2", or exclude it by [[exclude]] with protocol = "grpc" and http = "1.1""#);
-    assert_snapshot!(one_with("transport = \"tcp\""), @r#"my.toml:1:1: variant "base": it has no protocol; write protocol = "grpc" or "rest""#);
+    assert_snapshot!(one_with("transport = \"tcp\""), @r#"my.toml:1:1: variant "base": it has no protocol; write protocol = "grpc", "rest" or "connect""#);
     assert_snapshot!(one_with("protocol = \"rest\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nconnections = 2"), @r#"my.toml:6:15: variant "base": 1 in flight cannot use 2 connections; write fewer, or a larger in-flight"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection made for one call carries one call, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
@@ -72,13 +72,16 @@ fn what_a_stack_lacks() {
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnection = \"per-call\""), @r#"my.toml:7:14: variant "base": the client "python/http" has no connection use "per-call" (it has: reuse)"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nin-flight = 9"), @r#"my.toml:7:13: variant "base": the client "python/http" has at most 8 in flight"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nrate = 9"), @r#"my.toml:7:8: variant "base": the client "python/http" sends each call when one ends, and has no rate"#);
+    let by_channels =
+        "client = \"go/channels\"\nprotocol = \"grpc\"\nencoding = \"json\"\nin-flight = 8\n";
+    assert_snapshot!(one_with(&format!("{by_channels}connections = 5")), @r#"my.toml:9:15: variant "base": the client "go/channels" has at most 4 channels, a connection each"#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nencoding = \"cbor\""), @r#"my.toml:7:12: variant "base": the codec "python/json" has no encoding "cbor" (it has: json)"#);
     assert_snapshot!(one_with("codec = \"python/http\"\noperation = \"decode\""), @r#"my.toml:5:9: variant "base": the codec "python/http" has no role "codec" (it has: server, client)"#);
 }
 
 #[test]
 fn what_a_role_has_no_use_for() {
-    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": "connections" is the engine's: a client subject opens as many as it needs"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so 1 in flight need 1 connections, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" is a client subject's, and the engine calls here; write client = "…""#);
     assert_snapshot!(one_with("sample = \"request\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": "sample" is a codec's, and there is none; write codec = "…""#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" is a call's, and a codec calls nothing; leave it out"#);

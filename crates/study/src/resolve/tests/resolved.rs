@@ -429,6 +429,21 @@ compression = "gzip"
 }
 
 #[test]
+fn a_client_has_a_channel_for_each_connection_that_carries_many_calls() {
+    let channels = |settings: &str| {
+        let text = format!(
+            "# Is it?\n[workload]\nname = \"hello\"\n[base]\nencoding = \"json\"\nin-flight = 8\n{settings}"
+        );
+        resolve(&text).unwrap().variants[0].settings.channels()
+    };
+    let by_grpc = "protocol = \"grpc\"\nclient = \"go/channels\"\n";
+    assert_eq!(channels(&format!("{by_grpc}connections = 4")), 4);
+    assert_eq!(channels(by_grpc), 1);
+    let by_rest = "protocol = \"rest\"\nclient = \"python/http\"\n";
+    assert_eq!(channels(&format!("{by_rest}connections = 8")), 1);
+}
+
+#[test]
 fn a_stack_that_is_a_factor_makes_names_that_can_name_files() {
     let plan = resolve(
         "# Which?\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\n\
