@@ -17,6 +17,9 @@ val PROGRAMS = listOf(
         "spring-boot", "rpcgauge.springboot.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
         listOf("spring-boot-grpc", "spring-boot-mvc"),
     ),
+    Program(
+        "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING), listOf("lognet-grpc", "lognet-mvc"),
+    ),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
 )
 
