@@ -34,8 +34,8 @@ class Compression private constructor(val level: Int) {
 }
 
 /** Bounds; null where the line sets none. */
-class Limits(private val asked: Long?, val maxDepth: Long?, val maxInflation: Long?) {
-    val messageBytes: Int get() = (asked ?: DEFAULT_MESSAGE_BYTES).coerceAtMost(Int.MAX_VALUE.toLong()).toInt()
+class Limits(val maxMessageBytes: Long?, val maxDepth: Long?, val maxInflation: Long?) {
+    val messageBytes: Int get() = (maxMessageBytes ?: DEFAULT_MESSAGE_BYTES).coerceAtMost(Int.MAX_VALUE.toLong()).toInt()
 
     /** The most bytes that so many compressed ones may become. */
     fun inflated(compressed: Int): Long =

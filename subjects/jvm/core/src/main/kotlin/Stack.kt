@@ -9,6 +9,8 @@ class Stack(
     val connections: List<String> = listOf("reuse"),
     /** Whether a limit of its own holds for compressed bodies. */
     val boundsInflation: Boolean = false,
+    /** Whether the library bounds the size of a message. */
+    val boundsMessages: Boolean = true,
     val serve: ((ServerSettings, Workload) -> Server)? = null,
     val call: ((ClientSettings, Workload) -> Caller)? = null,
     val code: ((CodecSettings, Workload) -> Caller)? = null,
@@ -22,6 +24,7 @@ class Stack(
     /** Refuses what it cannot do. */
     private fun check(asked: Settings) {
         want("encoding", asked.encoding, encodings)
+        if (asked.limits.maxMessageBytes != null && !boundsMessages) throw lacks("limit max_message_bytes")
         if (asked.limits.maxDepth != null) throw lacks("limit max_depth")
         if (asked.limits.maxInflation != null && !boundsInflation) throw lacks("limit max_inflation")
         when (asked) {

@@ -93,8 +93,8 @@ fun springMvc(number: Int, request: String, response: String): Binding {
         |
         |@org.springframework.web.bind.annotation.RestController
         |public class $name {
-        |  private final rpcgauge.springboot.Mvc mvc;
-        |  public $name(rpcgauge.springboot.Mvc mvc) {
+        |  private final rpcgauge.spring.Mvc mvc;
+        |  public $name(rpcgauge.spring.Mvc mvc) {
         |    this.mvc = mvc;
         |  }
         |  @org.springframework.web.bind.annotation.PostMapping("${'$'}{rpcgauge.path}")

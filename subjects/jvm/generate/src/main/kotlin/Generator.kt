@@ -18,10 +18,11 @@ class Generator(private val root: Path, private val folder: Path) {
     private val classes = folder.resolve(CLASSES)
     private val grpcJava = folder.resolve(GRPC_JAVA)
     private val grpcKotlin = folder.resolve(GRPC_KOTLIN)
+    private val spring = folder.resolve(SPRING)
     private val data = DataClasses()
 
     fun run() {
-        listOf(sources, classes, grpcJava, grpcKotlin).forEach { Files.createDirectories(it) }
+        listOf(sources, classes, grpcJava, grpcKotlin, spring).forEach { Files.createDirectories(it) }
         val protoc = Protoc(root.resolve("generate/target/tools"), sources, set)
         val (java, stubs, coroutines) = listOf("java", "stubs", "coroutines").map(sources::resolve)
         protoc.java(java, stubs)
@@ -41,7 +42,14 @@ class Generator(private val root: Path, private val folder: Path) {
             // Its plugin knows fewer editions than protoc: the other stacks have their code all the same.
             set.methods.map { JsonObject().apply { addProperty("error", error.message) } }
         }
-        val ties = bindings.zip(kotlin) { java, coroutine -> mapOf("grpc-java" to text(java.first), "grpc-kotlin" to coroutine) }
+        val mvc = set.methods.mapIndexed { number, method ->
+            val (request, response) = listOf(method.inputType, method.outputType).map(::plainName)
+            written(springMvc(number, request, response), "java")
+        }
+        javac(mvc.map { it.second }, jars("spring-boot").plusElement(classes), spring)
+        val ties = set.methods.indices.map {
+            mapOf("grpc-java" to text(bindings[it].first), "grpc-kotlin" to kotlin[it], "spring-mvc" to text(mvc[it].first))
+        }
         val methods = JsonArray()
         set.methods.zip(ties) { method, tie -> methods.add(described(method, tie)) }
         Files.writeString(folder.resolve("methods.json"), "$methods")

@@ -7,6 +7,7 @@ class Program(val module: String, val main: String, val folders: List<String>, v
 const val CLASSES = "classes"
 const val GRPC_JAVA = "grpc-java-classes"
 const val GRPC_KOTLIN = "grpc-kotlin-classes"
+const val SPRING = "spring-classes"
 
 val PROGRAMS = listOf(
     Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
@@ -15,6 +16,13 @@ val PROGRAMS = listOf(
     Program(
         "armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA),
         listOf("armeria-grpc", "armeria-rest", "armeria-transcoding"),
+    ),
+    Program(
+        "spring-boot", "rpcgauge.springboot.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
+        listOf("spring-boot-grpc", "spring-boot-mvc"),
+    ),
+    Program(
+        "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING), listOf("lognet-grpc", "lognet-mvc"),
     ),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
 )

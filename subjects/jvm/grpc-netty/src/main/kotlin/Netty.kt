@@ -27,29 +27,30 @@ import rpcgauge.removeSocket
 private const val UNIX = "unix:"
 
 /**
- * grpc-java's server on Netty's native transport. `threads` event loops carry the bytes, and as many threads
- * run the handler, as the library separates the two.
+ * What the settings ask of a server on Netty's native transport, whatever starts it. `threads` event loops carry the
+ * bytes, and as many threads run the handler, as the library separates the two.
  */
+fun NettyServerBuilder.asAsked(asked: ServerSettings): NettyServerBuilder {
+    checkEpoll()
+    val loops = EpollEventLoopGroup(asked.threads)
+    val isUnix = asked.listen.path != null
+    channelType(if (isUnix) EpollServerDomainSocketChannel::class.java else EpollServerSocketChannel::class.java)
+        .bossEventLoopGroup(loops)
+        .workerEventLoopGroup(loops)
+        .executor(Executors.newFixedThreadPool(asked.threads))
+        .maxInboundMessageSize(asked.limits.messageBytes)
+        .compressorRegistry(compressors(asked.calling.responseCompression))
+    return if (asked.calling.marks) intercept(Marks.Interceptor) else this
+}
+
+/** grpc-java's server, without a framework around it. */
 class NettyServer(private val asked: ServerSettings, service: BindableService, override val isGenerated: Boolean) : Server {
-    private val loops: EventLoopGroup
-    private val handlers = Executors.newFixedThreadPool(asked.threads)
     private val server: io.grpc.Server
 
     init {
-        checkEpoll()
-        loops = EpollEventLoopGroup(asked.threads)
         val path = asked.listen.path
         val address = if (path == null) InetSocketAddress(asked.listen.host, 0) else DomainSocketAddress(path)
-        val type = if (path == null) EpollServerSocketChannel::class.java else EpollServerDomainSocketChannel::class.java
-        val builder = NettyServerBuilder.forAddress(address)
-            .channelType(type)
-            .bossEventLoopGroup(loops)
-            .workerEventLoopGroup(loops)
-            .executor(handlers)
-            .maxInboundMessageSize(asked.limits.messageBytes)
-            .compressorRegistry(compressors(asked.calling.responseCompression))
-            .addService(service)
-        if (asked.calling.marks) builder.intercept(Marks.Interceptor)
+        val builder = NettyServerBuilder.forAddress(address).asAsked(asked).addService(service)
         server = try {
             builder.build().start()
         } catch (error: IOException) {

@@ -1,17 +1,37 @@
 package rpcgauge.msgpack
 
 import com.fasterxml.jackson.annotation.JsonInclude
+import com.fasterxml.jackson.databind.DeserializationFeature
 import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.ObjectReader
 import com.fasterxml.jackson.databind.ObjectWriter
 import com.fasterxml.jackson.databind.SerializationFeature
+import com.fasterxml.jackson.databind.module.SimpleModule
+import com.fasterxml.jackson.databind.ser.std.ToStringSerializer
 import com.fasterxml.jackson.datatype.jsr310.JavaTimeModule
 import com.fasterxml.jackson.module.blackbird.BlackbirdModule
 import com.fasterxml.jackson.module.kotlin.kotlinModule
+import java.math.BigInteger
 import org.msgpack.jackson.dataformat.MessagePackFactory
 import rpcgauge.Sample
 import rpcgauge.Workload
 import rpcgauge.jackson.PlainFormat
+
+private fun forDataClasses(mapper: ObjectMapper): ObjectMapper = mapper
+    .registerModules(kotlinModule(), JavaTimeModule(), BlackbirdModule())
+    .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
+    .setDefaultPropertyInclusion(JsonInclude.Include.NON_NULL)
+
+/** Jackson 2's mapper for JSON, as Boot 3 has it, with 64-bit integers as text where rpcgauge.jackson's has them so. */
+fun mapper2(workload: Workload): ObjectMapper {
+    val mapper = forDataClasses(ObjectMapper()).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+    if (!workload.hasText) return mapper
+    val text = SimpleModule("text")
+    for (type in listOf(Long::class.javaObjectType, Long::class.javaPrimitiveType, BigInteger::class.java)) {
+        text.addSerializer(type, ToStringSerializer.instance)
+    }
+    return mapper.registerModule(text)
+}
 
 /**
  * The MessagePack project's format for Jackson, which there is for Jackson 2 only. The data classes'
@@ -22,10 +42,7 @@ class Msgpack(workload: Workload) : PlainFormat(workload) {
     private val writer: ObjectWriter
 
     init {
-        val mapper = ObjectMapper(MessagePackFactory())
-            .registerModules(kotlinModule(), JavaTimeModule(), BlackbirdModule())
-            .disable(SerializationFeature.WRITE_DATES_AS_TIMESTAMPS)
-            .setDefaultPropertyInclusion(JsonInclude.Include.NON_NULL)
+        val mapper = forDataClasses(ObjectMapper(MessagePackFactory()))
         readers = Sample.values().map { mapper.readerFor(workload.method.plain(it)) }
         writer = mapper.writer()
     }

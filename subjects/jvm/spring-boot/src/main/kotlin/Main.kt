@@ -1,19 +1,43 @@
 package rpcgauge.springboot
 
-import rpcgauge.Stack
+import io.grpc.BindableService
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder
+import java.util.function.Supplier
+import org.springframework.context.ConfigurableApplicationContext
+import org.springframework.context.support.GenericApplicationContext
+import org.springframework.grpc.server.ServerBuilderCustomizer
+import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle
+import rpcgauge.ServerSettings
+import rpcgauge.Workload
+import rpcgauge.grpcnetty.asAsked
+import rpcgauge.jackson.Json
+import rpcgauge.jackson.jsonMapper
+import rpcgauge.spring.Mvc
+import rpcgauge.spring.Starter
+import rpcgauge.spring.stacks
+import tools.jackson.databind.json.JsonMapper
 
-fun main(args: Array<String>) = rpcgauge.main(
-    args,
-    Stack(
-        name = "spring-boot-grpc",
-        protocols = mapOf("grpc" to listOf("2")),
-        encodings = listOf("protobuf"),
-        serve = ::SpringServer,
-    ),
-    Stack(
-        name = "spring-boot-mvc",
-        protocols = mapOf("rest" to listOf("1.1")),
-        encodings = listOf("json"),
-        serve = ::SpringServer,
-    ),
-)
+fun main(args: Array<String>) = rpcgauge.main(args, *stacks("spring-boot-grpc", BootStarter, "spring-boot-mvc", ::jackson3))
+
+/** The starter that is a part of Boot. Every bean that is a BindableService is served. */
+private object BootStarter : Starter {
+    override fun properties(asked: ServerSettings) = mapOf(
+        "spring.grpc.server.address" to asked.listen.host,
+        "spring.grpc.server.port" to 0,
+        "spring.grpc.server.shutdown.grace-period" to "0s",
+        "spring.grpc.server.inbound.message.max-size" to "${asked.limits.messageBytes}B",
+    )
+
+    override fun register(context: GenericApplicationContext, asked: ServerSettings, service: BindableService) {
+        context.registerBean("service", BindableService::class.java, Supplier { service })
+        val customizer = ServerBuilderCustomizer<NettyServerBuilder> { it.asAsked(asked) }
+        context.registerBean("customizer", ServerBuilderCustomizer::class.java, Supplier { customizer })
+    }
+
+    override fun port(context: ConfigurableApplicationContext) = context.getBean(GrpcServerLifecycle::class.java).port
+}
+
+private fun jackson3(context: GenericApplicationContext, workload: Workload, hasMarks: Boolean) {
+    context.registerBean("jsonMapper", JsonMapper::class.java, Supplier { jsonMapper(workload) })
+    context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(Json(workload).handler(), hasMarks) })
+}

@@ -1,0 +1,57 @@
+package rpcgauge.lognet
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import io.grpc.BindableService
+import io.grpc.ServerBuilder
+import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder
+import java.util.function.Supplier
+import org.lognet.springboot.grpc.GRpcServerBuilderConfigurer
+import org.lognet.springboot.grpc.GRpcService
+import org.lognet.springboot.grpc.context.GRpcServerInitializedEvent
+import org.springframework.context.ApplicationEvent
+import org.springframework.context.ApplicationListener
+import org.springframework.context.ConfigurableApplicationContext
+import org.springframework.context.support.GenericApplicationContext
+import rpcgauge.ServerSettings
+import rpcgauge.Workload
+import rpcgauge.grpcnetty.asAsked
+import rpcgauge.jackson.Json
+import rpcgauge.msgpack.mapper2
+import rpcgauge.spring.Mvc
+import rpcgauge.spring.Starter
+import rpcgauge.spring.stacks
+
+fun main(args: Array<String>) = rpcgauge.main(args, *stacks("lognet-grpc", LogNet(), "lognet-mvc", ::jackson2))
+
+/** The starter finds services by its annotation. */
+@GRpcService
+private class Service(service: BindableService) : BindableService by service
+
+private class LogNet : Starter {
+    private var port = 0
+
+    override fun properties(asked: ServerSettings) = mapOf(
+        "grpc.netty-server.primary-listen-address" to "${asked.listen.host}:0",
+    )
+
+    override fun register(context: GenericApplicationContext, asked: ServerSettings, service: BindableService) {
+        context.registerBean("service", Service::class.java, Supplier { Service(service) })
+        context.registerBean("configurer", GRpcServerBuilderConfigurer::class.java, Supplier { Configurer(asked) })
+        context.addApplicationListener(ApplicationListener<ApplicationEvent> {
+            if (it is GRpcServerInitializedEvent) port = it.server.port
+        })
+    }
+
+    override fun port(context: ConfigurableApplicationContext) = port
+}
+
+private class Configurer(private val asked: ServerSettings) : GRpcServerBuilderConfigurer() {
+    override fun configure(builder: ServerBuilder<*>) {
+        (builder as NettyServerBuilder).asAsked(asked)
+    }
+}
+
+private fun jackson2(context: GenericApplicationContext, workload: Workload, hasMarks: Boolean) {
+    context.registerBean("objectMapper", ObjectMapper::class.java, Supplier { mapper2(workload) })
+    context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(Json(workload).handler(), hasMarks) })
+}

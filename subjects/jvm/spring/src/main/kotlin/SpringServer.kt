@@ -1,0 +1,99 @@
+package rpcgauge.spring
+
+import io.grpc.BindableService
+import org.springframework.beans.factory.support.RootBeanDefinition
+import org.springframework.boot.Banner
+import org.springframework.boot.SpringApplication
+import org.springframework.boot.autoconfigure.EnableAutoConfiguration
+import org.springframework.context.ApplicationContextInitializer
+import org.springframework.context.ConfigurableApplicationContext
+import org.springframework.context.support.GenericApplicationContext
+import rpcgauge.Server
+import rpcgauge.ServerSettings
+import rpcgauge.Stack
+import rpcgauge.Workload
+import rpcgauge.grpc.Unary
+import rpcgauge.grpc.methodOf
+
+/** What a user's class with a `main` is. Beans are registered by functions, as each line of Boot has its own. */
+@EnableAutoConfiguration
+open class Application
+
+/** A gRPC server that a starter adds to Spring Boot. */
+interface Starter {
+    fun properties(asked: ServerSettings): Map<String, Any>
+
+    /** Registers the service, and what sets the server's builder. */
+    fun register(context: GenericApplicationContext, asked: ServerSettings, service: BindableService)
+
+    fun port(context: ConfigurableApplicationContext): Int
+}
+
+/** Registers what reads and writes the controllers' JSON, and what they call. */
+typealias Mapper = (GenericApplicationContext, Workload, hasMarks: Boolean) -> Unit
+
+/** The stacks of a program, which may have no MVC. */
+fun stacks(grpc: String, starter: Starter, mvc: String? = null, mapper: Mapper? = null): Array<Stack> {
+    val serve = { asked: ServerSettings, workload: Workload -> SpringServer(asked, workload, starter, mapper) }
+    val first = Stack(name = grpc, protocols = mapOf("grpc" to listOf("2")), encodings = listOf("protobuf"), serve = serve)
+    val second = mvc?.let {
+        Stack(
+            name = it,
+            protocols = mapOf("rest" to listOf("1.1")),
+            encodings = listOf("json"),
+            boundsMessages = false,
+            serve = serve,
+        )
+    }
+    return listOfNotNull(first, second).toTypedArray()
+}
+
+/**
+ * One program with both: the gRPC server of a starter on one port, Spring MVC with Tomcat on another. The address
+ * is that of the protocol that is asked for.
+ */
+class SpringServer(
+    private val asked: ServerSettings,
+    private val workload: Workload,
+    private val starter: Starter,
+    private val mapper: Mapper?,
+) : Server {
+    private val context: ConfigurableApplicationContext
+
+    override val isGenerated = asked.calling.protocol == "grpc"
+
+    override val address: String
+
+    init {
+        val application = SpringApplication(Application::class.java)
+        application.setBannerMode(Banner.Mode.OFF)
+        application.setLogStartupInfo(false)
+        application.setRegisterShutdownHook(false)
+        application.setDefaultProperties(properties() + starter.properties(asked))
+        application.addInitializers(ApplicationContextInitializer<GenericApplicationContext>(::register))
+        context = application.run()
+        val host = asked.listen.host.let { if (':' in it) "[$it]" else it }
+        address = "$host:${if (isGenerated) starter.port(context) else context.environment.getProperty("local.server.port")}"
+    }
+
+    private fun properties(): Map<String, Any> = mapOf(
+        "server.address" to asked.listen.host,
+        "server.port" to 0,
+        "server.tomcat.threads.max" to asked.threads,
+        "server.tomcat.threads.min-spare" to asked.threads,
+        // Connections are kept, also between slices: by default one ends after 100 requests, or 20 seconds.
+        "server.tomcat.max-keep-alive-requests" to -1,
+        "server.tomcat.keep-alive-timeout" to -1,
+        "logging.level.root" to "warn",
+        "rpcgauge.path" to workload.restPath,
+    )
+
+    private fun register(context: GenericApplicationContext) {
+        starter.register(context, asked, methodOf(workload, "protobuf").service(Unary(asked, workload.protoHandler())))
+        if (mapper == null) return
+        mapper.invoke(context, workload, asked.calling.marks)
+        context.registerBeanDefinition("controller", RootBeanDefinition(workload.method.bindingClass("spring-mvc")))
+    }
+
+    override fun close() = context.close()
+}
