@@ -24,6 +24,7 @@ val PROGRAMS = listOf(
     Program(
         "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING), listOf("lognet-grpc", "lognet-mvc"),
     ),
+    Program("devh", "rpcgauge.devh.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("devh-grpc")),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
 )
 
