@@ -25,6 +25,7 @@ val PROGRAMS = listOf(
         "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING), listOf("lognet-grpc", "lognet-mvc"),
     ),
     Program("devh", "rpcgauge.devh.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("devh-grpc")),
+    Program("spring-client", "rpcgauge.springclient.MainKt", listOf(CLASSES), listOf("rest-client", "web-client")),
     Program("jdk-http", "rpcgauge.jdkhttp.MainKt", listOf(CLASSES), listOf("jdk-http")),
 )
 
