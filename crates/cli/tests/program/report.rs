@@ -219,3 +219,52 @@ fn runs_that_cannot_be_compared_are_refused() {
         .refused(&["--fail-if-slower cannot be judged", "two invocations"]);
     place.run(&["diff", "once", "once"]).well();
 }
+
+#[test]
+fn a_verdict_that_turns_with_the_size_has_its_crossing() {
+    let place = Place::new();
+    // Bytes are counted, so that every run has the same figures: gzip makes one item larger, and many smaller.
+    let study = r#"
+question = "From how many items on is the response smaller with gzip?"
+workload = { name = "list", n = 1 }
+invocations = 2
+blocks = 1
+placement = "one-core"
+warm-up = { calls = 5 }
+
+[base]
+protocol = "grpc"
+calls = 20
+
+[factors]
+n = [1, 100]
+
+[[variants]]
+name = "plain"
+
+[[variants]]
+name = "gzip"
+compression = "gzip"
+
+[[pairs]]
+of = "gzip"
+against = "plain"
+metric = "response-bytes"
+"#;
+    place.file("study.toml", study);
+    let text = place.run_study().well();
+    assert!(
+        text.contains("plain is smaller up to n≈1.3 [1.3, 1.3], gzip from there on"),
+        "{text}"
+    );
+    let sweeps = &report(&place.path().join("run"))["sweeps"];
+    let swept = &sweeps[0]["crossings"][0]["placements"][0];
+    assert_eq!(swept["outcome"], "crosses", "{sweeps}");
+    assert_eq!(
+        swept["turns"][0]["between"],
+        serde_json::json!([1, 100]),
+        "{sweeps}"
+    );
+    let page = fs::read_to_string(place.path().join("run/report.html")).expect("the page");
+    assert!(page.contains("n≈1.3"), "the page says it");
+}
