@@ -188,7 +188,7 @@ fn the_published_figures_are_claims() {
 #[test]
 fn the_long_run_of_several_runs_once() {
     let plan = resolve("several", 2);
-    for name in ["long-grpc", "long-rest-json"] {
+    for name in ["long-grpc", "long-json"] {
         let variant = plan.variant(name).unwrap();
         assert_eq!(
             variant.settings.stop,
