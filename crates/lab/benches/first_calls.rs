@@ -206,6 +206,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
         timing: Timing::Stages,
+        keeps_slow: false,
         warmup: Some(load::WarmupBounds {
             max_calls: WARM_UP,
             max_time: patience,

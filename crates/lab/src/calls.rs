@@ -59,6 +59,7 @@ impl CallSpec {
             connection_use: settings.connection,
             keepalive: settings.target.live().and_then(|service| service.keepalive),
             timing: Timing::Load,
+            keeps_slow: false,
             warmup: None,
             stop: Stop {
                 calls: Some(1),

@@ -160,6 +160,7 @@ impl Server {
             seed: plan.seed ^ u64::from(spec.index),
             connections: settings.connections,
             timing: settings.timing(),
+            keeps_slow: settings.runtime.events,
             warmup: warmup::bounds(plan.warmup(settings)),
             stop: settings.stop,
             drain: match settings.target.live().map(|service| service.at_end) {

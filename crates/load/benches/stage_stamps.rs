@@ -96,6 +96,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
         timing,
+        keeps_slow: false,
         warmup: Some(WarmupBounds {
             max_calls: CALLS / 10,
             max_time: Duration::from_secs(10),

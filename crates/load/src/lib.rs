@@ -43,6 +43,7 @@
 //!     connection_use: ConnectionUse::Reuse,
 //!     keepalive: None,
 //!     timing: Timing::Load,
+//!     keeps_slow: false,
 //!     warmup: None,
 //!     stop: Stop { calls: None, time_ms: Some(10_000) },
 //!     deadline: Duration::from_secs(1),

@@ -45,7 +45,8 @@ pub struct Measurement {
     pub began: Option<u64>,
     /// The trial in slices.
     pub timeline: Timeline,
-    /// Calls that took far longer than those before them.
+    /// Calls that took far longer than those before them; none unless they were asked for
+    /// ([`crate::Trial::keeps_slow`]).
     pub slow: SlowCalls,
     /// What became of the calls that were due in each step of a ramp; empty for other schedules.
     pub steps: Vec<StepFigures>,

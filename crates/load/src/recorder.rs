@@ -10,7 +10,7 @@ use crate::account::Account;
 use crate::histogram::{histogram, record, small_histogram};
 use crate::measurement::{Marks, Stages};
 use crate::progress::IntervalTimes;
-use crate::slow::SlowCalls;
+use crate::slow::{SlowCall, SlowCalls};
 use crate::steps::{StepFigures, StepRecorder};
 use crate::timeline::TimelineRecorder;
 
@@ -81,7 +81,8 @@ pub(crate) struct Recorder {
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
     timeline: TimelineRecorder,
-    pub(crate) slow: SlowCalls,
+    /// Where they are asked for.
+    slow: Option<SlowCalls>,
     steps: StepRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
@@ -90,7 +91,12 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(timing: Timing, schedule: &Schedule, looked_at: bool) -> Recorder {
+    pub(crate) fn new(
+        timing: Timing,
+        schedule: &Schedule,
+        looked_at: bool,
+        keeps_slow: bool,
+    ) -> Recorder {
         let stages = match timing {
             Timing::Load => Vec::new(),
             Timing::Stages => Stage::ALL.map(|stage| (stage, small_histogram())).to_vec(),
@@ -108,7 +114,7 @@ impl Recorder {
             uncounted: None,
             marks: Marks::default(),
             timeline: TimelineRecorder::new(),
-            slow: SlowCalls::default(),
+            slow: keeps_slow.then(SlowCalls::default),
             steps: StepRecorder::new(schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
@@ -137,6 +143,11 @@ impl Recorder {
         }
     }
 
+    /// The slow calls so far, where they are kept.
+    pub(crate) fn slow(&self) -> &[SlowCall] {
+        self.slow.as_ref().map_or(&[], SlowCalls::kept)
+    }
+
     /// A call was given to the transport, for the first time.
     pub(crate) fn sent(&mut self, due: u64) {
         self.account.sent += 1;
@@ -162,7 +173,9 @@ impl Recorder {
         }
         let offset = self.offset(due);
         self.timeline.answered(offset, latency);
-        self.slow.answered(due, latency);
+        if let Some(slow) = &mut self.slow {
+            slow.answered(due, latency);
+        }
         if let Some(step) = self.step(due) {
             step.answered += 1;
             record(&mut step.latency, latency);
@@ -264,7 +277,7 @@ impl Recorder {
             marks: self.marks,
             began: self.start,
             timeline: self.timeline.finish(span_ns),
-            slow: self.slow,
+            slow: self.slow.unwrap_or_default(),
             steps: self.steps.figures,
             account: self.account,
             errors: self.errors,

@@ -125,6 +125,8 @@ pub struct Trial {
     pub keepalive: Option<Keepalive>,
     /// Whether stages are timed.
     pub timing: Timing,
+    /// Whether slow calls are kept, which costs each call a little.
+    pub keeps_slow: bool,
     /// The bounds of the warm-up; `None` measures from the first call.
     pub warmup: Option<WarmupBounds>,
     /// When the measured part ends.

@@ -104,10 +104,10 @@ impl Run<'_> {
                     placement: instance.placement,
                     process,
                     outside: (all - events.len()) as u64,
-                    joined: 0,
+                    dropped: 0,
                     events,
                 };
-                record.join_down_to_most();
+                record.keep_longest();
                 self.records.append(&Record::Events(record))?;
             }
         }

@@ -171,6 +171,8 @@ fn remove_unused(folder: &Path) -> Option<()> {
     if used.elapsed().ok()? < KEPT_UNUSED {
         return None;
     }
+    // Without it the folder counts as not filled, also where removing it breaks off.
+    fs::remove_file(folder.join(MARKER)).ok()?;
     empty(folder).ok()?;
     empty(&beside(folder, "messages")).ok()?;
     for log in ["log", "check.log"] {

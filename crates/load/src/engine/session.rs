@@ -108,9 +108,9 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         }
     }
 
-    /// The slow calls so far.
+    /// The slow calls so far, where they are kept.
     pub fn slow(&self) -> &[SlowCall] {
-        self.event_loop.engine.ledger.recorder.slow.kept()
+        self.event_loop.engine.ledger.recorder.slow()
     }
 
     /// Ends the session: the figures of all slices together. The timeline spans them with what lay

@@ -38,6 +38,7 @@ pub(super) fn trial(address: Address) -> Trial {
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
         timing: Timing::Load,
+        keeps_slow: false,
         warmup: None,
         stop: Stop {
             calls: None,

@@ -6,7 +6,12 @@ use crate::error::LoadError;
 use crate::schedule::Dues;
 
 fn recorder() -> Recorder {
-    Recorder::new(Timing::Load, &Schedule::Closed { in_flight: 1 }, false)
+    Recorder::new(
+        Timing::Load,
+        &Schedule::Closed { in_flight: 1 },
+        false,
+        false,
+    )
 }
 
 /// Everything that a recorder keeps and that could grow with the calls, counted.
@@ -46,7 +51,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         parts: [5, 5, 100_000].map(part).to_vec(),
         arrivals: Arrivals::Constant,
     };
-    let mut recorder = Recorder::new(Timing::Stages, &ramp, true);
+    let mut recorder = Recorder::new(Timing::Stages, &ramp, true, true);
     let mut after_few = Vec::new();
     for call in 0..1_000_000u64 {
         let due = call * 10_000;

@@ -161,6 +161,7 @@ pub(crate) fn trial(address: Address) -> Trial {
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
         timing: Timing::Load,
+        keeps_slow: false,
         warmup: None,
         stop: Stop {
             calls: Some(100),

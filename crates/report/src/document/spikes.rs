@@ -53,7 +53,7 @@ fn table(variants: Vec<(&str, &SpikeCauses)>) -> Option<Table> {
         (*name).clone_into(&mut rows[first][0]);
     }
     let mut notes = vec![
-        "A call is slow if it takes more than three times the median of the 64 calls before it. Slow calls \
+        "A call is slow if it takes more than three times the median of up to 64 calls before it. Slow calls \
          that follow each other are one spike; the time beyond the median is lost. A cause is named if it \
          covers half of that."
             .to_owned(),

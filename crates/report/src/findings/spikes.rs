@@ -1,11 +1,11 @@
 //! What slow calls are explained by: what a runtime did meanwhile, or what others took of their time.
 //!
-//! A call is slow where it took more than three times the median of the 64 calls before it; the time beyond
+//! A call is slow where it took more than three times the median of up to 64 calls before it; the time beyond
 //! that median is *lost*. A cause explains a call where it covers at least half of the lost time. Asked
 //! first is what is measured as time that the call cannot have used: a stop of all threads, waiting for
 //! a core, a core that the host kept. If each of them covers less, but all of them half, the one that
-//! covers the most explains the call. A deoptimization has no length, and a compilation runs beside the calls:
-//! they explain a call only where nothing else does.
+//! covers the most explains the call. A compilation runs beside the calls, and a deoptimization has no length: they
+//! explain a call only where nothing else does, and a deoptimization no more than a millisecond.
 //!
 //! Slow calls that follow or overlap each other and have one cause are one spike.
 
@@ -13,6 +13,10 @@ use rpcgauge_study::record::{EventKind, EventsRecord, RuntimeEvent, SlowCall, Wa
 use serde::Serialize;
 
 use super::cell::MeasuredTrial;
+
+/// A deoptimization goes on in the interpreter until the code is compiled anew: it explains no more lost time of a call
+/// than this, ns.
+const MOST_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
 /// Events of one kind that are nearer to each other than this share of the timeline are drawn as one.
 const NEAR: f64 = 0.001;
@@ -25,14 +29,14 @@ pub enum Cause {
     GcPause,
     /// It stood still for something else.
     Safepoint,
-    /// Client or server waited for a core that another program had.
-    OtherProgram,
     /// The hypervisor gave a core to others.
     Host,
-    /// Compiled code was given up.
-    Deoptimization,
+    /// Client or server waited for a core that another program had.
+    OtherProgram,
     /// Code was compiled.
     Compilation,
+    /// Compiled code was given up.
+    Deoptimization,
     /// Nothing that is known.
     Unexplained,
 }
@@ -42,10 +46,10 @@ impl Cause {
     pub const ALL: [Self; 7] = [
         Self::GcPause,
         Self::Safepoint,
-        Self::OtherProgram,
         Self::Host,
-        Self::Deoptimization,
+        Self::OtherProgram,
         Self::Compilation,
+        Self::Deoptimization,
         Self::Unexplained,
     ];
 }
@@ -170,9 +174,8 @@ fn spikes(watched: &Watched, events: &[&RuntimeEvent]) -> Vec<(Cause, u64)> {
         let cause = cause(call, events);
         // The next call is due when the one before has ended.
         let goes_on = call.due_ns <= until_ns;
-        until_ns = until_ns
-            .max(call.due_ns.saturating_add(call.latency_ns))
-            .saturating_add(call.usual_ns);
+        let end_ns = call.due_ns.saturating_add(call.latency_ns);
+        until_ns = until_ns.max(end_ns.saturating_add(call.usual_ns));
         match found
             .last_mut()
             .filter(|(last, _)| goes_on && *last == cause)
@@ -195,8 +198,9 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let taken = [
         (Cause::GcPause, gc),
         (Cause::Safepoint, safepoint),
-        (Cause::OtherProgram, disturbed.waited_ns),
+        // Whose core the host keeps waits for it too.
         (Cause::Host, disturbed.stolen_ns),
+        (Cause::OtherProgram, disturbed.waited_ns),
     ];
     if let Some((cause, _)) = taken.iter().find(|(_, ns)| is_half(*ns)) {
         return *cause;
@@ -209,16 +213,14 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     {
         return *cause;
     }
-    let in_call = |event: &&&RuntimeEvent| event.begin_ns <= span[1] && event.end_ns >= span[0];
-    let deoptimized = events.iter().filter(in_call);
-    if deoptimized
-        .clone()
-        .any(|event| event.kind == EventKind::Deoptimization)
-    {
-        return Cause::Deoptimization;
+    if is_half(covered(EventKind::Compilation)) {
+        return Cause::Compilation;
     }
-    match is_half(covered(EventKind::Compilation)) {
-        true => Cause::Compilation,
+    let deoptimized = |event: &&RuntimeEvent| {
+        event.kind == EventKind::Deoptimization && (span[0]..=span[1]).contains(&event.begin_ns)
+    };
+    match lost_ns <= MOST_OF_DEOPTIMIZATION_NS && events.iter().any(deoptimized) {
+        true => Cause::Deoptimization,
         false => Cause::Unexplained,
     }
 }
@@ -304,7 +306,7 @@ mod tests {
         let stop = |length: u64| event(Kind::Safepoint, 10_000, 10_000 + length);
         let compiled = |length: u64| event(Kind::Compilation, 9_000, 10_000 + length);
         let given_up = event(Kind::Deoptimization, 10_300, 10_300);
-        let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 12] = [
+        let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 13] = [
             (slow(0, 0), vec![], Unexplained),
             (slow(0, 0), vec![pause(500)], GcPause),
             (slow(0, 0), vec![pause(499)], Unexplained),
@@ -321,7 +323,12 @@ mod tests {
             (slow(0, 700), vec![given_up.clone()], Host),
             (slow(300, 200), vec![], OtherProgram),
             (slow(200, 0), vec![stop(300)], Safepoint),
-            (slow(0, 0), vec![given_up, compiled(1_000)], Deoptimization),
+            (
+                slow(0, 0),
+                vec![given_up.clone(), compiled(1_000)],
+                Compilation,
+            ),
+            (slow(0, 0), vec![given_up, compiled(300)], Deoptimization),
             (slow(0, 0), vec![compiled(300), compiled(600)], Compilation),
         ];
         for (call, events, expected) in table {
@@ -376,7 +383,7 @@ mod tests {
                 event(EventKind::GcPause, 0, 10),
             ],
             outside: 0,
-            joined: 0,
+            dropped: 0,
         };
         let (this, other) = (of(trial.trial.invocation), of(trial.trial.invocation + 1));
         let of_trial = [(&trial, &*measured)];

@@ -11,7 +11,7 @@ use crate::settings::Placement;
 pub const MOST_SLOW: usize = 1_000;
 
 /// The most events of a process that are kept.
-pub const MOST_EVENTS: usize = 2_000;
+pub const MOST_EVENTS: usize = 10_000;
 
 /// A trial's slow calls. Times are those of CLOCK_MONOTONIC, ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct SlowCall {
     pub due_ns: u64,
     /// Its latency.
     pub latency_ns: u64,
-    /// The median latency of the 64 calls before it.
+    /// The median latency of up to 64 calls before it, taken every 16 calls.
     pub usual_ns: u64,
     /// What others took of its time; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,50 +74,23 @@ pub struct EventsRecord {
     /// Events outside of what was measured, which are not kept: a start or a warm-up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub outside: u64,
-    /// Events that were joined with the next one of their kind, since there were too many.
+    /// Events that are not kept since there were too many: the shortest.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub joined: u64,
+    pub dropped: u64,
 }
 
 impl EventsRecord {
-    /// Joins neighbours of one kind, the nearest first, until there are no more than [`MOST_EVENTS`].
-    pub fn join_down_to_most(&mut self) {
-        let too_many = self.events.len().saturating_sub(MOST_EVENTS);
-        if too_many == 0 {
+    /// Keeps the longest [`MOST_EVENTS`]: short ones explain little.
+    pub fn keep_longest(&mut self) {
+        let Some(dropped) = self.events.len().checked_sub(MOST_EVENTS) else {
             return;
-        }
-        self.events
-            .sort_by_key(|event| (event.kind, event.begin_ns));
-        let gap = |pair: &[RuntimeEvent]| {
-            let (one, next) = (&pair[0], &pair[1]);
-            (one.kind == next.kind).then(|| next.begin_ns.saturating_sub(one.end_ns))
         };
-        let mut gaps: Vec<(u64, usize)> = self
-            .events
-            .windows(2)
-            .enumerate()
-            .filter_map(|(place, pair)| Some((gap(pair)?, place + 1)))
-            .collect();
-        gaps.sort_unstable();
-        let mut joins: Vec<usize> = gaps
-            .iter()
-            .take(too_many)
-            .map(|(_, place)| *place)
-            .collect();
-        joins.sort_unstable();
-        self.joined += joins.len() as u64;
-        let mut joins = joins.into_iter().peekable();
-        let mut kept: Vec<RuntimeEvent> = Vec::with_capacity(MOST_EVENTS);
-        for (place, event) in std::mem::take(&mut self.events).into_iter().enumerate() {
-            match kept.last_mut() {
-                Some(before) if joins.next_if_eq(&place).is_some() => {
-                    before.end_ns = before.end_ns.max(event.end_ns);
-                }
-                _ => kept.push(event),
-            }
-        }
-        kept.sort_by_key(|event| event.begin_ns);
-        self.events = kept;
+        let length = |event: &RuntimeEvent| event.end_ns.saturating_sub(event.begin_ns);
+        self.events
+            .sort_by_key(|event| std::cmp::Reverse(length(event)));
+        self.events.truncate(MOST_EVENTS);
+        self.events.sort_by_key(|event| event.begin_ns);
+        self.dropped += dropped as u64;
     }
 }
 
@@ -128,39 +101,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_events_of_a_kind_are_joined_and_counted() {
-        let event = |kind, begin_ns| RuntimeEvent {
-            kind,
-            begin_ns,
-            end_ns: begin_ns + 10,
+    fn the_longest_events_are_kept_in_their_order_and_the_others_counted() {
+        let event = |n: u64| RuntimeEvent {
+            kind: EventKind::Compilation,
+            begin_ns: 1_000 * n,
+            end_ns: 1_000 * n + n,
             detail: String::new(),
         };
-        // Further and further apart, with pauses between them.
-        let compiled =
-            (0..MOST_EVENTS as u64).map(|n| event(EventKind::Compilation, n * n + 20 * n));
-        let paused = (0..5).map(|n| event(EventKind::GcPause, 1_000 * n));
-        let mut events: Vec<RuntimeEvent> = compiled.chain(paused).collect();
-        events.sort_by_key(|event| event.begin_ns);
         let mut record = EventsRecord {
             invocation: 0,
             variant: "jvm".to_owned(),
             placement: Placement::TwoCores,
             process: Role::Server,
-            events,
+            events: (0..MOST_EVENTS as u64 + 7).map(event).collect(),
             outside: 0,
-            joined: 0,
+            dropped: 0,
         };
-        record.join_down_to_most();
-        assert_eq!((record.events.len(), record.joined), (MOST_EVENTS, 5));
-        let pauses = record.events.iter();
-        let pauses = pauses.filter(|event| event.kind == EventKind::GcPause);
-        assert_eq!(pauses.count(), 5, "pauses are far apart");
-        let mut events = record.events.iter();
-        let first = events
-            .find(|event| event.kind == EventKind::Compilation)
-            .unwrap();
-        // The first six are the nearest to each other.
-        assert_eq!((first.begin_ns, first.end_ns), (0, 5 * 5 + 20 * 5 + 10));
-        assert!(record.events.is_sorted_by_key(|event| event.begin_ns));
+        record.keep_longest();
+        let kept: Vec<_> = (7..MOST_EVENTS as u64 + 7).map(event).collect();
+        assert_eq!((record.dropped, record.events), (7, kept));
     }
 }

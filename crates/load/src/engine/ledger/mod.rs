@@ -96,7 +96,12 @@ impl<'t> Ledger<'t> {
             unsent: None,
             measured_in_flight: 0,
             most_in_flight: 0,
-            recorder: Recorder::new(trial.timing, &trial.schedule, has_snapshots),
+            recorder: Recorder::new(
+                trial.timing,
+                &trial.schedule,
+                has_snapshots,
+                trial.keeps_slow,
+            ),
         }
     }
 
