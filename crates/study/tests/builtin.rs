@@ -15,6 +15,7 @@ use rpcgauge_study::subject::Manifest;
 fn subjects() -> BTreeMap<String, Features> {
     let manifests = [
         include_str!("../../../subjects/go/subject.toml"),
+        include_str!("../../../subjects/jvm/subject.toml"),
         include_str!("../../../subjects/node/subject.toml"),
         include_str!("../../../subjects/python/subject.toml"),
     ];
