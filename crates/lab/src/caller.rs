@@ -84,10 +84,23 @@ impl Caller {
         limit: Duration,
         stop: &AtomicBool,
     ) -> TrialResult<(SliceDone, Vec<Record>)> {
+        self.slice_with(ask, limit, stop, || ())
+    }
+
+    /// As [`Caller::slice`], and calls `answered` before it reads the records.
+    pub(crate) fn slice_with(
+        &mut self,
+        ask: &SliceAsk,
+        limit: Duration,
+        stop: &AtomicBool,
+        answered: impl FnOnce(),
+    ) -> TrialResult<(SliceDone, Vec<Record>)> {
         self.silent()?;
         let asked = monotonic_ns();
         let done = self.subject.slice(ask, limit, stop)?;
-        match self.records.read(&done, asked..=monotonic_ns()) {
+        let span = asked..=monotonic_ns();
+        answered();
+        match self.records.read(&done, span) {
             Ok(records) => Ok((done, records)),
             Err(error) => Err(self.subject.broken_off(error)),
         }

@@ -1,9 +1,12 @@
 //! How long the threads of a side wait for their cores while others run there.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
+
+use rustix::process::{Resource, getrlimit};
 
 use super::process::ProcessMeter;
 
@@ -15,7 +18,10 @@ const MOST_BYTES: usize = 80;
 #[derive(Debug)]
 pub(crate) struct SideMeter {
     of: Of,
-    threads: Vec<File>,
+    /// The `schedstat` of each thread by its number; none where they are too many to be followed.
+    threads: Option<Vec<(u32, File)>>,
+    /// The most files that this program may have open with them.
+    most_open: u64,
 }
 
 #[derive(Debug)]
@@ -27,19 +33,35 @@ enum Of {
     Processes(ProcessMeter, Vec<(PathBuf, u64)>),
 }
 
-/// What a side has waited and used so far, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a side has used so far, ns, and each of its threads.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SideReading {
-    pub(crate) waited_ns: u64,
     pub(crate) used_ns: u64,
+    /// By their numbers.
+    pub(crate) threads: BTreeMap<u32, Times>,
+}
+
+/// What a thread has run and waited so far, ns: the first two numbers of a `schedstat`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) ran_ns: u64,
+    pub(crate) waited_ns: u64,
 }
 
 impl SideReading {
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        // A thread that ended takes what it had waited with it.
+    pub(crate) fn since(self, earlier: &Self) -> Self {
+        let since = |(id, now): (u32, Times)| {
+            // A thread that was not there before has begun since.
+            let before = earlier.threads.get(&id).copied().unwrap_or_default();
+            let times = Times {
+                ran_ns: now.ran_ns.saturating_sub(before.ran_ns),
+                waited_ns: now.waited_ns.saturating_sub(before.waited_ns),
+            };
+            (id, times)
+        };
         Self {
-            waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
             used_ns: self.used_ns.saturating_sub(earlier.used_ns),
+            threads: self.threads.into_iter().map(since).collect(),
         }
     }
 }
@@ -47,10 +69,12 @@ impl SideReading {
 impl SideMeter {
     /// A meter of the calling thread; none where the kernel does not count its waiting.
     pub(crate) fn of_this_thread() -> Option<Self> {
-        let threads = vec![File::open("/proc/thread-self/schedstat").ok()?];
+        let id = rustix::thread::gettid().as_raw_nonzero().get();
+        let file = File::open("/proc/thread-self/schedstat").ok()?;
         Some(Self {
             of: Of::Thread,
-            threads,
+            threads: Some(vec![(id.unsigned_abs(), file)]),
+            most_open: u64::MAX,
         })
     }
 
@@ -60,7 +84,9 @@ impl SideMeter {
         let folders = folders.map(|folder| (folder, 0)).collect();
         Self {
             of: Of::Processes(meter.clone(), folders),
-            threads: Vec::new(),
+            threads: None,
+            // The other half is for all else that a run opens.
+            most_open: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2,
         }
     }
 
@@ -73,20 +99,23 @@ impl SideMeter {
         if self.is_changed() {
             self.find_threads();
         }
-        let waited = self
-            .threads
-            .iter()
-            .map(waited)
-            .collect::<io::Result<Vec<_>>>();
-        // A thread has ended since: what the others waited begins anew.
-        let waited_ns = match waited {
-            Ok(waited) => waited.into_iter().sum(),
+        let all = self.threads.as_ref()?.iter();
+        let all = all.map(|(id, file)| Ok((*id, times(file)?)));
+        let mut threads = match all.collect::<io::Result<BTreeMap<_, _>>>() {
+            Ok(threads) => threads,
+            // A thread has ended since.
             Err(_) => {
                 self.find_threads();
-                self.threads.iter().flat_map(waited_of).sum()
+                let left = self.threads.as_ref()?.iter();
+                left.flat_map(|(id, file)| Some((*id, times(file).ok()?)))
+                    .collect()
             }
         };
-        Some(SideReading { waited_ns, used_ns })
+        if let Of::Thread = self.of {
+            // Of a thread that runs, a `schedstat` lags behind.
+            threads.values_mut().for_each(|one| one.ran_ns = used_ns);
+        }
+        Some(SideReading { used_ns, threads })
     }
 
     /// Whether threads began or ended. A folder has a link for each folder in it.
@@ -103,13 +132,22 @@ impl SideMeter {
         let Of::Processes(_, folders) = &mut self.of else {
             return;
         };
-        self.threads.clear();
+        self.threads = None;
+        let mut found = Vec::new();
         for (folder, links) in folders {
             *links = fs::metadata(&*folder).map_or(0, |about| about.nlink());
             let threads = fs::read_dir(folder).into_iter().flatten().flatten();
-            let files = threads.flat_map(|thread| File::open(thread.path().join("schedstat")));
-            self.threads.extend(files);
+            found.extend(threads.map(|thread| thread.path()));
         }
+        let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        if (open + found.len()) as u64 > self.most_open {
+            return;
+        }
+        let file = |path: PathBuf| {
+            let id = path.file_name()?.to_str()?.parse().ok()?;
+            Some((id, File::open(path.join("schedstat")).ok()?))
+        };
+        self.threads = Some(found.into_iter().filter_map(file).collect());
     }
 }
 
@@ -121,16 +159,46 @@ fn thread_ns() -> u64 {
     seconds * 1_000_000_000 + nanoseconds
 }
 
-fn waited_of(thread: &File) -> Option<u64> {
-    waited(thread).ok()
-}
-
-/// The second number of a `schedstat`.
-fn waited(thread: &File) -> io::Result<u64> {
+/// The first two numbers of a `schedstat`.
+fn times(thread: &File) -> io::Result<Times> {
     let mut bytes = [0; MOST_BYTES];
     let length = thread.read_at(&mut bytes, 0)?;
     let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
-    let number = text.split_ascii_whitespace().nth(1);
-    let number = number.and_then(|number| number.parse().ok());
-    number.ok_or_else(|| io::ErrorKind::InvalidData.into())
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(ran_ns)), Some(Ok(waited_ns))) => Ok(Times { ran_ns, waited_ns }),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_followed_unless_they_are_too_many() {
+        let this = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut meter = SideMeter::of_processes(&ProcessMeter::of_self().unwrap());
+        let reading = meter.read().unwrap();
+        assert!(reading.threads.contains_key(&this.unsigned_abs()));
+        let mut meter = SideMeter::of_processes(&ProcessMeter::of_self().unwrap());
+        meter.most_open = 0;
+        assert_eq!(meter.read(), None);
+    }
+
+    #[test]
+    fn a_thread_that_has_begun_since_counts_from_its_beginning() {
+        let reading = |threads: &[(u32, u64)]| SideReading {
+            used_ns: 0,
+            threads: threads
+                .iter()
+                .map(|&(id, waited_ns)| {
+                    let ran_ns = 0;
+                    (id, Times { ran_ns, waited_ns })
+                })
+                .collect(),
+        };
+        let (before, now) = (reading(&[(1, 50), (2, 70)]), reading(&[(2, 75), (3, 9)]));
+        assert_eq!(now.since(&before), reading(&[(2, 5), (3, 9)]));
+    }
 }

@@ -114,7 +114,9 @@ impl<'s> CallerMeasurer<'s> {
             }
         };
         let limit = self.answer_timeout.saturating_add(expected);
-        let (done, records) = self.caller.slice(&ask, limit, stop)?;
+        // Before the records are read: that takes time in which no call is in flight.
+        let answered = || self.watch.iter_mut().for_each(Watch::end);
+        let (done, records) = self.caller.slice_with(&ask, limit, stop, answered)?;
         let made = records.len() as u64;
         let batch = self.batch.unwrap_or(1);
         let other = records.iter().find(|record| record.operations != batch);
@@ -260,7 +262,7 @@ impl Measurer for CallerMeasurer<'_> {
         let slow_before = self.sum.slow().0.kept().len();
         self.sum.add(&records, &done, skip * self.per_record());
         if let Some(watch) = &mut self.watch {
-            watch.end(slow_before..self.sum.slow().0.kept().len());
+            watch.slow(slow_before..self.sum.slow().0.kept().len());
         }
         Ok(self.done())
     }
@@ -286,7 +288,7 @@ impl Measurer for CallerMeasurer<'_> {
         });
         let (slow, from_ns) = self.sum.slow();
         let watch = self.watch.take();
-        let watched = watch.map(|watch| watch.finish(from_ns, slow, self.in_flight));
+        let watched = watch.map(|watch| watch.finish(from_ns, slow));
         let around = Surroundings {
             server_cpu,
             memory: self.memory().map_err(unmeasured)?,

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
 use rpcgauge_study::record::{Code, Fault, Memory, Startup};
-use rpcgauge_trial::{Cpu, Ending, Schedule, Slice};
+use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Surroundings, measured};
 use super::{Carried, Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
@@ -189,7 +189,8 @@ impl Measurer for EngineMeasurer<'_, '_> {
         }
         let sliced = session.slice(&slice, left, stop);
         if let Some(watch) = &mut self.watch {
-            watch.end(slow_before..session.slow().len());
+            watch.end();
+            watch.slow(slow_before..session.slow().len());
         }
         let (counted, is_over) = (session.counted(), session.is_over());
         self.explained(sliced)?;
@@ -235,16 +236,11 @@ impl Measurer for EngineMeasurer<'_, '_> {
         for sample in &mut measurement.error_samples {
             sample.text = without_values(&sample.text, &self.trial.request.headers);
         }
-        let in_flight = match self.trial.schedule {
-            Schedule::Closed { in_flight } => u64::from(in_flight),
-            // Calls that are due do not wait for each other.
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => u64::MAX,
-        };
         let from_ns = measurement.began.unwrap_or(0);
         let watched = self
             .watch
             .take()
-            .map(|watch| watch.finish(from_ns, &measurement.slow, in_flight));
+            .map(|watch| watch.finish(from_ns, &measurement.slow));
         let server_peak = self.subject.map(|subject| subject.meter().peak_bytes());
         let around = Surroundings {
             server_cpu: match &self.server_cpu {

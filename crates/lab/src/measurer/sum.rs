@@ -101,8 +101,8 @@ impl Sum {
             return operations;
         }
         self.calls.answered += operations;
-        // Of a codec's batch each operation is as slow as the others.
-        self.slow.answered(record.begin, each);
+        // What held up a codec's batch held up all of it: which operation is not known.
+        self.slow.answered(record.begin, record.end - record.begin);
         count(&mut self.latency, each, operations);
         (0..operations).for_each(|_| self.timeline.answered(due, each));
         self.request_bytes.add(record.request_bytes, operations);
@@ -409,6 +409,23 @@ mod tests {
         assert_eq!((latency.len(), latency.min(), latency.max()), (4, 25, 25));
         assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
         assert_eq!(all.cpu.client, None, "a slice did not give it");
+    }
+
+    #[test]
+    fn a_slow_batch_is_slow_as_a_whole() {
+        let batch = |begin, end| Record {
+            operations: 4,
+            ..record(begin, end)
+        };
+        let mut batches: Vec<Record> = (0..16).map(|n| batch(n * 100, n * 100 + 100)).collect();
+        batches.push(batch(2_000, 2_900));
+        let mut sum = Sum::new(Some(Operation::Encode));
+        sum.add(&batches, &done(None, None), 0);
+        let (slow, from_ns) = sum.slow();
+        let found = slow.kept().iter();
+        let found = found.map(|call| (call.due, call.latency, call.usual));
+        assert_eq!(found.collect::<Vec<_>>(), [(2_000, 900, 100)]);
+        assert_eq!(from_ns, 0);
     }
 
     #[test]

@@ -10,27 +10,24 @@ use crate::machine::placement::Layout;
 use crate::machine::process::ProcessMeter;
 use crate::machine::waits::{SideMeter, SideReading};
 
-/// Stolen time is read this often, ns: it is counted in ticks of this length.
-const STOLEN_EVERY_NS: u64 = 10_000_000;
-
 /// Follows what others take from the calls of one variant.
 pub(crate) struct Watch {
     sides: Vec<Side>,
-    /// The cores of all sides, whose stolen time counts.
+    /// The cores whose stolen time counts; none where it is not known which ones are used.
     cores: Vec<usize>,
-    /// When the present slice began.
-    began_ns: u64,
-    stolen: Option<Reading>,
+    /// The present slice, while it lasts.
+    began: Option<Began>,
     /// How long they wait in most slices.
     usual: Usual,
+    /// What was taken from the last slice, until it is known which of its calls were slow.
+    taken: Option<Disturbed>,
     /// What was taken from the slow calls of each slice that had any.
     seen: Vec<(Range<usize>, Disturbed)>,
 }
 
-#[derive(Clone, Copy)]
-struct Reading {
+struct Began {
     at_ns: u64,
-    stolen_ns: u64,
+    stolen_ns: Option<u64>,
 }
 
 /// What runs on one set of cores: the client, the server, or both where they share it.
@@ -45,8 +42,8 @@ impl Side {
         let mut sum = SideReading::default();
         for meter in &mut self.meters {
             let one = meter.read()?;
-            sum.waited_ns += one.waited_ns;
             sum.used_ns += one.used_ns;
+            sum.threads.extend(one.threads);
         }
         Some(sum)
     }
@@ -70,7 +67,8 @@ impl Watch {
             before: None,
         };
         let (of_client, of_server) = (layout.client.ids(), layout.server.ids());
-        let sides = match of_client == of_server {
+        let are_same = of_client == of_server;
+        let sides = match are_same {
             true => vec![side(client.into_iter().chain(server).collect(), of_client)],
             false => {
                 let of_client = client.map(|meter| side(vec![meter], of_client));
@@ -81,84 +79,88 @@ impl Watch {
         let mut cores = [of_client, of_server].concat();
         cores.sort_unstable();
         cores.dedup();
+        if are_same && cores.len() > 1 {
+            // They may run on any of them: what is stolen from another core takes nothing from them.
+            cores.clear();
+        }
         Self {
             sides,
             cores,
-            began_ns: 0,
-            stolen: None,
+            began: None,
             usual: Usual::default(),
+            taken: None,
             seen: Vec::new(),
         }
     }
 
     /// A slice begins.
     pub(crate) fn begin(&mut self) {
+        let stolen_ns = self.read_stolen();
         for side in &mut self.sides {
             side.before = side.read();
         }
-        let is_old = |reading: &Reading| monotonic_ns() - reading.at_ns > STOLEN_EVERY_NS;
-        if self.stolen.as_ref().is_none_or(is_old) {
-            self.stolen = self.read_stolen();
-        }
-        self.began_ns = monotonic_ns();
+        self.began = Some(Began {
+            at_ns: monotonic_ns(),
+            stolen_ns,
+        });
     }
 
-    /// A slice has ended, with these slow calls.
-    pub(crate) fn end(&mut self, slow: Range<usize>) {
-        let lasted_ns = monotonic_ns().saturating_sub(self.began_ns);
+    /// The slice has ended, if one began.
+    pub(crate) fn end(&mut self) {
+        let Some(began) = self.began.take() else {
+            return;
+        };
+        let lasted_ns = monotonic_ns().saturating_sub(began.at_ns);
         let mut waited_ns = 0;
         for side in &mut self.sides {
             if let (Some(before), Some(now)) = (side.before.take(), side.read()) {
-                waited_ns += by_others(now.since(before), lasted_ns.saturating_mul(side.cores));
+                waited_ns += by_others(&now.since(&before), lasted_ns.saturating_mul(side.cores));
             }
         }
-        let usual_ns = self.usual.median().unwrap_or(0);
-        self.usual.add(waited_ns);
-        if slow.is_empty() {
-            return;
-        }
-        let before = self.stolen;
-        self.stolen = self.read_stolen();
-        let stolen_ns = match (before, self.stolen) {
-            (Some(before), Some(now)) => now.stolen_ns.saturating_sub(before.stolen_ns),
+        let stolen_ns = match (began.stolen_ns, self.read_stolen()) {
+            (Some(before), Some(now)) => {
+                // A tick stands for more than a short slice.
+                let most_ns = lasted_ns.saturating_mul(self.cores.len() as u64);
+                now.saturating_sub(before).min(most_ns)
+            }
             _ => 0,
         };
-        let disturbed = Disturbed {
+        self.taken(waited_ns, stolen_ns);
+    }
+
+    /// So much was taken from the slice; what that means is known once it is known what is usual.
+    fn taken(&mut self, waited_ns: u64, stolen_ns: u64) {
+        self.taken = self.usual.median().map(|usual_ns| Disturbed {
             waited_ns: waited_ns.saturating_sub(usual_ns),
             stolen_ns,
-        };
-        self.seen.push((slow, disturbed));
+        });
+        self.usual.add(waited_ns);
     }
 
-    fn read_stolen(&self) -> Option<Reading> {
-        Some(Reading {
-            stolen_ns: stolen_ns(&self.cores)?,
-            at_ns: monotonic_ns(),
-        })
+    /// These calls of the slice that has ended were slow.
+    pub(crate) fn slow(&mut self, slow: Range<usize>) {
+        let taken = self.taken.take();
+        self.seen.extend(
+            taken
+                .filter(|_| !slow.is_empty())
+                .map(|taken| (slow, taken)),
+        );
     }
 
-    /// The slow calls of the whole trial, which began at `from_ns`. Calls that were in flight together
-    /// were all held up by what held up one of them; those that came one after the other share it.
-    pub(crate) fn finish(self, from_ns: u64, slow: &SlowCalls, in_flight: u64) -> Watched {
+    fn read_stolen(&self) -> Option<u64> {
+        match self.cores.is_empty() {
+            true => None,
+            false => stolen_ns(&self.cores),
+        }
+    }
+
+    /// The slow calls of the whole trial, which began at `from_ns`.
+    pub(crate) fn finish(self, from_ns: u64, slow: &SlowCalls) -> Watched {
         let kept = slow.kept();
         let mut calls: Vec<SlowCall> = kept.iter().map(slow_call).collect();
         for (range, disturbed) in self.seen {
-            let Some(calls) = calls.get_mut(range) else {
-                continue;
-            };
-            let all_ns: u64 = calls.iter().map(SlowCall::lost_ns).sum();
-            for call in calls {
-                let share = |ns: u64| match in_flight {
-                    1 => {
-                        (u128::from(ns) * u128::from(call.lost_ns()) / u128::from(all_ns.max(1)))
-                            as u64
-                    }
-                    _ => ns,
-                };
-                call.disturbed = Some(Disturbed {
-                    waited_ns: share(disturbed.waited_ns),
-                    stolen_ns: share(disturbed.stolen_ns),
-                });
+            if let Some(calls) = calls.get_mut(range) {
+                share_out(disturbed, calls);
             }
         }
         let (more, more_ns) = slow.more();
@@ -186,56 +188,169 @@ fn slow_call(call: &Slow) -> SlowCall {
     }
 }
 
-/// How long a side waited for others: its own threads wait for each other too, and then it uses its
+/// Shares out what was taken from a slice by the time that its slow calls lost. Calls that overlap were
+/// held up together: they have one share, by the call that lost the most.
+fn share_out(disturbed: Disturbed, calls: &mut [SlowCall]) {
+    calls.sort_by_key(|call| call.due_ns);
+    let mut until_ns = 0;
+    let mut groups: Vec<(u64, Vec<&mut SlowCall>)> = Vec::new();
+    for call in calls {
+        let (begins_ns, lost_ns) = (call.due_ns, call.lost_ns());
+        let ends_ns = begins_ns.saturating_add(call.latency_ns);
+        match groups.last_mut().filter(|_| begins_ns < until_ns) {
+            Some((most_ns, group)) => {
+                *most_ns = lost_ns.max(*most_ns);
+                group.push(call);
+            }
+            None => groups.push((lost_ns, vec![call])),
+        }
+        until_ns = ends_ns.max(until_ns);
+    }
+    let all_ns: u128 = groups.iter().map(|(ns, _)| u128::from(*ns)).sum();
+    for (lost_ns, group) in groups {
+        let share = |ns| (u128::from(ns) * u128::from(lost_ns) / all_ns.max(1)) as u64;
+        for call in group {
+            call.disturbed = Some(Disturbed {
+                waited_ns: share(disturbed.waited_ns),
+                stolen_ns: share(disturbed.stolen_ns),
+            });
+        }
+    }
+}
+
+/// How long a thread of a side waited for others, at most. Its threads wait for each other too: what one
+/// waited counts beyond what its other threads ran meanwhile, and only while the side does not use its
 /// cores.
-fn by_others(side: SideReading, cores_ns: u64) -> u64 {
-    side.waited_ns.min(cores_ns.saturating_sub(side.used_ns))
+fn by_others(side: &SideReading, cores_ns: u64) -> u64 {
+    let waited_ns = side.threads.values().map(|thread| {
+        let others_ran_ns = side.used_ns.saturating_sub(thread.ran_ns);
+        thread.waited_ns.saturating_sub(others_ran_ns)
+    });
+    let most_ns = waited_ns.max().unwrap_or(0);
+    most_ns.min(cores_ns.saturating_sub(side.used_ns))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::placement::CoreSet;
+    use crate::machine::waits::Times;
 
-    #[test]
-    fn threads_that_wait_for_each_other_wait_for_no_other_program() {
-        let side = |waited_ns, used_ns| SideReading { waited_ns, used_ns };
-        assert_eq!(by_others(side(500, 1_000), 1_000), 0);
-        assert_eq!(by_others(side(500, 300), 1_000), 500);
-        assert_eq!(by_others(side(900, 300), 1_000), 700);
+    fn watch(client: &[usize], server: &[usize]) -> Watch {
+        let layout = Layout {
+            client: CoreSet::of(client),
+            server: CoreSet::of(server),
+        };
+        Watch::new(&layout, None, None)
     }
 
     #[test]
-    fn what_was_taken_from_a_slice_is_shared_by_calls_that_followed_each_other() {
-        let slow = || {
-            let mut slow = SlowCalls::default();
-            (0..16).for_each(|call| slow.answered(call, 100));
-            slow.answered(50, 1_100);
-            slow.answered(51, 3_100);
-            slow
-        };
-        let watched = |in_flight| {
-            let cores = Layout {
-                client: crate::machine::placement::CoreSet::of(&[0]),
-                server: crate::machine::placement::CoreSet::of(&[1]),
+    fn threads_that_wait_for_each_other_wait_for_no_other_program() {
+        // What each thread ran and waited.
+        let by_others = |threads: &[(u64, u64)], cores_ns| {
+            let times = threads
+                .iter()
+                .map(|&(ran_ns, waited_ns)| Times { ran_ns, waited_ns });
+            let side = SideReading {
+                used_ns: threads.iter().map(|thread| thread.0).sum(),
+                threads: (0..).zip(times).collect(),
             };
-            let mut watch = Watch::new(&cores, None, None);
+            by_others(&side, cores_ns)
+        };
+        assert_eq!(by_others(&[(1_000, 500)], 1_000), 0, "it used its core");
+        assert_eq!(by_others(&[(300, 500)], 1_000), 500);
+        assert_eq!(by_others(&[(300, 900)], 1_000), 700);
+        assert_eq!(by_others(&[], 1_000), 0);
+        // A collector ran while the handler waited, on a core that was idle half of the time.
+        assert_eq!(by_others(&[(600, 400), (400, 0)], 2_000), 0);
+        assert_eq!(by_others(&[(600, 700), (400, 0)], 2_000), 300);
+        // Two wait for the same other program.
+        assert_eq!(by_others(&[(10, 500), (20, 400)], 2_000), 480);
+    }
+
+    #[test]
+    fn nothing_is_known_to_disturb_before_it_is_known_what_is_usual() {
+        let mut watch = watch(&[0], &[1]);
+        for slice in 0..16 {
+            watch.taken(300, 50);
+            watch.slow(slice..slice + 1);
+        }
+        assert!(watch.seen.is_empty());
+        watch.taken(1_000, 50);
+        watch.slow(16..17);
+        watch.taken(1_000, 50);
+        watch.slow(17..17);
+        let disturbed = Disturbed {
+            waited_ns: 700,
+            stolen_ns: 50,
+        };
+        assert_eq!(watch.seen, [(16..17, disturbed)]);
+    }
+
+    #[test]
+    fn stolen_time_counts_where_it_is_known_which_cores_are_used() {
+        assert_eq!(watch(&[0], &[1]).cores, [0, 1]);
+        assert_eq!(watch(&[3], &[3]).cores, [3]);
+        assert_eq!(watch(&[0, 1], &[0, 1]).cores, [0; 0]);
+    }
+
+    #[test]
+    fn a_slice_ends_only_if_one_began() {
+        let mut watch = watch(&[0], &[0]);
+        watch.usual = (0..16).fold(Usual::default(), |mut usual, _| {
+            usual.add(0);
+            usual
+        });
+        watch.end();
+        assert_eq!(watch.taken, None);
+        watch.begin();
+        watch.end();
+        assert!(watch.taken.is_some());
+    }
+
+    #[test]
+    fn what_was_taken_from_a_slice_is_shared_by_calls_at_different_moments() {
+        let shares = |calls: &[(u64, u64)]| {
+            let call = |&(due_ns, latency_ns)| SlowCall {
+                due_ns,
+                latency_ns,
+                usual_ns: 100,
+                disturbed: None,
+            };
+            let mut calls: Vec<SlowCall> = calls.iter().map(call).collect();
             let disturbed = Disturbed {
                 waited_ns: 2_000,
                 stolen_ns: 400,
             };
-            watch.seen.push((0..2, disturbed));
-            let watched = watch.finish(7, &slow(), in_flight);
-            watched
-                .slow
-                .iter()
-                .map(|call| call.disturbed.unwrap())
+            share_out(disturbed, &mut calls);
+            let shares = calls.iter().map(|call| call.disturbed.unwrap());
+            shares
+                .map(|share| (share.waited_ns, share.stolen_ns))
                 .collect::<Vec<_>>()
         };
-        let disturbed = |waited_ns, stolen_ns| Disturbed {
-            waited_ns,
-            stolen_ns,
+        let (quarter, rest, all) = ((500, 100), (1_500, 300), (2_000, 400));
+        assert_eq!(shares(&[(50, 1_100), (1_150, 3_100)]), [quarter, rest]);
+        assert_eq!(shares(&[(50, 1_100), (51, 3_100)]), [all, all]);
+        // The third one overlaps the first, though not the second; the last one is alone.
+        let mixed = [(50, 3_100), (60, 400), (2_000, 600), (4_000, 1_100)];
+        assert_eq!(shares(&mixed), [rest, rest, rest, quarter]);
+        assert_eq!(shares(&[(9, 100)]), [(0, 0)], "it lost nothing");
+    }
+
+    #[test]
+    fn slow_calls_get_what_was_taken_from_their_slice() {
+        let mut slow = SlowCalls::default();
+        (0..16).for_each(|call| slow.answered(call, 100));
+        slow.answered(50, 1_100);
+        slow.answered(5_000, 3_100);
+        let mut watch = watch(&[0], &[1]);
+        let disturbed = Disturbed {
+            waited_ns: 2_000,
+            stolen_ns: 400,
         };
-        assert_eq!(watched(1), [disturbed(500, 100), disturbed(1_500, 300)]);
-        assert_eq!(watched(8), [disturbed(2_000, 400); 2]);
+        watch.seen.push((1..2, disturbed));
+        let watched = watch.finish(7, &slow);
+        let found = watched.slow.iter().map(|call| call.disturbed);
+        assert_eq!(found.collect::<Vec<_>>(), [None, Some(disturbed)]);
     }
 }

@@ -80,7 +80,7 @@ impl Run<'_> {
             let name = self.plan.variants[instance.variant as usize].name.clone();
             for told in &instance.told {
                 let process = told.process;
-                let events = match told.events.read() {
+                let events = match told.events.read(self.stop) {
                     Ok(events) => events,
                     Err(reason) => {
                         let process = process.word();

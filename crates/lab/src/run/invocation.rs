@@ -41,7 +41,7 @@ struct Slot {
     state: TrialResult<Instance>,
     /// How often it was started.
     starts: u32,
-    /// Where its processes write what their runtimes do.
+    /// Where its processes write what their runtimes do, those that died too.
     told: Vec<Told>,
 }
 
@@ -134,15 +134,18 @@ impl Run<'_> {
         });
         if is_needed {
             // The dead instance gives up its socket and log before the next one starts.
-            invocation.slots.remove(&key);
+            let before = invocation.slots.remove(&key);
+            let mut told = before.map(|slot| slot.told).unwrap_or_default();
             let state = if starts <= RESTARTS {
                 self.new_instance(invocation.number, trial, variant, starts)
             } else {
                 Err(died_too_often(starts))
             };
-            let name = file_name(invocation.number, trial, starts);
-            // A folder that cannot be made fails the instance itself.
-            let told = self.told(variant, &name).unwrap_or_default();
+            if state.is_ok() {
+                let name = file_name(invocation.number, trial, starts);
+                // A folder that cannot be made fails the instance itself.
+                told.extend(self.told(variant, &name).unwrap_or_default());
+            }
             let starts = starts + 1;
             let slot = Slot {
                 state,

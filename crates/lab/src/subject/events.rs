@@ -1,9 +1,10 @@
 //! The file that a runtime writes its events to, and the command that prints them.
 
 use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rpcgauge_message::contract::RuntimeEvent;
@@ -18,8 +19,11 @@ const MOST_TIME: Duration = Duration::from_secs(120);
 /// The most bytes that it may print: some hundred thousand events.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The most bytes of what it says of an error.
+/// The last bytes of what it says of an error: its last line is shown.
 const MOST_SAID: u64 = 4 << 10;
+
+/// How long it runs at least between two looks whether the run was stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The events of a process, which can be read when it has ended.
 pub(crate) struct EventsFile {
@@ -43,56 +47,121 @@ impl EventsFile {
         })
     }
 
-    /// Runs the command that prints the events; then the file is no longer needed.
-    pub(crate) fn read(&self) -> Result<Vec<RuntimeEvent>, String> {
+    /// Runs the command that prints the events, until `stop`; then the file is no longer needed.
+    pub(crate) fn read(&self, stop: &AtomicBool) -> Result<Vec<RuntimeEvent>, String> {
         if !self.file.is_file() {
             return Err("its runtime has written none".to_owned());
         }
-        let read = self.run();
-        // It lies in a folder that is removed with the run at the latest.
-        let _ = fs::remove_file(&self.file);
+        let printed = self.file.with_extension("printed");
+        let said = self.file.with_extension("said");
+        let read = self.run(&printed, &said, stop);
+        // They lie in a folder that is removed with the run at the latest.
+        for file in [&self.file, &printed, &said] {
+            let _ = fs::remove_file(file);
+        }
         read
     }
 
-    fn run(&self) -> Result<Vec<RuntimeEvent>, String> {
+    fn run(
+        &self,
+        printed: &Path,
+        said: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Vec<RuntimeEvent>, String> {
         let program = self.program.display();
-        let failed = |error: std::io::Error| format!("{program} could not be started: {error}");
-        let printed = self.file.with_extension("printed");
-        let said = self.file.with_extension("said");
-        let open = |path: &PathBuf| File::create(path).map_err(failed);
+        let failed = |error: io::Error| format!("{program} could not be started: {error}");
+        let unread = |error: io::Error| format!("what {program} printed cannot be read: {error}");
+        let open = |path: &Path| File::create(path).map_err(failed);
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
             .stdin(Stdio::null())
-            .stdout(open(&printed)?)
-            .stderr(open(&said)?);
+            .stdout(open(printed)?)
+            .stderr(open(said)?);
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
         let mut child = spawn(&mut command, None).map_err(failed)?;
-        let in_time = wait_until_ended(&child, Instant::now() + MOST_TIME);
+        let deadline = Instant::now() + MOST_TIME;
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        let mut has_ended = false;
+        while !has_ended && !is_stopped() && Instant::now() < deadline {
+            has_ended = wait_until_ended(&child, Instant::now() + LOOK_EVERY);
+        }
         end(&mut child, &mut None, Duration::ZERO);
-        let status = child.wait().map_err(failed)?;
-        if !in_time {
-            return Err(format!(
-                "{program} had not ended after {} s",
-                MOST_TIME.as_secs()
-            ));
+        let status = child.wait().map_err(unread)?;
+        if !has_ended {
+            return Err(match is_stopped() {
+                true => "the run was stopped before they were read".to_owned(),
+                false => format!("{program} had not ended after {} s", MOST_TIME.as_secs()),
+            });
         }
         if !status.success() {
-            let mut text = String::new();
-            let file = File::open(&said).map_err(failed)?;
-            let _ = file.take(MOST_SAID).read_to_string(&mut text);
-            let last = text.lines().last().unwrap_or_default();
-            return Err(format!("{program} ended with {status}: {}", one_line(last)));
+            let last = last_line(said).map_err(unread)?;
+            return Err(format!("{program} ended with {status}: {last}"));
         }
-        let file = File::open(&printed).map_err(failed)?;
-        let lines = BufReader::new(file.take(MOST_BYTES)).lines();
-        let events = lines.map(|line| {
-            let line = line.map_err(|error| error.to_string())?;
-            let event = RuntimeEvent::parse(&line);
+        let file = File::open(printed).map_err(unread)?;
+        if file.metadata().map_err(unread)?.len() > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            return Err(format!("{program} printed more than {most} MiB"));
+        }
+        let events = BufReader::new(file).lines().map(|line| {
+            let event = RuntimeEvent::parse(&line.map_err(unread)?);
             event.map_err(|error| format!("{program} printed a line that is none: {error}"))
         });
         events.collect()
+    }
+}
+
+/// The last line of a file.
+fn last_line(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(MOST_SAID);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_SAID).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(one_line(text.lines().last().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a shell's script as the reader comes to, and how many files it leaves.
+    fn read(script: &str, is_stopped: bool) -> (Result<Vec<RuntimeEvent>, String>, usize) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("1-server.events");
+        fs::write(&file, "recorded").unwrap();
+        let events = EventsFile {
+            file,
+            program: PathBuf::from("/bin/sh"),
+            args: vec!["-c".to_owned(), script.to_owned()],
+            folder: None,
+        };
+        let read = events.read(&AtomicBool::new(is_stopped));
+        (read, fs::read_dir(folder.path()).unwrap().count())
+    }
+
+    #[test]
+    fn a_reader_that_fails_is_blamed_for_what_it_did_and_leaves_nothing() {
+        let many =
+            "for i in $(seq 2000); do echo warning $i >&2; done; echo no such file >&2; exit 3";
+        let large = "head -c 67108865 /dev/zero";
+        let none = "echo nap";
+        for (script, is_stopped, says) in [
+            (many, false, ": no such file"),
+            (large, false, "printed more than 64 MiB"),
+            (none, false, "printed a line that is none"),
+            ("sleep 1000", true, "the run was stopped"),
+        ] {
+            let (read, left) = read(script, is_stopped);
+            let reason = read.unwrap_err();
+            assert!(reason.contains(says), "{script}: {reason}");
+            assert_eq!(left, 0, "{script}");
+        }
+        let event = r#"echo '{"kind":"gc-pause","begin_ns":1,"end_ns":2}'"#;
+        let (read, left) = read(event, false);
+        assert_eq!((read.unwrap().len(), left), (1, 0));
     }
 }

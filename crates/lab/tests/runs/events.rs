@@ -21,6 +21,16 @@ begin=$(now); "$0"; end=$(now)
 } > "$file"
 "#;
 
+/// Says at its start what it does, and dies while it is measured, but only once; `$MARK` is a file.
+const DIES_ONCE: &str = r#"
+for file; do :; done
+printf '{"kind":"compilation","begin_ns":1,"end_ns":2}\n' > "$file"
+[ -e "$MARK" ] && exec "$0"
+: > "$MARK"
+exec 3<&0
+"$0" <&3 & sleep 0.7; kill -9 $!; exit 9
+"#;
+
 fn runtime(read: &[&str]) -> SubjectCommand {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let server = subject().display().to_string();
@@ -100,6 +110,31 @@ fn events_that_cannot_be_read_fail_no_trial() {
         let said = left.events.iter().any(|event| event.contains(says));
         assert!(said, "{read:?}: {:?}", left.events);
     }
+}
+
+#[test]
+fn the_events_of_a_process_that_died_are_read_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("died").display().to_string();
+    let mut settings = asked(true);
+    settings.stop.calls = None;
+    settings.stop.time_ms = Some(1_500);
+    let mut command = runtime(&["cat", "{events}"]);
+    command.args[1] = format!("MARK='{mark}'; {DIES_ONCE}").into();
+    let left = run(&plan(vec![("told", settings)], 1, 2), Some(command));
+    assert_eq!((left.summary.failed, left.summary.measured), (1, 1));
+    let outside: Vec<u64> = left.told.iter().map(|told| told.outside).collect();
+    assert_eq!(outside, [1, 1], "of the first process, and of the second");
+}
+
+#[test]
+fn a_process_that_never_started_has_no_events_to_be_missed() {
+    let mut command = runtime(&["cat", "{events}"]);
+    command.args[1] = "exit 4".into();
+    let left = run(&plan(vec![("told", asked(true))], 1, 1), Some(command));
+    assert_eq!(left.summary.failed, 1);
+    let said = left.events.iter().find(|event| event.contains("events of"));
+    assert_eq!(said, None);
 }
 
 #[test]

@@ -304,7 +304,7 @@ impl StackCheck<'_> {
                 let started = check.start(settings);
                 check.events = None;
                 started?.end_well()?;
-                let told = told.map_or(Ok(Vec::new()), |told| told.read());
+                let told = told.map_or(Ok(Vec::new()), |told| told.read(self.stop));
                 told.map(|_| ()).map_err(wrong)
             })?;
         }
