@@ -24,6 +24,8 @@ import rpcgauge.jackson.Json
 import rpcgauge.oneLine
 import rpcgauge.removeSocket
 
+private const val UNIX = "unix:"
+
 /**
  * One server with both on one port. `threads` event loops carry the bytes and run the handler, which does not
  * block, as the library has it by default.

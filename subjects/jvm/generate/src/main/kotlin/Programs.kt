@@ -13,10 +13,7 @@ val PROGRAMS = listOf(
     Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
     Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
     Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
-    Program(
-        "armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA),
-        listOf("armeria-grpc", "armeria-rest", "armeria-transcoding"),
-    ),
+    Program("armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("armeria-grpc", "armeria-transcoding")),
     Program(
         "spring-boot", "rpcgauge.springboot.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
         listOf("spring-boot-grpc", "spring-boot-mvc"),
