@@ -358,7 +358,9 @@ mod tests {
         for gone in [old.clone(), beside(&old, "messages"), beside(&old, "log")] {
             assert!(!gone.exists(), "{}", gone.display());
         }
-        drop(user);
+        // Unlocked, not only closed: a program that another test is starting may hold the file open for
+        // a moment.
+        flock(&user, FlockOperation::Unlock).unwrap();
         remove_unused_beside(&new);
         assert!(!in_use.exists());
     }
