@@ -210,6 +210,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
         warmup: Some(load::WarmupBounds {
             max_calls: WARM_UP,
             max_time: patience,
+            least_calls: 0,
             slice_calls: WARM_UP,
             slice_time: Duration::ZERO,
         }),

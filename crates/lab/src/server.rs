@@ -161,7 +161,7 @@ impl Server {
             connections: settings.connections,
             timing: settings.timing(),
             keeps_slow: settings.runtime.events,
-            warmup: warmup::bounds(plan.warmup(settings)),
+            warmup: warmup::bounds(plan, settings),
             stop: settings.stop,
             drain: match settings.target.live().map(|service| service.at_end) {
                 Some(AtEnd::Cancel) => Duration::ZERO,

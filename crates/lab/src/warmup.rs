@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rpcgauge_load as load;
 use rpcgauge_stats::{DriftRule, Settling, WarmUp};
+use rpcgauge_study::plan::Plan;
+use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::Stop;
 
 /// The longest warm-up is cut into this many slices, so that the rule sees enough of them early
@@ -13,8 +15,12 @@ const SLICES: u32 = 100;
 /// Longer than any warm-up, and still far from the end of a 64-bit clock.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The engine's bounds of a warm-up; `None` where the plan has none.
-pub(crate) fn bounds(plan: Stop) -> Option<load::WarmupBounds> {
+/// The bounds of a trial's warm-up; `None` where the plan has none.
+pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBounds> {
+    within(plan.warmup(settings), plan.warmup_least_calls(settings))
+}
+
+fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
     // Slices follow the number of calls where one is given, and the time is then a safeguard.
     // Otherwise they follow the time, and a slow call is a slice of its own.
     let (slice_calls, slice_time) = match (plan.calls, plan.time_ms) {
@@ -28,6 +34,7 @@ pub(crate) fn bounds(plan: Stop) -> Option<load::WarmupBounds> {
             .time_ms
             .map_or(UNBOUNDED, Duration::from_millis)
             .min(UNBOUNDED),
+        least_calls,
         slice_calls,
         slice_time,
     })
@@ -85,7 +92,7 @@ mod tests {
     #[test]
     fn bounds_follow_the_plan() {
         let slices = |calls, time_ms| {
-            bounds(Stop { calls, time_ms }).map(|bounds| (bounds.slice_calls, bounds.slice_time))
+            within(Stop { calls, time_ms }, 0).map(|bounds| (bounds.slice_calls, bounds.slice_time))
         };
         assert_eq!(
             slices(None, Some(1_000)),

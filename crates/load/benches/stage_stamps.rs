@@ -100,6 +100,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
         warmup: Some(WarmupBounds {
             max_calls: CALLS / 10,
             max_time: Duration::from_secs(10),
+            least_calls: 0,
             slice_calls: CALLS / 10,
             slice_time: Duration::ZERO,
         }),

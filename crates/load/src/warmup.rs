@@ -10,6 +10,9 @@ pub struct WarmupBounds {
     pub max_calls: u64,
     /// The warm-up ends unsettled after this time.
     pub max_time: Duration,
+    /// The rule is asked only once so many calls have ended: a just-in-time compiler works in steps, and
+    /// between two of them latency does not drift.
+    pub least_calls: u64,
     /// A slice has at least this many calls, at least 1.
     pub slice_calls: u64,
     /// And lasts at least this long.

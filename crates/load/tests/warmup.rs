@@ -105,6 +105,16 @@ fn a_warm_up_that_never_settles_says_so() {
         (10, 100)
     );
 
+    let mut after_calls = by_rule.clone();
+    after_calls.warmup = Some(WarmupBounds {
+        least_calls: 25,
+        ..warmup(10)
+    });
+    let settled = &mut |_| Settling::Settled;
+    let measurement = measure(&after_calls, prepared(&[b"x"]), settled, &stop).unwrap();
+    assert!(measurement.warmup.settled);
+    assert_eq!(measurement.warmup.calls, 30);
+
     let mut by_calls = by_rule;
     by_calls.warmup = Some(WarmupBounds {
         max_calls: 30,

@@ -24,7 +24,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub const ALL: [BuiltIn; 9] = [
+pub const ALL: [BuiltIn; 10] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -34,6 +34,7 @@ pub const ALL: [BuiltIn; 9] = [
     built_in!("connections"),
     built_in!("python"),
     built_in!("stacks"),
+    built_in!("styles"),
 ];
 
 /// All built-in studies, the one to begin with first.

@@ -55,6 +55,9 @@ pub struct Features {
     /// The longest warm-up that it needs, ms, as a just-in-time compiler may; 0 where the study's will do.
     #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
     pub warm_up_ms: u64,
+    /// The calls that its warm-up has at least, unless that time is over first.
+    #[serde(default)]
+    pub warm_up_calls: u64,
     /// What can be set of its runtime, which its subject declares for all its stacks.
     #[serde(
         default,
@@ -215,6 +218,7 @@ impl Features {
             channels: 0,
             in_flight: 0,
             warm_up_ms: 0,
+            warm_up_calls: 0,
             runtime: Adjustable::default(),
         }
     }

@@ -128,6 +128,9 @@ pub struct Measured {
     pub cpu: CpuTimes,
     /// Peak resident memory.
     pub memory: Memory,
+    /// Threads at the end of the measured part.
+    #[serde(default)]
+    pub threads: Threads,
     /// How long its processes took to start.
     #[serde(default, skip_serializing_if = "Startup::is_unknown")]
     pub startup: Startup,
@@ -315,6 +318,16 @@ pub struct Memory {
     /// The subject's process; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_peak: Option<u64>,
+}
+
+/// Threads of a process, with those of the workers that it started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Threads {
+    /// The process that calls: the instrument's own, or that of a client or codec.
+    pub client: u64,
+    /// The subject's process; absent for a live service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<u64>,
 }
 
 /// How long processes took to start, ns: from just before a process is made until the lab has read its ready

@@ -1,4 +1,4 @@
-//! What a process has used, with those that it has started: processor time and peak memory.
+//! What a process has used, with those that it has started: processor time, peak memory and threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use rpcgauge_trial::Cpu;
 /// Nanoseconds in a second.
 const NS: u64 = 1_000_000_000;
 
-/// Reads the processor time and peak memory of one process, or of several together.
+/// Reads the processor time, peak memory and threads of one process, or of several together.
 #[derive(Debug, Clone)]
 pub struct ProcessMeter {
     processes: Vec<Metered>,
@@ -143,12 +143,24 @@ impl ProcessMeter {
     /// # Errors
     /// When the process is gone.
     pub fn peak_bytes(&self) -> io::Result<u64> {
-        let peak = |process: &Metered| {
+        self.sum_of("VmHWM", |status| kib_field(status, "VmHWM:"))
+    }
+
+    /// How many threads there are now, of all processes together.
+    ///
+    /// # Errors
+    /// When the process is gone.
+    pub fn threads(&self) -> io::Result<u64> {
+        self.sum_of("Threads", |status| field(status, "Threads:")?.parse().ok())
+    }
+
+    fn sum_of(&self, name: &str, read: fn(&str) -> Option<u64>) -> io::Result<u64> {
+        let of_one = |process: &Metered| {
             let status = fs::read_to_string(process.folder.join("status"))?;
-            kib_field(&status, "VmHWM:")
-                .ok_or_else(|| io::Error::other("/proc/<pid>/status has no VmHWM"))
+            read(&status)
+                .ok_or_else(|| io::Error::other(format!("/proc/<pid>/status has no {name}")))
         };
-        self.processes.iter().map(peak).sum()
+        self.processes.iter().map(of_one).sum()
     }
 }
 
@@ -250,9 +262,17 @@ impl<'s> Stat<'s> {
 
 /// A size in one of the kernel's tables of names and kB, bytes.
 pub(crate) fn kib_field(table: &str, name: &str) -> Option<u64> {
-    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    let kib: u64 = field(table, name)?
+        .strip_suffix("kB")?
+        .trim()
+        .parse()
+        .ok()?;
     kib.checked_mul(1024)
+}
+
+fn field<'a>(table: &'a str, name: &str) -> Option<&'a str> {
+    let line = table.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim())
 }
 
 #[cfg(test)]
@@ -314,6 +334,9 @@ mod tests {
         assert!(sum > 0);
         assert!(meter.cpu().unwrap().since(&before).total_ns > 0);
         assert!(meter.peak_bytes().unwrap() > 100_000);
+        let threads = fs::read_dir("/proc/self/task").unwrap().count() as u64;
+        // Tests beside this one start and end threads of their own.
+        assert!(meter.threads().unwrap().abs_diff(threads) < 64);
     }
 
     #[test]

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::record::{Fault, Memory, Startup};
+use rpcgauge_study::record::{Fault, Startup};
 use rpcgauge_study::settings::Settings;
-use rpcgauge_trial::{Cpu, Schedule, Slice, Stop, Warmup};
+use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
-use super::measured::Surroundings;
+use super::measured::{Footprint, Surroundings};
 use super::sum::Sum;
 use super::{Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::subject::{Subject, SubjectError};
-use crate::warmup::{Rule, bounds};
+use crate::warmup::Rule;
 
 /// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
 const BATCH_NS: u64 = 20_000;
@@ -31,7 +31,7 @@ pub(crate) struct CallerMeasurer<'s> {
     settings: &'s Settings,
     /// The server that a client calls.
     server: Option<&'s Subject>,
-    warmup_plan: Stop,
+    warmup_bounds: Option<load::WarmupBounds>,
     answer_timeout: Duration,
     slice: Slice,
     in_flight: u64,
@@ -56,7 +56,7 @@ impl<'s> CallerMeasurer<'s> {
         caller: &'s mut Caller,
         server: Option<&'s Subject>,
         settings: &'s Settings,
-        warmup_plan: Stop,
+        warmup_bounds: Option<load::WarmupBounds>,
         slice: Option<Slice>,
         layout: &Layout,
         answer_timeout: Duration,
@@ -75,7 +75,7 @@ impl<'s> CallerMeasurer<'s> {
             caller,
             settings,
             server,
-            warmup_plan,
+            warmup_bounds,
             // A call that hangs ends by its deadline.
             answer_timeout: answer_timeout.max(Duration::from_millis(settings.deadline_ms)),
             slice,
@@ -141,7 +141,7 @@ impl<'s> CallerMeasurer<'s> {
 
     /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule has enough.
     fn warm_up(&mut self, stop: &AtomicBool) -> TrialResult {
-        let Some(bounds) = bounds(self.warmup_plan) else {
+        let Some(bounds) = self.warmup_bounds else {
             // The second one with the right batch.
             for _ in 0..2 {
                 let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
@@ -166,7 +166,10 @@ impl<'s> CallerMeasurer<'s> {
             self.warmup.calls += calls;
             self.warmup.failed += failed;
             self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            let settling = rule.push(self.each_ns);
+            let settling = match self.warmup.calls < bounds.least_calls {
+                true => load::Settling::GoOn,
+                false => rule.push(self.each_ns),
+            };
             self.warmup.settled = settling == load::Settling::Settled;
             let is_over = self.warmup.calls >= bounds.max_calls || elapsed >= bounds.max_time;
             if settling != load::Settling::GoOn || is_over {
@@ -218,14 +221,6 @@ impl<'s> CallerMeasurer<'s> {
         };
         alive(server)?;
         server.meter().total_ns().map(Some).map_err(unmeasured)
-    }
-
-    fn memory(&self) -> std::io::Result<Memory> {
-        let server = self.server.map(|server| server.meter().peak_bytes());
-        Ok(Memory {
-            client_peak: self.caller.subject.meter().peak_bytes()?,
-            server_peak: server.transpose()?,
-        })
     }
 }
 
@@ -291,7 +286,8 @@ impl Measurer for CallerMeasurer<'_> {
         let watched = watch.map(|watch| watch.finish(from_ns, slow));
         let around = Surroundings {
             server_cpu,
-            memory: self.memory().map_err(unmeasured)?,
+            footprint: Footprint::of(self.caller.subject.meter(), self.server)
+                .map_err(unmeasured)?,
             startup: Startup {
                 client_ns: Some(startup_ns(&self.caller.subject)),
                 server_ns: self.server.map(startup_ns),

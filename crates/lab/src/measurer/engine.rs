@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
-use rpcgauge_study::record::{Code, Fault, Memory, Startup};
+use rpcgauge_study::record::{Code, Fault, Startup};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
-use super::measured::{Surroundings, measured};
+use super::measured::{Footprint, Surroundings, measured};
 use super::{Carried, Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -241,16 +241,12 @@ impl Measurer for EngineMeasurer<'_, '_> {
             .watch
             .take()
             .map(|watch| watch.finish(from_ns, &measurement.slow));
-        let server_peak = self.subject.map(|subject| subject.meter().peak_bytes());
         let around = Surroundings {
             server_cpu: match &self.server_cpu {
                 Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
                 None => None,
             },
-            memory: Memory {
-                client_peak: self.client.peak_bytes().map_err(unmeasured)?,
-                server_peak: server_peak.transpose().map_err(unmeasured)?,
-            },
+            footprint: Footprint::of(&self.client, self.subject).map_err(unmeasured)?,
             startup: Startup {
                 client_ns: None,
                 server_ns: self.subject.map(startup_ns),

@@ -1,17 +1,22 @@
 //! The engine's measurement as it stands in a record.
 
+use std::io;
+
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
     Bytes, BytesByClass, Code, CpuTimes, Histogram, Measured, Memory, Slices, Startup, Step,
-    Watched,
+    Threads, Watched,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
+
+use crate::machine::process::ProcessMeter;
+use crate::subject::Subject;
 
 /// What the operating system knows of a trial, and what does not change from call to call.
 #[derive(Debug, Clone)]
 pub(super) struct Surroundings {
     pub(super) server_cpu: Option<Cpu>,
-    pub(super) memory: Memory,
+    pub(super) footprint: Footprint,
     pub(super) startup: Startup,
     pub(super) code: Option<Code>,
     /// Mean size of the responses, encoded and not compressed, bytes.
@@ -20,6 +25,30 @@ pub(super) struct Surroundings {
     pub(super) slice: Option<Slice>,
     pub(super) measured_from_ms: Option<u64>,
     pub(super) watched: Option<Watched>,
+}
+
+/// What the processes of both sides hold of the system.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Footprint {
+    pub(super) memory: Memory,
+    pub(super) threads: Threads,
+}
+
+impl Footprint {
+    /// Reads it; there is no server where the service is a live one, or a codec alone is measured.
+    pub(super) fn of(client: &ProcessMeter, server: Option<&Subject>) -> io::Result<Self> {
+        let server = server.map(Subject::meter);
+        Ok(Self {
+            memory: Memory {
+                client_peak: client.peak_bytes()?,
+                server_peak: server.map(ProcessMeter::peak_bytes).transpose()?,
+            },
+            threads: Threads {
+                client: client.threads()?,
+                server: server.map(ProcessMeter::threads).transpose()?,
+            },
+        })
+    }
 }
 
 /// Puts both together. Every field is named, so that one that is new in the engine cannot get lost
@@ -94,7 +123,8 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
             client: Some(cpu),
             server: around.server_cpu,
         },
-        memory: around.memory,
+        memory: around.footprint.memory,
+        threads: around.footprint.threads,
         startup: around.startup,
         client_share: Some(share(cpu.total_ns, nanos(spent_over))),
         code: around.code,

@@ -227,7 +227,8 @@ impl Sum {
                 client: client_cpu_ns.filter(|_| slices > 0).map(cpu),
                 server: around.server_cpu,
             },
-            memory: around.memory,
+            memory: around.footprint.memory,
+            threads: around.footprint.threads,
             startup: around.startup,
             client_share: None,
             code: around.code,
@@ -292,9 +293,10 @@ impl Mean {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::record::{Memory, Startup};
+    use rpcgauge_study::record::{Memory, Startup, Threads};
     use rpcgauge_trial::Slice;
 
+    use super::super::measured::Footprint;
     use super::*;
 
     fn record(begin: u64, end: u64) -> Record {
@@ -323,9 +325,15 @@ mod tests {
         };
         let around = Surroundings {
             server_cpu: None,
-            memory: Memory {
-                client_peak: 1,
-                server_peak: None,
+            footprint: Footprint {
+                memory: Memory {
+                    client_peak: 1,
+                    server_peak: None,
+                },
+                threads: Threads {
+                    client: 1,
+                    server: None,
+                },
             },
             startup: Startup::default(),
             code: None,

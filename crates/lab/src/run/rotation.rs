@@ -19,6 +19,7 @@ use crate::measurer::{
     epoch_ms,
 };
 use crate::observer::Event;
+use crate::warmup;
 
 /// A floor has at least this many slices, however few the variants on it take.
 const LEAST_FLOOR_SLICES: u32 = 10;
@@ -220,7 +221,7 @@ impl<'a> Run<'a> {
             caller,
             server,
             &variant.settings,
-            self.plan.warmup(&variant.settings),
+            warmup::bounds(self.plan, &variant.settings),
             slice,
             layout,
             self.options.answer_timeout,

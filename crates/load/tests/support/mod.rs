@@ -194,6 +194,7 @@ pub(crate) fn warmup(slice_calls: u64) -> WarmupBounds {
     WarmupBounds {
         max_calls: 1_000_000,
         max_time: Duration::from_secs(60),
+        least_calls: 0,
         slice_calls,
         slice_time: Duration::ZERO,
     }

@@ -24,7 +24,7 @@ const DELAY_RANK_AT_A_RATE: u8 = 1;
 const RATE: &str = "calls/s";
 
 /// The figures, from left to right.
-const FIGURES: [Figure; 22] = [
+const FIGURES: [Figure; 23] = [
     (Column::number("p50", 0), |f| latency(f, |l| Some(l.p50_ns))),
     (Column::number("p90", 8), |f| latency(f, |l| l.p90_ns)),
     (Column::number("p95", PAGE), |f| latency(f, |l| l.p95_ns)),
@@ -77,6 +77,10 @@ const FIGURES: [Figure; 22] = [
             .server_peak
             .map(|bytes| format!(" + {}", units::size(bytes as f64)));
         Some(units::size(f.memory.client_peak as f64) + &server.unwrap_or_default())
+    }),
+    (Column::number("threads", PAGE), |f| {
+        let server = f.threads.server.map(|server| format!(" + {server}"));
+        Some(f.threads.client.to_string() + &server.unwrap_or_default())
     }),
     (Column::text("code", MOST_IN_TEXTS), |f| {
         Some(words::code_names(&f.code))

@@ -12,7 +12,7 @@ use crate::words::{self, Labels};
 /// A column: its head, and what stands in it.
 type Figure = (Column, fn(&StackFindings) -> Option<String>);
 
-const FIGURES: [Figure; 7] = [
+const FIGURES: [Figure; 8] = [
     (Column::number("p50", 0), |s| {
         typical(s.latency_p50, units::time)
     }),
@@ -26,6 +26,9 @@ const FIGURES: [Figure; 7] = [
         typical(s.cpu, units::time)
     }),
     (Column::number("memory", 5), |s| bytes(s.peak_bytes)),
+    (Column::number("threads", 7), |s| {
+        s.threads.map(|threads| threads.to_string())
+    }),
     (Column::number("start-up", 2), |s| {
         typical(s.startup, units::time)
     }),
@@ -138,7 +141,7 @@ fn notes(findings: &Findings) -> Vec<String> {
         format!(
             "p50 and p99 with {few} in flight; calls/s and CPU, the stack's own, with {many} in flight"
         ),
-        "memory: the highest peak; start-up: until the process is ready".to_owned(),
+        "memory: the highest peak; threads: the most at a trial's end; start-up: until the process is ready".to_owned(),
         format!("on disk: what it needs to run, without its language's runtime{reference}"),
         format!("±: the {confidence} interval over fresh starts, rounded up"),
     ]

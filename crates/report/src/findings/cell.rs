@@ -6,7 +6,7 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
     BytesByClass, Calls, Code, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord, Histogram,
-    Measured, Memory, Payload, Slices, Stage, TrialRecord,
+    Measured, Memory, Payload, Slices, Stage, Threads, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -86,6 +86,10 @@ pub(crate) fn figures(
         memory: Memory {
             client_peak: measured().map(|m| m.memory.client_peak).max().unwrap_or(0),
             server_peak: measured().filter_map(|m| m.memory.server_peak).max(),
+        },
+        threads: Threads {
+            client: measured().map(|m| m.threads.client).max().unwrap_or(0),
+            server: measured().filter_map(|m| m.threads.server).max(),
         },
         client_share: rpcgauge_stats::median(&shares).ok(),
         client_share_max: shares.iter().copied().reduce(f64::max),

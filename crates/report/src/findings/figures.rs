@@ -3,7 +3,9 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise). What could not be measured is absent, never 0.
 
-use rpcgauge_study::record::{Calls, Code, ErrorSample, Histogram, Memory, Payload, Stage};
+use rpcgauge_study::record::{
+    Calls, Code, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
+};
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
 
@@ -45,6 +47,8 @@ pub struct Figures {
     pub cpu: CpuPerCall,
     /// The highest peaks of resident memory.
     pub memory: Memory,
+    /// The most threads.
+    pub threads: Threads,
     /// The share of its core that the client used: the median over trials.
     pub client_share: Option<f64>,
     /// The highest such share.

@@ -14,7 +14,7 @@ use super::describe::HowItCalls;
 use super::model::VariantFindings;
 use super::trial::TrialRow;
 
-/// Fewer stacks are compared by their verdicts.
+/// Fewer stacks, or styles of one, are compared by their verdicts.
 const LEAST_STACKS: usize = 3;
 
 /// Settings that differ between the variants of a stack with few and with many calls in flight.
@@ -47,6 +47,8 @@ pub struct StackFindings {
     pub startup: Option<Typical>,
     /// The highest peak of its resident memory; absent of the engine.
     pub peak_bytes: Option<u64>,
+    /// The most threads that its process had at the end of a trial; absent of the engine.
+    pub threads: Option<u64>,
     /// What it needs on the disk without its language's runtime, where that is known.
     pub disk_bytes: Option<u64>,
 }
@@ -108,7 +110,12 @@ impl<'a> Figures<'a> {
     fn stacks(&self, role: Role) -> Vec<StackFindings> {
         let ways = self.ways(role);
         let measured = |way: &&Way<'_>| way.variants.values().any(|v| self.is_measured(&v.name));
-        let stacks: BTreeSet<&str> = ways.iter().filter(measured).map(|way| way.stack).collect();
+        let style = |way: &Way<'_>| way.how.get("style").cloned();
+        let stacks: BTreeSet<(&str, Option<String>)> = ways
+            .iter()
+            .filter(measured)
+            .map(|way| (way.stack, style(way)))
+            .collect();
         let in_flight = || ways.iter().flat_map(|way| way.variants.keys().copied());
         let (Some(few), Some(many)) = (in_flight().min(), in_flight().max()) else {
             return Vec::new();
@@ -188,14 +195,24 @@ impl<'a> Figures<'a> {
             Role::Client | Role::Codec => Metric::ClientCpu,
         };
         let names = || [&few, &many].into_iter().flatten().map(|v| &*v.variant);
-        let peaks = names().filter_map(|name| {
-            let figures = self.find(name)?.cell(*self.plan.placements.first()?)?;
-            let memory = figures.figures.as_deref()?.memory;
+        let figures = |name: &str| {
+            let cell = self.find(name)?.cell(*self.plan.placements.first()?)?;
+            cell.figures.as_deref()
+        };
+        let peak = |name| {
+            let memory = figures(name)?.memory;
             match role {
                 Role::Server => memory.server_peak,
                 Role::Client | Role::Codec => Some(memory.client_peak),
             }
-        });
+        };
+        let threads = |name| {
+            let threads = figures(name)?.threads;
+            match role {
+                Role::Server => threads.server,
+                Role::Client | Role::Codec => Some(threads.client),
+            }
+        };
         let starts: Vec<&str> = names().collect();
         let startup = |row: &TrialRow| match role {
             Role::Server => row.server_startup_ns,
@@ -212,7 +229,8 @@ impl<'a> Figures<'a> {
             goodput: of(&many, Metric::Goodput),
             cpu: of(&many, own_cpu),
             startup: self.typical_of(&starts, |row| startup(row).map(|ns| ns as f64)),
-            peak_bytes: peaks.max().filter(|_| !is_engine),
+            peak_bytes: names().filter_map(peak).max().filter(|_| !is_engine),
+            threads: names().filter_map(threads).max().filter(|_| !is_engine),
             disk_bytes: disk.copied().filter(|_| !is_engine),
             few,
             many,

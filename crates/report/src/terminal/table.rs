@@ -85,7 +85,7 @@ fn fitted_columns(table: &Table) -> Vec<Fitted<'_>> {
         .collect();
     if !table.cautions.is_empty() {
         all.push(Fitted {
-            head: Cow::Owned(Column::text("", 3)),
+            head: Cow::Owned(Column::text("", 0)),
             cells: table
                 .cautions
                 .iter()

@@ -182,6 +182,10 @@ impl Builder {
                 client_peak: 31_400_000,
                 server_peak: Some(18_200_000),
             },
+            threads: Threads {
+                client: 1,
+                server: Some(3),
+            },
             startup: Startup {
                 client_ns: None,
                 server_ns: Some(20_000_000),

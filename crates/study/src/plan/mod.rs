@@ -61,15 +61,25 @@ pub struct Plan {
     pub confidence: f64,
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
-    /// The longest warm-up of stacks that need a longer one, ms, by SUBJECT/STACK.
+    /// What stacks need that warm up longer, by SUBJECT/STACK.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stack_warmups_ms: BTreeMap<String, u64>,
+    pub stack_warmups: BTreeMap<String, StackWarmup>,
     /// How long a slice should last where variants are measured in turn, µs.
     pub slice_us: u64,
     /// Bounds of what is decoded, on both sides.
     pub limits: Limits,
     /// The trials in the order they run.
     pub trials: Vec<TrialSpec>,
+}
+
+/// What a stack needs that warms up longer than others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StackWarmup {
+    /// The longest time, ms.
+    pub time_ms: u64,
+    /// The fewest calls, unless that time is over first.
+    pub least_calls: u64,
 }
 
 /// A search for the highest rate that holds all objectives. Rates are in calls a second.

@@ -27,6 +27,7 @@ pub(crate) fn measured() -> Measured {
         payload: Payload::default(),
         cpu: CpuTimes::default(),
         memory: Memory::default(),
+        threads: Threads::default(),
         startup: Startup::default(),
         client_share: Some(0.5),
         code: Some(Code::Dynamic),

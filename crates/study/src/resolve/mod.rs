@@ -34,7 +34,7 @@ use crate::objective::Objective;
 use crate::plan::check::MAX_TRIALS;
 use crate::plan::draft::{Control, Draft, DraftError};
 use crate::plan::order::Rounds;
-use crate::plan::{Plan, SLICE_US, Variant};
+use crate::plan::{Plan, SLICE_US, StackWarmup, Variant};
 use crate::read::Time;
 use crate::settings::{Stop, Target};
 use inputs::Resolved;
@@ -199,7 +199,7 @@ impl StudyFile {
                 .as_ref()
                 .and_then(|written| written.get_ref().stop())
                 .unwrap_or(warmup),
-            stack_warmups_ms: self.stack_warmups(context, &combined),
+            stack_warmups: self.stack_warmups(context, &combined),
             slice_us: top
                 .slice
                 .map_or(SLICE_US, |Time(ms)| ms.saturating_mul(1_000)),
@@ -256,11 +256,15 @@ impl StudyFile {
         &self,
         context: &ResolveContext<'_>,
         combined: &[Combined],
-    ) -> BTreeMap<String, u64> {
+    ) -> BTreeMap<String, StackWarmup> {
         let targets = combined.iter().map(|one| &one.variant.settings.target);
-        let needs = |stack: &str| match context.subjects.get(stack)?.warm_up_ms {
-            0 => None,
-            ms => Some((stack.to_owned(), ms)),
+        let needs = |stack: &str| {
+            let features = context.subjects.get(stack)?;
+            let needed = StackWarmup {
+                time_ms: features.warm_up_ms,
+                least_calls: features.warm_up_calls,
+            };
+            (needed.time_ms > 0).then(|| (stack.to_owned(), needed))
         };
         targets.flat_map(Target::stacks).filter_map(needs).collect()
     }

@@ -490,6 +490,7 @@ mod tests {
             warmup: Some(WarmupBounds {
                 max_calls: 10,
                 max_time: Duration::from_secs(1),
+                least_calls: 0,
                 slice_calls: 1,
                 slice_time: Duration::ZERO,
             }),

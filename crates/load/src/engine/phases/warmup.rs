@@ -48,9 +48,14 @@ impl<'r> WarmUp<'r> {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
         match meter.and_then(|meter| meter.call_ended(call.done, latency)) {
-            Some(median) => (self.settling)(median),
-            None => Settling::GoOn,
+            Some(median) if self.has_least_calls() => (self.settling)(median),
+            _ => Settling::GoOn,
         }
+    }
+
+    fn has_least_calls(&self) -> bool {
+        let meter = self.meter.as_ref();
+        meter.is_some_and(|meter| meter.ended >= meter.bounds.least_calls)
     }
 
     /// Whether as many calls are begun as it may have.
@@ -161,6 +166,7 @@ mod tests {
         let bounds = WarmupBounds {
             max_calls: 7,
             max_time: Duration::from_nanos(1000),
+            least_calls: 0,
             slice_calls: 3,
             slice_time: Duration::from_nanos(100),
         };
@@ -183,6 +189,7 @@ mod tests {
             let bounds = WarmupBounds {
                 max_calls: u64::MAX,
                 max_time: Duration::MAX,
+                least_calls: 0,
                 slice_calls: calls,
                 slice_time: Duration::ZERO,
             };

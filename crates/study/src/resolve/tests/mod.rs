@@ -39,6 +39,7 @@ fn resolve_all(text: &str, cores: u32, overrides: &Overrides) -> Result<Resolved
         channels: 1,
         in_flight: 8,
         warm_up_ms: 3_000,
+        warm_up_calls: 500,
         runtime: Adjustable {
             gc: vec!["g1".to_owned(), "zgc".to_owned()],
             heap: true,

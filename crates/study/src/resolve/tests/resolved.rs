@@ -478,13 +478,17 @@ fn a_stack_that_needs_a_longer_warm_up_gets_it() {
     };
     let bounds = |warm_up: &str| {
         let plan = study(warm_up);
-        let time = |name: &str| plan.warmup(&plan.variant(name).unwrap().settings).time_ms;
-        [time("own"), time("python")]
+        ["own", "python"].map(|name| {
+            let settings = &plan.variant(name).unwrap().settings;
+            let time_ms = plan.warmup(settings).time_ms;
+            (time_ms, plan.warmup_least_calls(settings))
+        })
     };
-    assert_eq!(bounds("{ time = \"100ms\" }"), [Some(100), Some(3_000)]);
-    assert_eq!(bounds("{ time = \"5s\" }"), [Some(5_000), Some(5_000)]);
-    assert_eq!(bounds("{ time = \"0s\" }"), [Some(0), Some(0)]);
-    assert_eq!(bounds("{ calls = 10 }"), [None, None]);
+    let of_time = |own, python| [(Some(own), 0), (Some(python), 500)];
+    assert_eq!(bounds("{ time = \"100ms\" }"), of_time(100, 3_000));
+    assert_eq!(bounds("{ time = \"5s\" }"), of_time(5_000, 5_000));
+    assert_eq!(bounds("{ time = \"0s\" }"), [(Some(0), 0); 2]);
+    assert_eq!(bounds("{ calls = 10 }"), [(None, 0); 2]);
 }
 
 #[test]
