@@ -65,22 +65,19 @@ impl Server {
         }
     }
 
-    /// Takes a subject that is up and proves it right.
+    /// Takes a subject that is up.
     ///
     /// # Errors
-    /// It does not listen where it was asked to, or does not give the right responses.
-    pub(crate) fn proved(
+    /// It does not listen where it was asked to.
+    pub(crate) fn subject(
         subject: Subject,
         workload: Workload,
         settings: &Settings,
         limits: Limits,
-        stop: &AtomicBool,
     ) -> TrialResult<Self> {
         let address = subject.listening(settings.transport)?;
-        let mut exchange = Exchange::new(workload, settings, limits)?;
+        let exchange = Exchange::new(workload, settings, limits)?;
         let calls = exchange.calls(address);
-        verify::prove(&mut exchange, &calls.trial(settings), stop)
-            .map_err(|failure| failure.with_log(subject.log_tail()))?;
         Ok(Self {
             calls,
             reached: Reached::Subject {
@@ -88,6 +85,29 @@ impl Server {
                 exchange: Box::new(exchange),
             },
         })
+    }
+
+    /// Proves a subject right, and notes the latency of its first `cold_calls` calls; a live service took
+    /// its first call before.
+    ///
+    /// # Errors
+    /// It does not give the right responses.
+    pub(crate) fn prove(
+        &mut self,
+        settings: &Settings,
+        cold_calls: u32,
+        stop: &AtomicBool,
+    ) -> TrialResult {
+        let Reached::Subject { process, exchange } = &mut self.reached else {
+            return Ok(());
+        };
+        let trial = self.calls.trial(settings);
+        let (_, latencies_ns) = verify::prove(exchange, &trial, cold_calls.into(), stop)
+            .map_err(|failure| failure.with_log(process.log_tail()))?;
+        if cold_calls > 0 {
+            process.note_cold(&latencies_ns);
+        }
+        Ok(())
     }
 
     /// The process behind it, where the lab started it.

@@ -3,6 +3,7 @@
 mod form;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -22,19 +23,21 @@ use crate::subject::one_line;
 /// set up, and compressors and caches are empty.
 const CALLS: u64 = 3;
 
-/// Makes a few calls as `trial` would, compares every response with the right one, and returns what was
-/// measured of them.
+/// Makes a few calls as `trial` would, at least `calls`, and compares every response with the right one.
+/// Returns what was measured of them, and each one's latency without that comparison, ns.
 ///
 /// # Errors
 /// The first wrong response with its JSON path, or why calls failed.
 pub(crate) fn prove(
     exchange: &mut Exchange,
     trial: &load::Trial,
+    calls: u64,
     stop: &AtomicBool,
-) -> TrialResult<load::Measurement> {
+) -> TrialResult<(load::Measurement, Vec<u64>)> {
+    let calls = calls.max(CALLS);
     let trial = load::Trial {
         stop: Stop {
-            calls: Some(CALLS),
+            calls: Some(calls),
             time_ms: None,
         },
         ..trial.clone()
@@ -44,10 +47,17 @@ pub(crate) fn prove(
         exchange,
         wrong: None,
         call: 0,
+        began: Instant::now(),
+        latencies_ns: Vec::new(),
     };
     let bodies = load::Bodies::PerCall(&mut prover);
     let result = load::measure(&trial, bodies, &mut |_| load::Settling::Settled, stop);
-    if let Some(wrong) = prover.wrong {
+    let Prover {
+        wrong,
+        latencies_ns,
+        ..
+    } = prover;
+    if let Some(wrong) = wrong {
         return Err(TrialFailure::new(
             Fault::Subject,
             format!("the server's response is wrong at {wrong}"),
@@ -60,7 +70,7 @@ pub(crate) fn prove(
             "stopped while a server was proved right",
         ));
     }
-    if measurement.calls.answered < CALLS {
+    if measurement.calls.answered < calls {
         return Err(unanswered(&measurement));
     }
     match compressed {
@@ -70,7 +80,7 @@ pub(crate) fn prove(
                 format!("the server responds without compression although {coding} was asked for"),
             ))
         }
-        _ => Ok(measurement),
+        _ => Ok((measurement, latencies_ns)),
     }
 }
 
@@ -110,11 +120,14 @@ struct Prover<'a> {
     exchange: &'a mut Exchange,
     wrong: Option<String>,
     call: u64,
+    began: Instant,
+    latencies_ns: Vec<u64>,
 }
 
 impl load::Codec for Prover<'_> {
     fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
         self.call = call;
+        self.began = Instant::now();
         self.exchange.encode(call, out)
     }
 
@@ -132,6 +145,9 @@ impl load::Codec for Prover<'_> {
 
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
         self.exchange.decode(plain)?;
+        let latency = self.began.elapsed().as_nanos();
+        self.latencies_ns
+            .push(u64::try_from(latency).unwrap_or(u64::MAX));
         self.verify(self.call)?;
         match other_form(
             self.exchange.encoding(),

@@ -67,7 +67,7 @@ pub(crate) enum Kind {
 }
 
 /// Every metric, in the order in which columns hold them. A new one stands last.
-const TABLE: [Row; 11] = [
+const TABLE: [Row; 13] = [
     Row {
         metric: Metric::LatencyP50,
         name: "p50 latency",
@@ -189,6 +189,24 @@ const TABLE: [Row; 11] = [
         phrase: "of server CPU a call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.server),
         of_cell: |cell| cpu_of(cell.cpu.server),
+    },
+    Row {
+        metric: Metric::FirstCall,
+        name: "first call",
+        kind: SPAN,
+        verb: "completes its first call",
+        phrase: "the first call after a start",
+        of_trial: |trial| Some(trial.measured.startup.cold?.first_ns as f64),
+        of_cell: |cell| Some(cell.cold?.first_ns as f64),
+    },
+    Row {
+        metric: Metric::FirstCalls,
+        name: "first calls",
+        kind: SPAN,
+        verb: "completes its first calls",
+        phrase: "a call of the first after a start (mean)",
+        of_trial: |trial| Some(trial.measured.startup.cold?.mean_ns as f64),
+        of_cell: |cell| Some(cell.cold?.mean_ns as f64),
     },
 ];
 

@@ -340,6 +340,28 @@ pub struct Startup {
     /// The server; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_ns: Option<u64>,
+    /// The first calls after that; absent where they are not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
+}
+
+/// The latency of the first calls after a start, one after the other, ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cold {
+    /// The first one's.
+    pub first_ns: u64,
+    /// The mean of all of them.
+    pub mean_ns: u64,
+}
+
+impl Cold {
+    /// Of latencies in the order of the calls; none without a call.
+    pub fn of(latencies_ns: &[u64]) -> Option<Self> {
+        let first_ns = *latencies_ns.first()?;
+        let sum: u128 = latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
+        let mean_ns = (sum / latencies_ns.len() as u128) as u64;
+        Some(Self { first_ns, mean_ns })
+    }
 }
 
 impl Startup {

@@ -71,6 +71,9 @@ pub struct Runtime {
     /// Whether what may explain a slow call is recorded.
     #[serde(skip_serializing_if = "is_false")]
     pub events: bool,
+    /// The first calls after a start that are timed one by one, before any other call; 0 for none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cold_calls: u32,
 }
 
 impl Runtime {
@@ -81,6 +84,10 @@ impl Runtime {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 fn one_thread() -> u32 {

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod capacity;
+mod cold;
 mod common;
 mod compare;
 mod doctor;

@@ -23,7 +23,8 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "encodings",
             "connections",
             "python",
-            "stacks"
+            "stacks",
+            "styles"
         ]
     );
     let table = place.run(&["studies"]).well();

@@ -12,7 +12,7 @@ use crate::common::{Finished, Place, interrupt, json, report, wait_until};
 const GUIDE: &str = include_str!("../../../../docs/add-a-subject.md");
 
 /// The guide's subject in `mine/greeter`: each block of code goes where the line before it says.
-fn greeter() -> Place {
+pub(crate) fn greeter() -> Place {
     let place = Place::new();
     let mut target = None;
     let mut lines = GUIDE.lines();
@@ -44,7 +44,7 @@ fn greeter() -> Place {
 }
 
 /// The guide's subject with something else in one of its files.
-fn greeter_with(file: &str, from: &str, to: &str) -> Place {
+pub(crate) fn greeter_with(file: &str, from: &str, to: &str) -> Place {
     let place = greeter();
     let name = format!("mine/greeter/{file}");
     let text = fs::read_to_string(place.path().join(&name)).expect("a file of the guide");

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::record::{Fault, Startup};
+use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
 use super::measured::{Footprint, Surroundings};
 use super::sum::Sum;
-use super::{Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
+use super::{Finished, Measurer, Watch, alive, epoch_ms, part_done, startup};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -288,10 +288,7 @@ impl Measurer for CallerMeasurer<'_> {
             server_cpu,
             footprint: Footprint::of(self.caller.subject.meter(), self.server)
                 .map_err(unmeasured)?,
-            startup: Startup {
-                client_ns: Some(startup_ns(&self.caller.subject)),
-                server_ns: self.server.map(startup_ns),
-            },
+            startup: startup(Some(&self.caller.subject), self.server),
             code: self.caller.subject.ready().code,
             response_size: None,
             slice: Some(self.slice),

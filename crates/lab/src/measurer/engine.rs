@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
-use rpcgauge_study::record::{Code, Fault, Startup};
+use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Footprint, Surroundings, measured};
-use super::{Carried, Finished, Measurer, Watch, alive, epoch_ms, part_done, startup_ns};
+use super::{Carried, Finished, Measurer, Watch, alive, epoch_ms, part_done, startup};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
@@ -247,10 +247,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
                 None => None,
             },
             footprint: Footprint::of(&self.client, self.subject).map_err(unmeasured)?,
-            startup: Startup {
-                client_ns: None,
-                server_ns: self.subject.map(startup_ns),
-            },
+            startup: startup(None, self.subject),
             code: self.code,
             response_size: measurement.payload.response.or(self.response_size),
             slice: self.slice,

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_load::floor::Floor;
-use rpcgauge_study::record::{Fault, Measured};
+use rpcgauge_study::record::{Fault, Measured, Startup};
 use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
@@ -107,9 +107,14 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How long a subject took to start.
-fn startup_ns(subject: &Subject) -> u64 {
-    u64::try_from(subject.startup().as_nanos()).unwrap_or(u64::MAX)
+/// How a client and a server started, and their first calls.
+fn startup(client: Option<&Subject>, server: Option<&Subject>) -> Startup {
+    let ns = |subject: &Subject| u64::try_from(subject.startup().as_nanos()).unwrap_or(u64::MAX);
+    Startup {
+        client_ns: client.map(ns),
+        server_ns: server.map(ns),
+        cold: client.or(server).and_then(Subject::cold),
+    }
 }
 
 /// Checks that a subject is still there.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rpcgauge_message::contract::{self, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
@@ -104,11 +105,22 @@ impl Run<'_> {
             } => {
                 let starting = self.starting(invocation, trial, variant, starts)?;
                 let workload = self.workload(workload)?;
-                let server = Box::new(self.new_server(&starting, server, workload.clone())?);
+                let mut server = Box::new(self.new_server(&starting, server, workload.clone())?);
+                let settings = &variant.settings;
+                let cold_calls = settings.runtime.cold_calls;
                 let Some(client) = client else {
+                    server.prove(settings, cold_calls, self.stop)?;
                     return Ok(Instance::Server(server));
                 };
-                let client = self.new_client(&starting, &client.stack, workload, &server)?;
+                // The client's first calls are the server's too: nothing else has called it before.
+                let mut client = self.new_client(&starting, &client.stack, workload, &server)?;
+                if cold_calls > 0 {
+                    let limit = Duration::from_millis(settings.deadline_ms)
+                        .saturating_mul(cold_calls)
+                        .saturating_add(self.options.answer_timeout);
+                    client.call_cold(cold_calls, limit, self.stop)?;
+                }
+                server.prove(settings, 0, self.stop)?;
                 Ok(Instance::Client(server, Box::new(client)))
             }
             Target::Codec {
@@ -154,7 +166,7 @@ impl Run<'_> {
         let listen = self.listen(settings.transport, &starting.file)?;
         let line = role::server(settings, listen, command.stack.clone(), limits)?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
-        Server::proved(subject, workload, settings, limits, self.stop)
+        Server::subject(subject, workload, settings, limits)
     }
 
     /// The client that calls a server which is up, on the client's cores.

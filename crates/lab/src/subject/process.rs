@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rpcgauge_message::contract::{self, Address, Failed, Ready, Settings};
-use rpcgauge_study::record::Fault;
+use rpcgauge_study::record::{Cold, Fault};
 use rpcgauge_study::settings::Transport;
 
 use super::SubjectCommand;
@@ -53,6 +53,7 @@ pub struct Subject {
     end_timeout: Duration,
     ready: Ready,
     startup: Duration,
+    cold: Option<Cold>,
     meter: ProcessMeter,
     /// It was ended and reaped: its number may be another's now.
     is_over: bool,
@@ -95,6 +96,7 @@ impl Subject {
                     end_timeout,
                     ready,
                     startup,
+                    cold: None,
                     meter,
                     is_over: false,
                 })
@@ -134,6 +136,16 @@ impl Subject {
     /// From just before its process was made until its ready line was read.
     pub fn startup(&self) -> Duration {
         self.startup
+    }
+
+    /// Notes the latencies of the first calls of it or to it, in their order, ns.
+    pub(crate) fn note_cold(&mut self, latencies_ns: &[u64]) {
+        self.cold = Cold::of(latencies_ns);
+    }
+
+    /// The latency of those calls, where it was noted.
+    pub(crate) fn cold(&self) -> Option<Cold> {
+        self.cold
     }
 
     /// The process that was started.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
-    BytesByClass, Calls, Code, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord, Histogram,
-    Measured, Memory, Payload, Slices, Stage, Threads, TrialRecord,
+    BytesByClass, Calls, Code, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
+    Histogram, Measured, Memory, Payload, Slices, Stage, Threads, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -91,6 +91,7 @@ pub(crate) fn figures(
             client: measured().map(|m| m.threads.client).max().unwrap_or(0),
             server: measured().filter_map(|m| m.threads.server).max(),
         },
+        cold: cold(trials),
         client_share: rpcgauge_stats::median(&shares).ok(),
         client_share_max: shares.iter().copied().reduce(f64::max),
         code: code(trials),
@@ -344,6 +345,22 @@ fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
         response: answers(|p| p.response),
         response_compressed: answers(|p| p.response_compressed),
     }
+}
+
+/// The first calls of each start, which all trials of a start have.
+fn cold(trials: &[MeasuredTrial<'_>]) -> Option<Cold> {
+    let starts: BTreeMap<u32, Cold> = trials
+        .iter()
+        .filter_map(|(trial, m)| Some((trial.trial.invocation, m.startup.cold?)))
+        .collect();
+    let median = |of: fn(&Cold) -> u64| {
+        let values: Vec<f64> = starts.values().map(|cold| of(cold) as f64).collect();
+        Some(rpcgauge_stats::median(&values).ok()? as u64)
+    };
+    Some(Cold {
+        first_ns: median(|cold| cold.first_ns)?,
+        mean_ns: median(|cold| cold.mean_ns)?,
+    })
 }
 
 fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {

@@ -4,7 +4,7 @@
 //! its whole by noise). What could not be measured is absent, never 0.
 
 use rpcgauge_study::record::{
-    Calls, Code, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
+    Calls, Code, Cold, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
 };
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
@@ -49,6 +49,9 @@ pub struct Figures {
     pub memory: Memory,
     /// The most threads.
     pub threads: Threads,
+    /// The first calls after a start, where they were timed: each the median over fresh starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cold: Option<Cold>,
     /// The share of its core that the client used: the median over trials.
     pub client_share: Option<f64>,
     /// The highest such share.

@@ -189,6 +189,7 @@ impl Builder {
             startup: Startup {
                 client_ns: None,
                 server_ns: Some(20_000_000),
+                cold: None,
             },
             client_share: Some(spec.client_share),
             code: Some(spec.code),

@@ -32,6 +32,10 @@ pub enum Metric {
     ClientCpu,
     /// CPU of the server, ns a call.
     ServerCpu,
+    /// Latency of the first call after a start, ns.
+    FirstCall,
+    /// Mean latency of the first calls after a start, as many as `cold-calls` says, ns.
+    FirstCalls,
 }
 
 /// What a study knows of a metric.
@@ -51,12 +55,14 @@ enum Has {
     All,
     /// Calls.
     Calls,
+    /// Calls after a start that is looked at.
+    ColdCalls,
     /// Calls that are timed in stages.
     Stages,
 }
 
 /// Every metric, in the order in which they are shown. A new one stands last: so do its columns.
-const TABLE: [Row; 11] = [
+const TABLE: [Row; 13] = [
     row(
         Metric::LatencyP50,
         "latency-p50",
@@ -126,6 +132,18 @@ const TABLE: [Row; 11] = [
         Has::Calls,
         "Does the server use less CPU",
     ),
+    row(
+        Metric::FirstCall,
+        "first-call",
+        Has::ColdCalls,
+        "Is the first call after a start faster",
+    ),
+    row(
+        Metric::FirstCalls,
+        "first-calls",
+        Has::ColdCalls,
+        "Are the first calls after a start faster",
+    ),
 ];
 
 const fn row(metric: Metric, word: &'static str, has: Has, question: &'static str) -> Row {
@@ -178,6 +196,11 @@ impl Metric {
     /// Whether only trials with stage stamps have the figure.
     pub fn needs_stages(self) -> bool {
         self.row().has == Has::Stages
+    }
+
+    /// Whether only variants with `cold-calls` have the figure.
+    pub fn needs_cold_calls(self) -> bool {
+        self.row().has == Has::ColdCalls
     }
 
     /// The question of a pair that asks none of its own.

@@ -153,6 +153,12 @@ impl Resolver<'_> {
                      metric"
                 ));
             }
+            if settings.runtime.cold_calls == 0 && metric.needs_cold_calls() {
+                return refuse(format!(
+                    "{word} is one of the first calls after a start, and \"{name}\" does not time them; \
+                     give it cold-calls, e.g. cold-calls = 50"
+                ));
+            }
             if settings.timing() == Timing::Load && metric.needs_stages() {
                 return refuse(format!(
                     "{word} exists for one call in flight only, and \"{name}\" has more or a rate; \

@@ -41,6 +41,7 @@ pub(crate) enum Key {
     Gc,
     Heap,
     Events,
+    ColdCalls,
 }
 
 /// What most rows have.
@@ -67,7 +68,7 @@ const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
 /// All settings.
-pub static SETTINGS: [Setting; 27] = [
+pub static SETTINGS: [Setting; 28] = [
     Setting {
         key: Key::Server,
         word: "server",
@@ -528,10 +529,26 @@ pub static SETTINGS: [Setting; 27] = [
         says: |s, _| unless(!s.runtime.events, "events recorded".into()),
         ..ROW
     },
+    Setting {
+        key: Key::ColdCalls,
+        word: "cold-calls",
+        values: Values::Whole(1..=MOST_COLD_CALLS),
+        get: |s| {
+            Some(s.runtime.cold_calls.into())
+                .filter(|calls| *calls > 0)
+                .map(Value::Whole)
+        },
+        set: |s, value| s.runtime.cold_calls = value.whole(),
+        column: RUNTIME,
+        says: |_, value| format!("first {value} calls timed"),
+        ..ROW
+    },
 ];
 
 const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
 const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MOST_IN_FLIGHT as u64);
+/// A start that is still cold after more calls is a warm-up.
+const MOST_COLD_CALLS: u64 = 10_000;
 /// The most that TOML can write.
 const CALL_COUNT: Values = Values::Whole(1..=i64::MAX as u64);
 

@@ -153,7 +153,7 @@ impl Up {
             timing: Timing::Stages,
             ..self.calls.trial(&self.settings)
         };
-        let measured = verify::prove(&mut self.exchange, &calls, check.stop)
+        let (measured, _) = verify::prove(&mut self.exchange, &calls, 0, check.stop)
             .map_err(|failure| failure.with_log(self.subject.log_tail()))?;
         match measured.marks.implausible {
             0 => Ok(()),
