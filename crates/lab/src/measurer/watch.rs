@@ -17,8 +17,6 @@ pub(crate) struct Watch {
     cores: Vec<usize>,
     /// The present slice, while it lasts.
     began: Option<Began>,
-    /// How long they wait in most slices.
-    usual: Usual,
     /// What was taken from the last slice, until it is known which of its calls were slow.
     taken: Option<Disturbed>,
     /// What was taken from the slow calls of each slice that had any.
@@ -35,6 +33,9 @@ struct Side {
     meters: Vec<SideMeter>,
     cores: u64,
     before: Option<SideReading>,
+    /// What the thread that waits most waits in most slices, and what all of them use, ns.
+    usual_wait: Usual,
+    usual_use: Usual,
 }
 
 impl Side {
@@ -46,6 +47,24 @@ impl Side {
             sum.threads.extend(one.threads);
         }
         Some(sum)
+    }
+
+    /// How long a thread of the side waited for others in a slice, as far as it is more than usual; none
+    /// before it is known what is usual. Its threads wait for each other too: what one waited counts
+    /// beyond what all of them ran more than usual, and only while the side did not use its cores.
+    fn waited_for_others(&mut self, slice: &SideReading, lasted_ns: u64) -> Option<u64> {
+        let waits = slice.threads.values().map(|thread| thread.waited_ns);
+        let wait_ns = waits.max().unwrap_or(0);
+        let unused_ns = lasted_ns
+            .saturating_mul(self.cores)
+            .saturating_sub(slice.used_ns);
+        let usual = self.usual_wait.median().zip(self.usual_use.median());
+        self.usual_wait.add(wait_ns);
+        self.usual_use.add(slice.used_ns);
+        let (usual_wait_ns, usual_use_ns) = usual?;
+        let own_ns = slice.used_ns.saturating_sub(usual_use_ns);
+        let by_others_ns = wait_ns.saturating_sub(usual_wait_ns).saturating_sub(own_ns);
+        Some(by_others_ns.min(unused_ns))
     }
 }
 
@@ -65,6 +84,8 @@ impl Watch {
             meters,
             cores: cores.len() as u64,
             before: None,
+            usual_wait: Usual::default(),
+            usual_use: Usual::default(),
         };
         let (of_client, of_server) = (layout.client.ids(), layout.server.ids());
         let are_same = of_client == of_server;
@@ -87,7 +108,6 @@ impl Watch {
             sides,
             cores,
             began: None,
-            usual: Usual::default(),
             taken: None,
             seen: Vec::new(),
         }
@@ -111,10 +131,11 @@ impl Watch {
             return;
         };
         let lasted_ns = monotonic_ns().saturating_sub(began.at_ns);
-        let mut waited_ns = 0;
+        let mut waited_ns = Some(0);
         for side in &mut self.sides {
             if let (Some(before), Some(now)) = (side.before.take(), side.read()) {
-                waited_ns += by_others(&now.since(&before), lasted_ns.saturating_mul(side.cores));
+                let of_side = side.waited_for_others(&now.since(&before), lasted_ns);
+                waited_ns = waited_ns.zip(of_side).map(|(sum, ns)| sum + ns);
             }
         }
         let stolen_ns = match (began.stolen_ns, self.read_stolen()) {
@@ -125,16 +146,10 @@ impl Watch {
             }
             _ => 0,
         };
-        self.taken(waited_ns, stolen_ns);
-    }
-
-    /// So much was taken from the slice; what that means is known once it is known what is usual.
-    fn taken(&mut self, waited_ns: u64, stolen_ns: u64) {
-        self.taken = self.usual.median().map(|usual_ns| Disturbed {
-            waited_ns: waited_ns.saturating_sub(usual_ns),
+        self.taken = waited_ns.map(|waited_ns| Disturbed {
+            waited_ns,
             stolen_ns,
         });
-        self.usual.add(waited_ns);
     }
 
     /// These calls of the slice that has ended were slow.
@@ -218,18 +233,6 @@ fn share_out(disturbed: Disturbed, calls: &mut [SlowCall]) {
     }
 }
 
-/// How long a thread of a side waited for others, at most. Its threads wait for each other too: what one
-/// waited counts beyond what its other threads ran meanwhile, and only while the side does not use its
-/// cores.
-fn by_others(side: &SideReading, cores_ns: u64) -> u64 {
-    let waited_ns = side.threads.values().map(|thread| {
-        let others_ran_ns = side.used_ns.saturating_sub(thread.ran_ns);
-        thread.waited_ns.saturating_sub(others_ran_ns)
-    });
-    let most_ns = waited_ns.max().unwrap_or(0);
-    most_ns.min(cores_ns.saturating_sub(side.used_ns))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,47 +247,47 @@ mod tests {
         Watch::new(&layout, None, None)
     }
 
-    #[test]
-    fn threads_that_wait_for_each_other_wait_for_no_other_program() {
-        // What each thread ran and waited.
-        let by_others = |threads: &[(u64, u64)], cores_ns| {
-            let times = threads
-                .iter()
-                .map(|&(ran_ns, waited_ns)| Times { ran_ns, waited_ns });
-            let side = SideReading {
-                used_ns: threads.iter().map(|thread| thread.0).sum(),
-                threads: (0..).zip(times).collect(),
-            };
-            by_others(&side, cores_ns)
-        };
-        assert_eq!(by_others(&[(1_000, 500)], 1_000), 0, "it used its core");
-        assert_eq!(by_others(&[(300, 500)], 1_000), 500);
-        assert_eq!(by_others(&[(300, 900)], 1_000), 700);
-        assert_eq!(by_others(&[], 1_000), 0);
-        // A collector ran while the handler waited, on a core that was idle half of the time.
-        assert_eq!(by_others(&[(600, 400), (400, 0)], 2_000), 0);
-        assert_eq!(by_others(&[(600, 700), (400, 0)], 2_000), 300);
-        // Two wait for the same other program.
-        assert_eq!(by_others(&[(10, 500), (20, 400)], 2_000), 480);
+    /// What each thread ran and waited, ns.
+    fn reading(threads: &[(u64, u64)]) -> SideReading {
+        let times = threads
+            .iter()
+            .map(|&(ran_ns, waited_ns)| Times { ran_ns, waited_ns });
+        SideReading {
+            used_ns: threads.iter().map(|thread| thread.0).sum(),
+            threads: (0..).zip(times).collect(),
+        }
     }
 
     #[test]
-    fn nothing_is_known_to_disturb_before_it_is_known_what_is_usual() {
-        let mut watch = watch(&[0], &[1]);
-        for slice in 0..16 {
-            watch.taken(300, 50);
-            watch.slow(slice..slice + 1);
-        }
-        assert!(watch.seen.is_empty());
-        watch.taken(1_000, 50);
-        watch.slow(16..17);
-        watch.taken(1_000, 50);
-        watch.slow(17..17);
-        let disturbed = Disturbed {
-            waited_ns: 700,
-            stolen_ns: 50,
+    fn what_a_side_waits_for_others_is_more_than_usual_and_not_for_its_own_threads() {
+        let by_others = |threads: &[(u64, u64)]| {
+            let mut side = Side {
+                meters: vec![],
+                cores: 1,
+                before: None,
+                usual_wait: Usual::default(),
+                usual_use: Usual::default(),
+            };
+            let usual = reading(&[(400, 50), (200, 10)]);
+            for _ in 0..16 {
+                assert_eq!(side.waited_for_others(&usual, 1_000), None);
+            }
+            side.waited_for_others(&reading(threads), 1_000)
         };
-        assert_eq!(watch.seen, [(16..17, disturbed)]);
+        assert_eq!(by_others(&[(400, 50), (200, 10)]), Some(0), "as usual");
+        // Another program took the core from a side whose threads wait for each other mostly.
+        assert_eq!(by_others(&[(300, 350), (150, 10)]), Some(300));
+        // Two threads wait for the same other program.
+        assert_eq!(by_others(&[(300, 350), (150, 340)]), Some(300));
+        // A collector ran meanwhile.
+        assert_eq!(by_others(&[(400, 250), (200, 10), (200, 0)]), Some(0));
+        assert_eq!(by_others(&[(400, 300), (200, 10), (100, 0)]), Some(150));
+        assert_eq!(
+            by_others(&[(350, 900), (550, 0)]),
+            Some(100),
+            "the cores were in use"
+        );
+        assert_eq!(by_others(&[]), Some(0));
     }
 
     #[test]
@@ -297,12 +300,13 @@ mod tests {
     #[test]
     fn a_slice_ends_only_if_one_began() {
         let mut watch = watch(&[0], &[0]);
-        watch.usual = (0..16).fold(Usual::default(), |mut usual, _| {
-            usual.add(0);
-            usual
-        });
         watch.end();
         assert_eq!(watch.taken, None);
+        for _ in 0..16 {
+            watch.begin();
+            watch.end();
+            assert_eq!(watch.taken, None, "it is not known yet what is usual");
+        }
         watch.begin();
         watch.end();
         assert!(watch.taken.is_some());

@@ -3,9 +3,9 @@
 //! A call is slow where it took more than three times the median of up to 64 calls before it; the time beyond
 //! that median is *lost*. A cause explains a call where it covers at least half of the lost time. Asked
 //! first is what is measured as time that the call cannot have used: a stop of all threads, waiting for
-//! a core, a core that the host kept. If each of them covers less, but all of them half, the one that
-//! covers the most explains the call. A compilation runs beside the calls, and a deoptimization has no length: they
-//! explain a call only where nothing else does, and a deoptimization no more than a millisecond.
+//! a core, a core that the host kept. A compilation runs beside the calls and is asked for after them. If each of
+//! them covers less, but all of them half, the one that covers the most explains the call. A deoptimization has no
+//! length: it explains a call only where nothing else does, and no more than a millisecond.
 //!
 //! Slow calls that follow or overlap each other and have one cause are one spike.
 
@@ -195,26 +195,25 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let is_half = |ns: u64| ns > 0 && ns.saturating_mul(2) >= lost_ns;
     let disturbed = call.disturbed.unwrap_or_default();
     let (gc, safepoint) = (covered(EventKind::GcPause), covered(EventKind::Safepoint));
+    let compiled = covered(EventKind::Compilation);
     let taken = [
         (Cause::GcPause, gc),
         (Cause::Safepoint, safepoint),
         // Whose core the host keeps waits for it too.
         (Cause::Host, disturbed.stolen_ns),
         (Cause::OtherProgram, disturbed.waited_ns),
+        (Cause::Compilation, compiled),
     ];
     if let Some((cause, _)) = taken.iter().find(|(_, ns)| is_half(*ns)) {
         return *cause;
     }
     // A collection is a safepoint too.
     let stopped = gc.max(safepoint);
-    let all = [stopped, disturbed.waited_ns, disturbed.stolen_ns];
+    let all = [stopped, disturbed.waited_ns, disturbed.stolen_ns, compiled];
+    let all_ns = all.into_iter().fold(0, u64::saturating_add);
     let most = taken.iter().rev().max_by_key(|(_, ns)| *ns);
-    if let Some((cause, _)) = most.filter(|_| is_half(all.into_iter().fold(0, u64::saturating_add)))
-    {
+    if let Some((cause, _)) = most.filter(|_| is_half(all_ns)) {
         return *cause;
-    }
-    if is_half(covered(EventKind::Compilation)) {
-        return Cause::Compilation;
     }
     let deoptimized = |event: &&RuntimeEvent| {
         event.kind == EventKind::Deoptimization && (span[0]..=span[1]).contains(&event.begin_ns)
@@ -306,7 +305,7 @@ mod tests {
         let stop = |length: u64| event(Kind::Safepoint, 10_000, 10_000 + length);
         let compiled = |length: u64| event(Kind::Compilation, 9_000, 10_000 + length);
         let given_up = event(Kind::Deoptimization, 10_300, 10_300);
-        let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 13] = [
+        let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 14] = [
             (slow(0, 0), vec![], Unexplained),
             (slow(0, 0), vec![pause(500)], GcPause),
             (slow(0, 0), vec![pause(499)], Unexplained),
@@ -323,6 +322,7 @@ mod tests {
             (slow(0, 700), vec![given_up.clone()], Host),
             (slow(300, 200), vec![], OtherProgram),
             (slow(200, 0), vec![stop(300)], Safepoint),
+            (slow(200, 0), vec![compiled(300)], Compilation),
             (
                 slow(0, 0),
                 vec![given_up.clone(), compiled(1_000)],
