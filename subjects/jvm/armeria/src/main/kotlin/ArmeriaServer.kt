@@ -12,6 +12,7 @@ import java.net.InetSocketAddress
 import java.nio.file.Path
 import java.util.concurrent.CompletionException
 import rpcgauge.Fault
+import rpcgauge.Protobuf
 import rpcgauge.Refused
 import rpcgauge.Server
 import rpcgauge.ServerSettings
@@ -62,7 +63,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
     }
 
     private fun grpc(workload: Workload): GrpcService {
-        val service = methodOf(workload, "protobuf").service(Unary(asked, workload.protoHandler()))
+        val service = methodOf(workload, Protobuf(workload)).service(Unary(asked, workload.protoHandler()))
         val interceptors = if (asked.calling.marks) listOf(Marks.Interceptor) else emptyList()
         return GrpcService.builder()
             .addService(ServerInterceptors.intercept(service, interceptors))

@@ -20,8 +20,9 @@ import rpcgauge.grpcnetty.NettyChannels
 import rpcgauge.now
 
 /** Calls by the stubs of protoc-gen-grpc-java, in one of their three styles. */
-class Client(asked: ClientSettings, workload: Workload) : GrpcClient(asked, workload, NettyChannels()::to) {
-    private val method = methodOf(workload, asked.encoding)
+class Client(asked: ClientSettings, workload: Workload) :
+    GrpcClient(asked, format(asked, workload), NettyChannels()::to) {
+    private val method = methodOf(workload, format)
     private val stubs: (Channel) -> AbstractStub<*> = when (asked.style) {
         "future" -> method::futureStub
         "async" -> method::asyncStub

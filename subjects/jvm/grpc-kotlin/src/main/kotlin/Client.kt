@@ -9,12 +9,14 @@ import rpcgauge.Record
 import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.grpc.GrpcClient
+import rpcgauge.grpc.formatOf
 import rpcgauge.grpcnetty.NettyChannels
 import rpcgauge.now
 
 /** Calls by the coroutine stub: as many coroutines as calls in flight, on the default dispatcher. */
-class Client(asked: ClientSettings, workload: Workload) : GrpcClient(asked, workload, NettyChannels()::to) {
-    private val method = methodOf(workload, asked.encoding)
+class Client(asked: ClientSettings, workload: Workload) :
+    GrpcClient(asked, formatOf(asked.encoding, workload), NettyChannels()::to) {
+    private val method = methodOf(workload, format)
     private val stub = channel?.let(method::stub)
 
     override fun callOnce(request: Any, record: Record): Any = runBlocking { call(request, record) }

@@ -23,13 +23,10 @@ import rpcgauge.Caller
 import rpcgauge.ClientSettings
 import rpcgauge.Fault
 import rpcgauge.Format
-import rpcgauge.Protobuf
 import rpcgauge.Record
 import rpcgauge.Refused
 import rpcgauge.Requests
 import rpcgauge.Sample
-import rpcgauge.Workload
-import rpcgauge.jackson.Hybrid
 import rpcgauge.json
 import rpcgauge.now
 import rpcgauge.oneLine
@@ -38,10 +35,9 @@ import rpcgauge.parsed
 /** What the clients on grpc-java's channels share: the channel, or one for each call. */
 abstract class GrpcClient(
     protected val asked: ClientSettings,
-    workload: Workload,
+    protected val format: Format,
     private val build: (String) -> ManagedChannelBuilder<*>,
 ) : Caller {
-    protected val format: Format = if (asked.encoding == "hybrid") Hybrid(workload) else Protobuf(workload)
     protected val requests = Requests(asked.requests.map { format.read(Sample.REQUEST, it) })
     private val isPerCall = asked.connection == "per-call"
     private val kept: ManagedChannel? = if (isPerCall) null else open()

@@ -8,6 +8,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration
 import org.springframework.context.ApplicationContextInitializer
 import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
+import rpcgauge.Protobuf
 import rpcgauge.Server
 import rpcgauge.ServerSettings
 import rpcgauge.Stack
@@ -89,7 +90,7 @@ class SpringServer(
     )
 
     private fun register(context: GenericApplicationContext) {
-        starter.register(context, asked, methodOf(workload, "protobuf").service(Unary(asked, workload.protoHandler())))
+        starter.register(context, asked, methodOf(workload, Protobuf(workload)).service(Unary(asked, workload.protoHandler())))
         if (mapper == null) return
         mapper.invoke(context, workload, asked.calling.marks)
         context.registerBeanDefinition("controller", RootBeanDefinition(workload.method.bindingClass("spring-mvc")))
