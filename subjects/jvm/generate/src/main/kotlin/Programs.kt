@@ -10,7 +10,10 @@ const val GRPC_KOTLIN = "grpc-kotlin-classes"
 const val SPRING = "spring-classes"
 
 val PROGRAMS = listOf(
-    Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
+    Program(
+        "codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES),
+        listOf("protobuf", "protojson", "jackson", "jackson2", "hybrid", "msgpack"),
+    ),
     Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
     Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
     Program("armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("armeria-grpc", "armeria-transcoding")),

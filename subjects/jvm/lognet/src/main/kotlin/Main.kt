@@ -12,16 +12,22 @@ import org.springframework.context.ApplicationEvent
 import org.springframework.context.ApplicationListener
 import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
+import org.springframework.http.MediaType
+import org.springframework.http.converter.json.AbstractJackson2HttpMessageConverter
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpcnetty.asAsked
 import rpcgauge.jackson.Json
 import rpcgauge.msgpack.mapper2
+import rpcgauge.msgpack.msgpackMapper
 import rpcgauge.spring.Mvc
+import rpcgauge.spring.Program
 import rpcgauge.spring.Starter
-import rpcgauge.spring.stacks
 
-fun main(args: Array<String>) = rpcgauge.main(args, *stacks("lognet-grpc", LogNet(), "lognet-mvc", ::jackson2))
+private val PROGRAM = Program(LogNet(), ::jackson2)
+
+fun main(args: Array<String>) =
+    rpcgauge.main(args, PROGRAM.grpc("lognet-grpc"), PROGRAM.mvc("lognet-mvc", "json", "msgpack"))
 
 /** The starter finds services by its annotation. */
 @GRpcService
@@ -51,7 +57,11 @@ private class Configurer(private val asked: ServerSettings) : GRpcServerBuilderC
     }
 }
 
+/** Spring's converter for a format of Jackson 2, which Boot adds to its own as every bean of this kind. */
+private class MsgpackConverter : AbstractJackson2HttpMessageConverter(msgpackMapper(), MediaType("application", "msgpack"))
+
 private fun jackson2(context: GenericApplicationContext, workload: Workload, hasMarks: Boolean) {
     context.registerBean("objectMapper", ObjectMapper::class.java, Supplier { mapper2(workload) })
+    context.registerBean("msgpack", MsgpackConverter::class.java, Supplier { MsgpackConverter() })
     context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(Json(workload).handler(), hasMarks) })
 }

@@ -30,23 +30,27 @@ interface Starter {
     fun port(context: ConfigurableApplicationContext): Int
 }
 
-/** Registers what reads and writes the controllers' JSON, and what they call. */
+/** Registers what reads and writes the controllers' messages, and what they call. */
 typealias Mapper = (GenericApplicationContext, Workload, hasMarks: Boolean) -> Unit
 
-/** The stacks of a program, which may have no MVC. */
-fun stacks(grpc: String, starter: Starter, mvc: String? = null, mapper: Mapper? = null): Array<Stack> {
-    val serve = { asked: ServerSettings, workload: Workload -> SpringServer(asked, workload, starter, mapper) }
-    val first = Stack(name = grpc, protocols = mapOf("grpc" to listOf("2")), encodings = listOf("protobuf"), serve = serve)
-    val second = mvc?.let {
-        Stack(
-            name = it,
-            protocols = mapOf("rest" to listOf("1.1")),
-            encodings = listOf("json"),
-            boundsMessages = false,
-            serve = serve,
-        )
-    }
-    return listOfNotNull(first, second).toTypedArray()
+/** A program with a starter, and MVC if it has a mapper; its stacks. */
+class Program(private val starter: Starter, private val mapper: Mapper? = null) {
+    fun grpc(name: String) = Stack(
+        name = name,
+        protocols = mapOf("grpc" to listOf("2")),
+        encodings = listOf("protobuf"),
+        serve = ::serve,
+    )
+
+    fun mvc(name: String, vararg encodings: String) = Stack(
+        name = name,
+        protocols = mapOf("rest" to listOf("1.1")),
+        encodings = encodings.asList(),
+        boundsMessages = false,
+        serve = ::serve,
+    )
+
+    private fun serve(asked: ServerSettings, workload: Workload) = SpringServer(asked, workload, starter, mapper)
 }
 
 /**
