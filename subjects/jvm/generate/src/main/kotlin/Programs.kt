@@ -22,7 +22,8 @@ val PROGRAMS = listOf(
         listOf("spring-boot-grpc", "spring-boot-mvc"),
     ),
     Program(
-        "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING), listOf("lognet-grpc", "lognet-mvc"),
+        "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
+        listOf("lognet-grpc", "lognet-grpc-stamped", "lognet-mvc"),
     ),
     Program("devh", "rpcgauge.devh.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("devh-grpc")),
     Program("spring-client", "rpcgauge.springclient.MainKt", listOf(CLASSES), listOf("rest-client", "web-client")),

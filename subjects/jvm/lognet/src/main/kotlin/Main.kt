@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import io.grpc.BindableService
 import io.grpc.ServerBuilder
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder
+import java.io.File
 import java.util.function.Supplier
 import org.lognet.springboot.grpc.GRpcServerBuilderConfigurer
 import org.lognet.springboot.grpc.GRpcService
@@ -14,6 +15,7 @@ import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
 import org.springframework.http.MediaType
 import org.springframework.http.converter.json.AbstractJackson2HttpMessageConverter
+import rpcgauge.Handler
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpcnetty.asAsked
@@ -26,8 +28,23 @@ import rpcgauge.spring.Starter
 
 private val PROGRAM = Program(LogNet(), ::jackson2)
 
-fun main(args: Array<String>) =
-    rpcgauge.main(args, PROGRAM.grpc("lognet-grpc"), PROGRAM.mvc("lognet-mvc", "json", "msgpack"))
+fun main(args: Array<String>) = rpcgauge.main(
+    args,
+    PROGRAM.grpc("lognet-grpc"),
+    PROGRAM.grpc("lognet-grpc-stamped", ::stamped),
+    PROGRAM.mvc("lognet-mvc", "json", "msgpack"),
+)
+
+/** Writes the times when a message was received and its response was ready to a file, which it opens for each call. */
+private fun stamped(handler: Handler): Handler {
+    val file = File.createTempFile("rpcgauge-stamps", ".txt").apply { deleteOnExit() }
+    return { request ->
+        val received = System.currentTimeMillis()
+        val response = handler(request)
+        file.appendText("$received ${System.currentTimeMillis()}\n")
+        response
+    }
+}
 
 /** The starter finds services by its annotation. */
 @GRpcService

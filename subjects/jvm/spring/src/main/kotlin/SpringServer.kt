@@ -8,6 +8,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration
 import org.springframework.context.ApplicationContextInitializer
 import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
+import rpcgauge.Handler
 import rpcgauge.Protobuf
 import rpcgauge.Server
 import rpcgauge.ServerSettings
@@ -35,11 +36,12 @@ typealias Mapper = (GenericApplicationContext, Workload, hasMarks: Boolean) -> U
 
 /** A program with a starter, and MVC if it has a mapper; its stacks. */
 class Program(private val starter: Starter, private val mapper: Mapper? = null) {
-    fun grpc(name: String) = Stack(
+    /** `around` is what stands around the service's handler. */
+    fun grpc(name: String, around: (Handler) -> Handler = { it }) = Stack(
         name = name,
         protocols = mapOf("grpc" to listOf("2")),
         encodings = listOf("protobuf"),
-        serve = ::serve,
+        serve = { asked, workload -> SpringServer(asked, workload, starter, mapper, around) },
     )
 
     fun mvc(name: String, vararg encodings: String) = Stack(
@@ -47,10 +49,8 @@ class Program(private val starter: Starter, private val mapper: Mapper? = null) 
         protocols = mapOf("rest" to listOf("1.1")),
         encodings = encodings.asList(),
         boundsMessages = false,
-        serve = ::serve,
+        serve = { asked, workload -> SpringServer(asked, workload, starter, mapper) { it } },
     )
-
-    private fun serve(asked: ServerSettings, workload: Workload) = SpringServer(asked, workload, starter, mapper)
 }
 
 /**
@@ -62,6 +62,7 @@ class SpringServer(
     private val workload: Workload,
     private val starter: Starter,
     private val mapper: Mapper?,
+    private val around: (Handler) -> Handler,
 ) : Server {
     private val context: ConfigurableApplicationContext
 
@@ -94,7 +95,8 @@ class SpringServer(
     )
 
     private fun register(context: GenericApplicationContext) {
-        starter.register(context, asked, methodOf(workload, Protobuf(workload)).service(Unary(asked, workload.protoHandler())))
+        val unary = Unary(asked, around(workload.protoHandler()))
+        starter.register(context, asked, methodOf(workload, Protobuf(workload)).service(unary))
         if (mapper == null) return
         mapper.invoke(context, workload, asked.calling.marks)
         context.registerBeanDefinition("controller", RootBeanDefinition(workload.method.bindingClass("spring-mvc")))
