@@ -8,6 +8,7 @@ const val CLASSES = "classes"
 const val GRPC_JAVA = "grpc-java-classes"
 const val GRPC_KOTLIN = "grpc-kotlin-classes"
 const val SPRING = "spring-classes"
+const val ARMERIA = "armeria-classes"
 
 val PROGRAMS = listOf(
     Program(
@@ -16,7 +17,10 @@ val PROGRAMS = listOf(
     ),
     Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
     Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
-    Program("armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("armeria-grpc", "armeria-transcoding")),
+    Program(
+        "armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA, ARMERIA),
+        listOf("armeria-grpc", "armeria-rest", "armeria-transcoding"),
+    ),
     Program(
         "spring-boot", "rpcgauge.springboot.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
         listOf("spring-boot-grpc", "spring-boot-mvc"),
