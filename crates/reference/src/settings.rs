@@ -19,7 +19,7 @@ pub struct Settings {
     /// How responses are compressed for a client that accepts it.
     pub response_compression: Compression,
     /// What a content type stands for that encodings share. For JSON: the form of responses; all forms
-    /// are read. For gRPC without a subtype: hybrid, if it is that, and otherwise protobuf.
+    /// are read. For gRPC without a subtype: this, unless it is JSON, and then protobuf.
     pub encoding: Encoding,
     /// Threads that serve, 1 to [`MAX_THREADS`].
     pub threads: u32,

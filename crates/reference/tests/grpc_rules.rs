@@ -71,17 +71,19 @@ fn a_call_ends_with_its_status_in_the_trailers() {
 }
 
 #[test]
-fn a_call_without_a_subtype_is_hybrid_where_the_settings_say_so() {
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
-    settings.encoding = Encoding::Hybrid;
-    let server = Running::start(&settings);
-    let hybrid = |message: rpcgauge_message::Message| message.to_bytes(Encoding::Hybrid);
-    let request = hybrid(server.workload.request(0)).expect("encoded");
-    let response = call_with(&server, &[], framed(false, &request));
-    assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
-    assert_eq!(response.header("content-type"), "application/grpc");
-    let expected = hybrid(server.workload.expected(0)).expect("encoded");
-    assert_eq!(response.body[5..], expected);
+fn a_call_without_a_subtype_has_the_encoding_of_the_settings() {
+    for encoding in [Encoding::Hybrid, Encoding::Msgpack, Encoding::Cbor] {
+        let mut settings = Settings::new(WorkloadSpec::Hello {});
+        settings.encoding = encoding;
+        let server = Running::start(&settings);
+        let bytes = |message: rpcgauge_message::Message| message.to_bytes(encoding);
+        let request = bytes(server.workload.request(0)).expect("encoded");
+        let response = call_with(&server, &[], framed(false, &request));
+        assert_eq!(response.grpc_status(), "0", "{}", response.grpc_message());
+        assert_eq!(response.header("content-type"), "application/grpc");
+        let expected = bytes(server.workload.expected(0)).expect("encoded");
+        assert_eq!(response.body[5..], expected);
+    }
 }
 
 #[test]

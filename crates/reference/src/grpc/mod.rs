@@ -71,9 +71,12 @@ pub(crate) async fn respond(
     let Some(encoding) = content_type::parse_grpc(content_type) else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
-    // Several libraries' clients name no subtype, whatever their messages are.
+    // Several libraries' clients name no subtype, whatever their messages are. JSON is also what settings have that
+    // name no encoding.
     let encoding = match service.encoding {
-        Encoding::Hybrid if !content_type.contains('+') => Encoding::Hybrid,
+        Encoding::Msgpack | Encoding::Cbor | Encoding::Hybrid if !content_type.contains('+') => {
+            service.encoding
+        }
         _ => encoding,
     };
     if request.version() != Version::HTTP_2 {

@@ -1,9 +1,11 @@
 package rpcgauge.armeria
 
 import com.google.api.HttpRule
-import com.linecorp.armeria.common.MediaType
 import com.linecorp.armeria.common.util.DomainSocketAddress
 import com.linecorp.armeria.server.Server as Armeria
+import com.linecorp.armeria.server.ServerBuilder
+import com.linecorp.armeria.server.annotation.JacksonRequestConverterFunction
+import com.linecorp.armeria.server.annotation.JacksonResponseConverterFunction
 import com.linecorp.armeria.server.grpc.GrpcService
 import com.linecorp.armeria.server.grpc.GrpcServiceBuilder
 import com.linecorp.armeria.server.grpc.HttpJsonTranscodingOptions
@@ -12,6 +14,7 @@ import java.net.InetSocketAddress
 import java.nio.file.Path
 import java.util.concurrent.CompletionException
 import rpcgauge.Fault
+import rpcgauge.Protobuf
 import rpcgauge.Refused
 import rpcgauge.Server
 import rpcgauge.ServerSettings
@@ -20,11 +23,10 @@ import rpcgauge.grpc.Marks
 import rpcgauge.grpc.Unary
 import rpcgauge.grpc.compressors
 import rpcgauge.grpc.methodOf
-import rpcgauge.jackson.Json
+import rpcgauge.msgpack.Json2
+import rpcgauge.msgpack.mapper2
 import rpcgauge.oneLine
 import rpcgauge.removeSocket
-
-private const val UNIX = "unix:"
 
 /**
  * One server with both on one port. `threads` event loops carry the bytes and run the handler, which does not
@@ -49,10 +51,8 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
             .requestTimeoutMillis(0)
             .gracefulShutdownTimeoutMillis(0, 0)
             .service(grpc(workload))
-            .apply {
-                // Transcoding has the resource itself. A user's own resource has the path of the gRPC method.
-                if (!isTranscoding) route().post(workload.restPath).consumes(MediaType.JSON).build(Rest(asked, Json(workload)))
-            }
+            // Transcoding has the resource itself.
+            .apply { if (!isTranscoding) rest(workload) }
             .build()
         try {
             server.start().join()
@@ -62,7 +62,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
     }
 
     private fun grpc(workload: Workload): GrpcService {
-        val service = methodOf(workload, "protobuf").service(Unary(asked, workload.protoHandler()))
+        val service = methodOf(workload, Protobuf(workload)).service(Unary(asked, workload.protoHandler()))
         val interceptors = if (asked.calling.marks) listOf(Marks.Interceptor) else emptyList()
         return GrpcService.builder()
             .addService(ServerInterceptors.intercept(service, interceptors))
@@ -70,6 +70,17 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
             .compressorRegistry(compressors(asked.calling.responseCompression))
             .apply { if (isTranscoding) transcode(workload) }
             .build()
+    }
+
+    /** The annotated service, with Jackson 2 as the library has it. */
+    private fun ServerBuilder.rest(workload: Workload) {
+        val mapper = mapper2(workload)
+        val rest = Rest(Json2(workload).handler(), asked.calling.marks)
+        annotatedService()
+            .pathPrefix(workload.restPath)
+            .requestConverters(JacksonRequestConverterFunction(mapper))
+            .responseConverters(JacksonResponseConverterFunction(mapper))
+            .build(workload.method.bindingClass("armeria-rest").getConstructor(Rest::class.java).newInstance(rest))
     }
 
     /** JSON on the REST resource, or on the path of the gRPC method where that is the resource. */

@@ -8,7 +8,17 @@ fun main(args: Array<String>) = rpcgauge.main(
         name = "armeria-grpc",
         protocols = mapOf("grpc" to listOf("2")),
         encodings = listOf("protobuf"),
+        styles = listOf("blocking", "future", "async"),
         serve = ::ArmeriaServer,
+        call = ::GrpcCaller,
+    ),
+    Stack(
+        name = "armeria-rest",
+        protocols = mapOf("rest" to listOf("1.1", "2")),
+        encodings = listOf("json"),
+        styles = listOf("blocking", "future"),
+        serve = ::ArmeriaServer,
+        call = ::RestCaller,
     ),
     Stack(
         name = "armeria-transcoding",

@@ -8,6 +8,7 @@ import rpcgauge.Stack
 import rpcgauge.Workload
 import rpcgauge.jackson.Hybrid
 import rpcgauge.jackson.Json
+import rpcgauge.msgpack.Json2
 import rpcgauge.msgpack.Msgpack
 
 fun main(args: Array<String>) = rpcgauge.main(
@@ -15,6 +16,7 @@ fun main(args: Array<String>) = rpcgauge.main(
     codec("protobuf", "protobuf", ::Protobuf),
     codec("protojson", "protojson", ::ProtoJson),
     codec("jackson", "json", ::Json),
+    codec("jackson2", "json", ::Json2),
     codec("hybrid", "hybrid", ::Hybrid),
     codec("msgpack", "msgpack", ::Msgpack),
 )

@@ -12,10 +12,10 @@ import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
 import rpcgauge.ServerSettings
 import rpcgauge.grpcnetty.asAsked
+import rpcgauge.spring.Program
 import rpcgauge.spring.Starter
-import rpcgauge.spring.stacks
 
-fun main(args: Array<String>) = rpcgauge.main(args, *stacks("devh-grpc", Devh()))
+fun main(args: Array<String>) = rpcgauge.main(args, Program(Devh()).grpc("devh-grpc"))
 
 /** The starter finds services by its annotation. */
 @GrpcService

@@ -108,6 +108,28 @@ fun springMvc(number: Int, request: String, response: String): Binding {
     """.trimMargin())
 }
 
+/** An annotated service of Armeria's with the data classes of a method. The path is in the program's settings. */
+fun armeriaRest(number: Int, request: String, response: String): Binding {
+    val name = "ArmeriaRest$number"
+    return Binding("$BOUND.$name", """
+        |package $BOUND;
+        |
+        |public final class $name {
+        |  private final rpcgauge.armeria.Rest rest;
+        |  public $name(rpcgauge.armeria.Rest rest) {
+        |    this.rest = rest;
+        |  }
+        |  @com.linecorp.armeria.server.annotation.Post
+        |  @com.linecorp.armeria.server.annotation.ConsumesJson
+        |  @com.linecorp.armeria.server.annotation.ProducesJson
+        |  public $response call($request request, com.linecorp.armeria.server.ServiceRequestContext context) {
+        |    return ($response) rest.respond(request, context);
+        |  }
+        |}
+        |
+    """.trimMargin())
+}
+
 private fun kotlinName(message: Descriptor) = kotlinName(javaName(message))
 
 private fun kotlinName(name: String) = name.split('.').joinToString(".", transform = ::quoted)

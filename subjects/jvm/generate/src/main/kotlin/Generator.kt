@@ -19,10 +19,11 @@ class Generator(private val root: Path, private val folder: Path) {
     private val grpcJava = folder.resolve(GRPC_JAVA)
     private val grpcKotlin = folder.resolve(GRPC_KOTLIN)
     private val spring = folder.resolve(SPRING)
+    private val armeria = folder.resolve(ARMERIA)
     private val data = DataClasses()
 
     fun run() {
-        listOf(sources, classes, grpcJava, grpcKotlin, spring).forEach { Files.createDirectories(it) }
+        listOf(sources, classes, grpcJava, grpcKotlin, spring, armeria).forEach { Files.createDirectories(it) }
         val protoc = Protoc(root.resolve("generate/target/tools"), sources, set)
         val (java, stubs, coroutines) = listOf("java", "stubs", "coroutines").map(sources::resolve)
         protoc.java(java, stubs)
@@ -42,18 +43,27 @@ class Generator(private val root: Path, private val folder: Path) {
             // Its plugin knows fewer editions than protoc: the other stacks have their code all the same.
             set.methods.map { JsonObject().apply { addProperty("error", error.message) } }
         }
-        val mvc = set.methods.mapIndexed { number, method ->
-            val (request, response) = listOf(method.inputType, method.outputType).map(::plainName)
-            written(springMvc(number, request, response), "java")
-        }
-        javac(mvc.map { it.second }, jars("spring-boot").plusElement(classes), spring)
+        val mvc = rest(::springMvc, "spring-boot", spring)
+        val annotated = rest(::armeriaRest, "armeria", armeria)
         val ties = set.methods.indices.map {
-            mapOf("grpc-java" to text(bindings[it].first), "grpc-kotlin" to kotlin[it], "spring-mvc" to text(mvc[it].first))
+            mapOf(
+                "grpc-java" to text(bindings[it].first), "grpc-kotlin" to kotlin[it], "spring-mvc" to text(mvc[it]),
+                "armeria-rest" to text(annotated[it]),
+            )
         }
         val methods = JsonArray()
         set.methods.zip(ties) { method, tie -> methods.add(described(method, tie)) }
         Files.writeString(folder.resolve("methods.json"), "$methods")
         PROGRAMS.forEach(::write)
+    }
+
+    /** The resource of each method, with the classes of a module. */
+    private fun rest(bind: (Int, String, String) -> Binding, module: String, into: Path): List<Binding> {
+        val made = set.methods.mapIndexed { number, method ->
+            written(bind(number, plainName(method.inputType), plainName(method.outputType)), "java")
+        }
+        javac(made.map { it.second }, jars(module).plusElement(classes), into)
+        return made.map { it.first }
     }
 
     /** The data classes, and with those of the built-in workloads their services. */

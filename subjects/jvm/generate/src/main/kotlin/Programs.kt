@@ -8,18 +8,26 @@ const val CLASSES = "classes"
 const val GRPC_JAVA = "grpc-java-classes"
 const val GRPC_KOTLIN = "grpc-kotlin-classes"
 const val SPRING = "spring-classes"
+const val ARMERIA = "armeria-classes"
 
 val PROGRAMS = listOf(
-    Program("codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES), listOf("protobuf", "protojson", "jackson", "hybrid", "msgpack")),
+    Program(
+        "codecs", "rpcgauge.codecs.MainKt", listOf(CLASSES),
+        listOf("protobuf", "protojson", "jackson", "jackson2", "hybrid", "msgpack"),
+    ),
     Program("grpc-java", "rpcgauge.grpcjava.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("grpc-java")),
     Program("grpc-kotlin", "rpcgauge.grpckotlin.MainKt", listOf(CLASSES, GRPC_JAVA, GRPC_KOTLIN), listOf("grpc-kotlin")),
-    Program("armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("armeria-grpc", "armeria-transcoding")),
+    Program(
+        "armeria", "rpcgauge.armeria.MainKt", listOf(CLASSES, GRPC_JAVA, ARMERIA),
+        listOf("armeria-grpc", "armeria-rest", "armeria-transcoding"),
+    ),
     Program(
         "spring-boot", "rpcgauge.springboot.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
         listOf("spring-boot-grpc", "spring-boot-mvc"),
     ),
     Program(
-        "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING), listOf("lognet-grpc", "lognet-mvc"),
+        "lognet", "rpcgauge.lognet.MainKt", listOf(CLASSES, GRPC_JAVA, SPRING),
+        listOf("lognet-grpc", "lognet-grpc-stamped", "lognet-mvc"),
     ),
     Program("devh", "rpcgauge.devh.MainKt", listOf(CLASSES, GRPC_JAVA), listOf("devh-grpc")),
     Program("spring-client", "rpcgauge.springclient.MainKt", listOf(CLASSES), listOf("rest-client", "web-client")),

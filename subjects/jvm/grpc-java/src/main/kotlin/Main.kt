@@ -7,7 +7,7 @@ fun main(args: Array<String>) = rpcgauge.main(
     Stack(
         name = "grpc-java",
         protocols = mapOf("grpc" to listOf("2")),
-        encodings = listOf("protobuf", "hybrid"),
+        encodings = listOf("protobuf", "hybrid", "msgpack"),
         styles = listOf("blocking", "future", "async"),
         connections = listOf("reuse", "per-call"),
         serve = ::serve,

@@ -9,12 +9,15 @@ import rpcgauge.Record
 import rpcgauge.Tally
 import rpcgauge.Workload
 import rpcgauge.grpc.GrpcClient
+import rpcgauge.grpc.ManagedChannels
+import rpcgauge.grpc.formatOf
 import rpcgauge.grpcnetty.NettyChannels
 import rpcgauge.now
 
 /** Calls by the coroutine stub: as many coroutines as calls in flight, on the default dispatcher. */
-class Client(asked: ClientSettings, workload: Workload) : GrpcClient(asked, workload, NettyChannels()::to) {
-    private val method = methodOf(workload, asked.encoding)
+class Client(asked: ClientSettings, workload: Workload) :
+    GrpcClient(asked, formatOf(asked.encoding, workload), ManagedChannels(asked, NettyChannels()::to)) {
+    private val method = methodOf(workload, format)
     private val stub = channel?.let(method::stub)
 
     override fun callOnce(request: Any, record: Record): Any = runBlocking { call(request, record) }
@@ -37,7 +40,7 @@ class Client(asked: ClientSettings, workload: Workload) : GrpcClient(asked, work
 
     private suspend fun call(request: Any, record: Record): Any {
         if (stub != null) return call(stub, request, record)
-        val (channel, close) = perCall { channel, close -> channel to close }
+        val (channel, close) = perCall()
         try {
             return call(method.stub(channel), request, record)
         } finally {

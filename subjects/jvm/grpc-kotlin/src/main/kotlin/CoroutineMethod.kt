@@ -11,8 +11,10 @@ import io.grpc.kotlin.ClientCalls
 import io.grpc.kotlin.ServerCalls
 import io.grpc.stub.AbstractStub
 import kotlin.coroutines.EmptyCoroutineContext
+import rpcgauge.Format
 import rpcgauge.Workload
-import rpcgauge.grpc.hybridMethod
+import rpcgauge.grpc.methodByHand
+import rpcgauge.jackson.Hybrid
 
 /** A method with the code of protoc-gen-grpc-kotlin, which the generator ties to it, or one by hand. */
 interface CoroutineMethod {
@@ -23,8 +25,8 @@ interface CoroutineMethod {
     suspend fun call(stub: AbstractStub<*>, request: Any): Any
 }
 
-fun methodOf(workload: Workload, encoding: String): CoroutineMethod =
-    if (encoding == "hybrid") ByHand(hybridMethod(workload)) else workload.method.binding("grpc-kotlin")
+fun methodOf(workload: Workload, format: Format): CoroutineMethod =
+    if (format is Hybrid) ByHand(methodByHand(workload, format)) else workload.method.binding("grpc-kotlin")
 
 /** What protoc-gen-grpc-kotlin writes for its own messages. */
 private class ByHand(private val method: MethodDescriptor<Any, Any>) : CoroutineMethod {

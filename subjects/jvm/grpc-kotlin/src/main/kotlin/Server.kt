@@ -6,20 +6,19 @@ import io.grpc.ServerCall
 import io.grpc.ServerCallHandler
 import io.grpc.ServerInterceptor
 import io.grpc.ServerInterceptors
-import rpcgauge.Protobuf
 import rpcgauge.Server
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpc.GZIP
 import rpcgauge.grpc.Unary
+import rpcgauge.grpc.formatOf
 import rpcgauge.grpc.status
 import rpcgauge.grpcnetty.NettyServer
-import rpcgauge.jackson.Hybrid
 
 fun serve(asked: ServerSettings, workload: Workload): Server {
-    val format = if (asked.encoding == "hybrid") Hybrid(workload) else Protobuf(workload)
+    val format = formatOf(asked.encoding, workload)
     val unary = Unary(asked, format.handler())
-    val method = methodOf(workload, asked.encoding)
+    val method = methodOf(workload, format)
     val service = method.service { request ->
         try {
             unary.respond(request)

@@ -7,53 +7,37 @@ import io.grpc.ClientCall
 import io.grpc.ClientInterceptor
 import io.grpc.ClientInterceptors
 import io.grpc.ClientStreamTracer
-import io.grpc.Codec
-import io.grpc.ConnectivityState
-import io.grpc.DecompressorRegistry
 import io.grpc.ForwardingClientCall.SimpleForwardingClientCall
 import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener
-import io.grpc.ManagedChannel
-import io.grpc.ManagedChannelBuilder
 import io.grpc.Metadata
 import io.grpc.MethodDescriptor
 import io.grpc.stub.AbstractStub
-import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit
 import rpcgauge.Caller
 import rpcgauge.ClientSettings
 import rpcgauge.Fault
 import rpcgauge.Format
-import rpcgauge.Protobuf
 import rpcgauge.Record
 import rpcgauge.Refused
 import rpcgauge.Requests
 import rpcgauge.Sample
-import rpcgauge.Workload
-import rpcgauge.jackson.Hybrid
 import rpcgauge.json
 import rpcgauge.now
 import rpcgauge.oneLine
 import rpcgauge.parsed
 
-/** What the clients on grpc-java's channels share: the channel, or one for each call. */
+/** What the clients share that call by grpc-java's stubs. */
 abstract class GrpcClient(
     protected val asked: ClientSettings,
-    workload: Workload,
-    private val build: (String) -> ManagedChannelBuilder<*>,
+    protected val format: Format,
+    private val channels: Channels,
 ) : Caller {
-    protected val format: Format = if (asked.encoding == "hybrid") Hybrid(workload) else Protobuf(workload)
     protected val requests = Requests(asked.requests.map { format.read(Sample.REQUEST, it) })
-    private val isPerCall = asked.connection == "per-call"
-    private val kept: ManagedChannel? = if (isPerCall) null else open()
 
     /** The kept channel, as stubs see it. */
-    protected val channel: Channel? = kept?.let(::stamping)
+    protected val channel: Channel? = channels.kept?.let(::stamping)
 
     override val isGenerated get() = format.isGenerated
-
-    init {
-        kept?.let(::connect)
-    }
 
     /** Makes a call as a user does who waits for it. */
     protected abstract fun callOnce(request: Any, record: Record): Any
@@ -67,56 +51,23 @@ abstract class GrpcClient(
         return json("message" to parsed(format.write(response)))
     }
 
-    override fun reopen(): Int {
-        if (kept == null || kept.getState(false) == ConnectivityState.READY) return 0
-        connect(kept)
-        return 1
-    }
-
-    private fun open(): ManagedChannel {
-        val builder = build(asked.address)
-            .maxInboundMessageSize(asked.limits.messageBytes)
-            .compressorRegistry(compressors(asked.requestCompression))
-        // The library lists all that it has in each call.
-        if (!asked.calling.responseCompression.isGzip) {
-            builder.decompressorRegistry(DecompressorRegistry.emptyInstance().with(Codec.Identity.NONE, false))
-        }
-        return builder.build()
-    }
-
-    private fun connect(channel: ManagedChannel) {
-        val until = now() + TimeUnit.MILLISECONDS.toNanos(asked.deadlineMs)
-        while (true) {
-            val state = channel.getState(true)
-            if (state == ConnectivityState.READY) return
-            val left = until - now()
-            if (left <= 0) throw Refused(Fault.MACHINE, "no connection to ${asked.address} in ${asked.deadlineMs} ms")
-            if (state == ConnectivityState.TRANSIENT_FAILURE) channel.resetConnectBackoff()
-            val changed = CountDownLatch(1)
-            channel.notifyWhenStateChanged(state, changed::countDown)
-            changed.await(minOf(left, RETRY_NS), TimeUnit.NANOSECONDS)
-        }
-    }
+    override fun reopen(): Int = channels.reopen(::run)
 
     /** A channel for one call, with what closes it. */
-    protected fun <T> perCall(use: (Channel, () -> Unit) -> T): T {
-        val channel = open()
-        return use(stamping(channel)) { channel.shutdownNow() }
+    protected fun perCall(): Pair<Channel, () -> Unit> {
+        val (channel, close) = channels.perCall()
+        return stamping(channel) to close
     }
 
-    private fun stamping(channel: ManagedChannel): Channel =
+    private fun stamping(channel: Channel): Channel =
         if (asked.calling.marks) ClientInterceptors.intercept(channel, Stamping) else channel
 
     /** A stub for one call. */
     protected fun AbstractStub<*>.forCall(record: Record): AbstractStub<*> {
         var stub: AbstractStub<*> = withDeadlineAfter(asked.deadlineMs, TimeUnit.MILLISECONDS)
-        if (asked.requestCompression.isGzip) stub = stub.withCompression(GZIP)
+        if (asked.requestCompression.isGzip) stub = channels.compressing(stub)
         if (asked.calling.marks) stub = stub.withOption(Stamping.RECORD, record)
         return stub
-    }
-
-    private companion object {
-        const val RETRY_NS = 20_000_000L
     }
 }
 

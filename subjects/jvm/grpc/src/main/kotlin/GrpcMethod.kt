@@ -12,7 +12,10 @@ import io.grpc.stub.AbstractStub
 import io.grpc.stub.ClientCalls
 import io.grpc.stub.ServerCalls
 import io.grpc.stub.StreamObserver
+import java.io.ByteArrayInputStream
 import java.io.InputStream
+import rpcgauge.Format
+import rpcgauge.Protobuf
 import rpcgauge.Sample
 import rpcgauge.Workload
 import rpcgauge.jackson.Hybrid
@@ -34,21 +37,35 @@ interface GrpcMethod {
     fun async(stub: AbstractStub<*>, request: Any, observer: StreamObserver<Any>)
 }
 
-/** The workload's method for messages in an encoding. */
-fun methodOf(workload: Workload, encoding: String): GrpcMethod =
-    if (encoding == "hybrid") ByHand(hybridMethod(workload)) else workload.method.binding("grpc-java")
+/** The format of an encoding that generated stubs or protobuf's StringValue carry. */
+fun formatOf(encoding: String, workload: Workload): Format =
+    if (encoding == "hybrid") Hybrid(workload) else Protobuf(workload)
 
-/** A method whose messages are JSON in protobuf's StringValue. */
-fun hybridMethod(workload: Workload): MethodDescriptor<Any, Any> {
-    val hybrid = Hybrid(workload)
+/** The workload's method for messages in a format. */
+fun methodOf(workload: Workload, format: Format): GrpcMethod =
+    if (format is Protobuf) workload.method.binding("grpc-java") else ByHand(methodByHand(workload, format))
+
+/** A method whose messages are in a format that protoc has no code for. */
+fun methodByHand(workload: Workload, format: Format): MethodDescriptor<Any, Any> {
+    val marshaller = { sample: Sample ->
+        if (format is Hybrid) HybridMarshaller(format, sample) else BytesMarshaller(format, sample)
+    }
     return MethodDescriptor.newBuilder<Any, Any>()
         .setType(MethodDescriptor.MethodType.UNARY)
         .setFullMethodName(workload.method.path.removePrefix("/"))
-        .setRequestMarshaller(HybridMarshaller(hybrid, Sample.REQUEST))
-        .setResponseMarshaller(HybridMarshaller(hybrid, Sample.RESPONSE))
+        .setRequestMarshaller(marshaller(Sample.REQUEST))
+        .setResponseMarshaller(marshaller(Sample.RESPONSE))
         .build()
 }
 
+/** The library knows the length of this kind of stream. */
+private class BytesMarshaller(private val format: Format, private val sample: Sample) : MethodDescriptor.Marshaller<Any> {
+    override fun stream(value: Any): InputStream = ByteArrayInputStream(format.encode(value))
+
+    override fun parse(stream: InputStream): Any = format.decode(stream.readAllBytes(), sample)
+}
+
+/** JSON in protobuf's StringValue. */
 private class HybridMarshaller(private val hybrid: Hybrid, private val sample: Sample) : MethodDescriptor.Marshaller<Any> {
     private val wrapped = ProtoUtils.marshaller(StringValue.getDefaultInstance())
 

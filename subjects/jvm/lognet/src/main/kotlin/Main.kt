@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import io.grpc.BindableService
 import io.grpc.ServerBuilder
 import io.grpc.netty.shaded.io.grpc.netty.NettyServerBuilder
+import java.io.File
 import java.util.function.Supplier
 import org.lognet.springboot.grpc.GRpcServerBuilderConfigurer
 import org.lognet.springboot.grpc.GRpcService
@@ -12,16 +13,38 @@ import org.springframework.context.ApplicationEvent
 import org.springframework.context.ApplicationListener
 import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
+import org.springframework.http.MediaType
+import org.springframework.http.converter.json.AbstractJackson2HttpMessageConverter
+import rpcgauge.Handler
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpcnetty.asAsked
 import rpcgauge.jackson.Json
 import rpcgauge.msgpack.mapper2
+import rpcgauge.msgpack.msgpackMapper
 import rpcgauge.spring.Mvc
+import rpcgauge.spring.Program
 import rpcgauge.spring.Starter
-import rpcgauge.spring.stacks
 
-fun main(args: Array<String>) = rpcgauge.main(args, *stacks("lognet-grpc", LogNet(), "lognet-mvc", ::jackson2))
+private val PROGRAM = Program(LogNet(), ::jackson2)
+
+fun main(args: Array<String>) = rpcgauge.main(
+    args,
+    PROGRAM.grpc("lognet-grpc"),
+    PROGRAM.grpc("lognet-grpc-stamped", ::stamped),
+    PROGRAM.mvc("lognet-mvc", "json", "msgpack"),
+)
+
+/** Writes the times when a message was received and its response was ready to a file, which it opens for each call. */
+private fun stamped(handler: Handler): Handler {
+    val file = File.createTempFile("rpcgauge-stamps", ".txt").apply { deleteOnExit() }
+    return { request ->
+        val received = System.currentTimeMillis()
+        val response = handler(request)
+        file.appendText("$received ${System.currentTimeMillis()}\n")
+        response
+    }
+}
 
 /** The starter finds services by its annotation. */
 @GRpcService
@@ -51,7 +74,11 @@ private class Configurer(private val asked: ServerSettings) : GRpcServerBuilderC
     }
 }
 
+/** Spring's converter for a format of Jackson 2, which Boot adds to its own as every bean of this kind. */
+private class MsgpackConverter : AbstractJackson2HttpMessageConverter(msgpackMapper(), MediaType("application", "msgpack"))
+
 private fun jackson2(context: GenericApplicationContext, workload: Workload, hasMarks: Boolean) {
     context.registerBean("objectMapper", ObjectMapper::class.java, Supplier { mapper2(workload) })
+    context.registerBean("msgpack", MsgpackConverter::class.java, Supplier { MsgpackConverter() })
     context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(Json(workload).handler(), hasMarks) })
 }

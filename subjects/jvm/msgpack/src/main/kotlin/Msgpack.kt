@@ -33,23 +33,19 @@ fun mapper2(workload: Workload): ObjectMapper {
     return mapper.registerModule(text)
 }
 
-/**
- * The MessagePack project's format for Jackson, which there is for Jackson 2 only. The data classes'
- * annotations are those of both.
- */
-class Msgpack(workload: Workload) : PlainFormat(workload) {
-    private val readers: List<ObjectReader>
-    private val writer: ObjectWriter
+/** The MessagePack project's format for Jackson, which there is for Jackson 2 only. */
+fun msgpackMapper(): ObjectMapper = forDataClasses(ObjectMapper(MessagePackFactory()))
 
-    init {
-        val mapper = forDataClasses(ObjectMapper(MessagePackFactory()))
-        readers = Sample.values().map { mapper.readerFor(workload.method.plain(it)) }
-        writer = mapper.writer()
-    }
-
-    override val mediaType get() = "application/msgpack"
+/** Readers and writers of Jackson 2. The data classes' annotations are those of both. */
+abstract class Format2(workload: Workload, override val mediaType: String, mapper: ObjectMapper) : PlainFormat(workload) {
+    private val readers: List<ObjectReader> = Sample.values().map { mapper.readerFor(workload.method.plain(it)) }
+    private val writer: ObjectWriter = mapper.writer()
 
     override fun encode(message: Any): ByteArray = writer.writeValueAsBytes(message)
 
     override fun decode(body: ByteArray, sample: Sample): Any = readers[sample.ordinal].readValue(body)
 }
+
+class Msgpack(workload: Workload) : Format2(workload, "application/msgpack", msgpackMapper())
+
+class Json2(workload: Workload) : Format2(workload, "application/json", mapper2(workload))

@@ -13,11 +13,14 @@ import rpcgauge.grpcnetty.asAsked
 import rpcgauge.jackson.Json
 import rpcgauge.jackson.jsonMapper
 import rpcgauge.spring.Mvc
+import rpcgauge.spring.Program
 import rpcgauge.spring.Starter
-import rpcgauge.spring.stacks
 import tools.jackson.databind.json.JsonMapper
 
-fun main(args: Array<String>) = rpcgauge.main(args, *stacks("spring-boot-grpc", BootStarter, "spring-boot-mvc", ::jackson3))
+private val PROGRAM = Program(BootStarter, ::jackson3)
+
+fun main(args: Array<String>) =
+    rpcgauge.main(args, PROGRAM.grpc("spring-boot-grpc"), PROGRAM.mvc("spring-boot-mvc", "json"))
 
 /** The starter that is a part of Boot. Every bean that is a BindableService is served. */
 private object BootStarter : Starter {

@@ -8,6 +8,8 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration
 import org.springframework.context.ApplicationContextInitializer
 import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
+import rpcgauge.Handler
+import rpcgauge.Protobuf
 import rpcgauge.Server
 import rpcgauge.ServerSettings
 import rpcgauge.Stack
@@ -29,23 +31,26 @@ interface Starter {
     fun port(context: ConfigurableApplicationContext): Int
 }
 
-/** Registers what reads and writes the controllers' JSON, and what they call. */
+/** Registers what reads and writes the controllers' messages, and what they call. */
 typealias Mapper = (GenericApplicationContext, Workload, hasMarks: Boolean) -> Unit
 
-/** The stacks of a program, which may have no MVC. */
-fun stacks(grpc: String, starter: Starter, mvc: String? = null, mapper: Mapper? = null): Array<Stack> {
-    val serve = { asked: ServerSettings, workload: Workload -> SpringServer(asked, workload, starter, mapper) }
-    val first = Stack(name = grpc, protocols = mapOf("grpc" to listOf("2")), encodings = listOf("protobuf"), serve = serve)
-    val second = mvc?.let {
-        Stack(
-            name = it,
-            protocols = mapOf("rest" to listOf("1.1")),
-            encodings = listOf("json"),
-            boundsMessages = false,
-            serve = serve,
-        )
-    }
-    return listOfNotNull(first, second).toTypedArray()
+/** A program with a starter, and MVC if it has a mapper; its stacks. */
+class Program(private val starter: Starter, private val mapper: Mapper? = null) {
+    /** `around` is what stands around the service's handler. */
+    fun grpc(name: String, around: (Handler) -> Handler = { it }) = Stack(
+        name = name,
+        protocols = mapOf("grpc" to listOf("2")),
+        encodings = listOf("protobuf"),
+        serve = { asked, workload -> SpringServer(asked, workload, starter, mapper, around) },
+    )
+
+    fun mvc(name: String, vararg encodings: String) = Stack(
+        name = name,
+        protocols = mapOf("rest" to listOf("1.1")),
+        encodings = encodings.asList(),
+        boundsMessages = false,
+        serve = { asked, workload -> SpringServer(asked, workload, starter, mapper) { it } },
+    )
 }
 
 /**
@@ -57,6 +62,7 @@ class SpringServer(
     private val workload: Workload,
     private val starter: Starter,
     private val mapper: Mapper?,
+    private val around: (Handler) -> Handler,
 ) : Server {
     private val context: ConfigurableApplicationContext
 
@@ -89,7 +95,8 @@ class SpringServer(
     )
 
     private fun register(context: GenericApplicationContext) {
-        starter.register(context, asked, methodOf(workload, "protobuf").service(Unary(asked, workload.protoHandler())))
+        val unary = Unary(asked, around(workload.protoHandler()))
+        starter.register(context, asked, methodOf(workload, Protobuf(workload)).service(unary))
         if (mapper == null) return
         mapper.invoke(context, workload, asked.calling.marks)
         context.registerBeanDefinition("controller", RootBeanDefinition(workload.method.bindingClass("spring-mvc")))

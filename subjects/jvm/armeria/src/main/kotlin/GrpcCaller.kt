@@ -1,0 +1,53 @@
+package rpcgauge.armeria
+
+import com.linecorp.armeria.client.grpc.GrpcClients
+import io.grpc.CallOptions
+import io.grpc.Channel
+import io.grpc.ClientCall
+import io.grpc.MethodDescriptor
+import io.grpc.stub.AbstractStub
+import rpcgauge.ClientSettings
+import rpcgauge.Protobuf
+import rpcgauge.Tally
+import rpcgauge.Workload
+import rpcgauge.grpc.Channels
+import rpcgauge.grpc.GZIP
+import rpcgauge.grpc.StubClient
+import rpcgauge.grpc.compressors
+import rpcgauge.grpc.decompressors
+import rpcgauge.grpc.methodOf
+
+/** Calls by the stubs of protoc-gen-grpc-java on Armeria's client, which has no tracers: it hides the times within a call. */
+class GrpcCaller(asked: ClientSettings, workload: Workload) :
+    StubClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
+
+/** Armeria makes a channel for a class of stubs, which is one for all of the method's stubs. */
+private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channels {
+    private val connections = Connections(asked)
+
+    override val kept: Channel
+
+    init {
+        val builder = GrpcClients.builder(connections.protocol, connections.endpoint)
+            .maxResponseMessageLength(asked.limits.messageBytes)
+        connections.set(builder)
+        if (asked.requestCompression.isGzip) builder.compressor(compressors(asked.requestCompression).lookupCompressor(GZIP)!!)
+        decompressors(asked)?.let(builder::decompressorRegistry)
+        kept = builder.build(methodOf(workload, Protobuf(workload)).blockingStub(NoChannel).javaClass).channel
+    }
+
+    override fun perCall() = throw UnsupportedOperationException()
+
+    /** The channel does so for each call. */
+    override fun compressing(stub: AbstractStub<*>): AbstractStub<*> = stub
+
+    override fun reopen(run: (Tally) -> Unit): Int = connections.reopen(run)
+}
+
+/** For the class of a stub alone. */
+private object NoChannel : Channel() {
+    override fun <Q, R> newCall(method: MethodDescriptor<Q, R>, options: CallOptions): ClientCall<Q, R> =
+        throw UnsupportedOperationException()
+
+    override fun authority() = throw UnsupportedOperationException()
+}
