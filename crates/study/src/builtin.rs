@@ -24,7 +24,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub const ALL: [BuiltIn; 10] = [
+pub const ALL: [BuiltIn; 11] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -35,6 +35,7 @@ pub const ALL: [BuiltIn; 10] = [
     built_in!("python"),
     built_in!("stacks"),
     built_in!("styles"),
+    built_in!("libraries"),
 ];
 
 /// All built-in studies, the one to begin with first.

@@ -74,12 +74,12 @@ fn all_resolve_and_hold_to_the_method() {
         );
         assert_eq!(guarded.len(), groups.len(), "{}", study.name);
         assert!(plan.placements.len() >= 2, "{}", study.name);
-        // More starts would take these half an hour: two have over a hundred variants each, and one
-        // calls from JVMs, which take long to warm up.
-        let least = if matches!(study.name, "list" | "stacks" | "styles") {
-            5
-        } else {
-            8
+        // More starts would take these half an hour and longer: two have over a hundred variants each, and
+        // JVMs take long to start and to warm up.
+        let least = match study.name {
+            "libraries" => 3,
+            "list" | "stacks" | "styles" => 5,
+            _ => 8,
         };
         assert!(plan.invocations >= least, "{}", study.name);
         let names: BTreeSet<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();

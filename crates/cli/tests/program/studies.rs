@@ -24,7 +24,8 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "connections",
             "python",
             "stacks",
-            "styles"
+            "styles",
+            "libraries"
         ]
     );
     let table = place.run(&["studies"]).well();
