@@ -103,7 +103,7 @@ impl Server {
         };
         let trial = self.calls.trial(settings);
         let (_, latencies_ns) = verify::prove(exchange, &trial, cold_calls.into(), stop)
-            .map_err(|failure| failure.with_log(process.log_tail()))?;
+            .map_err(|failure| process.explain(failure))?;
         if cold_calls > 0 {
             process.note_cold(&latencies_ns);
         }

@@ -12,7 +12,7 @@ use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 use super::engine::unmeasured;
 use super::measured::{Footprint, Surroundings};
 use super::sum::Sum;
-use super::{Finished, Measurer, Watch, alive, epoch_ms, part_done, startup};
+use super::{Finished, Measurer, Watch, epoch_ms, part_done, startup};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -219,7 +219,7 @@ impl<'s> CallerMeasurer<'s> {
         let Some(server) = self.server else {
             return Ok(None);
         };
-        alive(server)?;
+        server.alive()?;
         server.meter().total_ns().map(Some).map_err(unmeasured)
     }
 }
@@ -244,7 +244,7 @@ impl Measurer for CallerMeasurer<'_> {
         let asked = self.ask(skip, until, stop);
         if asked.is_err() {
             // A client whose server ended is not at fault.
-            self.server.map_or(Ok(()), alive)?;
+            self.server.map_or(Ok(()), Subject::alive)?;
         }
         let (done, records) = asked?;
         if let (Some(before), Some(after)) = (before, self.server_ns()?) {
@@ -272,7 +272,7 @@ impl Measurer for CallerMeasurer<'_> {
         if let Some(status) = caller.ended() {
             return Err(caller.broken_off(SubjectError::Died { status }));
         }
-        self.server.map_or(Ok(()), alive)?;
+        self.server.map_or(Ok(()), Subject::alive)?;
         if let Some(reason) = self.sum.failure() {
             return Err(self.caller.wrong(reason));
         }

@@ -11,7 +11,7 @@ use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Footprint, Surroundings, measured};
-use super::{Carried, Finished, Measurer, Watch, alive, epoch_ms, part_done, startup};
+use super::{Carried, Finished, Measurer, Watch, epoch_ms, part_done, startup};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
@@ -131,9 +131,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
 
     /// A subject that died fails its trial, whatever the engine says: how it ended and its log say why.
     fn explained<T>(&self, result: Result<T, load::LoadError>) -> TrialResult<T> {
-        let log = || self.subject.map(Subject::log_tail).unwrap_or_default();
-        self.subject.map_or(Ok(()), alive)?;
-        result.map_err(|error| verify::failure(error).with_log(log()))
+        self.subject.map_or(Ok(()), Subject::alive)?;
+        result.map_err(|error| self.explain(verify::failure(error)))
     }
 
     /// A trial of a subject that did not reach its end, or in which no call succeeded, shows nothing. Of a
@@ -147,10 +146,16 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             return Err(TrialFailure::new(Fault::Instrument, reason));
         }
         if measurement.calls.answered == 0 || measurement.ending == Ending::GaveUp {
-            let log = self.subject.map(Subject::log_tail).unwrap_or_default();
-            return Err(verify::unanswered(measurement).with_log(log));
+            return Err(self.explain(verify::unanswered(measurement)));
         }
         Ok(())
+    }
+
+    fn explain(&self, failure: TrialFailure) -> TrialFailure {
+        match self.subject {
+            Some(subject) => subject.explain(failure),
+            None => failure,
+        }
     }
 }
 

@@ -117,18 +117,6 @@ fn startup(client: Option<&Subject>, server: Option<&Subject>) -> Startup {
     }
 }
 
-/// Checks that a subject is still there.
-///
-/// # Errors
-/// It ended, with how and its log.
-fn alive(subject: &Subject) -> TrialResult {
-    let Some(how) = subject.ended() else {
-        return Ok(());
-    };
-    let reason = format!("the subject ended while it was measured ({how}); see its log");
-    Err(TrialFailure::new(Fault::Subject, reason).with_log(subject.log_tail()))
-}
-
 fn mixed_up() -> TrialFailure {
     TrialFailure::new(Fault::Instrument, "a floor and a trial were mixed up")
 }

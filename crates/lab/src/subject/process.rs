@@ -23,6 +23,9 @@ use crate::machine::process::ProcessMeter;
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
+/// How long the end of a process that failed is waited for.
+const MOMENT: Duration = Duration::from_millis(300);
+
 /// What is needed to start a subject.
 #[derive(Debug)]
 pub struct Start<'a> {
@@ -161,6 +164,31 @@ impl Subject {
     /// How it ended, in words, if it is no longer there.
     pub fn ended(&self) -> Option<String> {
         how_it_ended(&self.child)
+    }
+
+    /// Checks that it is still there.
+    ///
+    /// # Errors
+    /// It ended, with how and its log.
+    pub(crate) fn alive(&self) -> TrialResult {
+        let Some(how) = self.ended() else {
+            return Ok(());
+        };
+        // What it wrote last is read a moment after its end.
+        let deadline = Instant::now() + MOMENT;
+        while !self.followers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
+            std::thread::sleep(POLL_EVERY);
+        }
+        let reason = format!("the subject ended before it was asked to ({how}); see its log");
+        Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+    }
+
+    /// A failure of calls to it: that it ended, if it did, or else `failure` with its log.
+    pub(crate) fn explain(&self, failure: TrialFailure) -> TrialFailure {
+        // The kernel closes its connections before it has ended.
+        wait_until_ended(&self.child, Instant::now() + MOMENT);
+        let failed = || failure.with_log(self.log_tail());
+        self.alive().err().unwrap_or_else(failed)
     }
 
     /// Closes its input, which asks it to end; it is waited for when this is dropped.

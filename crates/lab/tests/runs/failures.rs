@@ -103,6 +103,28 @@ fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
 }
 
 #[test]
+fn a_subject_that_dies_of_its_first_call_says_how() {
+    let folder = tempfile::tempdir().unwrap();
+    // It is ready, and has ended by the time it is called.
+    let dies = shell(&format!(
+        "cd '{}'; exec 3<&0; \"$SUBJECT\" <&3 >ready & until [ -s ready ]; do sleep 0.01; done; \
+         kill -9 $!; cat ready; echo 'out of memory' >&2; exit 9",
+        folder.path().display()
+    ));
+    let left = run(
+        &plan(vec![("dies", settings_of("other"))], 1, 1),
+        Some(dies),
+    );
+    let (reason, fault, log) = failed(&left.trials[0]);
+    assert!(
+        reason.contains("ended before it was asked to (exit code 9)"),
+        "{reason}"
+    );
+    assert_eq!(fault, Fault::Subject);
+    assert!(log.contains("out of memory"), "{log}");
+}
+
+#[test]
 fn a_subject_that_dies_is_started_again_for_its_next_trial() {
     let folder = tempfile::tempdir().unwrap();
     let dies_once = shell(&format!(
@@ -120,7 +142,7 @@ fn a_subject_that_dies_is_started_again_for_its_next_trial() {
     let left = run(&plan(vec![("dies", long)], 1, 2), Some(dies_once));
     let (reason, fault, log) = failed(&left.trials[0]);
     assert!(
-        reason.contains("ended while it was measured (exit code 9)"),
+        reason.contains("ended before it was asked to (exit code 9)"),
         "{reason}"
     );
     assert_eq!(fault, Fault::Subject);
