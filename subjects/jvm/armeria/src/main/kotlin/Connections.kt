@@ -21,10 +21,9 @@ internal const val UNIX = "unix:"
 internal class Connections(private val asked: ClientSettings) {
     private val lost = AtomicInteger()
 
-    /** The local address of a Unix socket is null. */
     private val listener = object : ConnectionPoolListenerAdapter() {
         override fun connectionClosed(
-            protocol: SessionProtocol, remote: InetSocketAddress?, local: InetSocketAddress?, attributes: AttributeMap,
+            protocol: SessionProtocol, remote: InetSocketAddress, local: InetSocketAddress, attributes: AttributeMap,
         ) {
             lost.incrementAndGet()
         }

@@ -17,7 +17,7 @@ import rpcgauge.grpc.compressors
 import rpcgauge.grpc.decompressors
 import rpcgauge.grpc.methodOf
 
-/** Calls by the stubs of protoc-gen-grpc-java on Armeria's client, which has no tracers: it hides the times within a call. */
+/** Calls by the stubs of protoc-gen-grpc-java on Armeria's client, which tells no tracer the times within a call. */
 class GrpcCaller(asked: ClientSettings, workload: Workload) :
     StubClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
 
@@ -31,7 +31,8 @@ private class ArmeriaChannel(asked: ClientSettings, workload: Workload) : Channe
         val builder = GrpcClients.builder(connections.protocol, connections.endpoint)
             .maxResponseMessageLength(asked.limits.messageBytes)
         connections.set(builder)
-        if (asked.requestCompression.isGzip) builder.compressor(compressors(asked.requestCompression).lookupCompressor(GZIP)!!)
+        val gzip = compressors(asked.requestCompression).lookupCompressor(GZIP)
+        if (asked.requestCompression.isGzip) builder.compressor(checkNotNull(gzip))
         decompressors(asked)?.let(builder::decompressorRegistry)
         kept = builder.build(methodOf(workload, Protobuf(workload)).blockingStub(NoChannel).javaClass).channel
     }

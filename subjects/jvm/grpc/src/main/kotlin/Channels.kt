@@ -31,7 +31,8 @@ interface Channels {
 }
 
 /** Those of grpc-java. */
-class ManagedChannels(private val asked: ClientSettings, private val build: (String) -> ManagedChannelBuilder<*>) : Channels {
+class ManagedChannels(private val asked: ClientSettings, private val build: (String) -> ManagedChannelBuilder<*>) :
+    Channels {
     override val kept: ManagedChannel? = if (asked.connection == "per-call") null else open()
 
     init {
