@@ -11,6 +11,9 @@ export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 # The benchmarks' servers are a workspace of their own: the program's lock file knows nothing of it.
 BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir target/bench --locked
 
+# A check starts some five hundred JVMs: with one compiler each is up sooner.
+QUICK_JVM := -XX:TieredStopAtLevel=1
+
 .PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-slices bench-sharp
 
 help: ## This list
@@ -23,7 +26,7 @@ test: tools ## Every test; those of the Go, Node and JVM subjects need Go 1.26, 
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
-	$(CARGO) run --locked -p rpcgauge -- subjects check
+	JAVA_TOOL_OPTIONS=$(QUICK_JVM) $(CARGO) run --locked -p rpcgauge -- subjects check
 	./scripts/test-go-subject
 	./scripts/test-node-subject
 	./scripts/test-jvm-subject
