@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rpcgauge_load::monotonic_ns;
 use rpcgauge_message::Workload;
-use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
+use rpcgauge_message::contract::{Record, SliceAsk, SliceDone};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Operation;
 
@@ -54,32 +54,6 @@ impl Caller {
             Proof::Response(_) => None,
             Proof::Sample(sample) => Some(sample.operation),
         }
-    }
-
-    /// Makes its first calls, and notes their latency. Whether its responses are right is proved after
-    /// that, when it is no longer cold.
-    ///
-    /// # Errors
-    /// As [`Caller::slice`], and when a call fails.
-    pub(crate) fn call_cold(
-        &mut self,
-        calls: u32,
-        limit: Duration,
-        stop: &AtomicBool,
-    ) -> TrialResult {
-        let ask = SliceAsk {
-            skip: 0,
-            until: Until::Calls(calls.into()),
-            batch: None,
-        };
-        let (_, mut records) = self.slice(&ask, limit, stop)?;
-        if records.iter().any(|record| record.failed) {
-            return Err(self.wrong("one of its first calls failed"));
-        }
-        records.sort_by_key(|record| record.begin);
-        let latencies_ns: Vec<u64> = records.iter().map(|r| r.end - r.begin).collect();
-        self.subject.note_cold(&latencies_ns);
-        Ok(())
     }
 
     /// Proves it right once, before anything of it is timed.

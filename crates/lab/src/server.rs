@@ -87,21 +87,16 @@ impl Server {
         })
     }
 
-    /// Proves a subject right, and notes the latency of its first `cold_calls` calls; a live service took
-    /// its first call before.
+    /// Proves a subject right, and notes the latency of its first calls where that is asked for.
     ///
     /// # Errors
     /// It does not give the right responses.
-    pub(crate) fn prove(
-        &mut self,
-        settings: &Settings,
-        cold_calls: u32,
-        stop: &AtomicBool,
-    ) -> TrialResult {
+    pub(crate) fn prove(&mut self, settings: &Settings, stop: &AtomicBool) -> TrialResult {
         let Reached::Subject { process, exchange } = &mut self.reached else {
             return Ok(());
         };
         let trial = self.calls.trial(settings);
+        let cold_calls = settings.cold_calls;
         let (_, latencies_ns) = verify::prove(exchange, &trial, cold_calls.into(), stop)
             .map_err(|failure| process.explain(failure))?;
         if cold_calls > 0 {

@@ -10,13 +10,20 @@ pub struct WarmupBounds {
     pub max_calls: u64,
     /// The warm-up ends unsettled after this time.
     pub max_time: Duration,
-    /// The rule is asked only once so many calls have ended: a just-in-time compiler works in steps, and
-    /// between two of them latency does not drift.
+    /// The rule is asked only once so many calls have ended, or half of that time is over: a just-in-time
+    /// compiler works in steps, and between two of them latency does not drift.
     pub least_calls: u64,
     /// A slice has at least this many calls, at least 1.
     pub slice_calls: u64,
     /// And lasts at least this long.
     pub slice_time: Duration,
+}
+
+impl WarmupBounds {
+    /// Whether the rule is asked after so many calls and such a time.
+    pub fn asks_rule(&self, calls: u64, elapsed: Duration) -> bool {
+        calls >= self.least_calls || elapsed >= self.max_time / 2
+    }
 }
 
 /// What the rule says of the slices so far.
@@ -28,4 +35,24 @@ pub enum Settling {
     Settled,
     /// It will not be waited for any longer: measure, and say so.
     NeverSettled,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_is_asked_after_enough_calls_or_half_of_the_longest_time() {
+        let bounds = WarmupBounds {
+            max_calls: u64::MAX,
+            max_time: Duration::from_secs(10),
+            least_calls: 1_000,
+            slice_calls: 1,
+            slice_time: Duration::ZERO,
+        };
+        let asks = |calls, seconds| bounds.asks_rule(calls, Duration::from_secs(seconds));
+        assert!(!asks(999, 4));
+        assert!(asks(1_000, 0));
+        assert!(asks(0, 5));
+    }
 }

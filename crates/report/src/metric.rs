@@ -204,7 +204,7 @@ const TABLE: [Row; 13] = [
         name: "first calls",
         kind: SPAN,
         verb: "completes its first calls",
-        phrase: "a call of the first after a start (mean)",
+        phrase: "the first calls after a start (mean)",
         of_trial: |trial| Some(trial.measured.startup.cold?.mean_ns as f64),
         of_cell: |cell| Some(cell.cold?.mean_ns as f64),
     },

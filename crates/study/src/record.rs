@@ -129,7 +129,6 @@ pub struct Measured {
     /// Peak resident memory.
     pub memory: Memory,
     /// Threads at the end of the measured part.
-    #[serde(default)]
     pub threads: Threads,
     /// How long its processes took to start.
     #[serde(default, skip_serializing_if = "Startup::is_unknown")]

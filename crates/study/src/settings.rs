@@ -52,6 +52,9 @@ pub struct Settings {
     pub stop: Stop,
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
+    /// The first calls after a start that are timed, one after the other, before any other call; 0 for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cold_calls: u32,
     /// What is asked of the runtimes of its stacks.
     #[serde(default, skip_serializing_if = "Runtime::is_usual")]
     pub runtime: Runtime,
@@ -71,9 +74,6 @@ pub struct Runtime {
     /// Whether what may explain a slow call is recorded.
     #[serde(skip_serializing_if = "is_false")]
     pub events: bool,
-    /// The first calls after a start that are timed one by one, before any other call; 0 for none.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub cold_calls: u32,
 }
 
 impl Runtime {
@@ -284,6 +284,7 @@ impl Settings {
             schedule: Schedule::Closed { in_flight: 1 },
             stop: DEFAULT_STOP,
             deadline_ms: DEFAULT_DEADLINE_MS,
+            cold_calls: 0,
             runtime: Runtime::default(),
         }
     }

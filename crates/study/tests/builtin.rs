@@ -81,6 +81,14 @@ fn all_resolve_and_hold_to_the_method() {
             "list" | "stacks" | "styles" => 5,
             _ => 8,
         };
+        for (index, variant) in plan.variants.iter().enumerate() {
+            let starts = plan.trials.iter().filter(|trial| {
+                trial.variant as usize == index && trial.placement == plan.placements[0]
+            });
+            let starts: BTreeSet<u32> = starts.map(|trial| trial.invocation).collect();
+            let is_run_once = variant.name.starts_with("long-");
+            assert!(is_run_once || starts.len() >= 3, "{}", variant.name);
+        }
         assert!(plan.invocations >= least, "{}", study.name);
         let names: BTreeSet<&str> = plan.pairs.iter().map(|pair| pair.name.as_str()).collect();
         assert_eq!(names.len(), plan.pairs.len(), "{}", study.name);

@@ -166,9 +166,9 @@ impl<'s> CallerMeasurer<'s> {
             self.warmup.calls += calls;
             self.warmup.failed += failed;
             self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            let settling = match self.warmup.calls < bounds.least_calls {
-                true => load::Settling::GoOn,
-                false => rule.push(self.each_ns),
+            let settling = match bounds.asks_rule(self.warmup.calls, elapsed) {
+                true => rule.push(self.each_ns),
+                false => load::Settling::GoOn,
             };
             self.warmup.settled = settling == load::Settling::Settled;
             let is_over = self.warmup.calls >= bounds.max_calls || elapsed >= bounds.max_time;

@@ -107,13 +107,13 @@ pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How a client and a server started, and their first calls.
+/// How a client and a server started, and the first calls to the server.
 fn startup(client: Option<&Subject>, server: Option<&Subject>) -> Startup {
     let ns = |subject: &Subject| u64::try_from(subject.startup().as_nanos()).unwrap_or(u64::MAX);
     Startup {
         client_ns: client.map(ns),
         server_ns: server.map(ns),
-        cold: client.or(server).and_then(Subject::cold),
+        cold: server.and_then(Subject::cold),
     }
 }
 

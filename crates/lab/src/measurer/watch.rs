@@ -291,6 +291,21 @@ mod tests {
     }
 
     #[test]
+    fn what_was_taken_from_a_slice_is_kept_once_and_where_calls_were_slow() {
+        let mut watch = watch(&[0], &[1]);
+        let disturbed = Disturbed {
+            waited_ns: 700,
+            stolen_ns: 50,
+        };
+        watch.taken = Some(disturbed);
+        watch.slow(16..17);
+        watch.slow(17..18);
+        watch.taken = Some(disturbed);
+        watch.slow(18..18);
+        assert_eq!(watch.seen, [(16..17, disturbed)]);
+    }
+
+    #[test]
     fn stolen_time_counts_where_it_is_known_which_cores_are_used() {
         assert_eq!(watch(&[0], &[1]).cores, [0, 1]);
         assert_eq!(watch(&[3], &[3]).cores, [3]);

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use rpcgauge_message::contract::{self, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
@@ -106,21 +105,11 @@ impl Run<'_> {
                 let starting = self.starting(invocation, trial, variant, starts)?;
                 let workload = self.workload(workload)?;
                 let mut server = Box::new(self.new_server(&starting, server, workload.clone())?);
-                let settings = &variant.settings;
-                let cold_calls = settings.runtime.cold_calls;
+                server.prove(&variant.settings, self.stop)?;
                 let Some(client) = client else {
-                    server.prove(settings, cold_calls, self.stop)?;
                     return Ok(Instance::Server(server));
                 };
-                // The client's first calls are the server's too: nothing else has called it before.
-                let mut client = self.new_client(&starting, &client.stack, workload, &server)?;
-                if cold_calls > 0 {
-                    let limit = Duration::from_millis(settings.deadline_ms)
-                        .saturating_mul(cold_calls)
-                        .saturating_add(self.options.answer_timeout);
-                    client.call_cold(cold_calls, limit, self.stop)?;
-                }
-                server.prove(settings, 0, self.stop)?;
+                let client = self.new_client(&starting, &client.stack, workload, &server)?;
                 Ok(Instance::Client(server, Box::new(client)))
             }
             Target::Codec {

@@ -141,7 +141,7 @@ impl Subject {
         self.startup
     }
 
-    /// Notes the latencies of the first calls of it or to it, in their order, ns.
+    /// Notes the latencies of the first calls to it, in their order, ns.
     pub(crate) fn note_cold(&mut self, latencies_ns: &[u64]) {
         self.cold = Cold::of(latencies_ns);
     }

@@ -57,7 +57,6 @@ fn asked(events: bool) -> Settings {
             gc: Some("g1".to_owned()),
             heap_bytes: Some(64 << 20),
             events,
-            cold_calls: 0,
         },
         ..settings_of("other")
     }

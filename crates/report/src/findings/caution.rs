@@ -71,7 +71,7 @@ pub enum CautionKind {
     MixedIdle,
     /// Trials in which the client used more than 80% of its core.
     ClientBound,
-    /// Trials whose latency was still drifting when measuring began.
+    /// Trials whose warm-up ended at its limit, before latency had settled.
     Unsettled,
     /// Responses that came uncompressed although a compression was asked for.
     Uncompressed,

@@ -47,7 +47,7 @@ pub struct Figures {
     pub cpu: CpuPerCall,
     /// The highest peaks of resident memory.
     pub memory: Memory,
-    /// The most threads.
+    /// The most threads at the end of a trial.
     pub threads: Threads,
     /// The first calls after a start, where they were timed: each the median over fresh starts.
     #[serde(skip_serializing_if = "Option::is_none")]

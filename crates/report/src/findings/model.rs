@@ -156,7 +156,7 @@ pub struct TrialCounts {
     pub measured: u64,
     /// Trials that failed.
     pub failed: u64,
-    /// Measured trials whose latency was still drifting when measuring began.
+    /// Measured trials whose warm-up ended at its limit, before latency had settled.
     pub unsettled: u64,
     /// Measured trials whose client used more than 80% of its core.
     pub client_bound: u64,

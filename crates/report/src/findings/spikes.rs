@@ -196,7 +196,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let disturbed = call.disturbed.unwrap_or_default();
     let (gc, safepoint) = (covered(EventKind::GcPause), covered(EventKind::Safepoint));
     let compiled = covered(EventKind::Compilation);
-    let taken = [
+    let possible = [
         (Cause::GcPause, gc),
         (Cause::Safepoint, safepoint),
         // Whose core the host keeps waits for it too.
@@ -204,14 +204,14 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
         (Cause::OtherProgram, disturbed.waited_ns),
         (Cause::Compilation, compiled),
     ];
-    if let Some((cause, _)) = taken.iter().find(|(_, ns)| is_half(*ns)) {
+    if let Some((cause, _)) = possible.iter().find(|(_, ns)| is_half(*ns)) {
         return *cause;
     }
     // A collection is a safepoint too.
     let stopped = gc.max(safepoint);
     let all = [stopped, disturbed.waited_ns, disturbed.stolen_ns, compiled];
     let all_ns = all.into_iter().fold(0, u64::saturating_add);
-    let most = taken.iter().rev().max_by_key(|(_, ns)| *ns);
+    let most = possible.iter().rev().max_by_key(|(_, ns)| *ns);
     if let Some((cause, _)) = most.filter(|_| is_half(all_ns)) {
         return *cause;
     }

@@ -22,7 +22,7 @@ const LABELS: [(Kind, char, &str, &str); 8] = [
         Kind::Unsettled,
         'U',
         "unsettled",
-        "latency was still drifting when measuring began",
+        "the warm-up reached its limit before latency had settled",
     ),
     (
         Kind::FailedCalls,
@@ -194,7 +194,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
             "the client used more than 80% of its core in {count} of {of} trials{of_it}"
         ),
         Kind::Unsettled => format!(
-            "latency{of_it} was still drifting when measuring began in {count} of {of} trials"
+            "the warm-up{of_it} reached its limit before latency had settled in {count} of {of} trials"
         ),
         Kind::Uncompressed if caution.count >= caution.of => {
             format!("no response{of_it} was compressed, although compression was asked for")
@@ -334,7 +334,7 @@ mod tests {
         builder.specs[0].unsettled = true;
         assert_eq!(
             of_first(&builder).unwrap(),
-            "Latency of grpc was still drifting when measuring began in 12 of 12 trials."
+            "The warm-up of grpc reached its limit before latency had settled in 12 of 12 trials."
         );
         let mut sample = two(2.0).build();
         for trial in sample.trials.iter_mut().filter(|t| t.trial.invocation == 0) {
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(labels.letters, "U");
         assert_eq!(
             legend(&labels.letters),
-            ["U unsettled: latency was still drifting when measuring began"]
+            ["U unsettled: the warm-up reached its limit before latency had settled"]
         );
         let mut some = findings(&builder.build());
         some.variants[0].cells[0].cautions[0].count = 2;

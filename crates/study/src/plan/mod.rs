@@ -72,13 +72,13 @@ pub struct Plan {
     pub trials: Vec<TrialSpec>,
 }
 
-/// What a stack needs that warms up longer than others.
+/// The warm-up that a stack needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackWarmup {
     /// The longest time, ms.
     pub time_ms: u64,
-    /// The fewest calls, unless that time is over first.
+    /// The fewest calls, unless half of that time is over first.
     pub least_calls: u64,
 }
 

@@ -264,7 +264,7 @@ impl StudyFile {
                 time_ms: features.warm_up_ms,
                 least_calls: features.warm_up_calls,
             };
-            (needed.time_ms > 0).then(|| (stack.to_owned(), needed))
+            (needed.time_ms > 0 || needed.least_calls > 0).then(|| (stack.to_owned(), needed))
         };
         targets.flat_map(Target::stacks).filter_map(needs).collect()
     }

@@ -153,7 +153,7 @@ impl Resolver<'_> {
                      metric"
                 ));
             }
-            if settings.runtime.cold_calls == 0 && metric.needs_cold_calls() {
+            if settings.cold_calls == 0 && metric.needs_cold_calls() {
                 return refuse(format!(
                     "{word} is one of the first calls after a start, and \"{name}\" does not time them; \
                      give it cold-calls, e.g. cold-calls = 50"

@@ -115,6 +115,13 @@ impl Check<'_, '_> {
             let message = "it has no protocol; write protocol = \"grpc\", \"rest\" or \"connect\"";
             return Err(self.error(None, message));
         }
+        if is_live || settings.target.client().is_some() {
+            self.refuse(
+                |key| *key == Key::ColdCalls,
+                "times the first calls of rpcgauge's own client to a server that it has started; leave it out \
+                 for another client or a live service",
+            )?;
+        }
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
             let message = match is_live {
                 true => "gRPC needs HTTP/2; take that, or leave this out",

@@ -533,13 +533,8 @@ pub static SETTINGS: [Setting; 28] = [
         key: Key::ColdCalls,
         word: "cold-calls",
         values: Values::Whole(1..=MOST_COLD_CALLS),
-        get: |s| {
-            Some(s.runtime.cold_calls.into())
-                .filter(|calls| *calls > 0)
-                .map(Value::Whole)
-        },
-        set: |s, value| s.runtime.cold_calls = value.whole(),
-        column: RUNTIME,
+        get: |s| (s.cold_calls > 0).then_some(Value::Whole(s.cold_calls.into())),
+        set: |s, value| s.cold_calls = value.whole(),
         says: |_, value| format!("first {value} calls timed"),
         ..ROW
     },

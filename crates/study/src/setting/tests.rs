@@ -78,6 +78,7 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
         schedule,
         stop,
         deadline_ms,
+        cold_calls,
         runtime,
     } = settings;
     let mut fields: Vec<(&'static str, &dyn Debug)> = vec![
@@ -93,6 +94,7 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
         ("schedule", schedule),
         ("stop", stop),
         ("deadline_ms", deadline_ms),
+        ("cold_calls", cold_calls),
         ("runtime", runtime),
     ];
     match target {

@@ -154,7 +154,7 @@ impl Up {
             ..self.calls.trial(&self.settings)
         };
         let (measured, _) = verify::prove(&mut self.exchange, &calls, 0, check.stop)
-            .map_err(|failure| failure.with_log(self.subject.log_tail()))?;
+            .map_err(|failure| self.subject.explain(failure))?;
         match measured.marks.implausible {
             0 => Ok(()),
             _ => Err(wrong(

@@ -1,5 +1,7 @@
 //! The warm-up, slice by slice.
 
+use std::time::Duration;
+
 use rpcgauge_trial::Warmup;
 
 use crate::Histogram;
@@ -48,14 +50,16 @@ impl<'r> WarmUp<'r> {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
         match meter.and_then(|meter| meter.call_ended(call.done, latency)) {
-            Some(median) if self.has_least_calls() => (self.settling)(median),
+            Some(median) if self.asks_rule(call.done) => (self.settling)(median),
             _ => Settling::GoOn,
         }
     }
 
-    fn has_least_calls(&self) -> bool {
-        let meter = self.meter.as_ref();
-        meter.is_some_and(|meter| meter.ended >= meter.bounds.least_calls)
+    fn asks_rule(&self, now: u64) -> bool {
+        self.meter.as_ref().is_some_and(|meter| {
+            let elapsed = Duration::from_nanos(now.saturating_sub(meter.started_at));
+            meter.bounds.asks_rule(meter.ended, elapsed)
+        })
     }
 
     /// Whether as many calls are begun as it may have.

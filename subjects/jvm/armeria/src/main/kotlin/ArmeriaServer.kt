@@ -23,7 +23,6 @@ import rpcgauge.grpc.Marks
 import rpcgauge.grpc.Unary
 import rpcgauge.grpc.compressors
 import rpcgauge.grpc.methodOf
-import rpcgauge.msgpack.Json2
 import rpcgauge.msgpack.mapper2
 import rpcgauge.oneLine
 import rpcgauge.removeSocket
@@ -75,7 +74,7 @@ class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Ser
     /** The annotated service, with Jackson 2 as the library has it. */
     private fun ServerBuilder.rest(workload: Workload) {
         val mapper = mapper2(workload)
-        val rest = Rest(Json2(workload).handler(), asked.calling.marks)
+        val rest = Rest(workload.plainHandler { text, type -> mapper.readValue(text, type) }, asked.calling.marks)
         annotatedService()
             .pathPrefix(workload.restPath)
             .requestConverters(JacksonRequestConverterFunction(mapper))

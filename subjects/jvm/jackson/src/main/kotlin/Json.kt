@@ -40,7 +40,7 @@ fun jsonMapper(workload: Workload): JsonMapper {
 
 /** The formats of data classes. */
 abstract class PlainFormat(protected val workload: Workload) : Format {
-    protected val json: JsonMapper = jsonMapper(workload)
+    protected val json: JsonMapper by lazy { jsonMapper(workload) }
 
     override val isGenerated = false
 

@@ -19,10 +19,8 @@ import rpcgauge.Handler
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpcnetty.asAsked
-import rpcgauge.jackson.Json
 import rpcgauge.msgpack.mapper2
 import rpcgauge.msgpack.msgpackMapper
-import rpcgauge.spring.Mvc
 import rpcgauge.spring.Program
 import rpcgauge.spring.Starter
 
@@ -77,8 +75,11 @@ private class Configurer(private val asked: ServerSettings) : GRpcServerBuilderC
 /** Spring's converter for a format of Jackson 2, which Boot adds to its own as every bean of this kind. */
 private class MsgpackConverter : AbstractJackson2HttpMessageConverter(msgpackMapper(), MediaType("application", "msgpack"))
 
-private fun jackson2(context: GenericApplicationContext, workload: Workload, hasMarks: Boolean) {
-    context.registerBean("objectMapper", ObjectMapper::class.java, Supplier { mapper2(workload) })
-    context.registerBean("msgpack", MsgpackConverter::class.java, Supplier { MsgpackConverter() })
-    context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(Json(workload).handler(), hasMarks) })
+private fun jackson2(context: GenericApplicationContext, workload: Workload, asked: ServerSettings): Handler {
+    val mapper = mapper2(workload)
+    context.registerBean("objectMapper", ObjectMapper::class.java, Supplier { mapper })
+    if (asked.encoding == "msgpack") {
+        context.registerBean("msgpack", MsgpackConverter::class.java, Supplier { MsgpackConverter() })
+    }
+    return workload.plainHandler { text, type -> mapper.readValue(text, type) }
 }

@@ -7,12 +7,11 @@ import org.springframework.context.ConfigurableApplicationContext
 import org.springframework.context.support.GenericApplicationContext
 import org.springframework.grpc.server.ServerBuilderCustomizer
 import org.springframework.grpc.server.lifecycle.GrpcServerLifecycle
+import rpcgauge.Handler
 import rpcgauge.ServerSettings
 import rpcgauge.Workload
 import rpcgauge.grpcnetty.asAsked
-import rpcgauge.jackson.Json
 import rpcgauge.jackson.jsonMapper
-import rpcgauge.spring.Mvc
 import rpcgauge.spring.Program
 import rpcgauge.spring.Starter
 import tools.jackson.databind.json.JsonMapper
@@ -40,7 +39,8 @@ private object BootStarter : Starter {
     override fun port(context: ConfigurableApplicationContext) = context.getBean(GrpcServerLifecycle::class.java).port
 }
 
-private fun jackson3(context: GenericApplicationContext, workload: Workload, hasMarks: Boolean) {
-    context.registerBean("jsonMapper", JsonMapper::class.java, Supplier { jsonMapper(workload) })
-    context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(Json(workload).handler(), hasMarks) })
+private fun jackson3(context: GenericApplicationContext, workload: Workload, asked: ServerSettings): Handler {
+    val mapper = jsonMapper(workload)
+    context.registerBean("jsonMapper", JsonMapper::class.java, Supplier { mapper })
+    return workload.plainHandler { text, type -> mapper.readValue(text, type) }
 }

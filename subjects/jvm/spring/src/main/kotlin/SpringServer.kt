@@ -1,6 +1,7 @@
 package rpcgauge.spring
 
 import io.grpc.BindableService
+import java.util.function.Supplier
 import org.springframework.beans.factory.support.RootBeanDefinition
 import org.springframework.boot.Banner
 import org.springframework.boot.SpringApplication
@@ -31,8 +32,8 @@ interface Starter {
     fun port(context: ConfigurableApplicationContext): Int
 }
 
-/** Registers what reads and writes the controllers' messages, and what they call. */
-typealias Mapper = (GenericApplicationContext, Workload, hasMarks: Boolean) -> Unit
+/** Registers what reads and writes the controllers' messages, and gives what they call. */
+typealias Mapper = (GenericApplicationContext, Workload, ServerSettings) -> Handler
 
 /** A program with a starter, and MVC if it has a mapper; its stacks. */
 class Program(private val starter: Starter, private val mapper: Mapper? = null) {
@@ -98,7 +99,8 @@ class SpringServer(
         val unary = Unary(asked, around(workload.protoHandler()))
         starter.register(context, asked, methodOf(workload, Protobuf(workload)).service(unary))
         if (mapper == null) return
-        mapper.invoke(context, workload, asked.calling.marks)
+        val handler = mapper.invoke(context, workload, asked)
+        context.registerBean("mvc", Mvc::class.java, Supplier { Mvc(handler, asked.calling.marks) })
         context.registerBeanDefinition("controller", RootBeanDefinition(workload.method.bindingClass("spring-mvc")))
     }
 
