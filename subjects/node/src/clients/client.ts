@@ -1,5 +1,7 @@
 /** What all clients have in common: calls in flight, and their records. */
 
+import { setImmediate } from "node:timers/promises";
+
 import type { ClientSettings } from "../contract.js";
 import { oneLine, Refused } from "../refused.js";
 import type { Json } from "../shape.js";
@@ -44,6 +46,10 @@ export class Client<M> implements Measurer {
   async reopen(): Promise<number> {
     // Where every call opens its own there is nothing to be kept open.
     if (this.settings.connection === "per-call") return 0;
+    // The lab's line may be read before the end of a connection that came first. One turn of the
+    // event loop reads that end, and a second one follows the close.
+    await setImmediate();
+    await setImmediate();
     try {
       return await this.library.connect();
     } catch (error) {
