@@ -19,7 +19,7 @@ interface Library {
   type: AnyType;
   toJson(message: any): unknown;
   versions: Record<string, string>;
-  code: "generated" | "dynamic";
+  code?: "generated";
 }
 
 /** What a library's messages are is its own affair. */
@@ -42,7 +42,7 @@ export async function load(
   switch (stack) {
     case "json": {
       const message = plain("json");
-      return { message, type: JSON_TYPE, toJson: toSample, versions: {}, code: "dynamic" };
+      return { message, type: JSON_TYPE, toJson: toSample, versions: {} };
     }
     case "msgpack": {
       const { encode, decode } = await import("@msgpack/msgpack");
@@ -53,7 +53,7 @@ export async function load(
         decode: (bytes) => decode(bytes, options),
       };
       const library = { message: plain("msgpack"), type, toJson: toSample };
-      return { ...library, versions: versions("@msgpack/msgpack"), code: "dynamic" };
+      return { ...library, versions: versions("@msgpack/msgpack") };
     }
   }
   const [generated, found] = await loadGenerated(stack, es, workload.messages);

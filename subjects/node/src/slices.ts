@@ -130,7 +130,8 @@ export class Tally {
 /** What a client and a codec have in common. */
 export interface Measurer {
   readonly versions: Record<string, string>;
-  readonly code: string;
+  /** None where the language itself reads and writes messages. */
+  readonly code?: string;
   readonly inBatches: boolean;
   /** Does it once, and returns what proves it right. */
   verify(): Promise<Json>;

@@ -5,7 +5,8 @@
 //! first is what is measured as time that the call cannot have used: a stop of all threads, waiting for
 //! a core, a core that the host kept. A compilation runs beside the calls and is asked for after them. If each of
 //! them covers less, but all of them half, the one that covers the most explains the call. A deoptimization has no
-//! length: it explains a call only where nothing else does, and no more than a millisecond.
+//! length: it explains a call only where nothing else does, and no more than a millisecond. So does a collection whose pause
+//! lies in the call: a collector's threads go on after the pause, and no event says so.
 //!
 //! Slow calls that follow or overlap each other and have one cause are one spike.
 
@@ -18,6 +19,10 @@ use super::cell::MeasuredTrial;
 /// than this, ns.
 const MOST_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
+/// For how long a collector goes on after a pause at most, ns: G1 refines the cards that the pause left, with a thread
+/// for each core, and took 2 to 6 ms for it on a process's only core.
+const MOST_AFTER_PAUSE_NS: u64 = 8_000_000;
+
 /// Events of one kind that are nearer to each other than this share of the timeline are drawn as one.
 const NEAR: f64 = 0.001;
 
@@ -25,7 +30,7 @@ const NEAR: f64 = 0.001;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The runtime of client or server stood still for a garbage collection.
+    /// The runtime of client or server collected garbage: it stood still, or its collector went on after the pause.
     GcPause,
     /// It stood still for something else.
     Safepoint,
@@ -215,6 +220,13 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     if let Some((cause, _)) = most.filter(|_| is_half(all_ns)) {
         return *cause;
     }
+    // A call that holds a whole pause is slow for it: pauses take less than a hundredth of the time.
+    let paused = |event: &&RuntimeEvent| {
+        event.kind == EventKind::GcPause && event.begin_ns >= span[0] && event.end_ns <= span[1]
+    };
+    if lost_ns <= gc.saturating_add(MOST_AFTER_PAUSE_NS) && events.iter().any(paused) {
+        return Cause::GcPause;
+    }
     let deoptimized = |event: &&RuntimeEvent| {
         event.kind == EventKind::Deoptimization && (span[0]..=span[1]).contains(&event.begin_ns)
     };
@@ -305,10 +317,32 @@ mod tests {
         let stop = |length: u64| event(Kind::Safepoint, 10_000, 10_000 + length);
         let compiled = |length: u64| event(Kind::Compilation, 9_000, 10_000 + length);
         let given_up = event(Kind::Deoptimization, 10_300, 10_300);
-        let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 14] = [
+        let late = SlowCall {
+            latency_ns: 100 + MOST_AFTER_PAUSE_NS + 400,
+            ..slow(0, 0)
+        };
+        let later = SlowCall {
+            latency_ns: late.latency_ns + 1,
+            ..late.clone()
+        };
+        let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 18] = [
             (slow(0, 0), vec![], Unexplained),
             (slow(0, 0), vec![pause(500)], GcPause),
-            (slow(0, 0), vec![pause(499)], Unexplained),
+            // The collector went on after the pause, but for no longer than it can.
+            (slow(0, 0), vec![pause(100)], GcPause),
+            (late, vec![pause(400)], GcPause),
+            (later, vec![pause(400)], Unexplained),
+            // It ended before the call, or goes on after it.
+            (
+                slow(0, 0),
+                vec![event(Kind::GcPause, 9_000, 10_499)],
+                Unexplained,
+            ),
+            (
+                slow(0, 0),
+                vec![event(Kind::GcPause, 10_700, 12_000)],
+                Unexplained,
+            ),
             // Outside of the call.
             (
                 slow(0, 0),

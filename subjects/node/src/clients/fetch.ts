@@ -82,5 +82,5 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const toJson = (response: Json) => toSample(response) as Json;
   const connect = () => connections.fill();
   const versions = { fetch: `undici ${process.versions.undici}`, undici: version("undici") };
-  return { versions, code: "dynamic", requests, call, toJson, connect };
+  return { versions, requests, call, toJson, connect };
 }

@@ -100,7 +100,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const requests = await requestsOf(settings, workload);
   const toJson = (response: Json) => toSample(response) as Json;
   const connect = () => connections.fill();
-  return { versions: {}, code: "dynamic", requests, call, toJson, connect };
+  return { versions: {}, requests, call, toJson, connect };
 }
 
 function decode(body: Buffer, stamps: Stamps, done: Done<Json>): void {

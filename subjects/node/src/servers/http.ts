@@ -25,7 +25,7 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
     service.respond(request, response);
   });
   const address = await listenOn(server, settings.listen);
-  return { address, versions: {}, code: "dynamic", close: () => removeSocket(settings.listen) };
+  return { address, versions: {}, close: () => removeSocket(settings.listen) };
 }
 
 class Service {

@@ -10,7 +10,8 @@ import { oneLine, Refused } from "../refused.js";
 export interface Server {
   address: string;
   versions: Record<string, string>;
-  code: "generated" | "dynamic";
+  /** None where the language itself reads and writes messages. */
+  code?: "generated";
   close(): void;
 }
 

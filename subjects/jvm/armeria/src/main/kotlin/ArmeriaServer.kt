@@ -34,8 +34,6 @@ import rpcgauge.removeSocket
 class ArmeriaServer(private val asked: ServerSettings, workload: Workload) : Server {
     private val isTranscoding = asked.encoding == "protojson"
 
-    override val isGenerated = isTranscoding || asked.calling.protocol == "grpc"
-
     private val server: Armeria
 
     init {

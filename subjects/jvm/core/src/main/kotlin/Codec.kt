@@ -13,8 +13,6 @@ class Codec(private val asked: CodecSettings, private val format: Format) : Call
     /** What the operations make: a result that nobody has is code that a JIT compiler leaves out. */
     @Volatile private var last: Any? = null
 
-    override val isGenerated get() = format.isGenerated
-
     init {
         encoded = encode()
         if (encoded.size > asked.limits.messageBytes) {

@@ -33,9 +33,10 @@ class Conversation(input: InputStream, private val output: OutputStream) {
         output.flush()
     }
 
-    fun tellReady(address: String?, versions: Map<String, String>, isGenerated: Boolean) = tell(
+    /** All messages are of generated classes: protoc's, or the data classes that Jackson reads and writes. */
+    fun tellReady(address: String?, versions: Map<String, String>) = tell(
         json("contract" to CONTRACT, "ready" to true, "address" to address, "versions" to versions,
-            "code" to if (isGenerated) "generated" else "dynamic"),
+            "code" to "generated"),
     )
 
     fun tellRefused(error: Throwable, fault: Fault) =

@@ -6,9 +6,6 @@ import com.google.protobuf.Message
 interface Format {
     val mediaType: String
 
-    /** Whether generated code makes the bytes. */
-    val isGenerated: Boolean
-
     fun encode(message: Any): ByteArray
 
     fun decode(body: ByteArray, sample: Sample): Any
@@ -25,8 +22,6 @@ interface Format {
 
 /** The formats of protoc's messages. */
 abstract class ProtoFormat(protected val workload: Workload) : Format {
-    override val isGenerated = true
-
     override fun read(sample: Sample, text: String): Any = workload.proto(sample, text)
 
     override fun write(message: Any): String = workload.printer.print(message as Message)

@@ -34,7 +34,7 @@ private fun play(lab: Conversation, messages: Path, stacks: List<Stack>) {
     val workload = Workload(asked.workload, messages)
     when (asked) {
         is ServerSettings -> checkNotNull(stack.serve)(asked, workload).use {
-            lab.tellReady(it.address, versions(), it.isGenerated)
+            lab.tellReady(it.address, versions())
             lab.hearTheEnd()
         }
         is ClientSettings -> measure(lab, asked.records, false) { checkNotNull(stack.call)(asked, workload) }
@@ -45,7 +45,7 @@ private fun play(lab: Conversation, messages: Path, stacks: List<Stack>) {
 private fun measure(lab: Conversation, records: String, inBatches: Boolean, open: () -> Caller) {
     Slices(lab, records, inBatches).use {
         val measurer = open()
-        lab.tellReady(null, versions(), measurer.isGenerated)
+        lab.tellReady(null, versions())
         it.answer(measurer)
     }
 }

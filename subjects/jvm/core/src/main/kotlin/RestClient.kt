@@ -26,8 +26,6 @@ abstract class RestClient(protected val asked: ClientSettings, private val forma
         if (asked.calling.responseCompression.isGzip) put("accept-encoding", "gzip")
     }
 
-    override val isGenerated get() = format.isGenerated
-
     /** Makes a call, and writes into its record what times the library tells. */
     protected abstract fun send(body: ByteArray, record: Record): Carried
 

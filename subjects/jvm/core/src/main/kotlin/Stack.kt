@@ -73,11 +73,7 @@ class Stack(
 interface Server : AutoCloseable {
     /** As a ready line has it. */
     val address: String
-
-    val isGenerated: Boolean
 }
 
 /** A client or codec that is ready. */
-interface Caller : Measurer {
-    val isGenerated: Boolean
-}
+interface Caller : Measurer

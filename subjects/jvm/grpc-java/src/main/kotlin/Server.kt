@@ -14,7 +14,7 @@ import rpcgauge.msgpack.Msgpack
 fun serve(asked: ServerSettings, workload: Workload): Server {
     val format = format(asked, workload)
     val unary = Unary(asked, format.handler())
-    return NettyServer(asked, methodOf(workload, format).service(unary), format.isGenerated)
+    return NettyServer(asked, methodOf(workload, format).service(unary))
 }
 
 internal fun format(asked: Settings, workload: Workload): Format =

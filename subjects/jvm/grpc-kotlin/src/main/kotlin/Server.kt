@@ -28,7 +28,7 @@ fun serve(asked: ServerSettings, workload: Workload): Server {
     }.bindService()
     val isCompressed = asked.calling.responseCompression.isGzip
     val whole = if (isCompressed) ServerInterceptors.intercept(service, Compressing) else service
-    return NettyServer(asked, { whole }, format.isGenerated)
+    return NettyServer(asked, { whole })
 }
 
 /** A coroutine sees no call: an interceptor asks for gzip, which the library leaves out if the client does not take it. */

@@ -44,7 +44,7 @@ fun NettyServerBuilder.asAsked(asked: ServerSettings): NettyServerBuilder {
 }
 
 /** grpc-java's server, without a framework around it. */
-class NettyServer(private val asked: ServerSettings, service: BindableService, override val isGenerated: Boolean) : Server {
+class NettyServer(private val asked: ServerSettings, service: BindableService) : Server {
     private val server: io.grpc.Server
 
     init {

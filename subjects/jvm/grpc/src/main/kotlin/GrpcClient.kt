@@ -37,8 +37,6 @@ abstract class GrpcClient(
     /** The kept channel, as stubs see it. */
     protected val channel: Channel? = channels.kept?.let(::stamping)
 
-    override val isGenerated get() = format.isGenerated
-
     /** Makes a call as a user does who waits for it. */
     protected abstract fun callOnce(request: Any, record: Record): Any
 

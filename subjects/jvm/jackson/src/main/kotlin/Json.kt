@@ -42,8 +42,6 @@ fun jsonMapper(workload: Workload): JsonMapper {
 abstract class PlainFormat(protected val workload: Workload) : Format {
     protected val json: JsonMapper by lazy { jsonMapper(workload) }
 
-    override val isGenerated = false
-
     override fun read(sample: Sample, text: String): Any =
         json.readValue(workload.plainJson(sample, text), workload.method.plain(sample))
 

@@ -24,8 +24,6 @@ abstract class Spring(protected val asked: ClientSettings, workload: Workload) :
     protected val uri = URI("http://${asked.address}${workload.restPath}")
     protected val type: Class<*> = workload.method.plain(Sample.RESPONSE)
 
-    override val isGenerated get() = false
-
     /** Makes a call as a user does who waits for it. */
     protected abstract fun callOnce(request: Any): ResponseEntity<out Any>
 

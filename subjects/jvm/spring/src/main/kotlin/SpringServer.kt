@@ -67,7 +67,7 @@ class SpringServer(
 ) : Server {
     private val context: ConfigurableApplicationContext
 
-    override val isGenerated = asked.calling.protocol == "grpc"
+    private val isGrpc = asked.calling.protocol == "grpc"
 
     override val address: String
 
@@ -80,7 +80,7 @@ class SpringServer(
         application.addInitializers(ApplicationContextInitializer<GenericApplicationContext>(::register))
         context = application.run()
         val host = asked.listen.host.let { if (':' in it) "[$it]" else it }
-        address = "$host:${if (isGenerated) starter.port(context) else context.environment.getProperty("local.server.port")}"
+        address = "$host:${if (isGrpc) starter.port(context) else context.environment.getProperty("local.server.port")}"
     }
 
     private fun properties(): Map<String, Any> = mapOf(
