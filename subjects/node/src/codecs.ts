@@ -19,7 +19,7 @@ interface Library {
   type: AnyType;
   toJson(message: any): unknown;
   versions: Record<string, string>;
-  code?: "generated";
+  code?: "generated" | undefined;
 }
 
 /** What a library's messages are is its own affair. */
@@ -95,7 +95,7 @@ function compressing(type: AnyType, level: number, limits: Limits): AnyType {
 export class Codec implements Measurer {
   readonly inBatches = true;
   readonly versions: Record<string, string>;
-  readonly code: string;
+  readonly code: string | undefined | undefined;
   private readonly operate: () => unknown;
   private readonly proof: () => Json;
 

@@ -35,7 +35,7 @@ export class Conversation {
     this.write(`${JSON.stringify(reply)}\n`);
   }
 
-  tellReady(versions: Record<string, string>, code?: string, address?: string): void {
+  tellReady(versions: Record<string, string>, code: string | undefined, address?: string): void {
     const all = { node: process.versions.node, "rpcgauge-node": own.version, ...versions };
     this.tell({ contract: CONTRACT, ready: true, address, versions: all, code });
   }

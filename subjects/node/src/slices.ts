@@ -131,7 +131,7 @@ export class Tally {
 export interface Measurer {
   readonly versions: Record<string, string>;
   /** None where the language itself reads and writes messages. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   readonly inBatches: boolean;
   /** Does it once, and returns what proves it right. */
   verify(): Promise<Json>;

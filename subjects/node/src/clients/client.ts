@@ -13,7 +13,7 @@ export type Done<M> = (error: unknown, response?: M) => void;
 /** How a library makes calls. */
 export interface Library<M> {
   versions: Record<string, string>;
-  code?: "generated";
+  code?: "generated" | undefined;
   /** As the library's own messages. */
   requests: M[];
   /** Makes a call. It stamps what it sees; the begin is there already. */
@@ -26,7 +26,7 @@ export interface Library<M> {
 export class Client<M> implements Measurer {
   readonly inBatches = false;
   readonly versions: Record<string, string>;
-  readonly code?: string;
+  readonly code?: string | undefined;
   private next = 0;
 
   private constructor(

@@ -11,7 +11,7 @@ export interface Server {
   address: string;
   versions: Record<string, string>;
   /** None where the language itself reads and writes messages. */
-  code?: "generated";
+  code?: "generated" | undefined;
   close(): void;
 }
 
