@@ -95,7 +95,7 @@ function compressing(type: AnyType, level: number, limits: Limits): AnyType {
 export class Codec implements Measurer {
   readonly inBatches = true;
   readonly versions: Record<string, string>;
-  readonly code: string | undefined | undefined;
+  readonly code: string | undefined;
   private readonly operate: () => unknown;
   private readonly proof: () => Json;
 
