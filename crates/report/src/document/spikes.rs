@@ -55,7 +55,8 @@ fn table(variants: Vec<(&str, &SpikeCauses)>) -> Option<Table> {
     let mut notes = vec![
         "A call is slow if it takes more than three times the median of up to 64 calls before it. Slow calls \
          that follow each other are one spike; the time beyond the median is lost. A cause is named if it \
-         covers half of that."
+         covers half of that. Where no cause does, a garbage collection whose whole pause lies in the call is \
+         named, since its threads go on after the pause."
             .to_owned(),
     ];
     let is_open = |of: &&(&str, &SpikeCauses)| {
