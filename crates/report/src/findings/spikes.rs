@@ -323,7 +323,7 @@ mod tests {
         };
         let later = SlowCall {
             latency_ns: late.latency_ns + 1,
-            ..late.clone()
+            ..late
         };
         let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 18] = [
             (slow(0, 0), vec![], Unexplained),
