@@ -52,6 +52,9 @@ pub struct Features {
     /// A client's: the most calls in flight.
     #[serde(default)]
     pub in_flight: u32,
+    /// About how long a process of it takes to start, ms; 0 if that is not known.
+    #[serde(default, rename = "start-up", deserialize_with = "of::<_, Time, _>")]
+    pub start_up_ms: u64,
     /// The longest warm-up that it needs, ms, as a just-in-time compiler may; 0 where the study's will do.
     #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
     pub warm_up_ms: u64,
@@ -217,6 +220,7 @@ impl Features {
             connections: Vec::new(),
             channels: 0,
             in_flight: 0,
+            start_up_ms: 0,
             warm_up_ms: 0,
             warm_up_calls: 0,
             runtime: Adjustable::default(),

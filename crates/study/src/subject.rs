@@ -221,7 +221,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections channels in-flight threads warm-up warm-up-calls codecs disk recommended";
+                connections channels in-flight threads start-up warm-up warm-up-calls codecs disk recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });

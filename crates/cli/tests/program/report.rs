@@ -117,7 +117,7 @@ fn a_run_of_another_schema_is_refused() {
     let place = Place::with_run();
     let path = place.path().join("run/run.json");
     let text = fs::read_to_string(&path).expect("run.json");
-    let older = text.replace("\"schema\": 3", "\"schema\": 1");
+    let older = text.replace("\"schema\": 4", "\"schema\": 1");
     assert_ne!(text, older, "run.json names its schema");
     fs::write(&path, older).expect("written");
     place

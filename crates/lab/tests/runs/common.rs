@@ -123,7 +123,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
             calls: Some(40),
             time_ms: Some(1_000),
         },
-        stack_warmups: BTreeMap::new(),
+        stack_needs: BTreeMap::new(),
         slice_us: SLICE_US,
         limits: Limits::DEFAULT,
         trials,

@@ -329,7 +329,7 @@ impl Builder {
                 calls: None,
                 time_ms: Some(500),
             },
-            stack_warmups: BTreeMap::new(),
+            stack_needs: BTreeMap::new(),
             slice_us: rpcgauge_study::plan::SLICE_US,
             limits: Limits::DEFAULT,
             trials,

@@ -8,7 +8,7 @@ use rpcgauge_message::nearest::Nearest;
 
 use super::order::{GroupMember, PlacementGroup, Rounds, trials};
 use super::slices::{names, rotations};
-use super::{Capacity, Claim, Limits, Metric, Pair, Plan, StackWarmup, Variant};
+use super::{Capacity, Claim, Limits, Metric, Pair, Plan, StackNeeds, Variant};
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Stop};
 
@@ -31,7 +31,7 @@ pub(crate) struct Draft {
     pub(crate) margin: f64,
     pub(crate) confidence: f64,
     pub(crate) warmup: Stop,
-    pub(crate) stack_warmups: BTreeMap<String, StackWarmup>,
+    pub(crate) stack_needs: BTreeMap<String, StackNeeds>,
     pub(crate) slice_us: u64,
     pub(crate) limits: Limits,
     pub(crate) variants: Vec<(Variant, Rounds)>,
@@ -205,7 +205,7 @@ impl Draft {
             margin: self.margin,
             confidence: self.confidence,
             warmup: self.warmup,
-            stack_warmups: self.stack_warmups,
+            stack_needs: self.stack_needs,
             slice_us: self.slice_us,
             limits: self.limits,
         })

@@ -6,13 +6,13 @@ use std::time::Duration;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::RampPart;
 
-use super::{Plan, Slice, Variant};
+use super::{Plan, Variant};
 use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, Target};
 
 /// From starting the embedded subject until its responses are proved right: for each variant and
 /// placement of an invocation.
 pub const START: Duration = Duration::from_millis(30);
-/// The same of another subject, which may load an interpreter and its libraries first.
+/// The same of another stack, unless its subject says how long it takes to start.
 pub const START_OTHER: Duration = Duration::from_millis(150);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
 pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
@@ -47,6 +47,8 @@ mod guess {
     pub(super) const ZSTD_NS: f64 = 3.0;
     /// How much longer dynamic code takes than generated code.
     pub(super) const DYNAMIC: f64 = 4.0;
+    /// How much longer a call takes while a just-in-time compiler has not compiled it yet.
+    pub(super) const NOT_COMPILED: f64 = 3.0;
 }
 
 impl Plan {
@@ -63,13 +65,7 @@ impl Plan {
             .iter()
             .map(|variant| {
                 let call = known(variant).unwrap_or_else(|| guess_call(&variant.settings));
-                let slice = self.slice(&variant.settings);
-                trial_time(
-                    &variant.settings,
-                    self.warmup(&variant.settings),
-                    slice,
-                    call,
-                )
+                self.trial_time(&variant.settings, call)
             })
             .collect();
         let trials: Duration = self
@@ -84,7 +80,7 @@ impl Plan {
             .collect();
         let starting = |variant: u32| {
             let variant = self.variants.get(variant as usize);
-            variant.map_or(Duration::ZERO, |v| start_time(&v.settings.target))
+            variant.map_or(Duration::ZERO, |v| self.start_time(&v.settings.target))
         };
         trials
             + starts
@@ -92,31 +88,45 @@ impl Plan {
                 .map(|start| starting(start.1))
                 .sum::<Duration>()
     }
-}
 
-/// Until the subjects of a variant are ready.
-fn start_time(target: &Target) -> Duration {
-    let start = |stack: &String| match stack.as_str() {
-        REFERENCE => START,
-        _ => START_OTHER,
-    };
-    match target {
-        Target::Subject { server, client, .. } => {
-            let client = client.as_ref().map(|client| start(&client.stack));
-            start(server) + client.unwrap_or_default()
-        }
-        Target::Codec { codec, .. } => start(codec),
-        Target::Live { .. } => Duration::ZERO,
+    /// Until the subjects of a variant are ready.
+    fn start_time(&self, target: &Target) -> Duration {
+        let start = |stack: &str| match self.stack_needs.get(stack) {
+            _ if stack == REFERENCE => START,
+            Some(needs) if needs.start_up_ms > 0 => Duration::from_millis(needs.start_up_ms),
+            _ => START_OTHER,
+        };
+        target.stacks().map(start).sum()
+    }
+
+    /// One trial with its warm-up and what is around it.
+    fn trial_time(&self, settings: &Settings, call: Duration) -> Duration {
+        let warmup = bounded(settings, self.warmup(settings), call);
+        // A slice of the warm-up holds a call at least, so that slow calls take it to its bound.
+        let slice = (warmup.as_secs_f64() / WARMUP_SLICES).max(call.as_secs_f64());
+        let settling = Duration::from_secs_f64(slice * USUAL_WARMUP_SLICES);
+        let least_calls = Stop {
+            calls: Some(self.warmup_least_calls(settings)),
+            time_ms: None,
+        };
+        let compiling = bounded(settings, least_calls, call.mul_f64(guess::NOT_COMPILED));
+        let settled = compiling.min(warmup / 2) + settling;
+        let measured = bounded(settings, settings.stop, call);
+        let measured = match self.slice(settings) {
+            None => measured,
+            // However short it is asked to be, one slice has its calls.
+            Some(slice) => {
+                let least = call
+                    .mul_f64((slice.skip_calls + slice.least_calls) as f64 / in_flight(settings));
+                measured.mul_f64(SLICED).max(least)
+            }
+        };
+        settled.min(warmup) + measured + AROUND_TRIAL
     }
 }
 
-/// One trial with its warm-up and what is around it.
-fn trial_time(
-    settings: &Settings,
-    warmup: Stop,
-    in_slices: Option<Slice>,
-    call: Duration,
-) -> Duration {
+/// How long calls are made until they reach a bound, and the last of them ends.
+fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     let rate = match &settings.schedule {
         Schedule::Closed { in_flight } => {
             // On one core, calls in flight share it; more of them do not end sooner.
@@ -128,29 +138,14 @@ fn trial_time(
             calls / (RampPart::time_of(parts) as f64 / 1_000.0)
         }
     };
-    let bounded = |stop: Stop| {
-        let calls = stop.calls.map(|calls| calls as f64 / rate);
-        let time = stop.time_ms.map(|ms| ms as f64 / 1_000.0);
-        let seconds = match (calls, time) {
-            (Some(calls), Some(time)) => calls.min(time),
-            (calls, time) => calls.or(time).unwrap_or(0.0),
-        };
-        // The call that is under way at the bound is waited for.
-        Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
+    let calls = stop.calls.map(|calls| calls as f64 / rate);
+    let time = stop.time_ms.map(|ms| ms as f64 / 1_000.0);
+    let seconds = match (calls, time) {
+        (Some(calls), Some(time)) => calls.min(time),
+        (calls, time) => calls.or(time).unwrap_or(0.0),
     };
-    // A slice of the warm-up holds a call at least, so that slow calls take it to its bound.
-    let slice = (bounded(warmup).as_secs_f64() / WARMUP_SLICES).max(call.as_secs_f64());
-    let settled = Duration::from_secs_f64(slice * USUAL_WARMUP_SLICES);
-    let measured = match in_slices {
-        None => bounded(settings.stop),
-        // However short it is asked to be, one slice has its calls.
-        Some(slice) => {
-            let least =
-                call.mul_f64((slice.skip_calls + slice.least_calls) as f64 / in_flight(settings));
-            bounded(settings.stop).mul_f64(SLICED).max(least)
-        }
-    };
-    settled.min(bounded(warmup)) + measured + AROUND_TRIAL
+    // The call that is under way at the bound is waited for.
+    Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
 }
 
 /// Calls of a closed loop that go on at the same time.

@@ -61,9 +61,9 @@ pub struct Plan {
     pub confidence: f64,
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
-    /// What stacks need that warm up longer, by SUBJECT/STACK.
+    /// What stacks need before they can be measured, by SUBJECT/STACK.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stack_warmups: BTreeMap<String, StackWarmup>,
+    pub stack_needs: BTreeMap<String, StackNeeds>,
     /// How long a slice should last where variants are measured in turn, µs.
     pub slice_us: u64,
     /// Bounds of what is decoded, on both sides.
@@ -72,14 +72,16 @@ pub struct Plan {
     pub trials: Vec<TrialSpec>,
 }
 
-/// The warm-up that a stack needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What a stack needs before it can be measured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StackWarmup {
-    /// The longest time, ms.
-    pub time_ms: u64,
-    /// The fewest calls, unless half of that time is over first.
-    pub least_calls: u64,
+pub struct StackNeeds {
+    /// About how long a process of it takes to start, ms; 0 if that is not known.
+    pub start_up_ms: u64,
+    /// The longest warm-up, ms.
+    pub warm_up_ms: u64,
+    /// The fewest calls of the warm-up, unless half of that time is over first.
+    pub warm_up_calls: u64,
 }
 
 /// A search for the highest rate that holds all objectives. Rates are in calls a second.

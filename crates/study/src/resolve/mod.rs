@@ -34,7 +34,7 @@ use crate::objective::Objective;
 use crate::plan::check::MAX_TRIALS;
 use crate::plan::draft::{Control, Draft, DraftError};
 use crate::plan::order::Rounds;
-use crate::plan::{Plan, SLICE_US, StackWarmup, Variant};
+use crate::plan::{Plan, SLICE_US, StackNeeds, Variant};
 use crate::read::Time;
 use crate::settings::{Stop, Target};
 use inputs::Resolved;
@@ -199,7 +199,7 @@ impl StudyFile {
                 .as_ref()
                 .and_then(|written| written.get_ref().stop())
                 .unwrap_or(warmup),
-            stack_warmups: self.stack_warmups(context, &combined),
+            stack_needs: self.stack_needs(context, &combined),
             slice_us: top
                 .slice
                 .map_or(SLICE_US, |Time(ms)| ms.saturating_mul(1_000)),
@@ -251,20 +251,21 @@ impl StudyFile {
         })
     }
 
-    /// The warm-ups of the variants' stacks that need a longer one than usual.
-    fn stack_warmups(
+    /// What the variants' stacks need before they can be measured, where they say so.
+    fn stack_needs(
         &self,
         context: &ResolveContext<'_>,
         combined: &[Combined],
-    ) -> BTreeMap<String, StackWarmup> {
+    ) -> BTreeMap<String, StackNeeds> {
         let targets = combined.iter().map(|one| &one.variant.settings.target);
         let needs = |stack: &str| {
             let features = context.subjects.get(stack)?;
-            let needed = StackWarmup {
-                time_ms: features.warm_up_ms,
-                least_calls: features.warm_up_calls,
+            let needs = StackNeeds {
+                start_up_ms: features.start_up_ms,
+                warm_up_ms: features.warm_up_ms,
+                warm_up_calls: features.warm_up_calls,
             };
-            (needed.time_ms > 0 || needed.least_calls > 0).then(|| (stack.to_owned(), needed))
+            (needs != StackNeeds::default()).then(|| (stack.to_owned(), needs))
         };
         targets.flat_map(Target::stacks).filter_map(needs).collect()
     }

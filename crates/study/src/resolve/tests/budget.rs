@@ -82,3 +82,23 @@ fn a_codec_that_is_a_part_of_calls_takes_little_of_a_budget() {
     let plan = resolve(&compared).unwrap();
     assert!(plan.variants.iter().all(|v| v.settings.stop == plan.warmup));
 }
+
+#[test]
+fn an_estimate_counts_what_a_stack_needs() {
+    let text = "# Is it fast?\ninvocations = 5\nblocks = 1\n\
+        workload = { name = \"hello\" }\n[[variants]]\nname = \"python\"\n\
+        server = \"python/http\"\nprotocol = \"rest\"\n";
+    let needing = |start_up_ms, warm_up_calls| {
+        let mut plan = resolve(text).unwrap();
+        let needs = plan.stack_needs.get_mut("python/http").unwrap();
+        (needs.start_up_ms, needs.warm_up_calls) = (start_up_ms, warm_up_calls);
+        let starts = plan.trials.len();
+        plan.estimate().as_secs_f64() / starts as f64
+    };
+    let (started, slow) = (needing(1_000, 0), needing(7_000, 0));
+    assert!((slow - started - 6.0).abs() < 0.01, "{started} and {slow}");
+    // The warm-up of 3 s waits for the calls for half of its time at most.
+    let (few, many) = (needing(1_000, 5_000), needing(1_000, 1_000_000));
+    assert!(started < few && few < many, "{started}, {few}, {many}");
+    assert!(many - started < 1.6, "{started} and {many}");
+}
