@@ -4,7 +4,9 @@ import type { Message } from "@bufbuild/protobuf";
 
 import type { CodecSettings, Limits } from "./contract.js";
 import { compressSync, decompressSync, levelOf } from "./compression.js";
-import { Es, type Generated, ProtobufJs, TsProto, type Type } from "./generated.js";
+import {
+  Es, type Generated, GoogleProtobuf, type Making, ProtobufJs, TsProto, type Type,
+} from "./generated.js";
 import { hybridType } from "./hybrid.js";
 import { fromSample, toSample } from "./plain.js";
 import { Refused } from "./refused.js";
@@ -63,7 +65,7 @@ export async function load(
     return { message: own, type: es.jsonType(typeName), toJson, versions: Es.versions(), code: "generated" };
   }
   const hybrid = settings.encoding === "hybrid";
-  const type = hybrid ? hybridType(generated) : generated.type(typeName);
+  const type = hybrid ? hybridType(generated as Making<any>) : generated.type(typeName);
   const own = hybrid ? plain("json") : type.decode(es.toBytes(typeName, message));
   const toJson = hybrid ? toSample : (value: unknown) => es.fromBytes(typeName, type.encode(value));
   return { message: own, type, toJson, versions: found, code: "generated" };
@@ -77,6 +79,8 @@ async function loadGenerated(
   switch (stack) {
     case "protobuf-es":
       return [es, Es.versions()];
+    case "google-protobuf":
+      return [await GoogleProtobuf.load(messages), GoogleProtobuf.versions()];
     case "protobufjs":
       return [await ProtobufJs.load(messages), ProtobufJs.versions()];
     default:

@@ -20,7 +20,10 @@ export interface Type<M> {
 /** A library's generated code. */
 export interface Generated<M> {
   type(typeName: string): Type<M>;
-  /** Makes a message of its fields. */
+}
+
+/** Generated code that can make a message of its fields. */
+export interface Making<M> extends Generated<M> {
   maker(typeName: string): (fields: object) => M;
 }
 
@@ -211,14 +214,47 @@ export class ProtobufJs {
   maker = () => (fields: object) => fields;
 
   type(typeName: string): Type<object> {
-    let found: unknown = this.root;
-    for (const name of typeName.split(".")) {
-      // A reserved word has an underscore behind it.
-      const own = [name, `${name}_`].find((each) => Object.hasOwn(found as Json, each));
-      if (own === undefined) throw missing(typeName, "protobufjs");
-      found = (found as Json)[own];
-    }
-    if (typeof found !== "function") throw missing(typeName, "protobufjs");
-    return written(found as unknown as WritingType);
+    return written(find(this.root, typeName, "protobufjs") as WritingType);
   }
+}
+
+/** A message's class in a library's tree of packages. */
+function find(root: unknown, typeName: string, library: string): unknown {
+  let found = root;
+  for (const name of typeName.split(".")) {
+    // A reserved word has an underscore behind it.
+    const own = [name, `${name}_`].find((each) => Object.hasOwn(found as Json, each));
+    if (own === undefined) throw missing(typeName, library);
+    found = (found as Json)[own];
+  }
+  if (typeof found !== "function") throw missing(typeName, library);
+  return found;
+}
+
+/** google-protobuf. Its messages have a getter and a setter for each field. */
+export class GoogleProtobuf {
+  static async load(messages: string): Promise<GoogleProtobuf> {
+    await importAll(join(messages, "google-protobuf"));
+    return new GoogleProtobuf();
+  }
+
+  static versions = () => ({ "google-protobuf": version("google-protobuf") });
+
+  /** The generated code puts its packages into a global variable, `proto`. */
+  type(typeName: string): Type<SerializableMessage> {
+    const { proto } = globalThis as unknown as { proto: unknown };
+    const found = find(proto, typeName, "google-protobuf") as DeserializableType;
+    return {
+      encode: (message) => message.serializeBinary(),
+      decode: (bytes) => found.deserializeBinary(bytes),
+    };
+  }
+}
+
+interface SerializableMessage {
+  serializeBinary(): Uint8Array;
+}
+
+interface DeserializableType {
+  deserializeBinary(bytes: Uint8Array): SerializableMessage;
 }

@@ -2,7 +2,7 @@
 
 import type { MethodDefinition } from "@grpc/grpc-js";
 
-import type { Generated, TsProto, Type } from "./generated.js";
+import type { Making, TsProto, Type } from "./generated.js";
 
 /** `contract/proto/hybrid.proto`, for which every set of messages has code. */
 interface Hybrid {
@@ -11,7 +11,7 @@ interface Hybrid {
 const HYBRID = "rpcgauge.Hybrid";
 
 /** JSON.parse and JSON.stringify inside the library's message. */
-export function hybridType<H>(library: Generated<H>): Type<object> {
+export function hybridType<H>(library: Making<H>): Type<object> {
   const type = library.type(HYBRID);
   const make = library.maker(HYBRID);
   return {

@@ -47,6 +47,7 @@ export const STACKS: Record<string, Stack> = {
   msgpack: { ...codec, encodings: ["msgpack"] },
   "protobuf-es": { ...codec, encodings: ["protobuf", "protojson", "hybrid"] },
   protobufjs: { ...codec, encodings: ["protobuf", "hybrid"] },
+  "google-protobuf": { ...codec, encodings: ["protobuf"] },
   "ts-proto": { ...codec, encodings: ["protobuf", "hybrid"] },
 };
 

@@ -5,6 +5,7 @@
  * - `es/`: protobuf-es, with its TypeScript types of the messages and of their JSON
  * - `ts-proto/`: ts-proto, with services for grpc-js
  * - `protobufjs/`: protobufjs' static module
+ * - `google-protobuf/`: google-protobuf, if there is a `protoc-gen-js`
  * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers as either form
  */
 
@@ -21,7 +22,8 @@ import {
 import { FAILED } from "../generated.js";
 import { oneLine } from "../refused.js";
 import { schemas } from "../schemas.js";
-import { runPlugin } from "./plugin.js";
+import { googleProtobuf } from "./google-protobuf.js";
+import { ofPackage, runPlugin } from "./plugin.js";
 import { staticModule } from "./protobufjs.js";
 import { type GeneratedFile, transpile } from "./transpile.js";
 
@@ -41,6 +43,7 @@ const TS_PROTO = [
   "outputJsonMethods=false",
   "outputTypeAnnotations=static-only",
 ].join(",");
+
 
 /** `contract/proto/hybrid.proto`, for the encoding of that name: its message stands around any other. */
 function hybrid(): FileDescriptorProto {
@@ -80,16 +83,18 @@ async function main(messages: string): Promise<void> {
     descriptors.file.push(added);
     generate.push(added.name);
   }
-  const es = runPlugin("@bufbuild/protoc-gen-es/bin/protoc-gen-es", ES, descriptors, generate);
+  const plugin = ofPackage("@bufbuild/protoc-gen-es/bin/protoc-gen-es");
+  const es = runPlugin(plugin, ES, descriptors, generate);
   const others = Promise.all([
     attempt("ts-proto", async () => {
-      const plugin = "ts-proto/protoc-gen-ts_proto";
+      const plugin = ofPackage("ts-proto/protoc-gen-ts_proto");
       return transpile(await runPlugin(plugin, TS_PROTO, descriptors, generate));
     }),
     attempt("protobufjs", async () => {
       const content = await staticModule(toBinary(FileDescriptorSetSchema, descriptors));
       return [{ name: "messages.js", content }];
     }),
+    attempt("google-protobuf", () => googleProtobuf(messages, descriptors, generate)),
   ]);
   for (const wide of ["integer", "string"] as const) {
     write("schemas")(`${wide}.json`, JSON.stringify(schemas(descriptors, wide)));

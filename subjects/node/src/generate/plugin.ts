@@ -1,4 +1,4 @@
-/** Runs a protoc plugin that is a Node program, without protoc. */
+/** Runs a protoc plugin without protoc. */
 
 import { spawn } from "node:child_process";
 import { buffer } from "node:stream/consumers";
@@ -17,9 +17,25 @@ const COMPILER = { major: 33, minor: 0, patch: 0 };
 
 const SUPPORTS_EDITIONS = BigInt(CodeGeneratorResponse_Feature.SUPPORTS_EDITIONS);
 
+/** A plugin that is a Node program of an installed package. */
+export function ofPackage(program: string): Plugin {
+  return { program, command: process.execPath, args: [join("node_modules", program)] };
+}
+
+/** A plugin that is a program on the PATH. */
+export function installed(program: string): Plugin {
+  return { program, command: program, args: [] };
+}
+
+interface Plugin {
+  program: string;
+  command: string;
+  args: string[];
+}
+
 /** Returns the files that the plugin generates; an error has its own words. */
 export async function runPlugin(
-  program: string,
+  { program, command, args }: Plugin,
   parameter: string,
   descriptors: FileDescriptorSet,
   generate: string[],
@@ -32,9 +48,7 @@ export async function runPlugin(
     sourceFileDescriptors: files,
     compilerVersion: COMPILER,
   });
-  const plugin = spawn(process.execPath, [join("node_modules", program)], {
-    stdio: ["pipe", "pipe", "pipe"],
-  });
+  const plugin = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"] });
   const ended = new Promise<number | null>((done, fail) => {
     plugin.on("error", fail);
     plugin.on("close", done);

@@ -1,0 +1,41 @@
+/** google-protobuf's code: CommonJS, by a native program that no package of npm holds. */
+
+import { clone, create } from "@bufbuild/protobuf";
+import {
+  type DescriptorProto, FieldDescriptorProto_Type as Type, FieldOptions_JSType, FieldOptionsSchema,
+  type FileDescriptorSet, FileDescriptorSetSchema,
+} from "@bufbuild/protobuf/wkt";
+
+import { installed, runPlugin } from "./plugin.js";
+import type { GeneratedFile } from "./transpile.js";
+
+const OPTIONS = "import_style=commonjs,binary";
+
+const WIDE = [Type.INT64, Type.UINT64, Type.SINT64, Type.FIXED64, Type.SFIXED64];
+
+export async function googleProtobuf(
+  messages: string,
+  descriptors: FileDescriptorSet,
+  generate: string[],
+): Promise<GeneratedFile[]> {
+  const wide = clone(FileDescriptorSetSchema, descriptors);
+  for (const file of wide.file) file.messageType.forEach(writeWideAsStrings);
+  try {
+    const files = await runPlugin(installed("protoc-gen-js"), OPTIONS, wide, generate);
+    return [...files, { name: "package.json", content: '{"type":"commonjs"}\n' }];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    const install = "npm install --global protoc-gen-js@3.21.4";
+    throw new Error(`there is no protoc-gen-js on the PATH; install it (${install}) and delete ${messages}`);
+  }
+}
+
+/** Messages of any content: 64-bit integers as strings, since a number loses digits. */
+function writeWideAsStrings({ field, nestedType }: DescriptorProto): void {
+  for (const each of field) {
+    if (!WIDE.includes(each.type)) continue;
+    each.options ??= create(FieldOptionsSchema);
+    each.options.jstype = FieldOptions_JSType.JS_STRING;
+  }
+  nestedType.forEach(writeWideAsStrings);
+}
