@@ -113,10 +113,14 @@ impl StudyText {
         &self,
         name: &str,
         context: &ResolveContext<'_>,
-    ) -> Result<Resolved, Failure> {
+    ) -> Result<Resolved, StudyError> {
         StudyFile::parse(&self.text, &format!("{name}.toml"))
             .and_then(|study| study.resolve_with_inputs(context))
-            .map_err(|error| Failure::input(self.of_option(&error)))
+    }
+
+    /// What [`Self::resolve`] found, as the user's mistake in an option.
+    pub(crate) fn failure(&self, error: &StudyError) -> Failure {
+        Failure::input(self.of_option(error))
     }
 
     /// An error with the option's name in place of line and column.
@@ -174,6 +178,7 @@ mod tests {
             file: "my.toml".to_owned(),
             position: Some(rpcgauge_study::Position { line, column }),
             message: "variant \"a\": it is wrong".to_owned(),
+            least_budget_s: None,
         })
     }
 

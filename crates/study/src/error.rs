@@ -16,6 +16,8 @@ pub struct StudyError {
     pub position: Option<Position>,
     /// What is wrong and what to do.
     pub message: String,
+    /// Where `budget` is too short: what it must be at least, seconds.
+    pub least_budget_s: Option<u64>,
 }
 
 /// A place in a text.
@@ -52,6 +54,7 @@ impl Source {
             file: self.file.to_string(),
             position: Some(self.position(span.start)),
             message: one_line(message.into()),
+            least_budget_s: None,
         }
     }
 
@@ -62,6 +65,7 @@ impl Source {
             file,
             position: None,
             message: one_line(message.into()),
+            least_budget_s: None,
         }
     }
 

@@ -57,9 +57,9 @@ pub(crate) struct CompareArgs {
         help_heading = "Comparison"
     )]
     pub(crate) size_sweep: Vec<u32>,
-    /// About how long to measure, e.g. 30s or 2m
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_ms, help_heading = "Comparison")]
-    pub(crate) budget: u64,
+    /// About how long to measure, e.g. 30s or 2m [default: 60s, or what the stacks need to start and warm up]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Comparison")]
+    pub(crate) budget: Option<u64>,
     /// Seed of every random choice
     #[arg(long, value_name = "N", value_parser = whole(), help_heading = "Comparison")]
     pub(crate) seed: Option<u64>,

@@ -22,6 +22,9 @@ use crate::show;
 use crate::signals;
 use crate::written::{StudyText, number};
 
+/// How long a comparison takes, unless it must take longer or the user says otherwise.
+const BUDGET_MS: u64 = 60_000;
+
 pub(crate) fn run(args: CompareArgs) -> Outcome {
     let (source, own) =
         inputs::own_workload(&args.schema, &args.method, &args.request, &args.response)?;
@@ -30,10 +33,6 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let features = subjects.features();
     let (ways, against) = ways::chosen(&args, &features)?;
     let sizes = sizes(&args, &own, ways, &against, limits)?;
-    let study = study(&args, &own, &sizes, &against, &features)?;
-    if args.print_study {
-        return print(study.text());
-    }
     let context = ResolveContext {
         subjects: &features,
         loader: &FileLoader {
@@ -47,7 +46,20 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         },
     };
     let method = own.method.rsplit(['/', '.']).next().unwrap_or(&own.method);
-    let resolved = study.resolve(&format!("compare-{method}"), &context)?;
+    let name = format!("compare-{method}");
+    let written = |budget| study(&args, &own, &sizes, &against, &features, budget);
+    let mut study = written(args.budget.unwrap_or(BUDGET_MS))?;
+    let mut resolved = study.resolve(&name, &context);
+    if let (None, Err(error)) = (args.budget, &resolved)
+        && let Some(least) = error.least_budget_s
+    {
+        study = written(least * 1000)?;
+        resolved = study.resolve(&name, &context);
+    }
+    if args.print_study {
+        return print(study.text());
+    }
+    let resolved = resolved.map_err(|error| study.failure(&error))?;
     let resolved = Resolved::new(resolved, Some(study.text().to_owned()));
     if args.plan {
         return show::plan(&resolved.plan, args.output.json);
@@ -69,10 +81,11 @@ fn study(
     sizes: &[Size],
     against: &str,
     stacks: &BTreeMap<String, Features>,
+    budget_ms: u64,
 ) -> Result<StudyText, Failure> {
     let mut text = StudyText::new(&question(args, own, sizes, against));
     text.optional("seed", args.seed.map(number));
-    text.key("budget", time_word(args.budget));
+    text.key("budget", time_word(budget_ms));
     text.table("[workload]");
     inputs::write_schema(&mut text, &args.schema)?;
     text.key("method", args.method.as_str());

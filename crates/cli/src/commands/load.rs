@@ -47,7 +47,8 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
             ..Overrides::default()
         },
     };
-    let resolved = study.resolve(&name(&args.target), &context)?;
+    let resolved = study.resolve(&name(&args.target), &context);
+    let resolved = resolved.map_err(|error| study.failure(&error))?;
     // Its messages may be secrets, so the study's text is not kept.
     let resolved = Resolved::new(resolved, None);
     let exports = Exports::open(&args.exports)?;

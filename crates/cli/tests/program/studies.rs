@@ -1,6 +1,6 @@
 //! `studies` and `plan`, and studies that are refused.
 
-use crate::common::{Place, SMALL_STUDY, json};
+use crate::common::{Place, SMALL_STUDY, json, orders};
 
 #[test]
 fn every_built_in_study_is_listed_shown_and_planned() {
@@ -45,6 +45,12 @@ fn every_built_in_study_is_listed_shown_and_planned() {
         );
     }
     assert_eq!(place.names(), ["copy.toml"], "a plan leaves nothing behind");
+}
+
+#[test]
+fn the_example_study_is_planned() {
+    let plan = Place::new().run(&["plan", &orders("../google-protobuf.toml")]);
+    assert!(plan.well().contains("node/google-protobuf"));
 }
 
 /// Runs `plan` on a study and expects a refusal that holds `parts`.

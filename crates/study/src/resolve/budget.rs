@@ -80,13 +80,16 @@ impl Resolver<'_> {
                 return Ok(plan);
             }
         }
+        let least = least.as_secs_f64().ceil() as u64;
         let message = format!(
-            "{} is too short for {} variants; give at least {}s, or take fewer by --only",
+            "{} is too short for {} variants; give at least {least}s, or take fewer by --only",
             time_word(ms),
             draft.variants.len(),
-            least.as_secs_f64().ceil()
         );
-        Err(self.source.error(budget.span(), message))
+        Err(StudyError {
+            least_budget_s: Some(least),
+            ..self.source.error(budget.span(), message)
+        })
     }
 
     fn refuse_what_a_budget_decides(
