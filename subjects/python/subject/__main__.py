@@ -4,7 +4,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from subject import messages, slices, stacks, workloads
+from subject import libraries, slices, stacks, workloads
 from subject.contract import (
     EXIT_CODES,
     ClientSettings,
@@ -15,6 +15,7 @@ from subject.contract import (
     Settings,
     parse_settings,
 )
+from subject.messages import Messages
 
 # What a stack does not use is not imported: it would be in its memory and its start.
 
@@ -57,8 +58,8 @@ def play(conversation: Conversation) -> None:
         slices.answer(conversation, measurer, records)
 
 
-def load(stack: str, settings: Settings) -> messages.Messages:
-    return messages.load(stack, settings.encoding, workloads.find(settings.workload))
+def load(stack: str, settings: Settings) -> Messages:
+    return libraries.load(stack, settings.encoding, workloads.find(settings.workload))
 
 
 def serve(stack: str, settings: ServerSettings, conversation: Conversation) -> None:
@@ -106,7 +107,7 @@ def prepare(stack: str, settings: ClientSettings | CodecSettings) -> slices.Meas
 
             return httpx_client.Blocking(settings, load(stack, settings))
         case ("grpcio" | "grpcio-python"), _:
-            messages.choose_protobuf("python" if stack == "grpcio-python" else "upb")
+            libraries.choose_protobuf("python" if stack == "grpcio-python" else "upb")
             from subject import grpc_client
 
             return grpc_client.Client(settings)
