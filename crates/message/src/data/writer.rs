@@ -31,24 +31,19 @@ impl Writer {
     pub fn text(&mut self, call: u64, out: &mut String) -> Result<(), DataError> {
         let data = &*self.data;
         let mut random = data.random(call);
-        let row = match (&data.rows, &mut self.reader) {
-            (Some(rows), Some(reader)) => {
-                let row = match (data.order, rows.in_memory_count()) {
-                    (Order::InTurn, Some(count)) => rows.row(reader, call % count)?,
-                    (Order::InTurn, None) => reader.next_around()?,
-                    (Order::Random, _) => rows.row(reader, random.u64(..rows.count()))?,
-                };
-                let asked = data.template.iter().flat_map(Template::columns);
-                reader.check(&row, asked)?;
-                Some(row)
-            }
-            _ => None,
-        };
-        match (&data.template, &row) {
-            (Some(template), row) => {
-                let row = row.as_ref();
-                template.fill(&mut Place { call, row, random }, out);
-            }
+        let mut row = None;
+        if let (Some(rows), Some(reader)) = (&data.rows, &mut self.reader) {
+            let taken = match (data.order, rows.in_memory_count()) {
+                (Order::InTurn, Some(count)) => rows.row(reader, call % count)?,
+                (Order::InTurn, None) => reader.next_around()?,
+                (Order::Random, _) => rows.row(reader, random.u64(..rows.count()))?,
+            };
+            reader.check(&taken, data.template.iter().flat_map(Template::columns))?;
+            row = Some(taken);
+        }
+        let row = row.as_ref();
+        match (&data.template, row) {
+            (Some(template), row) => template.fill(&mut Place { call, row, random }, out),
             (None, Some(row)) => row.append_whole(out),
             (None, None) => {}
         }
