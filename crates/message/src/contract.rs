@@ -89,7 +89,7 @@ pub struct ServerSettings {
     /// Where to listen.
     pub listen: Listen,
     /// How responses are compressed for a client that accepts it.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "Compression::is_none")]
     pub response_compression: Compression,
     /// Threads that serve.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -131,10 +131,10 @@ pub struct ClientSettings {
     /// are made into the library's messages once, and encoded anew for each call.
     pub requests: Vec<JsonText>,
     /// How requests are compressed.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "Compression::is_none")]
     pub request_compression: Compression,
     /// How responses are asked to be compressed.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "Compression::is_none")]
     pub response_compression: Compression,
     /// Whether a connection serves many calls or one.
     #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
@@ -179,7 +179,7 @@ pub struct CodecSettings {
     /// Which direction is timed.
     pub operation: Operation,
     /// The compression after encoding and before decoding.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "Compression::is_none")]
     pub compression: Compression,
     /// The file that [`Record`]s are appended to, absolute.
     pub records: PathBuf,
@@ -332,14 +332,6 @@ fn loopback() -> String {
 
 fn is_loopback(host: &str) -> bool {
     host == LOOPBACK
-}
-
-const fn no_compression() -> Compression {
-    Compression::None
-}
-
-const fn is_no_compression(compression: &Compression) -> bool {
-    matches!(compression, Compression::None)
 }
 
 const fn one() -> u32 {

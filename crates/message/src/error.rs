@@ -29,6 +29,32 @@ pub enum DecodeError {
     },
 }
 
+/// Why bytes were not taken, before it is named what they should have been.
+pub(crate) enum Refusal {
+    Limit(BrokenLimit),
+    Damage(String),
+}
+
+impl Refusal {
+    /// The error of bytes that should have been a message.
+    pub(crate) fn of(self, message_type: &str, encoding: Encoding) -> DecodeError {
+        match self {
+            Self::Limit(limit) => DecodeError::Limit(limit),
+            Self::Damage(what) => DecodeError::Malformed {
+                message_type: message_type.to_owned(),
+                encoding,
+                what,
+            },
+        }
+    }
+}
+
+impl From<BrokenLimit> for DecodeError {
+    fn from(limit: BrokenLimit) -> Self {
+        Self::Limit(limit)
+    }
+}
+
 /// A message that cannot be encoded, or bytes that cannot be compressed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {

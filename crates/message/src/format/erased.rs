@@ -15,30 +15,12 @@ pub(crate) trait Generated: fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// What the code of one generated type can do.
-#[derive(Clone, Copy)]
-pub(crate) struct GeneratedType {
-    pub(crate) full_name: &'static str,
-    pub(crate) decode: DecodeFn,
-}
+/// Reads a generated message of one type.
+pub(crate) type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
 
-type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
-
-impl fmt::Debug for GeneratedType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GeneratedType({})", self.full_name)
-    }
-}
-
-impl GeneratedType {
-    pub(crate) const fn of<M: GeneratedMessage>() -> Self {
-        Self {
-            full_name: M::FULL_NAME,
-            decode: |bytes, encoding, limits| {
-                Ok(Arc::new(decode_generated::<M>(bytes, encoding, limits)?))
-            },
-        }
-    }
+/// What reads messages of a type.
+pub(crate) const fn decode_fn<M: GeneratedMessage>() -> DecodeFn {
+    |bytes, encoding, limits| Ok(Arc::new(decode_generated::<M>(bytes, encoding, limits)?))
 }
 
 impl<M: GeneratedMessage> Generated for M {

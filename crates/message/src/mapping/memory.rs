@@ -21,7 +21,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    pub(crate) const fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         let most = limits.memory();
         Self {
             left: Cell::new(Some(most)),

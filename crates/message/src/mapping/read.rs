@@ -42,7 +42,7 @@ impl<'a> Reading<'a> {
             types,
             index,
             // A payload of an `Any` is read apart from the rest, and keeps nothing aside.
-            watch: Watch::new(limits, types.has_any()),
+            watch: Watch::new(limits, types.has_any),
         }
     }
 

@@ -74,7 +74,7 @@ fn write_fields<M: SerializeMap>(
     fields.iter().try_for_each(|(key, field, value)| {
         map.serialize_entry(
             key,
-            &WriteField {
+            &WriteValue {
                 pool: message.pool(),
                 kind: field.kind(),
                 value,
@@ -84,37 +84,39 @@ fn write_fields<M: SerializeMap>(
     })
 }
 
-/// A field's value of any cardinality.
-struct WriteField<'a> {
+/// A value of a field, or one of those that it has.
+#[derive(Clone, Copy)]
+struct WriteValue<'a> {
     pool: &'a DescriptorPool,
     kind: FieldKind,
     value: &'a Value,
     depth: usize,
 }
 
-impl Serialize for WriteField<'_> {
+impl Serialize for WriteValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let singular = |kind, value| WriteSingular {
-            pool: self.pool,
-            kind,
+        let (pool, depth) = (self.pool, self.depth);
+        let one_of = |kind, value| WriteValue {
+            kind: FieldKind::Singular(kind),
             value,
-            depth: self.depth,
+            ..*self
         };
         match (self.kind, self.value) {
-            (FieldKind::Singular(kind), value) => singular(kind, value).serialize(serializer),
+            (FieldKind::Singular(SingularKind::Scalar(_)), value) => {
+                write_scalar(value, serializer)
+            }
+            (FieldKind::Singular(SingularKind::Enum(index)), Value::EnumNumber(number)) => {
+                write_enum(pool, index, *number, serializer)
+            }
+            (FieldKind::Singular(SingularKind::Message(_)), Value::Message(message)) => {
+                WriteMessage { message, depth }.serialize(serializer)
+            }
             (FieldKind::List(kind), Value::List(items)) => {
-                let mut seq = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    seq.serialize_element(&singular(kind, item))?;
-                }
-                seq.end()
+                serializer.collect_seq(items.iter().map(|item| one_of(kind, item)))
             }
             (FieldKind::Map { value: kind, .. }, Value::Map(entries)) => {
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, value) in entries.iter() {
-                    map.serialize_entry(&WriteMapKey(key), &singular(kind, value))?;
-                }
-                map.end()
+                let entries = entries.iter();
+                serializer.collect_map(entries.map(|(k, v)| (WriteMapKey(k), one_of(kind, v))))
             }
             _ => Err(wrong_shape()),
         }
@@ -137,31 +139,6 @@ impl Serialize for WriteMapKey<'_> {
             MapKey::U32(key) => key.serialize(serializer),
             MapKey::U64(key) => key.serialize(serializer),
             MapKey::String(key) => key.serialize(serializer),
-        }
-    }
-}
-
-/// One value.
-struct WriteSingular<'a> {
-    pool: &'a DescriptorPool,
-    kind: SingularKind,
-    value: &'a Value,
-    depth: usize,
-}
-
-impl Serialize for WriteSingular<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self.kind, self.value) {
-            (SingularKind::Scalar(_), value) => write_scalar(value, serializer),
-            (SingularKind::Enum(index), Value::EnumNumber(number)) => {
-                write_enum(self.pool, index, *number, serializer)
-            }
-            (SingularKind::Message(_), Value::Message(message)) => WriteMessage {
-                message,
-                depth: self.depth,
-            }
-            .serialize(serializer),
-            _ => Err(wrong_shape()),
         }
     }
 }
@@ -244,7 +221,7 @@ fn write_only_field<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let field = message.message_descriptor().field(well_known::ONLY_FIELD);
     match (field, message.field_by_number(well_known::ONLY_FIELD), kind) {
-        (Some(field), Some(value), _) => WriteField {
+        (Some(field), Some(value), _) => WriteValue {
             pool: message.pool(),
             kind: field.kind(),
             value,

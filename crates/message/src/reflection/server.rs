@@ -48,7 +48,7 @@ impl ReflectionServer {
         services.push(OWN_SERVICE.to_owned());
         services.sort_unstable();
         Self(Arc::new(Known {
-            pools: [schema.pool(), Arc::clone(&OWN)],
+            pools: [Arc::clone(&schema.types.pool), Arc::clone(&OWN)],
             services,
         }))
     }

@@ -30,7 +30,7 @@ pub const FIRST_PROTOC: u32 = 27;
 /// Message types and methods of compiled .proto files. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Schema {
-    types: Arc<Types>,
+    pub(crate) types: Arc<Types>,
 }
 
 /// A method that can be called: unary, with its message types.
@@ -90,16 +90,6 @@ impl Schema {
     /// The encoded `google.protobuf.FileDescriptorSet`, complete with imports.
     pub fn descriptor_set(&self) -> &[u8] {
         &self.types.descriptor_set
-    }
-
-    /// The linked descriptors.
-    pub(crate) fn pool(&self) -> Arc<DescriptorPool> {
-        Arc::clone(&self.types.pool)
-    }
-
-    /// Whether a message may hold any other, in a `google.protobuf.Any`.
-    pub(crate) fn has_any(&self) -> bool {
-        self.types.has_any()
     }
 
     /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is

@@ -17,8 +17,8 @@ pub(crate) struct Types {
     pub(crate) descriptor_set: Vec<u8>,
     /// Whether any field is required, which is looked for only then.
     has_required: bool,
-    /// Whether a message may hold any other.
-    has_any: bool,
+    /// Whether a message may hold any other, in a `google.protobuf.Any`.
+    pub(crate) has_any: bool,
     /// The same types, whose names in JSON are those of the .proto files.
     by_proto_names: OnceLock<Arc<DescriptorPool>>,
     /// Whether a message has arrived with unknown fields: its sender's others have them too.
@@ -62,11 +62,6 @@ impl Types {
             by_proto_names: OnceLock::new(),
             unknown_fields: AtomicBool::new(false),
         })
-    }
-
-    /// Whether a message may hold any other, in a `google.protobuf.Any`.
-    pub(crate) fn has_any(&self) -> bool {
-        self.has_any
     }
 
     /// The message with the names of the .proto files, which its JSON then has.

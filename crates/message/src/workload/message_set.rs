@@ -1,14 +1,12 @@
 //! The messages that a stack's code is generated for, as files for generators.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use buffa::Message as _;
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use serde::Serialize;
 
-use super::{WorkloadError, WorkloadSpec};
+use super::{WorkloadError, WorkloadSpec, own};
 use crate::schema::names::change_fields;
-use crate::schema::{Schema, descriptor_set, in_order};
+use crate::schema::{Schema, SchemaError, descriptor_set, in_order};
 
 /// A set of messages: those of all built-in workloads, or those of one method of a user's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,11 +74,7 @@ impl MessageSet {
                 descriptor_set,
                 method,
             } => {
-                let set = STANDARD
-                    .decode(descriptor_set)
-                    .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
-                let schema = Schema::from_descriptor_set(&set)
-                    .map_err(|error| WorkloadError(error.to_string()))?;
+                let schema = own::schema(descriptor_set)?;
                 let service = method.split('/').next().unwrap_or_default();
                 files_of(&schema, std::slice::from_ref(method), Some(service))
             }
@@ -95,16 +89,15 @@ fn files_of(
     methods: &[String],
     service: Option<&str>,
 ) -> Result<MessageFiles, WorkloadError> {
-    let pool = schema.pool();
-    let needed = match service.filter(|_| !schema.has_any()) {
+    let pool = &schema.types.pool;
+    let needed = match service.filter(|_| !schema.types.has_any) {
         None => pool.files().iter().collect(),
         Some(service) => Vec::from_iter(pool.file_containing_symbol(service)),
     };
-    let files = in_order(&pool, needed);
+    let files = in_order(pool, needed);
     let names = files.iter().filter_map(|file| file.name.clone());
     let methods = methods.iter().map(|name| {
-        let method = schema.method(name);
-        let method = method.map_err(|error| WorkloadError(error.to_string()))?;
+        let method = schema.method(name)?;
         Ok(ListedMethod {
             path: format!("/{}", method.name),
             request: method.request.full_name().to_owned(),
@@ -113,7 +106,7 @@ fn files_of(
     });
     let list = List {
         generate: names.filter(|name| !name.starts_with(WELL_KNOWN)).collect(),
-        methods: methods.collect::<Result<_, _>>()?,
+        methods: methods.collect::<Result<_, SchemaError>>()?,
     };
     Ok(MessageFiles {
         descriptors: descriptor_set(files.into_iter().map(|file| {
@@ -149,6 +142,8 @@ fn json_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use buffa_descriptor::generated::descriptor::FileDescriptorSet;
     use serde_json::{Value, json};
 
