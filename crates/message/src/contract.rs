@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 
 mod error;
 mod event;
-mod json;
 mod line;
 mod record;
 mod slice;
@@ -25,10 +24,9 @@ mod tests;
 
 pub use error::ContractError;
 pub use event::{EventKind, MOST_DETAIL, RuntimeEvent};
-pub use json::JsonText;
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
-pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
+pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceDone, Until, Verified};
 pub use workload::{OwnWorkload, WorkloadSpec};
 
 use crate::{Compression, Encoding};

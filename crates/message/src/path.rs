@@ -1,4 +1,4 @@
-//! Places in messages, and parsers' words about them.
+//! Places in messages and in texts, and parsers' words about them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -99,6 +99,14 @@ pub(crate) fn key_text(key: &MapKey) -> String {
         MapKey::U64(key) => key.to_string(),
         MapKey::String(key) => key.clone(),
     }
+}
+
+/// Line and column of a byte, both from 1; columns count characters.
+pub fn position(text: &str, byte: usize) -> (usize, usize) {
+    let end = (0..=byte.min(text.len())).rfind(|at| text.is_char_boundary(*at));
+    let before = &text[..end.unwrap_or(0)];
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 /// Longest part of a parser's words that is shown, in characters: they repeat what they read.

@@ -1,6 +1,6 @@
 //! What is wrong with a line of the contract.
 
-use super::{Fault, MAX_LINE_BYTES, VERSION};
+use super::{MAX_LINE_BYTES, VERSION};
 
 /// Why a line of the contract could not be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,11 +51,4 @@ pub enum ContractError {
         /// What the system says.
         detail: String,
     },
-}
-
-impl ContractError {
-    /// Who can do something about it, when a subject finds it in its settings.
-    pub const fn fault(&self) -> Fault {
-        Fault::Instrument
-    }
 }

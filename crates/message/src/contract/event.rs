@@ -2,9 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ContractError;
-use super::line::event;
-
 /// The most characters of an event's detail that are kept.
 pub const MOST_DETAIL: usize = 120;
 
@@ -35,17 +32,4 @@ pub enum EventKind {
     Deoptimization,
     /// A method was compiled while the program ran.
     Compilation,
-}
-
-impl RuntimeEvent {
-    /// Reads a line of what a subject's command prints of its events.
-    ///
-    /// # Errors
-    /// It is none, or ends before it begins.
-    pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let mut event = event(line)?;
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
-        event.detail = event.detail.chars().take(MOST_DETAIL).map(clean).collect();
-        Ok(event)
-    }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use super::{Failed, JsonText};
+use super::Failed;
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +106,37 @@ pub enum Verified {
     Message(JsonText),
     /// The bytes that were made, as base64 (RFC 4648, section 4).
     Bytes(String),
+}
+
+/// One JSON value as it was written. It may be a message of many megabytes: a tree of it would take
+/// longer to make than the message itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonText(pub(super) Box<RawValue>);
+
+impl JsonText {
+    /// Takes text that is one JSON value. Line feeds, which in JSON are white space, would end the line.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn new(text: String) -> Result<Self, serde_json::Error> {
+        let text = match text.contains('\n') {
+            true => text.replace('\n', " "),
+            false => text,
+        };
+        RawValue::from_string(text).map(Self)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
 }
 
 /// A slice that was made.

@@ -311,9 +311,8 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Items<'_, A> {
         let index = self.next;
         self.next += 1;
         let seed = Watched {
-            inner: seed,
-            watch: self.watch,
             in_list: true,
+            ..self.watch.over(seed)
         };
         let kept = self.watch.kept();
         let result = self.inner.next_element_seed(seed);
@@ -354,11 +353,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, 'de, A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        let seed = Watched {
-            inner: seed,
-            watch: self.watch,
-            in_list: false,
-        };
+        let seed = self.watch.over(seed);
         let kept = self.watch.kept();
         let result = self.inner.next_value_seed(seed);
         self.watch.passed(kept, result.as_ref().err(), || {

@@ -10,7 +10,7 @@ use buffa_descriptor::{
 use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use super::well_known::{self, WellKnown, any, value};
+use super::well_known::{self, WellKnown, any};
 use crate::limits::MOST_DEPTH;
 
 /// A message, to be written.
@@ -239,15 +239,8 @@ fn write_value<S: Serializer>(
     depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let held = [
-        value::NUMBER,
-        value::STRING,
-        value::BOOL,
-        value::STRUCT,
-        value::LIST,
-    ]
-    .into_iter()
-    .find_map(|number| message.field_by_number(number));
+    let mut fields = well_known::HELD_FIELDS.into_iter();
+    let held = fields.find_map(|number| message.field_by_number(number));
     match held {
         None => serializer.serialize_none(),
         Some(Value::F64(number)) if !number.is_finite() => Err(S::Error::custom(

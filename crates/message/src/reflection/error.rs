@@ -1,6 +1,5 @@
 //! Why a server's reflection makes no schema.
 
-use super::FilesError;
 use crate::nearest::Nearest;
 
 /// A server from which no schema can be had: a sentence whose subject is the server. One line each;
@@ -45,10 +44,4 @@ pub enum ReflectionError {
     /// A response that cannot be used.
     #[error("sends a damaged reflection response: {0}")]
     Damaged(String),
-}
-
-impl From<FilesError> for ReflectionError {
-    fn from(error: FilesError) -> Self {
-        Self::Damaged(error.to_string())
-    }
 }

@@ -1,6 +1,6 @@
 //! The requests that lead to a service's schema.
 
-use super::{Files, ReflectionError, ReflectionRequest, ReflectionResponse};
+use super::{Files, FilesError, ReflectionError, ReflectionRequest, ReflectionResponse};
 use crate::nearest::Nearest;
 use crate::path::clip;
 use crate::schema::Schema;
@@ -30,7 +30,7 @@ pub fn fetch_schema<E>(
         Ok(ReflectionResponse::from_bytes(&response)?)
     };
     match call(ReflectionRequest::FileContaining(service))? {
-        ReflectionResponse::Files(sent) => add(&mut files, &sent)?,
+        ReflectionResponse::Files(sent) => files.add_all(&sent)?,
         ReflectionResponse::Error { code, message } if code == ReflectionResponse::NOT_FOUND => {
             let listed = call(ReflectionRequest::Services)?;
             return Err(unknown(service, &message, listed).into());
@@ -40,11 +40,9 @@ pub fn fetch_schema<E>(
     while let Some((import, importer)) = files.missing() {
         let (import, importer) = (import.to_owned(), clip(importer));
         match call(ReflectionRequest::File(&import))? {
-            ReflectionResponse::Files(sent) => add(&mut files, &sent)?,
+            ReflectionResponse::Files(sent) => files.add_all(&sent)?,
             ReflectionResponse::Error { .. } => {
-                files
-                    .add_well_known(&import)
-                    .map_err(ReflectionError::from)?;
+                files.add_well_known(&import)?;
             }
             ReflectionResponse::Services(_) => return Err(ReflectionError::Unexpected.into()),
         }
@@ -53,14 +51,7 @@ pub fn fetch_schema<E>(
             return Err(ReflectionError::NoFile { import, importer }.into());
         }
     }
-    Ok(files.into_schema().map_err(ReflectionError::from)?)
-}
-
-fn add(files: &mut Files, sent: &[Vec<u8>]) -> Result<(), ReflectionError> {
-    for file in sent {
-        files.add(file)?;
-    }
-    Ok(())
+    Ok(files.into_schema()?)
 }
 
 /// The error for a service that the server does not know, with the nearest name it has.
@@ -101,5 +92,11 @@ fn in_brackets(said: &str) -> String {
 impl<E> From<ReflectionError> for FetchError<E> {
     fn from(error: ReflectionError) -> Self {
         Self::Reflection(error)
+    }
+}
+
+impl<E> From<FilesError> for FetchError<E> {
+    fn from(error: FilesError) -> Self {
+        ReflectionError::Damaged(error.to_string()).into()
     }
 }

@@ -2,7 +2,7 @@
 
 use buffa::Message as _;
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
-use serde::Serialize;
+use serde_json::json;
 
 use super::{WorkloadError, WorkloadSpec, own};
 use crate::schema::names::change_fields;
@@ -29,19 +29,6 @@ pub struct MessageFiles {
     pub descriptors: Vec<u8>,
     /// Which of its files need code, and which methods are called, as JSON.
     pub list: String,
-}
-
-#[derive(Serialize)]
-struct List {
-    generate: Vec<String>,
-    methods: Vec<ListedMethod>,
-}
-
-#[derive(Serialize)]
-struct ListedMethod {
-    path: String,
-    request: String,
-    response: String,
 }
 
 /// Where the files of the well-known types are. The libraries of all languages have their code.
@@ -96,25 +83,24 @@ fn files_of(
     };
     let files = in_order(pool, needed);
     let names = files.iter().filter_map(|file| file.name.clone());
+    let generate = names.filter(|name| !name.starts_with(WELL_KNOWN));
+    let generate: Vec<String> = generate.collect();
     let methods = methods.iter().map(|name| {
         let method = schema.method(name)?;
-        Ok(ListedMethod {
-            path: format!("/{}", method.name),
-            request: method.request.full_name().to_owned(),
-            response: method.response.full_name().to_owned(),
-        })
+        Ok(json!({
+            "path": format!("/{}", method.name),
+            "request": method.request.full_name(),
+            "response": method.response.full_name(),
+        }))
     });
-    let list = List {
-        generate: names.filter(|name| !name.starts_with(WELL_KNOWN)).collect(),
-        methods: methods.collect::<Result<_, SchemaError>>()?,
-    };
+    let methods = methods.collect::<Result<Vec<_>, SchemaError>>()?;
     Ok(MessageFiles {
         descriptors: descriptor_set(files.into_iter().map(|file| {
             let mut file = file.clone();
             with_json_names(&mut file);
             file.encode_to_vec()
         })),
-        list: serde_json::to_string(&list).map_err(|error| WorkloadError(error.to_string()))?,
+        list: json!({"generate": generate, "methods": methods}).to_string(),
     })
 }
 
@@ -145,7 +131,7 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use buffa_descriptor::generated::descriptor::FileDescriptorSet;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 
