@@ -57,25 +57,16 @@ impl Codec {
     }
 
     /// Appends `bytes` compressed to `out`; a plain copy without compression.
-    ///
-    /// # Errors
-    /// As [`Compressor::compress`].
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.compressor.compress(bytes, out)
     }
 
     /// Replaces `out` by `bytes` decompressed within the limits; a plain copy without compression.
-    ///
-    /// # Errors
-    /// As [`Decompressor::decompress`].
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         self.decompressor.decompress(bytes, out)
     }
 
     /// Reads a message from decompressed bytes.
-    ///
-    /// # Errors
-    /// As [`MessageType::decode`].
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Message, DecodeError> {
         self.message_type.decode(bytes, self.encoding, &self.limits)
     }

@@ -68,7 +68,7 @@ impl Compression {
     }
 
     /// Whether bytes stay as they are.
-    pub const fn is_none(&self) -> bool {
+    pub const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
 

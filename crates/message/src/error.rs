@@ -1,6 +1,7 @@
 //! What can go wrong between a message and its bytes.
 
 use crate::limits::BrokenLimit;
+use crate::path::clip;
 use crate::{Compression, Encoding};
 
 /// Bytes that are no message.
@@ -84,6 +85,16 @@ pub enum EncodeError {
         /// Its own words.
         what: String,
     },
+}
+
+impl EncodeError {
+    pub(crate) fn no_form(message_type: &str, encoding: Encoding, what: &str) -> Self {
+        Self::NoForm {
+            message_type: message_type.to_owned(),
+            encoding,
+            what: clip(what),
+        }
+    }
 }
 
 /// A sample in JSON that does not fit its message type.

@@ -3,12 +3,14 @@
 //! Generated messages are plain structs with serde's derives, as an application has them. What their
 //! readers refuse is read once more by dynamic code, which knows where in the message it is.
 
-mod erased;
 mod wire_type;
 
+use std::any::Any;
 use std::cell::RefCell;
-use std::io;
 use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::{fmt, io};
 
 use buffa::{DecodeOptions, Message as _, SizeCache};
 use buffa_descriptor::{DynamicMessage, MessageIndex};
@@ -26,7 +28,29 @@ use crate::mapping::write::WriteMessage;
 use crate::path::clip;
 use crate::schema::types::Types;
 
-pub(crate) use erased::{DecodeFn, Generated, decode_fn};
+/// A generated message of any type.
+pub(crate) trait Generated: fmt::Debug + Send + Sync {
+    fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Reads a generated message of one type.
+pub(crate) type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
+
+/// What reads messages of a type.
+pub(crate) const fn decode_fn<M: GeneratedMessage>() -> DecodeFn {
+    |bytes, encoding, limits| Ok(Arc::new(decode_generated::<M>(bytes, encoding, limits)?))
+}
+
+impl<M: GeneratedMessage> Generated for M {
+    fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        encode_generated(self, encoding, out)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
 
 thread_local! {
     /// Sizes of nested messages, kept so that long lists allocate nothing when they are encoded.
@@ -48,7 +72,7 @@ pub(crate) fn encode_generated<M: GeneratedMessage>(
         Encoding::JsonProtoNames => encode_serde(&message.by_proto_names(), encoding, out),
         _ => encode_serde(message, encoding, out),
     };
-    result.map_err(|what| no_form(M::FULL_NAME, encoding, &what))
+    result.map_err(|what| EncodeError::no_form(M::FULL_NAME, encoding, &what))
 }
 
 /// Appends a dynamic message's bytes. The names in JSON are those that its descriptors have.
@@ -69,7 +93,7 @@ pub(crate) fn encode_dynamic(
         }
         Encoding::Hybrid => encode_serde(message, encoding, out),
     };
-    result.map_err(|what| no_form(full_name, encoding, &what))
+    result.map_err(|what| EncodeError::no_form(full_name, encoding, &what))
 }
 
 fn encode_serde(
@@ -114,14 +138,6 @@ impl serde_json::ser::Formatter for Int64AsText {
 
     fn write_u64<W: io::Write + ?Sized>(&mut self, out: &mut W, value: u64) -> io::Result<()> {
         write!(out, "\"{value}\"")
-    }
-}
-
-fn no_form(message_type: &str, encoding: Encoding, what: &str) -> EncodeError {
-    EncodeError::NoForm {
-        message_type: message_type.to_owned(),
-        encoding,
-        what: clip(what),
     }
 }
 
@@ -205,10 +221,12 @@ fn protobuf_dynamic(
     };
     // Nothing has to be looked through where there are no unknown fields, which is nearly always.
     // A sender that has them has them in every message, of which only the first is read twice.
-    if !types.expects_unknown_fields() {
+    if !types.unknown_fields.load(Relaxed) {
         match decode(options(limits).with_unknown_field_limit(0)) {
             Ok(message) => return Ok(message),
-            Err(buffa::DecodeError::UnknownFieldLimitExceeded) => types.expect_unknown_fields(),
+            Err(buffa::DecodeError::UnknownFieldLimitExceeded) => {
+                types.unknown_fields.store(true, Relaxed);
+            }
             Err(error) => return Err(from_protobuf(&error, limits)),
         }
     }

@@ -53,8 +53,8 @@ same_names!(
     workloads::GetFollowerResponse,
 );
 
-/// Whether a field without presence is left out.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+/// Whether a field is left out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

@@ -230,9 +230,6 @@ impl Message {
     }
 
     /// The message's bytes.
-    ///
-    /// # Errors
-    /// As [`Message::encode`].
     pub fn to_bytes(&self, encoding: Encoding) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;

@@ -19,9 +19,6 @@ const ASK: &str = "slice";
 const ANSWER: &str = "slice's answer";
 const EVENT: &str = "event";
 
-const KEY_CONTRACT: &str = "contract";
-const KEY_ROLE: &str = "role";
-const KEY_READY: &str = "ready";
 const KEY_ERROR: &str = "error";
 const KEY_VERIFY: &str = "verify";
 const KEY_VERIFIED: &str = "verified";
@@ -32,7 +29,7 @@ impl Settings {
     /// line of another version is called that and not a misspelt one of this version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut object = versioned(line, SETTINGS)?;
-        let role = object.remove(KEY_ROLE);
+        let role = object.remove("role");
         let rest = Value::Object(object);
         // Not by serde's tag, which would make a tree of what is kept as text.
         match role.as_ref().and_then(Value::as_str) {
@@ -60,7 +57,7 @@ impl Reply {
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let object = versioned(line, REPLY)?;
         let is_failed = object.contains_key(KEY_ERROR);
-        let is_ready = object.get(KEY_READY) == Some(&Value::Bool(true));
+        let is_ready = object.get("ready") == Some(&Value::Bool(true));
         let object = Value::Object(object);
         match (is_failed, is_ready) {
             (true, _) => shaped(object, REPLY).map(Self::Failed),
@@ -88,9 +85,6 @@ impl Reply {
 
 impl RuntimeEvent {
     /// Reads a line of what a subject's command prints of its events.
-    ///
-    /// # Errors
-    /// It is none, or ends before it begins.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
         let mut event: Self = shaped(Value::Object(object(line, EVENT)?), EVENT)?;
         if event.end_ns < event.begin_ns {
@@ -219,7 +213,7 @@ fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
 /// The keys of a line of this version, but for the version.
 fn versioned(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
     let mut object = object(line, what)?;
-    match object.remove(KEY_CONTRACT) {
+    match object.remove("contract") {
         Some(version) if version.as_u64() == Some(u64::from(VERSION)) => Ok(object),
         version => Err(ContractError::Version {
             what,

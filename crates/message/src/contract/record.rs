@@ -96,9 +96,6 @@ impl Record {
     }
 
     /// Takes a file's records apart.
-    ///
-    /// # Errors
-    /// The first thing that no record can be.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
         let (records, []) = bytes.as_chunks::<RECORD_BYTES>() else {
             return Err(RecordError::Size(bytes.len()));

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Failed;
+use crate::generated::is_default;
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,9 +117,6 @@ pub struct JsonText(pub(super) Box<RawValue>);
 
 impl JsonText {
     /// Takes text that is one JSON value. Line feeds, which in JSON are white space, would end the line.
-    ///
-    /// # Errors
-    /// It is not.
     pub fn new(text: String) -> Result<Self, serde_json::Error> {
         let text = match text.contains('\n') {
             true => text.replace('\n', " "),
@@ -153,10 +151,6 @@ pub struct SliceDone {
     pub error: Option<String>,
     /// Connections that were lost since the slice before, and opened again before the first
     /// recorded call.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reopened: u64,
-}
-
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

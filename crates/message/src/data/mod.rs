@@ -68,15 +68,14 @@ impl Data {
         order: Order,
         seed: u64,
     ) -> Result<Self, DataError> {
-        if rows.as_ref().and_then(Rows::in_memory_count) == Some(0) {
-            return Err(DataError::NoRows);
+        match &rows {
+            Some(rows) if rows.in_memory_count() == Some(0) => return Err(DataError::NoRows),
+            None if template.is_none() => return Err(DataError::NoRows),
+            _ => {}
         }
         let columns = rows.as_ref().map(Rows::columns).unwrap_or_default();
-        let template = match template {
-            Some(text) => Some(Template::parse(text, form, &columns)?),
-            None if rows.is_none() => return Err(DataError::NoRows),
-            None => None,
-        };
+        let template = template.map(|text| Template::parse(text, form, &columns));
+        let template = template.transpose()?;
         if let (Some(template), Some(rows)) = (&template, &rows) {
             rows.check_columns(&template.columns().collect::<Vec<_>>())?;
         }
@@ -111,9 +110,6 @@ impl Data {
     }
 
     /// Writes the texts, from the first row on where they come from a file.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
         Ok(Writer {
             data: Arc::clone(self),

@@ -195,6 +195,15 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
     }
 }
 
+/// Single values: each is passed on, and noted where it is refused.
+macro_rules! visit {
+    ($($visit:ident($value:ty) as $unexpected:ident,)*) => {$(
+        fn $visit<E: Error>(self, v: $value) -> Result<V::Value, E> {
+            self.watch.judged(self.inner.$visit(v), Unexpected::$unexpected(v))
+        }
+    )*};
+}
+
 impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
     type Value = V::Value;
 
@@ -202,19 +211,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
         self.inner.expecting(f)
     }
 
-    fn visit_bool<E: Error>(self, v: bool) -> Result<V::Value, E> {
-        self.watch
-            .judged(self.inner.visit_bool(v), Unexpected::Bool(v))
-    }
-
-    fn visit_i64<E: Error>(self, v: i64) -> Result<V::Value, E> {
-        self.watch
-            .judged(self.inner.visit_i64(v), Unexpected::Signed(v))
-    }
-
-    fn visit_u64<E: Error>(self, v: u64) -> Result<V::Value, E> {
-        self.watch
-            .judged(self.inner.visit_u64(v), Unexpected::Unsigned(v))
+    visit! {
+        visit_bool(bool) as Bool,
+        visit_i64(i64) as Signed,
+        visit_u64(u64) as Unsigned,
+        visit_str(&str) as Str,
+        visit_borrowed_str(&'de str) as Str,
     }
 
     fn visit_f64<E: Error>(self, v: f64) -> Result<V::Value, E> {
@@ -226,16 +228,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
             _ => self.inner.visit_str("NaN"),
         };
         self.watch.judged(read, Unexpected::Float(v))
-    }
-
-    fn visit_str<E: Error>(self, v: &str) -> Result<V::Value, E> {
-        self.watch
-            .judged(self.inner.visit_str(v), Unexpected::Str(v))
-    }
-
-    fn visit_borrowed_str<E: Error>(self, v: &'de str) -> Result<V::Value, E> {
-        self.watch
-            .judged(self.inner.visit_borrowed_str(v), Unexpected::Str(v))
     }
 
     fn visit_bytes<E: Error>(self, v: &[u8]) -> Result<V::Value, E> {

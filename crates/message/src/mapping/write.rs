@@ -38,16 +38,9 @@ fn deeper<E: Error>(depth: usize) -> Result<usize, E> {
 
 impl Serialize for WriteMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let message = self.message;
-        let depth = deeper(self.depth)?;
-        match WellKnown::of(message.message_descriptor()) {
-            None => {
-                let fields = set_fields(message);
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                write_fields(&mut map, &fields, message, depth)?;
-                map.end()
-            }
-            Some(kind) => write_well_known(kind, message, depth, serializer),
+        match WellKnown::of(self.message.message_descriptor()) {
+            None => write_fields(self.message, None, self.depth, serializer),
+            Some(kind) => write_well_known(kind, self.message, deeper(self.depth)?, serializer),
         }
     }
 }
@@ -65,23 +58,33 @@ fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)>
         .collect()
 }
 
-fn write_fields<M: SerializeMap>(
-    map: &mut M,
-    fields: &[(&str, &FieldDescriptor, &Value)],
+/// A message as a map of its fields, after the name of its type where an `Any` holds it.
+fn write_fields<S: Serializer>(
     message: &DynamicMessage,
+    type_url: Option<&str>,
     depth: usize,
-) -> Result<(), M::Error> {
-    fields.iter().try_for_each(|(key, field, value)| {
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let (pool, depth) = (message.pool(), deeper(depth)?);
+    let fields = set_fields(message);
+    let entries = usize::from(type_url.is_some()) + fields.len();
+    let mut map = serializer.serialize_map(Some(entries))?;
+    if let Some(type_url) = type_url {
+        map.serialize_entry(any::TYPE_KEY, type_url)?;
+    }
+    for (key, field, value) in fields {
+        let kind = field.kind();
         map.serialize_entry(
             key,
             &WriteValue {
-                pool: message.pool(),
-                kind: field.kind(),
+                pool,
+                kind,
                 value,
                 depth,
             },
-        )
-    })
+        )?;
+    }
+    map.end()
 }
 
 /// A value of a field, or one of those that it has.
@@ -289,9 +292,5 @@ fn write_any<S: Serializer>(
         )?;
         return map.end();
     }
-    let fields = set_fields(&payload);
-    let mut map = serializer.serialize_map(Some(1 + fields.len()))?;
-    map.serialize_entry(any::TYPE_KEY, type_url)?;
-    write_fields(&mut map, &fields, &payload, deeper(depth)?)?;
-    map.end()
+    write_fields(&payload, Some(type_url), depth, serializer)
 }

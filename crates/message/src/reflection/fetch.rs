@@ -1,6 +1,6 @@
 //! The requests that lead to a service's schema.
 
-use super::{Files, FilesError, ReflectionError, ReflectionRequest, ReflectionResponse};
+use super::{Files, FilesError, ReflectionRequest, ReflectionResponse};
 use crate::nearest::Nearest;
 use crate::path::clip;
 use crate::schema::Schema;
@@ -12,6 +12,50 @@ pub enum FetchError<E> {
     Call(E),
     /// The server's responses make none.
     Reflection(ReflectionError),
+}
+
+/// A server from which no schema can be had: a sentence whose subject is the server. One line each;
+/// the server's own words are escaped and cut.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReflectionError {
+    /// The server has other services.
+    #[error("has no service \"{service}\"{nearest}")]
+    NoService {
+        /// The service that was asked for.
+        service: String,
+        /// What was probably meant.
+        nearest: Nearest,
+    },
+    /// The server lists the service, and says that it does not know it.
+    #[error("lists \"{service}\", but sends no descriptor of it{said}")]
+    ListedOnly {
+        /// The service that was asked for.
+        service: String,
+        /// The server's words in brackets, if it has any.
+        said: String,
+    },
+    /// An error in place of a descriptor.
+    #[error("refuses server reflection: status {code}{said}")]
+    Refused {
+        /// A gRPC status code.
+        code: u32,
+        /// The server's words in brackets, if it has any.
+        said: String,
+    },
+    /// The server lacks a file that another one imports.
+    #[error("sends no descriptor of the file \"{import}\", which \"{importer}\" imports")]
+    NoFile {
+        /// The file.
+        import: String,
+        /// The file that imports it.
+        importer: String,
+    },
+    /// A response to another request.
+    #[error("sends a reflection response that was not asked for")]
+    Unexpected,
+    /// A response that cannot be used.
+    #[error("sends a damaged reflection response: {0}")]
+    Damaged(String),
 }
 
 /// Asks a server for the file of a service, and then for the imports that are missing, which go to

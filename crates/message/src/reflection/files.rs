@@ -111,9 +111,6 @@ impl Files {
 
     /// Adds a file of the well-known types, as `google/protobuf/timestamp.proto`, with its imports:
     /// they are the same everywhere, and some servers do not send them. Returns whether it is one.
-    ///
-    /// # Errors
-    /// More than the bounds allow.
     pub(super) fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
         let mut compiler = protox::Compiler::with_file_resolver(GoogleFileResolver::new());
         if compiler.include_imports(true).open_file(name).is_err() {
@@ -137,9 +134,6 @@ impl Files {
     }
 
     /// The schema of all files.
-    ///
-    /// # Errors
-    /// Files that do not fit together.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {

@@ -10,7 +10,6 @@
 //! A server responds to each message of the stream by one message, so that a stream of one request is
 //! a unary call on the wire. Versions v1 and v1alpha differ in nothing but their service's name.
 
-mod error;
 mod exchange;
 mod fetch;
 mod files;
@@ -19,9 +18,8 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use error::ReflectionError;
 pub use exchange::{ReflectionRequest, ReflectionResponse};
-pub use fetch::{FetchError, fetch_schema};
+pub use fetch::{FetchError, ReflectionError, fetch_schema};
 pub use files::{Files, FilesError};
 pub use server::ReflectionServer;
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use buffa::encoding::{Tag, WireType};
 use buffa::types::encode_bytes;
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
-use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use buffa_descriptor::{DescriptorPool, MethodDescriptor};
 
 pub use error::SchemaError;
 use types::Types;
@@ -125,9 +125,6 @@ impl Schema {
     }
 
     /// Finds a message type by `package.Message`.
-    ///
-    /// # Errors
-    /// A name that no message type has.
     pub fn message_type(&self, full_name: &str) -> Result<MessageType, SchemaError> {
         let pool = &self.types.pool;
         match pool.message_index(full_name) {
@@ -140,16 +137,11 @@ impl Schema {
     }
 
     fn methods(&self) -> impl Iterator<Item = (String, &MethodDescriptor)> {
-        self.types
-            .pool
-            .services()
-            .iter()
-            .flat_map(|service: &ServiceDescriptor| {
-                service
-                    .methods()
-                    .iter()
-                    .map(|method| (format!("{}/{}", service.full_name(), method.name()), method))
-            })
+        let services = self.types.pool.services().iter();
+        services.flat_map(|service| {
+            let methods = service.methods().iter();
+            methods.map(|method| (format!("{}/{}", service.full_name(), method.name()), method))
+        })
     }
 
     fn unknown_method(&self, name: &str) -> SchemaError {
@@ -157,8 +149,8 @@ impl Schema {
         const LISTED: usize = 5;
         let names = self.method_names();
         let nearest = Nearest::of(name, names.iter().map(String::as_str));
-        let known = match names.len() {
-            _ if !nearest.is_empty() => String::new(),
+        let hint = match names.len() {
+            _ if !nearest.is_empty() => nearest.to_string(),
             0 => "; the files have no service".to_owned(),
             1..=LISTED => format!("; there is {}", or_list(names)),
             more => format!(
@@ -167,11 +159,8 @@ impl Schema {
                 more - LISTED
             ),
         };
-        SchemaError::UnknownMethod {
-            name: name.to_owned(),
-            nearest,
-            known,
-        }
+        let name = name.to_owned();
+        SchemaError::UnknownMethod { name, hint }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The linked descriptors of a schema.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use buffa::DecodeOptions;
@@ -8,7 +8,8 @@ use buffa::editions::FieldPresence;
 use buffa_descriptor::generated::descriptor::FileDescriptorSet;
 use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage};
 
-use super::{SchemaError, names};
+use super::SchemaError;
+use super::names::{self, change_fields};
 use crate::path::{self, clip};
 
 /// The linked descriptors of a schema, with the bytes that they came from.
@@ -22,7 +23,7 @@ pub(crate) struct Types {
     /// The same types, whose names in JSON are those of the .proto files.
     by_proto_names: OnceLock<Arc<DescriptorPool>>,
     /// Whether a message has arrived with unknown fields: its sender's others have them too.
-    unknown_fields: AtomicBool,
+    pub(crate) unknown_fields: AtomicBool,
 }
 
 impl std::fmt::Debug for Types {
@@ -47,12 +48,8 @@ impl Types {
             what: clip(&what),
         })?;
         let pool = DescriptorPool::new(set).map_err(|error| unusable(&error.to_string()))?;
-        let has_required = pool.messages().iter().any(|message| {
-            message
-                .fields()
-                .iter()
-                .any(|f| f.presence() == FieldPresence::LegacyRequired)
-        });
+        let mut fields = pool.messages().iter().flat_map(|message| message.fields());
+        let has_required = fields.any(|f| f.presence() == FieldPresence::LegacyRequired);
         let has_any = pool.message_index("google.protobuf.Any").is_some();
         Ok(Self {
             pool: Arc::new(pool),
@@ -74,23 +71,15 @@ impl Types {
                 file: self.pool.files().to_vec(),
                 ..Default::default()
             };
-            names::to_proto(&mut set);
+            for file in &mut set.file {
+                change_fields(file, &|field| field.json_name.clone_from(&field.name));
+            }
             Arc::new(DescriptorPool::new(set).expect("names of fields are unique"))
         });
         let bytes = message.try_encode_to_vec().map_err(|e| e.to_string())?;
         let levels = DecodeOptions::new().with_recursion_limit(u32::MAX);
         DynamicMessage::decode_with_options(pool.clone(), message.message_index(), &bytes, &levels)
             .map_err(|e| e.to_string())
-    }
-
-    /// Whether unknown fields are to be expected in a message.
-    pub(crate) fn expects_unknown_fields(&self) -> bool {
-        self.unknown_fields.load(Ordering::Relaxed)
-    }
-
-    /// Says that a message has arrived with unknown fields.
-    pub(crate) fn expect_unknown_fields(&self) {
-        self.unknown_fields.store(true, Ordering::Relaxed);
     }
 
     /// The path to the first required field (proto2) that a message lacks.

@@ -1,7 +1,6 @@
 //! The messages that a stack's code is generated for, as files for generators.
 
 use buffa::Message as _;
-use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use serde_json::json;
 
 use super::{WorkloadError, WorkloadSpec, own};
@@ -97,19 +96,15 @@ fn files_of(
     Ok(MessageFiles {
         descriptors: descriptor_set(files.into_iter().map(|file| {
             let mut file = file.clone();
-            with_json_names(&mut file);
+            // A tool may have left them out, and generators do not make them up.
+            change_fields(&mut file, &|field| {
+                let name = field.name.as_deref().unwrap_or_default();
+                field.json_name.get_or_insert_with(|| json_name(name));
+            });
             file.encode_to_vec()
         })),
         list: json!({"generate": generate, "methods": methods}).to_string(),
     })
-}
-
-/// Fills in the names in JSON that a tool left out. Generators do not make them up.
-fn with_json_names(file: &mut FileDescriptorProto) {
-    change_fields(file, &|field| {
-        let name = field.name.as_deref().unwrap_or_default();
-        field.json_name.get_or_insert_with(|| json_name(name));
-    });
 }
 
 /// A field's name as the compilers of .proto files write it for JSON.

@@ -24,15 +24,13 @@ impl OwnWorkload {
         response: &str,
     ) -> Result<Self, WorkloadError> {
         let found = schema.method(method)?;
-        let sample = |what, message_type: &MessageType, json| {
-            Self::sample(message_type, json)
-                .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
-        };
+        let request = Self::sample(&found.request, request);
+        let response = Self::sample(&found.response, response);
         Ok(Self {
             descriptor_set: STANDARD.encode(schema.descriptor_set()),
             method: found.name,
-            request: sample("request", &found.request, request)?,
-            response: sample("response", &found.response, response)?,
+            request: request.map_err(wrong_sample("request"))?,
+            response: response.map_err(wrong_sample("response"))?,
         })
     }
 
@@ -68,13 +66,10 @@ fn levels(value: &Value) -> usize {
 pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
     let schema = schema(&spec.descriptor_set)?;
     let method = schema.method(&spec.method)?;
-    let sample = |what, message_type: &MessageType, json: &Value| {
-        message_type
-            .from_json(&json.to_string())
-            .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
-    };
-    let request = sample("request", &method.request, &spec.request)?;
-    let response = sample("response", &method.response, &spec.response)?;
+    let request = method.request.from_json(&spec.request.to_string());
+    let request = request.map_err(wrong_sample("request"))?;
+    let response = method.response.from_json(&spec.response.to_string());
+    let response = response.map_err(wrong_sample("response"))?;
     let path = format!("/{}", method.name);
     Ok(Workload(Arc::new(Parts {
         schema,
@@ -85,6 +80,10 @@ pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
         requests: Requests::Same(request),
         respond: Box::new(move |_| Ok(response.clone())),
     })))
+}
+
+fn wrong_sample(which: &str) -> impl Fn(SampleError) -> WorkloadError {
+    move |error| WorkloadError(format!("{which} sample: {error}"))
 }
 
 /// The schema of a descriptor set as base64.
