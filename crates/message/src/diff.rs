@@ -20,11 +20,8 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: expected {}, got {}",
-            self.path, self.expected, self.got
-        )
+        let (path, expected, got) = (&self.path, &self.expected, &self.got);
+        write!(f, "{path}: expected {expected}, got {got}")
     }
 }
 

@@ -120,11 +120,8 @@ pub enum SampleError {
     #[error("{0}")]
     Limit(BrokenLimit),
     /// The sample is a message, but cannot be put into a plan.
-    #[error("objects and lists nest deeper than {most} levels, the most that a plan can hold")]
-    TooNested {
-        /// How deep they may nest.
-        most: usize,
-    },
+    #[error("objects and lists nest deeper than {0} levels, the most that a plan can hold")]
+    TooNested(usize),
 }
 
 impl SampleError {

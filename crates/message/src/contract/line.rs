@@ -172,7 +172,7 @@ impl Answer {
 
 /// One line without its end, bounded by [`MAX_LINE_BYTES`].
 fn read_line(stream: impl BufRead, what: &'static str) -> Result<String, ContractError> {
-    let stream_error = |detail: String| ContractError::Stream { what, detail };
+    let stream_error = |said: String| ContractError::Stream(what, said);
     let mut line = Vec::new();
     let most = MAX_LINE_BYTES as u64 + 1;
     stream
@@ -204,10 +204,7 @@ fn from_raw<T: DeserializeOwned>(value: &RawValue) -> Result<T, ContractError> {
 }
 
 fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
-    ContractError::NotJson {
-        what,
-        detail: one_line(error),
-    }
+    ContractError::NotJson(what, one_line(error))
 }
 
 /// The keys of a line of this version, but for the version.
@@ -215,10 +212,7 @@ fn versioned(line: &str, what: &'static str) -> Result<Map<String, Value>, Contr
     let mut object = object(line, what)?;
     match object.remove("contract") {
         Some(version) if version.as_u64() == Some(u64::from(VERSION)) => Ok(object),
-        version => Err(ContractError::Version {
-            what,
-            found: named(version.as_ref()),
-        }),
+        version => Err(ContractError::Version(what, named(version.as_ref()))),
     }
 }
 
@@ -232,10 +226,7 @@ fn shaped<T: DeserializeOwned>(value: Value, what: &'static str) -> Result<T, Co
 }
 
 fn wrong_shape(what: &'static str, detail: &str) -> ContractError {
-    ContractError::Shape {
-        what,
-        detail: detail.replace(char::is_control, " "),
-    }
+    ContractError::Shape(what, detail.replace(char::is_control, " "))
 }
 
 /// How a wrong value is shown: cut, since it goes into a one-line error.

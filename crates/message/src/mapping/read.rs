@@ -10,7 +10,8 @@ use buffa_descriptor::{
     ScalarType, SingularKind, Value,
 };
 
-use super::guard::{Aside, Fault, Watch, Watched};
+use super::guard::Watched;
+use super::watch::{Aside, Fault, Watch};
 use super::well_known::{ONLY_FIELD, WellKnown};
 use crate::limits::{BrokenLimit, Limits};
 use crate::nearest::Nearest;

@@ -242,7 +242,7 @@ fn write_value<S: Serializer>(
     depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut fields = well_known::HELD_FIELDS.into_iter();
+    let mut fields = well_known::HELD_FIELDS;
     let held = fields.find_map(|number| message.field_by_number(number));
     match held {
         None => serializer.serialize_none(),

@@ -132,7 +132,7 @@ impl Known {
         what: String,
     ) -> Result<MessageResponse, Refusal> {
         let found = self.pools.iter().find_map(|pool| Some((pool, find(pool)?)));
-        let (pool, file) = found.ok_or_else(|| (NOT_FOUND, what))?;
+        let (pool, file) = found.ok_or((NOT_FOUND, what))?;
         // It is the first, and each file before those that it imports.
         let files = in_order(pool, vec![file]).into_iter().rev();
         Ok(MessageResponse::from(FileDescriptorResponse {

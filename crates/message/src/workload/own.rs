@@ -44,9 +44,7 @@ impl OwnWorkload {
         serde_json::from_str(without_mark(json))
             .ok()
             .filter(|value| levels(value) <= DEEPEST_SAMPLE)
-            .ok_or(SampleError::TooNested {
-                most: DEEPEST_SAMPLE,
-            })
+            .ok_or(SampleError::TooNested(DEEPEST_SAMPLE))
     }
 }
 
