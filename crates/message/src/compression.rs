@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::encoding::serde_as_text;
+use crate::encoding::{UnknownWord, serde_as_text};
 use crate::nearest::Nearest;
 
 /// gzip's default level: zlib's own default.
@@ -94,13 +94,8 @@ impl fmt::Display for Compression {
     }
 }
 
-/// Text that is no compression. One line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct UnknownCompression(String);
-
 impl FromStr for Compression {
-    type Err = UnknownCompression;
+    type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const KNOWN: [&str; 5] = [
@@ -132,12 +127,12 @@ impl FromStr for Compression {
             _ => {
                 let nearest = Nearest::or_known(name, KNOWN);
                 let what = format!("unknown compression \"{text}\"{nearest}");
-                return Err(UnknownCompression(what));
+                return Err(UnknownWord(what));
             }
         };
         compression
             .filter(|compression| compression.level_is_known())
-            .ok_or_else(|| UnknownCompression(format!("\"{text}\": {name} has levels {levels}")))
+            .ok_or_else(|| UnknownWord(format!("\"{text}\": {name} has levels {levels}")))
     }
 }
 

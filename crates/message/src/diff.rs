@@ -5,7 +5,7 @@ use std::fmt;
 use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, MapValue, ReflectMessage, Value};
 
 use crate::Message;
-use crate::path::{Step, clip, key_text};
+use crate::path::{Step, all_fields, clip, key_text};
 
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,12 +68,7 @@ impl Difference {
 }
 
 fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Difference> {
-    let declared = expected.message_descriptor().fields().iter();
-    let extensions = expected.pool().extensions_of(expected.message_index());
-    let fields = declared
-        .map(|field| (field.json_name(), field))
-        .chain(extensions.map(|extension| (extension.json_key(), extension.field())));
-    for (name, field) in fields {
+    for (name, field) in all_fields(expected.pool(), expected.message_index()) {
         let difference = match (set(expected, field), set(got, field)) {
             (None, None) => None,
             (Some(expected), Some(got)) => in_value(expected, got),

@@ -82,19 +82,19 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// A name that is no encoding's. One line.
+/// Text that is no encoding, or no compression. One line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct UnknownEncoding(String);
+pub struct UnknownWord(pub(crate) String);
 
 impl FromStr for Encoding {
-    type Err = UnknownEncoding;
+    type Err = UnknownWord;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         let mut all = Self::ALL.into_iter();
         all.find(|encoding| encoding.name() == name).ok_or_else(|| {
             let nearest = Nearest::or_known(name, Self::ALL.map(Self::name));
-            UnknownEncoding(format!("unknown encoding \"{name}\"{nearest}"))
+            UnknownWord(format!("unknown encoding \"{name}\"{nearest}"))
         })
     }
 }

@@ -9,14 +9,7 @@ use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Generated protobuf code of the workloads and of the `hybrid` encoding's envelope.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    clippy::all,
-    dead_code,
-    unused_imports,
-    non_snake_case
-)]
+#[allow(warnings, clippy::all)]
 pub(crate) mod workloads {
     include!(concat!(env!("OUT_DIR"), "/workloads/mod.rs"));
 }

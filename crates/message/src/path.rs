@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
+use buffa_descriptor::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, MapKey, MessageIndex, ReflectMessage, Value,
+};
 
 /// One step down into a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +39,19 @@ fn is_plain(name: &str) -> bool {
         && name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'@')
+}
+
+/// The fields of a message's type with their keys in JSON, in the order of the .proto file, then the
+/// extensions.
+pub(crate) fn all_fields(
+    pool: &DescriptorPool,
+    index: MessageIndex,
+) -> impl Iterator<Item = (&str, &FieldDescriptor)> {
+    let declared = pool.message(index).fields().iter();
+    let extensions = pool.extensions_of(index);
+    declared
+        .map(|field| (field.json_name(), field))
+        .chain(extensions.map(|extension| (extension.json_key(), extension.field())))
 }
 
 /// The first field that `check` finds in a message or in one that it holds, with its path and what

@@ -245,7 +245,7 @@ impl RowReader {
                 let taken = records.read_record(record);
                 match open_quote(records.get_ref(), self.begins) {
                     Some(line) => return Err(unclosed(line)),
-                    None => taken.map_err(|error| Wrong::of_csv(&error, Some(&*columns))),
+                    None => taken.map_err(|error| Wrong::of_csv(&error, columns)),
                 }
             }
         };
@@ -296,23 +296,21 @@ enum Wrong {
 
 impl Wrong {
     /// The error with the name of the column at fault, once the columns are known.
-    fn of_csv(error: &csv::Error, columns: Option<&StringRecord>) -> Self {
+    fn of_csv(error: &csv::Error, columns: &StringRecord) -> Self {
         Self::Row(match error.kind() {
             csv::ErrorKind::Io(error) => return Self::Reading(error.to_string()),
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
-            } => match columns.and_then(|columns| columns.get(*len as usize)) {
+            } => match columns.get(*len as usize) {
                 Some(name) => {
                     format!("{len} of {expected_len} values: none for the column \"{name}\"")
                 }
                 None => format!("{len} values, but the first line names {expected_len} columns"),
             },
-            csv::ErrorKind::Utf8 { err, .. } => {
-                match columns.and_then(|columns| columns.get(err.field())) {
-                    Some(name) => format!("the value of \"{name}\" is not UTF-8"),
-                    None => format!("value {} is not UTF-8", err.field() + 1),
-                }
-            }
+            csv::ErrorKind::Utf8 { err, .. } => match columns.get(err.field()) {
+                Some(name) => format!("the value of \"{name}\" is not UTF-8"),
+                None => format!("value {} is not UTF-8", err.field() + 1),
+            },
             _ => error.to_string(),
         })
     }
@@ -320,15 +318,15 @@ impl Wrong {
 
 /// Reads the line that names the columns.
 fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataError> {
-    let columns = records
-        .headers()
-        .map_err(|error| match Wrong::of_csv(&error, None) {
-            Wrong::Row(what) => DataError::row(1, what),
-            Wrong::Reading(what) if what == TOO_LONG => {
-                DataError::row(1, "the line that names the columns does not end")
-            }
-            Wrong::Reading(what) => DataError::Unreadable(what),
-        })?;
+    let unknown = StringRecord::new();
+    let columns = records.headers();
+    let columns = columns.map_err(|error| match Wrong::of_csv(&error, &unknown) {
+        Wrong::Row(what) => DataError::row(1, what),
+        Wrong::Reading(what) if what == TOO_LONG => {
+            DataError::row(1, "the line that names the columns does not end")
+        }
+        Wrong::Reading(what) => DataError::Unreadable(what),
+    })?;
     let mut known = BTreeSet::new();
     match columns.iter().find(|column| !known.insert(*column)) {
         None => Ok(columns.clone()),

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::well_known::{self, WellKnown, any};
 use crate::limits::MOST_DEPTH;
+use crate::path::all_fields;
 
 /// A message, to be written.
 #[derive(Clone, Copy)]
@@ -45,14 +46,9 @@ impl Serialize for WriteMessage<'_> {
     }
 }
 
-/// The fields that are set with their keys, in the order of the .proto file, then the extensions.
+/// The fields that are set.
 fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)> {
-    let declared = message.message_descriptor().fields().iter();
-    let declared = declared.map(|field| (field.json_name(), field));
-    let extensions = message.pool().extensions_of(message.message_index());
-    let extensions = extensions.map(|extension| (extension.json_key(), extension.field()));
-    declared
-        .chain(extensions)
+    all_fields(message.pool(), message.message_index())
         .filter(|(_, field)| message.has(field))
         .filter_map(|(key, field)| Some((key, field, message.field_by_number(field.number())?)))
         .collect()

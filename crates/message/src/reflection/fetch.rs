@@ -79,7 +79,7 @@ pub fn fetch_schema<E>(
             let listed = call(ReflectionRequest::Services)?;
             return Err(unknown(service, &message, listed).into());
         }
-        other => return Err(unexpected(&other).into()),
+        other => return Err(unexpected(other).into()),
     }
     while let Some((import, importer)) = files.missing() {
         let (import, importer) = (import.to_owned(), clip(importer));
@@ -101,7 +101,7 @@ pub fn fetch_schema<E>(
 /// The error for a service that the server does not know, with the nearest name it has.
 fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionError {
     let ReflectionResponse::Services(services) = listed else {
-        return unexpected(&listed);
+        return unexpected(listed);
     };
     let service = service.to_owned();
     if services.contains(&service) {
@@ -113,11 +113,11 @@ fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionE
     ReflectionError::NoService { service, nearest }
 }
 
-fn unexpected(response: &ReflectionResponse) -> ReflectionError {
+fn unexpected(response: ReflectionResponse) -> ReflectionError {
     match response {
         ReflectionResponse::Error { code, message } => ReflectionError::Refused {
-            code: *code,
-            said: in_brackets(message),
+            code,
+            said: in_brackets(&message),
         },
         ReflectionResponse::Files(_) | ReflectionResponse::Services(_) => {
             ReflectionError::Unexpected

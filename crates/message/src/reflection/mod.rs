@@ -24,14 +24,7 @@ pub use files::{Files, FilesError};
 pub use server::ReflectionServer;
 
 /// Generated protobuf code of the reflection service.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    clippy::all,
-    dead_code,
-    unused_imports,
-    non_snake_case
-)]
+#[allow(warnings, clippy::all)]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/reflection/mod.rs"));
 }

@@ -97,33 +97,27 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
         let (_, line) = rest.rsplit_once(':')?;
         Some((line.parse().ok()?, column.parse().ok()?))
     });
-    match position {
-        Some((line, column)) => SchemaError::Proto {
-            // Where the name of a group should be there is no text in quotes.
-            what: match message == "invalid group name" && is_text(&file, line, column) {
-                true => IMPORT_PATHS.to_owned(),
-                false => message,
-            },
-            file,
-            line,
-            column,
-        },
-        None if error.is_parse() => {
-            // The compiler has no place for the end of the file; it is the last line's end.
+    let position = position.or_else(|| {
+        // The compiler has no place for the end of the file; it is the last line's end.
+        error.is_parse().then(|| {
             let source = source_of(Path::new(&file));
-            let line = source.lines().count().max(1);
-            let column = source.lines().last().map_or(0, |l| l.chars().count()) + 1;
-            SchemaError::Proto {
-                file,
-                line,
-                column,
-                what: message,
-            }
-        }
-        None => SchemaError::File {
-            file,
-            what: message,
+            let last = source.lines().last().unwrap_or_default();
+            (source.lines().count().max(1), last.chars().count() + 1)
+        })
+    });
+    let Some((line, column)) = position else {
+        let what = message;
+        return SchemaError::File { file, what };
+    };
+    SchemaError::Proto {
+        // Where the name of a group should be there is no text in quotes.
+        what: match message == "invalid group name" && is_text(&file, line, column) {
+            true => IMPORT_PATHS.to_owned(),
+            false => message,
         },
+        file,
+        line,
+        column,
     }
 }
 

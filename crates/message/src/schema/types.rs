@@ -8,8 +8,7 @@ use buffa::editions::FieldPresence;
 use buffa_descriptor::generated::descriptor::FileDescriptorSet;
 use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage};
 
-use super::SchemaError;
-use super::names::{self, change_fields};
+use super::{SchemaError, names};
 use crate::path::{self, clip};
 
 /// The linked descriptors of a schema, with the bytes that they came from.
@@ -35,19 +34,16 @@ impl std::fmt::Debug for Types {
 impl Types {
     /// Links a set whose decoded descriptors take at most so many bytes of memory.
     pub(crate) fn new(descriptor_set: Vec<u8>, most_memory: usize) -> Result<Self, SchemaError> {
-        let unusable = |what: &str| SchemaError::DescriptorSet {
-            file: None,
+        let unusable = |file: Option<&str>, what: &str| SchemaError::DescriptorSet {
+            file: file.map(clip),
             what: clip(what),
         };
         let set = DecodeOptions::new()
             .with_element_memory_limit(most_memory)
             .decode_from_slice::<FileDescriptorSet>(&descriptor_set)
-            .map_err(|error| unusable(&PoolError::Decode(error).to_string()))?;
-        names::check(&set).map_err(|(file, what)| SchemaError::DescriptorSet {
-            file: file.as_deref().map(clip),
-            what: clip(&what),
-        })?;
-        let pool = DescriptorPool::new(set).map_err(|error| unusable(&error.to_string()))?;
+            .map_err(|error| unusable(None, &PoolError::Decode(error).to_string()))?;
+        names::check(&set).map_err(|(file, what)| unusable(file.as_deref(), &what))?;
+        let pool = DescriptorPool::new(set).map_err(|error| unusable(None, &error.to_string()))?;
         let mut fields = pool.messages().iter().flat_map(|message| message.fields());
         let has_required = fields.any(|f| f.presence() == FieldPresence::LegacyRequired);
         let has_any = pool.message_index("google.protobuf.Any").is_some();
@@ -72,7 +68,7 @@ impl Types {
                 ..Default::default()
             };
             for file in &mut set.file {
-                change_fields(file, &|field| field.json_name.clone_from(&field.name));
+                names::change_fields(file, &|field| field.json_name.clone_from(&field.name));
             }
             Arc::new(DescriptorPool::new(set).expect("names of fields are unique"))
         });

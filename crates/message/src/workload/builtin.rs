@@ -172,25 +172,24 @@ const FIRST_FOLLOWER: i64 = 10_000;
 /// `followers`: an id, and the ids of those who follow.
 pub(super) fn followers(n: u32) -> Result<Workload, WorkloadError> {
     check_items("followers", n, MOST_ITEMS)?;
-    Ok(
-        Workload::built_in::<GetFollowerRequest, GetFollowerResponse>(
-            "/GetFollowerService/GetFollowerCall",
-            "/members/followers",
-            Requests::Each(|call| {
-                generated(GetFollowerRequest {
-                    userId: member(call),
-                    ..GetFollowerRequest::default()
-                })
-            }),
-            move |request| {
-                let member = generated_request::<GetFollowerRequest>(request)?.userId;
-                let first = member.saturating_add(FIRST_FOLLOWER);
-                let ids = (0..i64::from(n)).map(|k| first.saturating_add(k));
-                Ok(generated(GetFollowerResponse {
-                    userId: ids.collect(),
-                    ..GetFollowerResponse::default()
-                }))
-            },
-        ),
-    )
+    let workload = Workload::built_in::<GetFollowerRequest, GetFollowerResponse>(
+        "/GetFollowerService/GetFollowerCall",
+        "/members/followers",
+        Requests::Each(|call| {
+            generated(GetFollowerRequest {
+                userId: member(call),
+                ..GetFollowerRequest::default()
+            })
+        }),
+        move |request| {
+            let member = generated_request::<GetFollowerRequest>(request)?.userId;
+            let first = member.saturating_add(FIRST_FOLLOWER);
+            let ids = (0..i64::from(n)).map(|k| first.saturating_add(k));
+            Ok(generated(GetFollowerResponse {
+                userId: ids.collect(),
+                ..GetFollowerResponse::default()
+            }))
+        },
+    );
+    Ok(workload)
 }
