@@ -57,25 +57,16 @@ impl Codec {
     }
 
     /// Appends `bytes` compressed to `out`; a plain copy without compression.
-    ///
-    /// # Errors
-    /// As [`Compressor::compress`].
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.compressor.compress(bytes, out)
     }
 
     /// Replaces `out` by `bytes` decompressed within the limits; a plain copy without compression.
-    ///
-    /// # Errors
-    /// As [`Decompressor::decompress`].
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         self.decompressor.decompress(bytes, out)
     }
 
     /// Reads a message from decompressed bytes.
-    ///
-    /// # Errors
-    /// As [`MessageType::decode`].
     pub fn decode(&mut self, bytes: &[u8]) -> Result<Message, DecodeError> {
         self.message_type.decode(bytes, self.encoding, &self.limits)
     }
@@ -107,4 +98,41 @@ impl Codec {
             _ => Ok(()),
         }
     }
+}
+
+/// How large a message is in one encoding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizeRow {
+    /// The encoding.
+    pub encoding: Encoding,
+    /// Bytes under each of the compressions that were asked for, in their order.
+    pub bytes: Vec<usize>,
+}
+
+/// The message's size in bytes in each encoding, under each of `compressions`.
+///
+/// # Errors
+/// A value that an encoding has no form for, and a level that a compression does not have.
+pub fn sizes(message: &Message, compressions: &[Compression]) -> Result<Vec<SizeRow>, EncodeError> {
+    let mut compressors = compressions
+        .iter()
+        .map(|c| Compressor::new(*c))
+        .collect::<Result<Vec<_>, _>>()?;
+    let (mut plain, mut packed) = (Vec::new(), Vec::new());
+    Encoding::ALL
+        .into_iter()
+        .map(|encoding| {
+            plain.clear();
+            message.encode(encoding, &mut plain)?;
+            let bytes = compressors
+                .iter_mut()
+                .map(|compressor| {
+                    packed.clear();
+                    compressor.compress(&plain, &mut packed)?;
+                    Ok(packed.len())
+                })
+                .collect::<Result<_, EncodeError>>()?;
+            Ok(SizeRow { encoding, bytes })
+        })
+        .collect()
 }

@@ -3,22 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
+use crate::encoding::{UnknownWord, serde_as_text};
 use crate::nearest::Nearest;
 
 /// gzip's default level: zlib's own default.
-pub const DEFAULT_GZIP_LEVEL: u32 = 6;
+const DEFAULT_GZIP_LEVEL: u8 = 6;
 
 /// zstd's default level: the library's own default.
-pub const DEFAULT_ZSTD_LEVEL: i32 = 3;
+const DEFAULT_ZSTD_LEVEL: u8 = 3;
 
 /// How encoded bytes become fewer.
 ///
 /// Written in files and on the command line as `none`, `gzip`, `gzip:9`, `zstd` or `zstd:3`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Compression {
     /// Not at all.
+    #[default]
     None,
     /// gzip (RFC 1952).
     Gzip {
@@ -35,11 +35,11 @@ pub enum Compression {
 impl Compression {
     /// gzip at its default level.
     pub const GZIP: Self = Self::Gzip {
-        level: DEFAULT_GZIP_LEVEL,
+        level: DEFAULT_GZIP_LEVEL as u32,
     };
     /// zstd at its default level.
     pub const ZSTD: Self = Self::Zstd {
-        level: DEFAULT_ZSTD_LEVEL,
+        level: DEFAULT_ZSTD_LEVEL as i32,
     };
 
     /// The name in gRPC's `grpc-encoding` and `grpc-accept-encoding`, and in HTTP's
@@ -86,111 +86,57 @@ impl fmt::Display for Compression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::None => f.write_str("none"),
-            Self::Gzip {
-                level: DEFAULT_GZIP_LEVEL,
-            } => f.write_str("gzip"),
-            Self::Zstd {
-                level: DEFAULT_ZSTD_LEVEL,
-            } => f.write_str("zstd"),
+            Self::GZIP => f.write_str("gzip"),
+            Self::ZSTD => f.write_str("zstd"),
             Self::Gzip { level } => write!(f, "gzip:{level}"),
             Self::Zstd { level } => write!(f, "zstd:{level}"),
         }
     }
 }
 
-/// Text that is no compression.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownCompression {
-    /// No such compression.
-    #[error("unknown compression \"{name}\"{nearest}")]
-    Name {
-        /// What was written.
-        name: String,
-        /// What was probably meant.
-        nearest: Nearest,
-    },
-    /// No such level of it.
-    #[error("\"{text}\": {name} has levels {levels}")]
-    Level {
-        /// What was written.
-        text: String,
-        /// The compression.
-        name: &'static str,
-        /// Which levels there are.
-        levels: &'static str,
-    },
-}
-
 impl FromStr for Compression {
-    type Err = UnknownCompression;
+    type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const KNOWN: [&str; 5] = [
+            "none",
+            "gzip",
+            "gzip:1 to gzip:9",
+            "zstd",
+            "zstd:1 to zstd:19",
+        ];
         let (name, level) = match text.split_once(':') {
             Some((name, level)) => (name, Some(level)),
             None => (text, None),
         };
         // A level is plain digits: `gzip:+6` and `gzip:06` are not other names of `gzip:6`.
-        let number = |default: u32| match level {
+        let level_or = |default: u8| match level {
             None => Some(default),
-            Some(digits) => digits
-                .parse()
-                .ok()
-                .filter(|n: &u32| n.to_string() == digits),
+            Some(digits) => digits.parse().ok().filter(|n: &u8| n.to_string() == digits),
         };
-        let (compression, name, levels) = match (name, level) {
-            ("none", None) => return Ok(Self::None),
-            ("gzip", _) => (
-                number(DEFAULT_GZIP_LEVEL).map(|level| Self::Gzip { level }),
-                "gzip",
-                "1 to 9",
-            ),
-            ("zstd", _) => (
-                number(DEFAULT_ZSTD_LEVEL as u32)
-                    .and_then(|level| i32::try_from(level).ok())
-                    .map(|level| Self::Zstd { level }),
-                "zstd",
-                "1 to 19",
-            ),
-            ("none", Some(_)) => (None, "none", "of no kind"),
+        let gzip = |level: u8| Self::Gzip {
+            level: level.into(),
+        };
+        let zstd = |level: u8| Self::Zstd {
+            level: level.into(),
+        };
+        let (compression, levels) = match name {
+            "none" => (level.is_none().then_some(Self::None), "of no kind"),
+            "gzip" => (level_or(DEFAULT_GZIP_LEVEL).map(gzip), "1 to 9"),
+            "zstd" => (level_or(DEFAULT_ZSTD_LEVEL).map(zstd), "1 to 19"),
             _ => {
-                return Err(UnknownCompression::Name {
-                    name: text.to_owned(),
-                    nearest: Nearest::or_known(
-                        name,
-                        [
-                            "none",
-                            "gzip",
-                            "gzip:1 to gzip:9",
-                            "zstd",
-                            "zstd:1 to zstd:19",
-                        ],
-                    ),
-                });
+                let nearest = Nearest::or_known(name, KNOWN);
+                let what = format!("unknown compression \"{text}\"{nearest}");
+                return Err(UnknownWord(what));
             }
         };
         compression
-            .filter(|c| c.level_is_known())
-            .ok_or_else(|| UnknownCompression::Level {
-                text: text.to_owned(),
-                name,
-                levels,
-            })
+            .filter(|compression| compression.level_is_known())
+            .ok_or_else(|| UnknownWord(format!("\"{text}\": {name} has levels {levels}")))
     }
 }
 
-impl Serialize for Compression {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Compression {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
-    }
-}
+serde_as_text!(Compression);
 
 #[cfg(test)]
 mod tests {

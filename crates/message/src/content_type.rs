@@ -9,37 +9,38 @@ use crate::Encoding;
 /// The content type of gRPC with protobuf.
 pub const GRPC: &str = "application/grpc";
 
+/// An encoding's name behind a prefix.
+macro_rules! named {
+    ($prefix:literal, $encoding:expr) => {
+        match $encoding {
+            Encoding::Protobuf => concat!($prefix, "proto"),
+            Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => {
+                concat!($prefix, "json")
+            }
+            Encoding::Msgpack => concat!($prefix, "msgpack"),
+            Encoding::Cbor => concat!($prefix, "cbor"),
+            Encoding::Hybrid => concat!($prefix, "hybrid"),
+        }
+    };
+}
+
 /// The `content-type` of a gRPC call in an encoding.
 pub const fn grpc(encoding: Encoding) -> &'static str {
-    match encoding {
-        Encoding::Protobuf => "application/grpc+proto",
-        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => "application/grpc+json",
-        Encoding::Msgpack => "application/grpc+msgpack",
-        Encoding::Cbor => "application/grpc+cbor",
-        Encoding::Hybrid => "application/grpc+hybrid",
-    }
+    named!("application/grpc+", encoding)
 }
 
 /// The `content-type` of a unary Connect call in an encoding. The protocol has `proto` and `json`, and leaves
 /// other names to its users.
 pub const fn connect(encoding: Encoding) -> &'static str {
-    match encoding {
-        Encoding::Protobuf => "application/proto",
-        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => "application/json",
-        Encoding::Msgpack => "application/msgpack",
-        Encoding::Cbor => "application/cbor",
-        Encoding::Hybrid => "application/hybrid",
-    }
+    named!("application/", encoding)
 }
 
 /// The media type of a REST call in an encoding.
 pub const fn rest(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Protobuf => "application/protobuf",
-        Encoding::Json | Encoding::JsonProtoNames | Encoding::ProtoJson => "application/json",
-        Encoding::Msgpack => "application/msgpack",
-        Encoding::Cbor => "application/cbor",
         Encoding::Hybrid => "application/vnd.rpcgauge.hybrid+protobuf",
+        other => connect(other),
     }
 }
 

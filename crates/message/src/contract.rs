@@ -13,8 +13,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 mod error;
-mod event;
-mod json;
 mod line;
 mod record;
 mod slice;
@@ -24,13 +22,12 @@ mod workload;
 mod tests;
 
 pub use error::ContractError;
-pub use event::{EventKind, MOST_DETAIL, RuntimeEvent};
-pub use json::JsonText;
 pub use record::{RECORD_BYTES, Record, RecordError};
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
-pub use slice::{Answer, Ask, SliceAsk, SliceDone, Until, Verified};
+pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceDone, Until, Verified};
 pub use workload::{OwnWorkload, WorkloadSpec};
 
+use crate::generated::is_default;
 use crate::{Compression, Encoding};
 
 /// The contract's version. A subject refuses every other one.
@@ -89,16 +86,16 @@ pub struct ServerSettings {
     /// Where to listen.
     pub listen: Listen,
     /// How responses are compressed for a client that accepts it.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub response_compression: Compression,
     /// Threads that serve.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
     /// Whether successful responses carry [`HANDLER_START`] and [`HANDLER_END`].
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
-    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
 }
 
@@ -131,10 +128,10 @@ pub struct ClientSettings {
     /// are made into the library's messages once, and encoded anew for each call.
     pub requests: Vec<JsonText>,
     /// How requests are compressed.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub request_compression: Compression,
     /// How responses are asked to be compressed.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub response_compression: Compression,
     /// Whether a connection serves many calls or one.
     #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
@@ -151,12 +148,12 @@ pub struct ClientSettings {
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
     /// Whether responses carry [`HANDLER_START`] and [`HANDLER_END`], to be recorded.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
     /// The file that [`Record`]s are appended to, absolute.
     pub records: PathBuf,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
-    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
 }
 
@@ -179,12 +176,12 @@ pub struct CodecSettings {
     /// Which direction is timed.
     pub operation: Operation,
     /// The compression after encoding and before decoding.
-    #[serde(default = "no_compression", skip_serializing_if = "is_no_compression")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub compression: Compression,
     /// The file that [`Record`]s are appended to, absolute.
     pub records: PathBuf,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
-    #[serde(default, skip_serializing_if = "Limits::is_default")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
 }
 
@@ -323,6 +320,38 @@ pub struct Failed {
     pub fault: Fault,
 }
 
+/// The most characters of an event's detail that are kept.
+pub const MOST_DETAIL: usize = 120;
+
+/// Something that a runtime did by itself, and that no call asked for, at times of CLOCK_MONOTONIC.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuntimeEvent {
+    /// What it was.
+    pub kind: EventKind,
+    /// When it began, ns.
+    pub begin_ns: u64,
+    /// When it was over, ns; its begin, where it has no length.
+    pub end_ns: u64,
+    /// More of it, in a few words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// What runtimes do by themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// All threads stood still for a garbage collection.
+    GcPause,
+    /// All threads stood still for something else.
+    Safepoint,
+    /// A method was thrown back from compiled code to slower code.
+    Deoptimization,
+    /// A method was compiled while the program ran.
+    Compilation,
+}
+
 /// The address that is listened on unless another was asked for.
 pub const LOOPBACK: &str = "127.0.0.1";
 
@@ -334,28 +363,10 @@ fn is_loopback(host: &str) -> bool {
     host == LOOPBACK
 }
 
-const fn no_compression() -> Compression {
-    Compression::None
-}
-
-const fn is_no_compression(compression: &Compression) -> bool {
-    matches!(compression, Compression::None)
-}
-
 const fn one() -> u32 {
     1
 }
 
 const fn is_one(count: &u32) -> bool {
     *count == 1
-}
-
-const fn is_false(value: &bool) -> bool {
-    !*value
-}
-
-impl Limits {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, MapValue, ReflectMessage, Value};
 
 use crate::Message;
-use crate::path::{Step, clip, key_text};
+use crate::path::{Step, all_fields, clip, key_text};
 
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,11 +20,8 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: expected {}, got {}",
-            self.path, self.expected, self.got
-        )
+        let (path, expected, got) = (&self.path, &self.expected, &self.got);
+        write!(f, "{path}: expected {expected}, got {got}")
     }
 }
 
@@ -43,55 +40,39 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
     if expected.has_bytes_of(got) {
         return None;
     }
-    let difference = match (expected.to_dynamic(), got.to_dynamic()) {
+    let mut difference = match (expected.to_dynamic(), got.to_dynamic()) {
         (Ok(expected), Ok(got)) => in_message(&expected, &got)?,
-        (expected, got) => Unequal::new(
-            expected.err().unwrap_or_else(|| "a message".to_owned()),
-            got.err().unwrap_or_else(|| "a message".to_owned()),
+        (expected, got) => unequal(
+            &expected.err().unwrap_or_else(|| "a message".to_owned()),
+            &got.err().unwrap_or_else(|| "a message".to_owned()),
         ),
     };
-    let mut path = String::from("$");
-    path.extend(difference.steps.iter().rev().map(String::as_str));
-    Some(Difference {
-        path,
-        expected: difference.expected,
-        got: difference.got,
-    })
+    difference.path.insert(0, '$');
+    Some(difference)
 }
 
-/// A difference whose path is put together from the inside out.
-struct Unequal {
-    steps: Vec<String>,
-    expected: String,
-    got: String,
-}
-
-impl Unequal {
-    fn new(expected: String, got: String) -> Self {
-        Self {
-            steps: Vec::new(),
-            expected: clip(&expected),
-            got: clip(&got),
-        }
+/// A difference at the place itself. Its path is put together from the inside out.
+fn unequal(expected: &str, got: &str) -> Difference {
+    Difference {
+        path: String::new(),
+        expected: clip(expected),
+        got: clip(got),
     }
+}
 
+impl Difference {
     fn under(mut self, step: Step<'_>) -> Self {
-        self.steps.push(step.to_string());
+        self.path.insert_str(0, &step.to_string());
         self
     }
 }
 
-fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Unequal> {
-    let declared = expected.message_descriptor().fields().iter();
-    let extensions = expected.pool().extensions_of(expected.message_index());
-    let fields = declared
-        .map(|field| (field.json_name(), field))
-        .chain(extensions.map(|extension| (extension.json_key(), extension.field())));
-    for (name, field) in fields {
+fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Difference> {
+    for (name, field) in all_fields(expected.pool(), expected.message_index()) {
         let difference = match (set(expected, field), set(got, field)) {
             (None, None) => None,
             (Some(expected), Some(got)) => in_value(expected, got),
-            (expected, got) => Some(Unequal::new(shown(expected), shown(got))),
+            (expected, got) => Some(unequal(&shown(expected), &shown(got))),
         };
         if let Some(difference) = difference {
             return Some(difference.under(Step::Name(name.into())));
@@ -101,18 +82,14 @@ fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Unequal
         return None;
     }
     let numbers = |message: &DynamicMessage| {
-        let numbers: Vec<String> = message
-            .unknown_fields()
-            .iter()
-            .map(|field| field.number.to_string())
-            .collect();
-        if numbers.is_empty() {
-            "no unknown fields".to_owned()
-        } else {
-            format!("unknown fields ({})", numbers.join(", "))
+        let fields = message.unknown_fields().iter();
+        let numbers: Vec<String> = fields.map(|field| field.number.to_string()).collect();
+        match numbers.is_empty() {
+            true => "no unknown fields".to_owned(),
+            false => format!("unknown fields ({})", numbers.join(", ")),
         }
     };
-    Some(Unequal::new(numbers(expected), numbers(got)))
+    Some(unequal(&numbers(expected), &numbers(got)))
 }
 
 /// A field's value where it is set. The two messages may come from different pools, so that the
@@ -125,13 +102,13 @@ fn set<'a>(message: &'a DynamicMessage, field: &FieldDescriptor) -> Option<&'a V
     }
 }
 
-fn in_value(expected: &Value, got: &Value) -> Option<Unequal> {
+fn in_value(expected: &Value, got: &Value) -> Option<Difference> {
     match (expected, got) {
         (Value::Message(expected), Value::Message(got)) => in_message(expected, got),
         (Value::List(expected), Value::List(got)) => in_list(expected, got),
         (Value::Map(expected), Value::Map(got)) => in_map(expected, got),
         _ if is_same(expected, got) => None,
-        _ => Some(Unequal::new(shown(Some(expected)), shown(Some(got)))),
+        _ => Some(unequal(&shown(Some(expected)), &shown(Some(got)))),
     }
 }
 
@@ -143,30 +120,31 @@ fn is_same(expected: &Value, got: &Value) -> bool {
     }
 }
 
-fn in_list(expected: &[Value], got: &[Value]) -> Option<Unequal> {
+fn in_list(expected: &[Value], got: &[Value]) -> Option<Difference> {
     let pairs = expected.iter().zip(got).enumerate();
     let differing = pairs.into_iter().find_map(|(i, (expected, got))| {
         in_value(expected, got).map(|difference| difference.under(Step::Index(i)))
     });
     differing.or_else(|| {
         let items = |list: &[Value]| format!("{} items", list.len());
-        (expected.len() != got.len()).then(|| Unequal::new(items(expected), items(got)))
+        (expected.len() != got.len()).then(|| unequal(&items(expected), &items(got)))
     })
 }
 
-fn in_map(expected: &MapValue, got: &MapValue) -> Option<Unequal> {
-    let at = |key: &MapKey, difference: Unequal| difference.under(Step::Name(key_text(key).into()));
+fn in_map(expected: &MapValue, got: &MapValue) -> Option<Difference> {
+    let at =
+        |key: &MapKey, difference: Difference| difference.under(Step::Name(key_text(key).into()));
     for (key, value) in expected.iter() {
         let difference = match got.get(key) {
             Some(other) => in_value(value, other),
-            None => Some(Unequal::new(shown(Some(value)), shown(None))),
+            None => Some(unequal(&shown(Some(value)), &shown(None))),
         };
         if let Some(difference) = difference {
             return Some(at(key, difference));
         }
     }
     let (key, value) = got.iter().find(|(key, _)| expected.get(key).is_none())?;
-    Some(at(key, Unequal::new(shown(None), shown(Some(value)))))
+    Some(at(key, unequal(&shown(None), &shown(Some(value)))))
 }
 
 fn shown(value: Option<&Value>) -> String {

@@ -3,9 +3,26 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
 use crate::nearest::Nearest;
+
+/// Serde's traits for a type that stands in files as it is shown.
+macro_rules! serde_as_text {
+    ($text:ty) => {
+        impl serde::Serialize for $text {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $text {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+pub(crate) use serde_as_text;
 
 /// How a message becomes bytes, whatever protocol carries it. `docs/encodings.md` has the mappings.
 ///
@@ -65,41 +82,24 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// A name that is no encoding's.
+/// Text that is no encoding, or no compression. One line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown encoding \"{name}\"{nearest}")]
-pub struct UnknownEncoding {
-    name: String,
-    nearest: Nearest,
-}
+#[error("{0}")]
+pub struct UnknownWord(pub(crate) String);
 
 impl FromStr for Encoding {
-    type Err = UnknownEncoding;
+    type Err = UnknownWord;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|e| e.name() == name)
-            .ok_or_else(|| UnknownEncoding {
-                name: name.to_owned(),
-                nearest: Nearest::or_known(name, Self::ALL.map(Self::name)),
-            })
+        let mut all = Self::ALL.into_iter();
+        all.find(|encoding| encoding.name() == name).ok_or_else(|| {
+            let nearest = Nearest::or_known(name, Self::ALL.map(Self::name));
+            UnknownWord(format!("unknown encoding \"{name}\"{nearest}"))
+        })
     }
 }
 
-impl Serialize for Encoding {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Encoding {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?
-            .parse()
-            .map_err(de::Error::custom)
-    }
-}
+serde_as_text!(Encoding);
 
 #[cfg(test)]
 mod tests {

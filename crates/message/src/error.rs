@@ -1,6 +1,7 @@
 //! What can go wrong between a message and its bytes.
 
 use crate::limits::BrokenLimit;
+use crate::path::clip;
 use crate::{Compression, Encoding};
 
 /// Bytes that are no message.
@@ -27,6 +28,32 @@ pub enum DecodeError {
         /// What is wrong.
         what: String,
     },
+}
+
+/// Why bytes were not taken, before it is named what they should have been.
+pub(crate) enum Refusal {
+    Limit(BrokenLimit),
+    Damage(String),
+}
+
+impl Refusal {
+    /// The error of bytes that should have been a message.
+    pub(crate) fn of(self, message_type: &str, encoding: Encoding) -> DecodeError {
+        match self {
+            Self::Limit(limit) => DecodeError::Limit(limit),
+            Self::Damage(what) => DecodeError::Malformed {
+                message_type: message_type.to_owned(),
+                encoding,
+                what,
+            },
+        }
+    }
+}
+
+impl From<BrokenLimit> for DecodeError {
+    fn from(limit: BrokenLimit) -> Self {
+        Self::Limit(limit)
+    }
 }
 
 /// A message that cannot be encoded, or bytes that cannot be compressed.
@@ -60,6 +87,16 @@ pub enum EncodeError {
     },
 }
 
+impl EncodeError {
+    pub(crate) fn no_form(message_type: &str, encoding: Encoding, what: &str) -> Self {
+        Self::NoForm {
+            message_type: message_type.to_owned(),
+            encoding,
+            what: clip(what),
+        }
+    }
+}
+
 /// A sample in JSON that does not fit its message type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
@@ -83,11 +120,8 @@ pub enum SampleError {
     #[error("{0}")]
     Limit(BrokenLimit),
     /// The sample is a message, but cannot be put into a plan.
-    #[error("objects and lists nest deeper than {most} levels, the most that a plan can hold")]
-    TooNested {
-        /// How deep they may nest.
-        most: usize,
-    },
+    #[error("objects and lists nest deeper than {0} levels, the most that a plan can hold")]
+    TooNested(usize),
 }
 
 impl SampleError {

@@ -3,12 +3,14 @@
 //! Generated messages are plain structs with serde's derives, as an application has them. What their
 //! readers refuse is read once more by dynamic code, which knows where in the message it is.
 
-mod erased;
 mod wire_type;
 
+use std::any::Any;
 use std::cell::RefCell;
-use std::io;
 use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::{fmt, io};
 
 use buffa::{DecodeOptions, Message as _, SizeCache};
 use buffa_descriptor::{DynamicMessage, MessageIndex};
@@ -17,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeSeed;
 
 use crate::Encoding;
-use crate::error::{DecodeError, EncodeError};
+use crate::error::{DecodeError, EncodeError, Refusal};
 use crate::generated::GeneratedMessage;
 use crate::generated::workloads::rpcgauge::Hybrid;
 use crate::limits::{BrokenLimit, Limits};
@@ -26,7 +28,29 @@ use crate::mapping::write::WriteMessage;
 use crate::path::clip;
 use crate::schema::types::Types;
 
-pub(crate) use erased::{Generated, GeneratedType};
+/// A generated message of any type.
+pub(crate) trait Generated: fmt::Debug + Send + Sync {
+    fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Reads a generated message of one type.
+pub(crate) type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
+
+/// What reads messages of a type.
+pub(crate) const fn decode_fn<M: GeneratedMessage>() -> DecodeFn {
+    |bytes, encoding, limits| Ok(Arc::new(decode_generated::<M>(bytes, encoding, limits)?))
+}
+
+impl<M: GeneratedMessage> Generated for M {
+    fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        encode_generated(self, encoding, out)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
 
 thread_local! {
     /// Sizes of nested messages, kept so that long lists allocate nothing when they are encoded.
@@ -48,7 +72,7 @@ pub(crate) fn encode_generated<M: GeneratedMessage>(
         Encoding::JsonProtoNames => encode_serde(&message.by_proto_names(), encoding, out),
         _ => encode_serde(message, encoding, out),
     };
-    result.map_err(|what| no_form(M::FULL_NAME, encoding, &what))
+    result.map_err(|what| EncodeError::no_form(M::FULL_NAME, encoding, &what))
 }
 
 /// Appends a dynamic message's bytes. The names in JSON are those that its descriptors have.
@@ -69,7 +93,7 @@ pub(crate) fn encode_dynamic(
         }
         Encoding::Hybrid => encode_serde(message, encoding, out),
     };
-    result.map_err(|what| no_form(full_name, encoding, &what))
+    result.map_err(|what| EncodeError::no_form(full_name, encoding, &what))
 }
 
 fn encode_serde(
@@ -81,26 +105,24 @@ fn encode_serde(
         Encoding::Json | Encoding::JsonProtoNames => {
             serde_json::to_writer(out, value).map_err(|e| e.to_string())
         }
-        Encoding::ProtoJson => value
-            .serialize(&mut serde_json::Serializer::with_formatter(
-                out,
-                Int64AsText,
-            ))
-            .map_err(|e| e.to_string()),
-        Encoding::Msgpack => value
-            .serialize(&mut rmp_serde::Serializer::new(out).with_struct_map())
-            .map_err(|e| e.to_string()),
-        Encoding::Cbor => value
-            .serialize(&mut minicbor_serde::Serializer::new(out))
-            .map_err(|e| e.to_string()),
+        Encoding::ProtoJson => {
+            let mut serializer = serde_json::Serializer::with_formatter(out, Int64AsText);
+            value.serialize(&mut serializer).map_err(|e| e.to_string())
+        }
+        Encoding::Msgpack => {
+            let mut serializer = rmp_serde::Serializer::new(out).with_struct_map();
+            value.serialize(&mut serializer).map_err(|e| e.to_string())
+        }
+        Encoding::Cbor => {
+            let mut serializer = minicbor_serde::Serializer::new(out);
+            value.serialize(&mut serializer).map_err(|e| e.to_string())
+        }
         Encoding::Hybrid => {
-            let json = serde_json::to_string(value).map_err(|e| e.to_string())?;
-            Hybrid {
-                json,
+            let envelope = Hybrid {
+                json: serde_json::to_string(value).map_err(|e| e.to_string())?,
                 ..Hybrid::default()
-            }
-            .try_encode(out)
-            .map_err(|e| e.to_string())
+            };
+            envelope.try_encode(out).map_err(|e| e.to_string())
         }
         Encoding::Protobuf => Err("protobuf is not written by serde".to_owned()),
     }
@@ -119,33 +141,6 @@ impl serde_json::ser::Formatter for Int64AsText {
     }
 }
 
-fn no_form(message_type: &str, encoding: Encoding, what: &str) -> EncodeError {
-    EncodeError::NoForm {
-        message_type: message_type.to_owned(),
-        encoding,
-        what: clip(what),
-    }
-}
-
-/// Why bytes are no message, before the message's type is named.
-enum Refusal {
-    Limit(BrokenLimit),
-    Malformed(String),
-}
-
-impl Refusal {
-    fn of(self, message_type: &str, encoding: Encoding) -> DecodeError {
-        match self {
-            Self::Limit(limit) => DecodeError::Limit(limit),
-            Self::Malformed(what) => DecodeError::Malformed {
-                message_type: message_type.to_owned(),
-                encoding,
-                what,
-            },
-        }
-    }
-}
-
 /// Reads a generated message.
 pub(crate) fn decode_generated<M: GeneratedMessage>(
     bytes: &[u8],
@@ -153,7 +148,7 @@ pub(crate) fn decode_generated<M: GeneratedMessage>(
     limits: &Limits,
 ) -> Result<M, DecodeError> {
     let refused = |refusal: Refusal| refusal.of(M::FULL_NAME, encoding);
-    check_size(bytes, limits).map_err(refused)?;
+    limits.check_size(bytes)?;
     let seed = PhantomData::<M>;
     let read = match encoding {
         Encoding::Protobuf => {
@@ -171,7 +166,7 @@ pub(crate) fn decode_generated<M: GeneratedMessage>(
         Encoding::Msgpack => read_msgpack(bytes, seed),
         Encoding::Cbor => read_cbor(bytes, seed),
     };
-    read.map_err(|what| refused(Refusal::Malformed(clip(&what))))
+    read.map_err(|what| refused(Refusal::Damage(clip(&what))))
 }
 
 /// Reads a dynamic message.
@@ -184,7 +179,7 @@ pub(crate) fn decode_dynamic(
 ) -> Result<DynamicMessage, DecodeError> {
     let full_name = types.pool.message(index).full_name();
     let refused = |refusal: Refusal| refusal.of(full_name, encoding);
-    check_size(bytes, limits).map_err(refused)?;
+    limits.check_size(bytes)?;
     let message = match encoding {
         Encoding::Protobuf => protobuf_dynamic(types, index, bytes, limits).map_err(refused)?,
         _ => {
@@ -198,15 +193,15 @@ pub(crate) fn decode_dynamic(
             read_dynamic(types, index, bytes, inner, limits).map_err(|error| {
                 refused(match error {
                     ReadError::Limit(limit) => Refusal::Limit(limit),
-                    ReadError::At { path, what } if path == "$" => Refusal::Malformed(what),
-                    ReadError::At { path, what } => Refusal::Malformed(format!("{path}: {what}")),
-                    ReadError::NotJson(what) => Refusal::Malformed(what),
+                    ReadError::At { path, what } if path == "$" => Refusal::Damage(what),
+                    ReadError::At { path, what } => Refusal::Damage(format!("{path}: {what}")),
+                    ReadError::NotJson(what) => Refusal::Damage(what),
                 })
             })?
         }
     };
     match types.missing_required(&message) {
-        Some(path) => Err(refused(Refusal::Malformed(format!(
+        Some(path) => Err(refused(Refusal::Damage(format!(
             "{path}: a required field is missing"
         )))),
         None => Ok(message),
@@ -226,16 +221,18 @@ fn protobuf_dynamic(
     };
     // Nothing has to be looked through where there are no unknown fields, which is nearly always.
     // A sender that has them has them in every message, of which only the first is read twice.
-    if !types.expects_unknown_fields() {
+    if !types.unknown_fields.load(Relaxed) {
         match decode(options(limits).with_unknown_field_limit(0)) {
             Ok(message) => return Ok(message),
-            Err(buffa::DecodeError::UnknownFieldLimitExceeded) => types.expect_unknown_fields(),
+            Err(buffa::DecodeError::UnknownFieldLimitExceeded) => {
+                types.unknown_fields.store(true, Relaxed);
+            }
             Err(error) => return Err(from_protobuf(&error, limits)),
         }
     }
     let message = decode(options(limits)).map_err(|e| from_protobuf(&e, limits))?;
     match wire_type::mismatch(&message) {
-        Some(what) => Err(Refusal::Malformed(what)),
+        Some(what) => Err(Refusal::Damage(what)),
         None => Ok(message),
     }
 }
@@ -265,15 +262,6 @@ pub(crate) fn read_dynamic(
     }
 }
 
-fn check_size(bytes: &[u8], limits: &Limits) -> Result<(), Refusal> {
-    if bytes.len() > limits.max_message_bytes {
-        return Err(Refusal::Limit(BrokenLimit::MessageBytes(
-            limits.max_message_bytes,
-        )));
-    }
-    Ok(())
-}
-
 /// Unknown fields that are kept of one message. The schema is known to both sides here, so that
 /// more of them than this can only be damage.
 const UNKNOWN_FIELDS: usize = 10_000;
@@ -291,7 +279,7 @@ fn from_protobuf(error: &buffa::DecodeError, limits: &Limits) -> Refusal {
     match error {
         E::RecursionLimitExceeded => Refusal::Limit(BrokenLimit::Depth(limits.max_depth)),
         E::ElementMemoryLimitExceeded => Refusal::Limit(BrokenLimit::Memory(limits.memory())),
-        other => Refusal::Malformed(other.to_string()),
+        other => Refusal::Damage(other.to_string()),
     }
 }
 

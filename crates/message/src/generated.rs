@@ -9,14 +9,7 @@ use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// Generated protobuf code of the workloads and of the `hybrid` encoding's envelope.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    clippy::all,
-    dead_code,
-    unused_imports,
-    non_snake_case
-)]
+#[allow(warnings, clippy::all)]
 pub(crate) mod workloads {
     include!(concat!(env!("OUT_DIR"), "/workloads/mod.rs"));
 }
@@ -53,8 +46,8 @@ same_names!(
     workloads::GetFollowerResponse,
 );
 
-/// Whether a field without presence is left out.
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+/// Whether a field is left out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 

@@ -17,6 +17,7 @@ use buffa_descriptor::{
 use self::vary::Vary;
 use crate::error::EncodeError;
 use crate::mapping::well_known::{self, WellKnown, any};
+use crate::path::all_fields;
 use crate::{Encoding, Message};
 
 impl Message {
@@ -120,8 +121,7 @@ fn for_each_field(message: &mut DynamicMessage, each: &mut dyn FnMut(FieldKind, 
     if WellKnown::of(pool.message(index)) == Some(WellKnown::Any) {
         return in_payload(&pool, message, |payload| for_each_field(payload, each));
     }
-    let extensions = pool.extensions_of(index).map(|extension| extension.field());
-    for field in pool.message(index).fields().iter().chain(extensions) {
+    for (_, field) in all_fields(&pool, index) {
         if let Some(value) = message.field_by_number_mut(field.number()) {
             each(field.kind(), value);
         }

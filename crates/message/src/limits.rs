@@ -1,7 +1,5 @@
 //! How much of what another program sent is accepted.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// Bounds of decoding. Each has a name, a default and an option of the same name.
@@ -56,11 +54,10 @@ pub const MOST_MESSAGE_BYTES: usize = u32::MAX as usize;
 
 /// A limit that cannot be set so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("--{option} is {given}, and may be {least} to {most}")]
+#[error("--{option} is {given}, and may be 1 to {most}")]
 pub struct BadLimit {
     option: &'static str,
     given: usize,
-    least: usize,
     most: usize,
 }
 
@@ -71,32 +68,30 @@ impl Limits {
     /// A limit of nothing, a size above [`MOST_MESSAGE_BYTES`], and a depth above [`MOST_DEPTH`].
     pub fn checked(self) -> Result<Self, BadLimit> {
         let most = [MOST_MESSAGE_BYTES, MOST_DEPTH, usize::MAX];
-        match self
-            .by_option()
-            .into_iter()
-            .zip(most)
-            .find(|((_, given), most)| !(1..=*most).contains(given))
-        {
-            None => Ok(self),
-            Some(((option, given), most)) => Err(BadLimit {
-                option,
-                given,
-                least: 1,
-                most,
-            }),
+        for ((option, given), most) in self.by_option().into_iter().zip(most) {
+            if !(1..=most).contains(&given) {
+                return Err(BadLimit {
+                    option,
+                    given,
+                    most,
+                });
+            }
+        }
+        Ok(self)
+    }
+
+    /// Checks the size of what arrived.
+    pub(crate) fn check_size(&self, bytes: &[u8]) -> Result<(), BrokenLimit> {
+        match bytes.len() > self.max_message_bytes {
+            true => Err(BrokenLimit::MessageBytes(self.max_message_bytes)),
+            false => Ok(()),
         }
     }
-}
 
-impl Limits {
     /// Memory that a decoded message may take, in bytes.
-    pub(crate) const fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         let memory = self.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE);
-        if memory > MEMORY_FREE_BYTES {
-            memory
-        } else {
-            MEMORY_FREE_BYTES
-        }
+        memory.max(MEMORY_FREE_BYTES)
     }
 
     /// Each limit after the name of its option.
@@ -133,59 +128,40 @@ impl TryFrom<crate::contract::Limits> for Limits {
     type Error = BadLimit;
 
     fn try_from(asked: crate::contract::Limits) -> Result<Self, BadLimit> {
+        let default = Self::DEFAULT;
         let limits = Self {
-            max_message_bytes: asked
-                .max_message_bytes
-                .unwrap_or(Self::DEFAULT.max_message_bytes),
-            max_depth: asked.max_depth.unwrap_or(Self::DEFAULT.max_depth),
-            max_inflation: asked.max_inflation.unwrap_or(Self::DEFAULT.max_inflation),
+            max_message_bytes: asked.max_message_bytes.unwrap_or(default.max_message_bytes),
+            max_depth: asked.max_depth.unwrap_or(default.max_depth),
+            max_inflation: asked.max_inflation.unwrap_or(default.max_inflation),
         };
         limits.checked()
     }
 }
 
 /// A limit that a message broke.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
+    #[error("the message is larger than {0} bytes; --max-message-bytes sets this limit")]
     MessageBytes(usize),
     /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_FOR_A_BYTE`]
     /// times its value, and [`MEMORY_FREE_BYTES`] at least.
+    #[error("the message takes more than {0} bytes of memory; --max-message-bytes sets this limit")]
     Memory(usize),
     /// [`Limits::max_depth`], with its value.
+    #[error("the message nests deeper than {} levels{}", .0, depth_words(*.0))]
     Depth(usize),
     /// [`Limits::max_inflation`], with its value.
+    #[error(
+        "the message grows to over {0} times its compressed size; --max-inflation sets this limit"
+    )]
     Inflation(usize),
 }
 
-impl fmt::Display for BrokenLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MessageBytes(limit) => write!(
-                f,
-                "the message is larger than {limit} bytes; --max-message-bytes sets this limit"
-            ),
-            Self::Memory(limit) => write!(
-                f,
-                "the message takes more than {limit} bytes of memory; --max-message-bytes sets \
-                 this limit"
-            ),
-            Self::Depth(limit) if *limit >= MOST_DEPTH => {
-                write!(
-                    f,
-                    "the message nests deeper than {limit} levels, the most that is read"
-                )
-            }
-            Self::Depth(limit) => write!(
-                f,
-                "the message nests deeper than {limit} levels; --max-depth sets this limit"
-            ),
-            Self::Inflation(limit) => write!(
-                f,
-                "the message grows to over {limit} times its compressed size; --max-inflation sets \
-                 this limit"
-            ),
-        }
+fn depth_words(limit: usize) -> &'static str {
+    match limit >= MOST_DEPTH {
+        true => ", the most that is read",
+        false => "; --max-depth sets this limit",
     }
 }
 

@@ -7,7 +7,7 @@ use buffa_descriptor::{DynamicMessage, MessageIndex};
 
 pub use crate::contract::Code;
 use crate::error::{DecodeError, EncodeError, SampleError};
-use crate::format::{self, Generated, GeneratedType};
+use crate::format::{self, DecodeFn, Generated};
 use crate::mapping::read::ReadError;
 use crate::schema::types::Types;
 use crate::whole_file::without_mark;
@@ -29,8 +29,8 @@ pub struct MessageType {
     /// The description, which dynamic code works with.
     types: Arc<Types>,
     index: MessageIndex,
-    /// The code that was generated for it.
-    generated: Option<GeneratedType>,
+    /// What reads its messages with the code that was generated for it.
+    generated: Option<DecodeFn>,
 }
 
 impl MessageType {
@@ -42,7 +42,7 @@ impl MessageType {
         }
     }
 
-    pub(crate) fn with_generated(self, generated: GeneratedType) -> Self {
+    pub(crate) fn with_generated(self, generated: DecodeFn) -> Self {
         Self {
             generated: Some(generated),
             ..self
@@ -68,8 +68,8 @@ impl MessageType {
     /// Text that is no JSON, and a value that does not fit, with its JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
         let json = without_mark(json);
-        if let Some(generated) = self.generated
-            && let Ok(message) = (generated.decode)(json.as_bytes(), Encoding::Json, &ANY_SIZE)
+        if let Some(decode) = self.generated
+            && let Ok(message) = decode(json.as_bytes(), Encoding::Json, &ANY_SIZE)
         {
             return Ok(self.of_generated(message));
         }
@@ -79,19 +79,12 @@ impl MessageType {
             ReadError::At { path, what } => SampleError::At { path, what },
             ReadError::NotJson(what) => SampleError::not_json(json, &what),
         };
-        let message = format::read_dynamic(
-            &self.types,
-            self.index,
-            json.as_bytes(),
-            Encoding::Json,
-            &ANY_SIZE,
-        )
-        .map_err(sample_error)?;
-        if let Some(path) = self.types.missing_required(&message) {
-            return Err(SampleError::At {
-                path,
-                what: "a required field is missing".to_owned(),
-            });
+        let (types, bytes) = (&self.types, json.as_bytes());
+        let message = format::read_dynamic(types, self.index, bytes, Encoding::Json, &ANY_SIZE)
+            .map_err(sample_error)?;
+        if let Some(path) = types.missing_required(&message) {
+            let what = "a required field is missing".to_owned();
+            return Err(SampleError::At { path, what });
         }
         self.adopt(message).map_err(|e| SampleError::At {
             path: "$".to_owned(),
@@ -116,7 +109,7 @@ impl MessageType {
             Some(_) if encoding != Encoding::Protobuf && limits.max_depth < GENERATED_LEVELS => {
                 self.adopt(dynamic()?)
             }
-            Some(generated) => match (generated.decode)(bytes, encoding, limits) {
+            Some(decode) => match decode(bytes, encoding, limits) {
                 Ok(message) => Ok(self.of_generated(message)),
                 // The dynamic reader knows where it is and what was meant.
                 Err(error) => Err(dynamic().err().unwrap_or(error)),
@@ -237,9 +230,6 @@ impl Message {
     }
 
     /// The message's bytes.
-    ///
-    /// # Errors
-    /// As [`Message::encode`].
     pub fn to_bytes(&self, encoding: Encoding) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;

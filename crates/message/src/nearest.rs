@@ -14,13 +14,9 @@ const OFFERED: usize = 3;
 /// How many names are listed at most where none is near: more would hide the sentence before them.
 const LISTED: usize = 25;
 
-/// What to say after a name that is not known. Shows as `; did you mean "x"?`, as
-/// `; known are x, y`, or as nothing.
+/// What to say after a name that is not known: `; did you mean "x"?`, `; known are x, y`, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Nearest {
-    near: Vec<String>,
-    known: Vec<String>,
-}
+pub struct Nearest(String);
 
 impl Nearest {
     /// The candidates that look most like `name`, best first, or none.
@@ -38,44 +34,34 @@ impl Nearest {
             .collect();
         scored.sort_unstable();
         scored.dedup();
-        if let Some((best, _)) = scored.first().copied() {
-            scored.retain(|(distance, _)| *distance <= best + 1);
-        }
+        let Some((best, _)) = scored.first().copied() else {
+            return Self::default();
+        };
+        scored.retain(|(distance, _)| *distance <= best + 1);
         let near = scored.into_iter().take(OFFERED);
-        Self {
-            near: near.map(|(_, candidate)| candidate.to_owned()).collect(),
-            known: Vec::new(),
-        }
+        let near = or_list(near.map(|(_, name)| format!("\"{name}\"")));
+        Self(format!("; did you mean {near}?"))
     }
 
     /// The same, but all the candidates when none is near and they are few.
     pub fn or_known<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Self {
-        let mut nearest = Self::of(name, candidates.clone());
-        if nearest.near.is_empty() {
-            nearest.known = candidates.into_iter().map(str::to_owned).collect();
-            if nearest.known.len() > LISTED {
-                nearest.known.clear();
-            }
+        let nearest = Self::of(name, candidates.clone());
+        let known: Vec<&str> = candidates.into_iter().collect();
+        match nearest.is_empty() && (1..=LISTED).contains(&known.len()) {
+            true => Self(format!("; known are {}", known.join(", "))),
+            false => nearest,
         }
-        nearest
     }
 
     /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        self.near.is_empty() && self.known.is_empty()
+        self.0.is_empty()
     }
 }
 
 impl fmt::Display for Nearest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.near.is_empty() {
-            let names = self.near.iter().map(|name| format!("\"{name}\""));
-            write!(f, "; did you mean {}?", or_list(names))
-        } else if !self.known.is_empty() {
-            write!(f, "; known are {}", self.known.join(", "))
-        } else {
-            Ok(())
-        }
+        f.write_str(&self.0)
     }
 }
 

@@ -1,9 +1,11 @@
-//! Places in messages, and parsers' words about them.
+//! Places in messages and in texts, and parsers' words about them.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, ReflectMessage, Value};
+use buffa_descriptor::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, MapKey, MessageIndex, ReflectMessage, Value,
+};
 
 /// One step down into a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +39,19 @@ fn is_plain(name: &str) -> bool {
         && name
             .bytes()
             .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'@')
+}
+
+/// The fields of a message's type with their keys in JSON, in the order of the .proto file, then the
+/// extensions.
+pub(crate) fn all_fields(
+    pool: &DescriptorPool,
+    index: MessageIndex,
+) -> impl Iterator<Item = (&str, &FieldDescriptor)> {
+    let declared = pool.message(index).fields().iter();
+    let extensions = pool.extensions_of(index);
+    declared
+        .map(|field| (field.json_name(), field))
+        .chain(extensions.map(|extension| (extension.json_key(), extension.field())))
 }
 
 /// The first field that `check` finds in a message or in one that it holds, with its path and what
@@ -99,6 +114,14 @@ pub(crate) fn key_text(key: &MapKey) -> String {
         MapKey::U64(key) => key.to_string(),
         MapKey::String(key) => key.clone(),
     }
+}
+
+/// Line and column of a byte, both from 1; columns count characters.
+pub fn position(text: &str, byte: usize) -> (usize, usize) {
+    let end = (0..=byte.min(text.len())).rfind(|at| text.is_char_boundary(*at));
+    let before = &text[..end.unwrap_or(0)];
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
 /// Longest part of a parser's words that is shown, in characters: they repeat what they read.

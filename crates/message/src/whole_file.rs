@@ -14,25 +14,16 @@ pub fn without_mark(text: &str) -> &str {
 }
 
 /// Reads a file.
-///
-/// # Errors
-/// It cannot be read, or has more bytes.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_within(File::open(path)?, MOST_BYTES)
 }
 
 /// Reads a file of text.
-///
-/// # Errors
-/// It cannot be read, has more bytes, or is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     text_within(File::open(path)?, MOST_BYTES)
 }
 
 /// Reads all text of at most so many bytes.
-///
-/// # Errors
-/// As [`read_text`].
 pub fn text_within(from: impl Read, most: u64) -> io::Result<String> {
     String::from_utf8(read_within(from, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))

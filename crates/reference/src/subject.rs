@@ -44,7 +44,7 @@ pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> 
             Err(Ended::Refused(error.to_owned(), Fault::User))
         }
         Ok(contract::Settings::Codec(settings)) => run_codec(&settings, input, &mut output),
-        Err(error) => Err(Ended::Refused(error.to_string(), error.fault())),
+        Err(error) => Err(Ended::Refused(error.to_string(), Fault::Instrument)),
     };
     match ended {
         Ok(()) => 0,
@@ -172,7 +172,8 @@ fn run_codec(
         code: Some(bench.code()),
     };
     write_ready(output, ready)?;
-    let wrong = |error: contract::ContractError| Ended::Refused(error.to_string(), error.fault());
+    let wrong =
+        |error: contract::ContractError| Ended::Refused(error.to_string(), Fault::Instrument);
     while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
         let reply = match ask {
             Ask::Verify => Answer::Verified(bench.verify()?),

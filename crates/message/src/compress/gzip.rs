@@ -4,7 +4,7 @@
 
 use flate2::{Compress, Crc, Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::{Room, STEP, Stop};
+use super::{Refusal, Room, STEP};
 
 /// The first two bytes, and DEFLATE, the only method (RFC 1952, section 2.3.1).
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
@@ -89,14 +89,14 @@ impl Decompressor {
         bytes: &[u8],
         out: &mut Vec<u8>,
         room: &Room,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Refusal> {
         let mut rest = bytes;
         // Usual messages are one member, and decompressed in one go where they grow no further.
         let mut step = bytes.len().saturating_mul(16).max(MEMBER_STEP);
         loop {
             rest = self.member(rest, out, room, step)?;
             if rest.is_empty() {
-                return room.finish(out);
+                return room.check(out);
             }
             step = MEMBER_STEP;
         }
@@ -109,7 +109,7 @@ impl Decompressor {
         out: &mut Vec<u8>,
         room: &Room,
         mut step: usize,
-    ) -> Result<&'a [u8], Stop> {
+    ) -> Result<&'a [u8], Refusal> {
         let data = after_header(bytes)?;
         let start = out.len();
         self.inflate.reset(false);
@@ -126,7 +126,7 @@ impl Decompressor {
             let status = self
                 .inflate
                 .decompress(&data[read..], &mut out[before.1..], FlushDecompress::None)
-                .map_err(|e| Stop::Damage(e.to_string()))?;
+                .map_err(|e| Refusal::Damage(e.to_string()))?;
             read = self.inflate.total_in() as usize;
             out.truncate(start + self.inflate.total_out() as usize);
             if status == Status::StreamEnd {
@@ -137,19 +137,13 @@ impl Decompressor {
             }
             step = step.saturating_mul(2);
         }
-        let trailer = &data[read..];
-        let (crc, size, rest) = match trailer {
-            [a, b, c, d, e, f, g, h, rest @ ..] => (
-                u32::from_le_bytes([*a, *b, *c, *d]),
-                u32::from_le_bytes([*e, *f, *g, *h]),
-                rest,
-            ),
-            _ => return Err(ends_early()),
-        };
+        let (crc, rest) = data[read..].split_first_chunk().ok_or_else(ends_early)?;
+        let (size, rest) = rest.split_first_chunk().ok_or_else(ends_early)?;
+        let stated = (u32::from_le_bytes(*crc), u32::from_le_bytes(*size));
         let mut found = Crc::new();
         found.update(&out[start..]);
-        if (found.sum(), found.amount()) != (crc, size) {
-            return Err(Stop::Damage(
+        if (found.sum(), found.amount()) != stated {
+            return Err(Refusal::Damage(
                 "the checksum is not that of the data".to_owned(),
             ));
         }
@@ -157,19 +151,19 @@ impl Decompressor {
     }
 }
 
-fn ends_early() -> Stop {
-    Stop::Damage("the data ends early".to_owned())
+fn ends_early() -> Refusal {
+    Refusal::Damage("the data ends early".to_owned())
 }
 
 /// What follows a member's header (RFC 1952, section 2.3).
-fn after_header(bytes: &[u8]) -> Result<&[u8], Stop> {
+fn after_header(bytes: &[u8]) -> Result<&[u8], Refusal> {
     let header = bytes.get(..HEADER.len()).ok_or_else(ends_early)?;
     if header[..MAGIC.len()] != MAGIC {
-        return Err(Stop::Damage("it does not begin as gzip does".to_owned()));
+        return Err(Refusal::Damage("it does not begin as gzip does".to_owned()));
     }
     let flags = header[3];
     if flags & flag::RESERVED != 0 {
-        return Err(Stop::Damage("reserved flags are set".to_owned()));
+        return Err(Refusal::Damage("reserved flags are set".to_owned()));
     }
     let mut rest = &bytes[HEADER.len()..];
     if flags & flag::EXTRA != 0 {
@@ -179,11 +173,8 @@ fn after_header(bytes: &[u8]) -> Result<&[u8], Stop> {
     }
     for optional in [flag::NAME, flag::COMMENT] {
         if flags & optional != 0 {
-            let end = rest
-                .iter()
-                .position(|byte| *byte == 0)
-                .ok_or_else(ends_early)?;
-            rest = &rest[end + 1..];
+            let end = rest.iter().position(|byte| *byte == 0);
+            rest = &rest[end.ok_or_else(ends_early)? + 1..];
         }
     }
     if flags & flag::HEADER_CRC != 0 {
@@ -193,7 +184,7 @@ fn after_header(bytes: &[u8]) -> Result<&[u8], Stop> {
         found.update(header);
         // The lower half of the checksum.
         if found.sum() as u16 != u16::from_le_bytes(*stated) {
-            return Err(Stop::Damage(
+            return Err(Refusal::Damage(
                 "the header's checksum is not that of the header".to_owned(),
             ));
         }

@@ -6,7 +6,7 @@ mod zstd;
 #[cfg(test)]
 mod tests;
 
-use crate::error::{DecodeError, EncodeError};
+use crate::error::{DecodeError, EncodeError, Refusal};
 use crate::limits::{BrokenLimit, INFLATION_FREE_BYTES};
 use crate::{Compression, Limits};
 
@@ -69,12 +69,6 @@ enum Decompressing {
     Zstd(zstd::Decompressor),
 }
 
-/// What stops a decompression.
-enum Stop {
-    Limit(BrokenLimit),
-    Damage(String),
-}
-
 impl Decompressor {
     /// # Errors
     /// The library failed: in practice, it had no memory.
@@ -101,8 +95,8 @@ impl Decompressor {
     /// allow, and nothing of use.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         out.clear();
+        self.limits.check_size(bytes)?;
         let room = Room::new(bytes.len(), &self.limits);
-        room.check(bytes.len()).map_err(|stop| self.error(stop))?;
         let result = match &mut self.decompressing {
             Decompressing::None => {
                 out.extend_from_slice(bytes);
@@ -111,17 +105,13 @@ impl Decompressor {
             Decompressing::Gzip(gzip) => gzip.decompress(bytes, out, &room),
             Decompressing::Zstd(zstd) => zstd.decompress(bytes, out, &room),
         };
-        result.map_err(|stop| self.error(stop))
-    }
-
-    fn error(&self, stop: Stop) -> DecodeError {
-        match stop {
-            Stop::Limit(limit) => DecodeError::Limit(limit),
-            Stop::Damage(what) => DecodeError::Compressed {
+        result.map_err(|refusal| match refusal {
+            Refusal::Limit(limit) => DecodeError::Limit(limit),
+            Refusal::Damage(what) => DecodeError::Compressed {
                 compression: self.compression,
                 what,
             },
-        }
+        })
     }
 }
 
@@ -131,7 +121,6 @@ struct Room {
     most: usize,
     /// Which limit that is.
     limit: BrokenLimit,
-    max_message_bytes: usize,
 }
 
 /// Steps in which the output grows where its size is not known.
@@ -142,40 +131,18 @@ impl Room {
         let inflated = compressed
             .saturating_mul(limits.max_inflation)
             .max(INFLATION_FREE_BYTES);
-        let max_message_bytes = limits.max_message_bytes;
-        if inflated < max_message_bytes {
-            let limit = BrokenLimit::Inflation(limits.max_inflation);
-            Self {
-                most: inflated,
-                limit,
-                max_message_bytes,
-            }
-        } else {
-            let limit = BrokenLimit::MessageBytes(max_message_bytes);
-            Self {
-                most: max_message_bytes,
-                limit,
-                max_message_bytes,
-            }
-        }
-    }
-
-    /// Checks the size of what arrived.
-    fn check(&self, compressed: usize) -> Result<(), Stop> {
-        if compressed > self.max_message_bytes {
-            return Err(Stop::Limit(BrokenLimit::MessageBytes(
-                self.max_message_bytes,
-            )));
-        }
-        Ok(())
+        let most = inflated.min(limits.max_message_bytes);
+        let limit = match inflated < limits.max_message_bytes {
+            true => BrokenLimit::Inflation(limits.max_inflation),
+            false => BrokenLimit::MessageBytes(most),
+        };
+        Self { most, limit }
     }
 
     /// Makes sure that there is room to write into, one byte more than is allowed at most: that
     /// byte distinguishes a message that is too large from one that just fits.
-    fn grow(&self, out: &mut Vec<u8>) -> Result<(), Stop> {
-        if out.len() > self.most {
-            return Err(Stop::Limit(self.limit));
-        }
+    fn grow(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
+        self.check(out)?;
         if out.len() == out.capacity() {
             let left = self.most - out.len();
             let step = out.len().max(STEP).min(left.saturating_add(1));
@@ -184,12 +151,11 @@ impl Room {
         Ok(())
     }
 
-    /// The last check, of what has come out.
-    fn finish(&self, out: &[u8]) -> Result<(), Stop> {
-        if out.len() > self.most {
-            Err(Stop::Limit(self.limit))
-        } else {
-            Ok(())
+    /// Checks the size of what has come out.
+    fn check(&self, out: &[u8]) -> Result<(), Refusal> {
+        match out.len() > self.most {
+            true => Err(Refusal::Limit(self.limit)),
+            false => Ok(()),
         }
     }
 }

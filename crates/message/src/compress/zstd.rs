@@ -3,7 +3,7 @@
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 use zstd::zstd_safe::{DParameter, compress_bound};
 
-use super::{Room, Stop};
+use super::{Refusal, Room};
 use crate::Limits;
 
 pub(super) struct Compressor {
@@ -24,10 +24,8 @@ impl Compressor {
         out.reserve(compress_bound(bytes.len()));
         let mut end = std::io::Cursor::new(&mut *out);
         end.set_position(end.get_ref().len() as u64);
-        self.context
-            .compress_to_buffer(bytes, &mut end)
-            .map_err(|e| e.to_string())?;
-        Ok(())
+        let written = self.context.compress_to_buffer(bytes, &mut end);
+        written.map(drop).map_err(|e| e.to_string())
     }
 }
 
@@ -57,8 +55,8 @@ impl Decompressor {
         bytes: &[u8],
         out: &mut Vec<u8>,
         room: &Room,
-    ) -> Result<(), Stop> {
-        let damage = |e: std::io::Error| Stop::Damage(e.to_string());
+    ) -> Result<(), Refusal> {
+        let damage = |e: std::io::Error| Refusal::Damage(e.to_string());
         self.context.reinit().map_err(damage)?;
         let mut input = InBuffer::around(bytes);
         loop {
@@ -69,12 +67,12 @@ impl Decompressor {
             let missing = self.context.run(&mut input, &mut output).map_err(damage)?;
             if missing == 0 {
                 if input.pos() == bytes.len() {
-                    return room.finish(out);
+                    return room.check(out);
                 }
                 // A further frame follows.
                 self.context.reinit().map_err(damage)?;
             } else if input.pos() == read && out.len() == written {
-                return Err(Stop::Damage("the data ends early".to_owned()));
+                return Err(Refusal::Damage("the data ends early".to_owned()));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! What is wrong with a line of the contract.
 
-use super::{Fault, MAX_LINE_BYTES, VERSION};
+use super::{MAX_LINE_BYTES, VERSION};
 
-/// Why a line of the contract could not be taken.
+/// Why a line of the contract could not be taken. Each says first which line it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContractError {
     /// The stream ended before a line was there.
@@ -11,51 +11,24 @@ pub enum ContractError {
     /// The line is longer than [`MAX_LINE_BYTES`].
     #[error("the {0} line is longer than {MAX_LINE_BYTES} bytes")]
     TooLong(&'static str),
-    /// The line is no JSON object.
-    #[error("the {what} line is no JSON object: {detail}")]
-    NotJson {
-        /// Which line.
-        what: &'static str,
-        /// What the parser says, with the column.
-        detail: String,
-    },
-    /// The line is of another version, or says none.
+    /// The line is no JSON object: what the parser says, with the column.
+    #[error("the {0} line is no JSON object: {1}")]
+    NotJson(&'static str, String),
+    /// The line is of another version, or says none: the text there.
     #[error(
-        "the {what} line is of contract version {found}, but this side speaks version {VERSION}: \
-         use builds of the same contract version"
+        "the {0} line is of contract version {1}, but this side speaks version {VERSION}: use \
+         builds of the same contract version"
     )]
-    Version {
-        /// Which line.
-        what: &'static str,
-        /// The text there.
-        found: String,
-    },
+    Version(&'static str, String),
     /// The settings ask for a role that is not in the contract.
     #[error(
         "unknown role {0}: the roles of contract version {VERSION} are server, client, codec and floor"
     )]
     Role(String),
-    /// A key is missing, unknown or of the wrong type or value.
-    #[error("the {what} line does not fit the contract: {detail}")]
-    Shape {
-        /// Which line.
-        what: &'static str,
-        /// Which key and what is wrong with it.
-        detail: String,
-    },
-    /// The line could not be read or written.
-    #[error("cannot read or write the {what} line: {detail}")]
-    Stream {
-        /// Which line.
-        what: &'static str,
-        /// What the system says.
-        detail: String,
-    },
-}
-
-impl ContractError {
-    /// Who can do something about it, when a subject finds it in its settings.
-    pub const fn fault(&self) -> Fault {
-        Fault::Instrument
-    }
+    /// A key is missing, unknown or of the wrong type or value: which key and what is wrong with it.
+    #[error("the {0} line does not fit the contract: {1}")]
+    Shape(&'static str, String),
+    /// The line could not be read or written: what the system says.
+    #[error("cannot read or write the {0} line: {1}")]
+    Stream(&'static str, String),
 }

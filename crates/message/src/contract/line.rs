@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, Reply, RuntimeEvent, Settings, VERSION,
-    Verified,
+    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, MOST_DETAIL, Reply, RuntimeEvent,
+    Settings, VERSION, Verified,
 };
 
 const SETTINGS: &str = "settings";
@@ -19,9 +19,6 @@ const ASK: &str = "slice";
 const ANSWER: &str = "slice's answer";
 const EVENT: &str = "event";
 
-const KEY_CONTRACT: &str = "contract";
-const KEY_ROLE: &str = "role";
-const KEY_READY: &str = "ready";
 const KEY_ERROR: &str = "error";
 const KEY_VERIFY: &str = "verify";
 const KEY_VERIFIED: &str = "verified";
@@ -31,8 +28,8 @@ impl Settings {
     /// Reads the fields of a settings line. The version is checked first, the role next, so that a
     /// line of another version is called that and not a misspelt one of this version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let mut object = versioned(object(line, SETTINGS)?, SETTINGS)?;
-        let role = object.remove(KEY_ROLE);
+        let mut object = versioned(line, SETTINGS)?;
+        let role = object.remove("role");
         let rest = Value::Object(object);
         // Not by serde's tag, which would make a tree of what is kept as text.
         match role.as_ref().and_then(Value::as_str) {
@@ -58,17 +55,18 @@ impl Settings {
 impl Reply {
     /// Reads a ready or error line.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
-        let object = versioned(object(line, REPLY)?, REPLY)?;
-        if object.contains_key(KEY_ERROR) {
-            return Ok(Self::Failed(shaped(Value::Object(object), REPLY)?));
+        let object = versioned(line, REPLY)?;
+        let is_failed = object.contains_key(KEY_ERROR);
+        let is_ready = object.get("ready") == Some(&Value::Bool(true));
+        let object = Value::Object(object);
+        match (is_failed, is_ready) {
+            (true, _) => shaped(object, REPLY).map(Self::Failed),
+            (false, true) => shaped(object, REPLY).map(Self::Ready),
+            (false, false) => {
+                let what = "it says neither \"ready\":true nor \"error\"";
+                Err(wrong_shape(REPLY, what))
+            }
         }
-        if object.get(KEY_READY) != Some(&Value::Bool(true)) {
-            return Err(wrong_shape(
-                REPLY,
-                "it says neither \"ready\":true nor \"error\"",
-            ));
-        }
-        Ok(Self::Ready(shaped(Value::Object(object), REPLY)?))
     }
 
     /// The line, without its line feed.
@@ -85,12 +83,16 @@ impl Reply {
     }
 }
 
-/// An event of a runtime, which ends after it begins.
-pub(super) fn event(line: &str) -> Result<RuntimeEvent, ContractError> {
-    let event: RuntimeEvent = shaped(Value::Object(object(line, EVENT)?), EVENT)?;
-    match event.begin_ns <= event.end_ns {
-        true => Ok(event),
-        false => Err(wrong_shape(EVENT, "it ends before it begins")),
+impl RuntimeEvent {
+    /// Reads a line of what a subject's command prints of its events.
+    pub fn parse(line: &str) -> Result<Self, ContractError> {
+        let mut event: Self = shaped(Value::Object(object(line, EVENT)?), EVENT)?;
+        if event.end_ns < event.begin_ns {
+            return Err(wrong_shape(EVENT, "it ends before it begins"));
+        }
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        event.detail = event.detail.chars().take(MOST_DETAIL).map(clean).collect();
+        Ok(event)
     }
 }
 
@@ -101,10 +103,10 @@ impl Ask {
         let asked = match (object.remove(KEY_VERIFY), object.remove(KEY_SLICE)) {
             (Some(Value::Bool(true)), None) => Ok(Self::Verify),
             (None, Some(slice)) => shaped(slice, ASK).map(Self::Slice),
-            _ => Err(wrong_shape(
-                ASK,
-                "it says neither \"verify\":true nor \"slice\"",
-            )),
+            _ => {
+                let what = "it says neither \"verify\":true nor \"slice\"";
+                Err(wrong_shape(ASK, what))
+            }
         }?;
         match object.keys().next() {
             Some(key) => Err(wrong_shape(ASK, &format!("unknown field `{key}`"))),
@@ -141,24 +143,21 @@ impl Answer {
         if let Some(verified) = said.remove(KEY_VERIFIED) {
             let mut verified = raw_object(verified.get())?;
             return match (verified.remove("message"), verified.remove("bytes")) {
-                (Some(message), None) => Ok(Self::Verified(Verified::Message(JsonText(
-                    message.to_owned(),
-                )))),
-                (None, Some(bytes)) => Ok(Self::Verified(Verified::Bytes(from_raw(bytes)?))),
-                _ => Err(wrong_shape(
-                    ANSWER,
-                    "\"verified\" holds neither \"message\" nor \"bytes\"",
-                )),
-            };
+                (Some(message), None) => Ok(Verified::Message(JsonText(message.to_owned()))),
+                (None, Some(bytes)) => from_raw(bytes).map(Verified::Bytes),
+                _ => {
+                    let what = "\"verified\" holds neither \"message\" nor \"bytes\"";
+                    Err(wrong_shape(ANSWER, what))
+                }
+            }
+            .map(Self::Verified);
         }
         if said.contains_key(KEY_ERROR) {
-            let said = versioned(object(line, ANSWER)?, ANSWER)?;
-            return shaped(Value::Object(said), ANSWER).map(Self::Failed);
+            let said = Value::Object(versioned(line, ANSWER)?);
+            return shaped(said, ANSWER).map(Self::Failed);
         }
-        Err(wrong_shape(
-            ANSWER,
-            "it says neither \"verified\" nor \"slice\" nor \"error\"",
-        ))
+        let what = "it says neither \"verified\" nor \"slice\" nor \"error\"";
+        Err(wrong_shape(ANSWER, what))
     }
 
     /// The line, without its line feed.
@@ -173,7 +172,7 @@ impl Answer {
 
 /// One line without its end, bounded by [`MAX_LINE_BYTES`].
 fn read_line(stream: impl BufRead, what: &'static str) -> Result<String, ContractError> {
-    let stream_error = |detail: String| ContractError::Stream { what, detail };
+    let stream_error = |said: String| ContractError::Stream(what, said);
     let mut line = Vec::new();
     let most = MAX_LINE_BYTES as u64 + 1;
     stream
@@ -205,20 +204,15 @@ fn from_raw<T: DeserializeOwned>(value: &RawValue) -> Result<T, ContractError> {
 }
 
 fn not_json(what: &'static str, error: &serde_json::Error) -> ContractError {
-    let detail = one_line(error);
-    ContractError::NotJson { what, detail }
+    ContractError::NotJson(what, one_line(error))
 }
 
-fn versioned(
-    mut object: Map<String, Value>,
-    what: &'static str,
-) -> Result<Map<String, Value>, ContractError> {
-    match object.remove(KEY_CONTRACT) {
+/// The keys of a line of this version, but for the version.
+fn versioned(line: &str, what: &'static str) -> Result<Map<String, Value>, ContractError> {
+    let mut object = object(line, what)?;
+    match object.remove("contract") {
         Some(version) if version.as_u64() == Some(u64::from(VERSION)) => Ok(object),
-        version => Err(ContractError::Version {
-            what,
-            found: named(version.as_ref()),
-        }),
+        version => Err(ContractError::Version(what, named(version.as_ref()))),
     }
 }
 
@@ -232,10 +226,7 @@ fn shaped<T: DeserializeOwned>(value: Value, what: &'static str) -> Result<T, Co
 }
 
 fn wrong_shape(what: &'static str, detail: &str) -> ContractError {
-    ContractError::Shape {
-        what,
-        detail: detail.replace(char::is_control, " "),
-    }
+    ContractError::Shape(what, detail.replace(char::is_control, " "))
 }
 
 /// How a wrong value is shown: cut, since it goes into a one-line error.

@@ -42,14 +42,9 @@ pub enum RecordError {
     /// They are no whole number of records.
     #[error("{0} bytes of records are no multiple of {RECORD_BYTES}")]
     Size(usize),
-    /// A time that is always there is not.
-    #[error("record {index} has no \"{time}\"")]
-    Absent {
-        /// The record, from 0.
-        index: usize,
-        /// The time.
-        time: &'static str,
-    },
+    /// A time that is always there is not: the record, from 0, and the time.
+    #[error("record {0} has no \"{1}\"")]
+    Absent(usize, &'static str),
     /// A time is before one that comes before it.
     #[error("in record {index}, \"{later}\" is {by_ns} ns before \"{earlier}\"")]
     Backwards {
@@ -62,16 +57,9 @@ pub enum RecordError {
         /// By how much it does not.
         by_ns: u64,
     },
-    /// The status or the operations have a value that they cannot have.
-    #[error("record {index} has the {field} {value}")]
-    Value {
-        /// The record, from 0.
-        index: usize,
-        /// Which.
-        field: &'static str,
-        /// The value there.
-        value: u32,
-    },
+    /// The status or the operations of a record have a value that they cannot have.
+    #[error("record {0} has the {1} {2}")]
+    Value(usize, &'static str, u32),
 }
 
 impl Record {
@@ -96,9 +84,6 @@ impl Record {
     }
 
     /// Takes a file's records apart.
-    ///
-    /// # Errors
-    /// The first thing that no record can be.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
         let (records, []) = bytes.as_chunks::<RECORD_BYTES>() else {
             return Err(RecordError::Size(bytes.len()));
@@ -117,15 +102,9 @@ impl Record {
             u32::from_le_bytes(words[place])
         };
         let seen = |place| Some(time(place)).filter(|time| *time != 0);
-        let always = |place, name| seen(place).ok_or(RecordError::Absent { index, time: name });
+        let always = |place, name| seen(place).ok_or(RecordError::Absent(index, name));
         let known = |place| Some(word(place)).filter(|size| *size != NOT_KNOWN);
-        let wrong = |field, value| {
-            Err(RecordError::Value {
-                index,
-                field,
-                value,
-            })
-        };
+        let wrong = |field, value| Err(RecordError::Value(index, field, value));
         let record = Self {
             begin: always(0, "begin")?,
             encoded: seen(1),
@@ -173,12 +152,13 @@ impl Record {
             &[begin, start, stop, end],
         ];
         for order in orders {
-            let mut last = begin;
-            for (later, time) in order.iter().copied() {
-                let Some(time) = time else { continue };
-                if let (earlier, Some(before)) = last
-                    && time < before
-                {
+            let mut last = ("begin", self.begin);
+            for (later, time) in order
+                .iter()
+                .filter_map(|(name, time)| Some((*name, (*time)?)))
+            {
+                let (earlier, before) = last;
+                if time < before {
                     return Err(RecordError::Backwards {
                         index,
                         earlier,
@@ -186,7 +166,7 @@ impl Record {
                         by_ns: before - time,
                     });
                 }
-                last = (later, Some(time));
+                last = (later, time);
             }
         }
         Ok(())

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use super::{Failed, JsonText};
+use super::Failed;
+use crate::generated::is_default;
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +109,34 @@ pub enum Verified {
     Bytes(String),
 }
 
+/// One JSON value as it was written. It may be a message of many megabytes: a tree of it would take
+/// longer to make than the message itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonText(pub(super) Box<RawValue>);
+
+impl JsonText {
+    /// Takes text that is one JSON value. Line feeds, which in JSON are white space, would end the line.
+    pub fn new(text: String) -> Result<Self, serde_json::Error> {
+        let text = match text.contains('\n') {
+            true => text.replace('\n', " "),
+            false => text,
+        };
+        RawValue::from_string(text).map(Self)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
 /// A slice that was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceDone {
@@ -121,10 +151,6 @@ pub struct SliceDone {
     pub error: Option<String>,
     /// Connections that were lost since the slice before, and opened again before the first
     /// recorded call.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reopened: u64,
-}
-
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

@@ -7,12 +7,10 @@
 
 mod bounded;
 mod error;
-mod index;
 mod reader;
 mod row;
 mod rows;
 mod template;
-mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +22,9 @@ use serde::{Deserialize, Serialize};
 pub use error::DataError;
 pub use reader::RowFormat;
 pub use rows::Rows;
-pub use writer::Writer;
 
-use self::template::Template;
+use self::reader::RowReader;
+use self::template::{Place, Template};
 
 /// What a text is, which decides how values are put into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +68,14 @@ impl Data {
         order: Order,
         seed: u64,
     ) -> Result<Self, DataError> {
-        if rows.as_ref().and_then(Rows::in_memory_count) == Some(0) {
-            return Err(DataError::NoRows);
+        match &rows {
+            Some(rows) if rows.in_memory_count() == Some(0) => return Err(DataError::NoRows),
+            None if template.is_none() => return Err(DataError::NoRows),
+            _ => {}
         }
         let columns = rows.as_ref().map(Rows::columns).unwrap_or_default();
-        let template = match template {
-            Some(text) => Some(Template::parse(text, form, &columns)?),
-            None if rows.is_none() => return Err(DataError::NoRows),
-            None => None,
-        };
+        let template = template.map(|text| Template::parse(text, form, &columns));
+        let template = template.transpose()?;
         if let (Some(template), Some(rows)) = (&template, &rows) {
             rows.check_columns(&template.columns().collect::<Vec<_>>())?;
         }
@@ -113,11 +110,11 @@ impl Data {
     }
 
     /// Writes the texts, from the first row on where they come from a file.
-    ///
-    /// # Errors
-    /// The file cannot be read.
     pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
-        Writer::new(self)
+        Ok(Writer {
+            data: Arc::clone(self),
+            reader: self.rows.as_ref().map(Rows::reader).transpose()?,
+        })
     }
 
     /// What is drawn for one call. Neighbouring calls are far apart in the seed's space.
@@ -125,5 +122,49 @@ impl Data {
         /// 2^64 over the golden ratio, odd: multiples of it never come near each other.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         fastrand::Rng::with_seed(self.seed ^ call.wrapping_add(1).wrapping_mul(STEP))
+    }
+}
+
+/// Writes texts. Holds what reading rows needs.
+#[derive(Debug)]
+pub struct Writer {
+    data: Arc<Data>,
+    /// Where there are rows.
+    reader: Option<RowReader>,
+}
+
+impl Writer {
+    /// Appends the text of the `call`-th call, from 0, to `out`.
+    ///
+    /// # Errors
+    /// A row of a file that cannot be read, with its line. The next text takes another row.
+    pub fn text(&mut self, call: u64, out: &mut String) -> Result<(), DataError> {
+        let data = &*self.data;
+        let mut random = data.random(call);
+        let mut row = None;
+        if let (Some(rows), Some(reader)) = (&data.rows, &mut self.reader) {
+            let taken = match (data.order, rows.in_memory_count()) {
+                (Order::InTurn, Some(count)) => rows.row(reader, call % count)?,
+                (Order::InTurn, None) => reader.next_around()?,
+                (Order::Random, _) => rows.row(reader, random.u64(..rows.count()))?,
+            };
+            reader.check(&taken, data.template.iter().flat_map(Template::columns))?;
+            row = Some(taken);
+        }
+        let row = row.as_ref();
+        match (&data.template, row) {
+            (Some(template), row) => template.fill(&mut Place { call, row, random }, out),
+            (None, Some(row)) => row.append_whole(out),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Where the row of the last text stands in its file, for messages: `, line 7`. Empty where there
+    /// are no rows.
+    pub fn place(&self) -> String {
+        self.reader
+            .as_ref()
+            .map_or_else(String::new, |reader| format!(", line {}", reader.line()))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Cursor, Seek as _, SeekFrom};
+use std::io::{BufRead as _, BufReader, Cursor, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,14 +10,11 @@ use csv::StringRecord;
 
 use super::bounded::{Bounded, Bytes, TOO_LONG};
 use super::error::DataError;
-use super::index::{FilePlace, Index};
 use super::row::Row;
+use super::rows::{FilePlace, Index};
 
 /// Bytes that are read of a file at once.
 const READ_BYTES: usize = 64 << 10;
-
-/// What some editors put before a text in UTF-8. The reader of CSV passes over it too.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Bytes that are copied at once where they are in memory.
 const COPIED_BYTES: usize = 4 << 10;
@@ -86,7 +83,7 @@ impl RowReader {
                 path,
                 most_row_bytes,
             } => {
-                let file = File::open(path).map_err(|error| unreadable(&error))?;
+                let file = File::open(path).map_err(DataError::unreadable)?;
                 (Bytes::File(file), *most_row_bytes, READ_BYTES)
             }
         };
@@ -94,11 +91,8 @@ impl RowReader {
         let (input, first) = match format {
             RowFormat::JsonLines => {
                 let mut lines = BufReader::with_capacity(capacity, bounded);
-                let begin = lines.fill_buf().map_err(|error| unreadable(&error))?;
-                let mark = match begin.starts_with(BYTE_ORDER_MARK) {
-                    true => BYTE_ORDER_MARK.len(),
-                    false => 0,
-                };
+                let begin = lines.fill_buf().map_err(DataError::unreadable)?;
+                let mark = mark_len(begin);
                 lines.consume(mark);
                 let at = FilePlace {
                     byte: mark as u64,
@@ -160,9 +154,8 @@ impl RowReader {
             }
         }
         // It was there when the index was made.
-        self.next()?.ok_or_else(|| DataError::Unreadable {
-            what: "the file has become shorter".to_owned(),
-        })
+        self.next()?
+            .ok_or_else(|| DataError::unreadable("the file has become shorter"))
     }
 
     /// The next row; `None` at the end.
@@ -221,11 +214,10 @@ impl RowReader {
     ) -> Result<(), DataError> {
         match columns.into_iter().find(|column| !row.has(column)) {
             None => Ok(()),
-            Some(column) => Err(DataError::Row {
-                line: self.line(),
-                column: None,
-                what: format!("the row has no \"{column}\", which the template asks for"),
-            }),
+            Some(column) => Err(DataError::row(
+                self.line(),
+                format!("the row has no \"{column}\", which the template asks for"),
+            )),
         }
     }
 
@@ -253,7 +245,7 @@ impl RowReader {
                 let taken = records.read_record(record);
                 match open_quote(records.get_ref(), self.begins) {
                     Some(line) => return Err(unclosed(line)),
-                    None => taken.map_err(|error| Wrong::of_csv(&error, Some(&*columns))),
+                    None => taken.map_err(|error| Wrong::of_csv(&error, columns)),
                 }
             }
         };
@@ -262,27 +254,17 @@ impl RowReader {
 
     /// What is wrong with the row that could not be taken in.
     fn failed(&mut self, wrong: Wrong) -> DataError {
-        let (what, ends) = match wrong {
-            Wrong::Row(what) => (what, false),
+        let error = match wrong {
+            Wrong::Row(what) => return DataError::row(self.line(), what),
             Wrong::Reading(error) if error == TOO_LONG => {
                 let most = self.most_row_bytes;
-                let what = "is a quote or a line not ended?";
-                (format!("a row of more than {most} bytes; {what}"), true)
+                let what =
+                    format!("a row of more than {most} bytes; is a quote or a line not ended?");
+                DataError::row(self.line(), what)
             }
-            Wrong::Reading(what) => {
-                let error = DataError::Unreadable { what };
-                self.broken = Some(error.clone());
-                return error;
-            }
+            Wrong::Reading(error) => DataError::Unreadable(error),
         };
-        let error = DataError::Row {
-            line: self.line(),
-            column: None,
-            what,
-        };
-        if ends {
-            self.broken = Some(error.clone());
-        }
+        self.broken = Some(error.clone());
         error
     }
 
@@ -291,18 +273,14 @@ impl RowReader {
             Input::JsonLines { lines, at, .. } => {
                 lines
                     .seek(SeekFrom::Start(place.byte))
-                    .map_err(|error| unreadable(&error))?;
+                    .map_err(DataError::unreadable)?;
                 *at = place;
                 Ok(())
             }
             Input::Csv { records, .. } => {
                 let mut position = csv::Position::new();
                 position.set_byte(place.byte).set_line(place.line);
-                records
-                    .seek(position)
-                    .map_err(|error| DataError::Unreadable {
-                        what: error.to_string(),
-                    })
+                records.seek(position).map_err(DataError::unreadable)
             }
         }
     }
@@ -318,28 +296,21 @@ enum Wrong {
 
 impl Wrong {
     /// The error with the name of the column at fault, once the columns are known.
-    fn of_csv(error: &csv::Error, columns: Option<&StringRecord>) -> Self {
+    fn of_csv(error: &csv::Error, columns: &StringRecord) -> Self {
         Self::Row(match error.kind() {
             csv::ErrorKind::Io(error) => return Self::Reading(error.to_string()),
             csv::ErrorKind::UnequalLengths {
                 expected_len, len, ..
-            } => {
-                let missing = columns.and_then(|columns| columns.get(*len as usize));
-                match missing {
-                    Some(name) => {
-                        format!("{len} of {expected_len} values: none for the column \"{name}\"")
-                    }
-                    None => {
-                        format!("{len} values, but the first line names {expected_len} columns")
-                    }
+            } => match columns.get(*len as usize) {
+                Some(name) => {
+                    format!("{len} of {expected_len} values: none for the column \"{name}\"")
                 }
-            }
-            csv::ErrorKind::Utf8 { err, .. } => {
-                match columns.and_then(|columns| columns.get(err.field())) {
-                    Some(name) => format!("the value of \"{name}\" is not UTF-8"),
-                    None => format!("value {} is not UTF-8", err.field() + 1),
-                }
-            }
+                None => format!("{len} values, but the first line names {expected_len} columns"),
+            },
+            csv::ErrorKind::Utf8 { err, .. } => match columns.get(err.field()) {
+                Some(name) => format!("the value of \"{name}\" is not UTF-8"),
+                None => format!("value {} is not UTF-8", err.field() + 1),
+            },
             _ => error.to_string(),
         })
     }
@@ -347,27 +318,22 @@ impl Wrong {
 
 /// Reads the line that names the columns.
 fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataError> {
-    let wrong = |what| DataError::Row {
-        line: 1,
-        column: None,
-        what,
-    };
-    let columns = match records.headers() {
-        Ok(columns) => columns.clone(),
-        Err(error) => {
-            return Err(match Wrong::of_csv(&error, None) {
-                Wrong::Row(what) => wrong(what),
-                Wrong::Reading(what) if what == TOO_LONG => {
-                    wrong("the line that names the columns does not end".to_owned())
-                }
-                Wrong::Reading(what) => DataError::Unreadable { what },
-            });
+    let unknown = StringRecord::new();
+    let columns = records.headers();
+    let columns = columns.map_err(|error| match Wrong::of_csv(&error, &unknown) {
+        Wrong::Row(what) => DataError::row(1, what),
+        Wrong::Reading(what) if what == TOO_LONG => {
+            DataError::row(1, "the line that names the columns does not end")
         }
-    };
+        Wrong::Reading(what) => DataError::Unreadable(what),
+    })?;
     let mut known = BTreeSet::new();
     match columns.iter().find(|column| !known.insert(*column)) {
-        None => Ok(columns),
-        Some(twice) => Err(wrong(format!("two columns have the name \"{twice}\""))),
+        None => Ok(columns.clone()),
+        Some(twice) => Err(DataError::row(
+            1,
+            format!("two columns have the name \"{twice}\""),
+        )),
     }
 }
 
@@ -388,9 +354,9 @@ fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
     }
     let FilePlace { mut byte, mut line } = begins;
     let mut buffer = [0; COPIED_BYTES];
-    let mark = bytes.read_at(byte, &mut buffer);
-    if byte == 0 && buffer[..mark].starts_with(BYTE_ORDER_MARK) {
-        byte += BYTE_ORDER_MARK.len() as u64;
+    if byte == 0 {
+        let count = bytes.read_at(0, &mut buffer);
+        byte += mark_len(&buffer[..count]) as u64;
     }
     let mut at = At::ValueBegins;
     loop {
@@ -417,10 +383,15 @@ fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
 }
 
 fn unclosed(line: u64) -> DataError {
-    DataError::Row {
-        line,
-        column: None,
-        what: "a quote is opened here and never closed".to_owned(),
+    DataError::row(line, "a quote is opened here and never closed")
+}
+
+/// Bytes of what some editors put before a text in UTF-8. The reader of CSV passes over it too.
+fn mark_len(text: &[u8]) -> usize {
+    const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+    match text.starts_with(BYTE_ORDER_MARK) {
+        true => BYTE_ORDER_MARK.len(),
+        false => 0,
     }
 }
 
@@ -456,11 +427,5 @@ fn place_of(position: &csv::Position) -> FilePlace {
     FilePlace {
         byte: position.byte(),
         line: position.line(),
-    }
-}
-
-fn unreadable(error: &io::Error) -> DataError {
-    DataError::Unreadable {
-        what: error.to_string(),
     }
 }

@@ -11,27 +11,11 @@ use super::error::DataError;
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    fields: BTreeMap<String, Cell>,
+    /// A value of CSV, what a string of JSON holds, or any other value of JSON as it was written: a
+    /// number keeps digits that no float holds.
+    fields: BTreeMap<String, String>,
     /// The row as it stands in the file, where it is a message by itself.
     whole: Option<Box<str>>,
-}
-
-/// One value.
-#[derive(Debug, Clone, PartialEq)]
-enum Cell {
-    /// Text: a value of CSV, or what a string of JSON holds.
-    Text(String),
-    /// Any other value of JSON as it was written: a number keeps digits that no float holds.
-    Json(Box<str>),
-}
-
-impl Cell {
-    fn text(&self) -> &str {
-        match self {
-            Self::Text(text) => text,
-            Self::Json(text) => text,
-        }
-    }
 }
 
 impl Row {
@@ -47,14 +31,12 @@ impl Row {
         let mut fields = BTreeMap::new();
         for (name, value) in raw {
             let value = value.get();
-            let cell = match value.starts_with('"') {
+            let text = match value.starts_with('"') {
                 // An escape that is none was passed over before; its place is that in the value.
-                true => serde_json::from_str(value)
-                    .map(Cell::Text)
-                    .map_err(|error| wrong(&error, 0))?,
-                false => Cell::Json(value.into()),
+                true => serde_json::from_str(value).map_err(|error| wrong(&error, 0))?,
+                false => value.to_owned(),
             };
-            fields.insert(name, cell);
+            fields.insert(name, text);
         }
         Ok(Self {
             fields,
@@ -64,9 +46,11 @@ impl Row {
 
     /// Names the values of a record.
     pub(super) fn from_csv(columns: &StringRecord, record: &StringRecord) -> Self {
-        let values = record.iter().map(|value| Cell::Text(value.to_owned()));
+        let fields = columns.iter().zip(record);
         Self {
-            fields: columns.iter().map(str::to_owned).zip(values).collect(),
+            fields: fields
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
             whole: None,
         }
     }
@@ -84,7 +68,7 @@ impl Row {
     /// Appends the value of a name that it has, escaped where that is `quoted`, inside a string of
     /// JSON.
     pub(super) fn append(&self, column: &str, quoted: bool, out: &mut String) {
-        let text = self.fields.get(column).map_or("", Cell::text);
+        let text = self.fields.get(column).map_or("", String::as_str);
         if quoted {
             let escaped = Value::from(text).to_string();
             out.push_str(&escaped[1..escaped.len() - 1]);
@@ -100,7 +84,7 @@ impl Row {
             return;
         }
         let fields = self.fields.iter();
-        let fields = fields.map(|(name, cell)| (name.clone(), Value::from(cell.text())));
+        let fields = fields.map(|(name, text)| (name.clone(), Value::from(text.as_str())));
         out.push_str(&Value::Object(fields.collect()).to_string());
     }
 }

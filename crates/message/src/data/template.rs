@@ -21,6 +21,12 @@ const UUID: &str = "uuid";
 const RANDOM_INT: &str = "random_int";
 const BUILT_IN: [&str; 3] = [NUMBER, UUID, RANDOM_INT];
 
+const UNCLOSED: &str = "the placeholder is not closed; end it with }}, or write {{\"{{\"}} for the \
+                        two braces themselves";
+
+const RANDOM_INT_USAGE: &str =
+    "{{random_int A B}} takes two whole numbers of 64 bits, the smaller one first";
+
 /// What one call fills a template with.
 pub(super) struct Place<'a> {
     pub(super) call: u64,
@@ -59,14 +65,13 @@ impl Template {
             let (before, from) = rest.split_at(start);
             json.follow(before);
             parts.push(Part::Text(before.to_owned()));
-            let at = text.len() - from.len();
-            let Some((inner, after)) = inside(&from[2..]) else {
-                let (line, column) = position(text, at);
-                return Err(DataError::Unclosed { line, column });
+            let wrong = |what: String| {
+                let (line, column) = position(text, text.len() - from.len());
+                DataError::Placeholder { line, column, what }
             };
+            let (inner, after) = inside(&from[2..]).ok_or_else(|| wrong(UNCLOSED.to_owned()))?;
             let quoted = form == Form::Json && json.inside;
-            let part = Part::parse(inner.trim(), quoted, columns);
-            parts.push(part.map_err(|wrong| wrong.at(position(text, at)))?);
+            parts.push(Part::parse(inner.trim(), quoted, columns).map_err(wrong)?);
             rest = after;
         }
         parts.push(Part::Text(rest.to_owned()));
@@ -107,40 +112,18 @@ impl Template {
     }
 }
 
-/// What is wrong with a placeholder, before its place is known.
-enum Wrong {
-    Unknown {
-        name: String,
-        nearest: Nearest,
-    },
-    Arguments(String),
-    /// A column has a built-in placeholder's name.
-    Taken(String),
-}
-
-impl Wrong {
-    fn at(self, (line, column): (usize, usize)) -> DataError {
-        match self {
-            Self::Unknown { name, nearest } => DataError::Unknown {
-                line,
-                column,
-                name,
-                nearest,
-            },
-            Self::Arguments(what) => DataError::Arguments { line, column, what },
-            Self::Taken(name) => DataError::ColumnName { line, column, name },
-        }
-    }
-}
-
 impl Part {
-    fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, Wrong> {
+    /// Reads what stands between the braces, or says what is wrong with it.
+    fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, String> {
         if let Some(literal) = inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')) {
             return Ok(Self::Text(literal.to_owned()));
         }
         if columns.contains(&inner) {
             if BUILT_IN.contains(&inner) {
-                return Err(Wrong::Taken(inner.to_owned()));
+                return Err(format!(
+                    "the rows have a column \"{inner}\", and {{{{{inner}}}}} is built in; rename \
+                     the column"
+                ));
             }
             return Ok(Self::Column {
                 name: inner.to_owned(),
@@ -153,26 +136,18 @@ impl Part {
         match (name, arguments.as_slice()) {
             (NUMBER, []) => Ok(Self::Number),
             (UUID, []) => Ok(Self::Uuid),
-            (NUMBER | UUID, _) => Err(Wrong::Arguments(format!("{{{{{name}}}}} takes nothing"))),
-            (RANDOM_INT, [from, to]) => random_int(from, to),
-            (RANDOM_INT, _) => Err(Wrong::Arguments(random_int_usage())),
-            _ => Err(Wrong::Unknown {
-                nearest: Nearest::or_known(inner, BUILT_IN.iter().chain(columns).copied()),
-                name: inner.to_owned(),
-            }),
+            (NUMBER | UUID, _) => Err(format!("{{{{{name}}}}} takes nothing")),
+            (RANDOM_INT, [from, to]) => match (from.parse(), to.parse()) {
+                (Ok(from), Ok(to)) if from <= to => Ok(Self::RandomInt { from, to }),
+                _ => Err(RANDOM_INT_USAGE.to_owned()),
+            },
+            (RANDOM_INT, _) => Err(RANDOM_INT_USAGE.to_owned()),
+            _ => {
+                let nearest = Nearest::or_known(inner, BUILT_IN.iter().chain(columns).copied());
+                Err(format!("there is no placeholder \"{inner}\"{nearest}"))
+            }
         }
     }
-}
-
-fn random_int(from: &str, to: &str) -> Result<Part, Wrong> {
-    match (from.parse::<i64>(), to.parse::<i64>()) {
-        (Ok(from), Ok(to)) if from <= to => Ok(Part::RandomInt { from, to }),
-        _ => Err(Wrong::Arguments(random_int_usage())),
-    }
-}
-
-fn random_int_usage() -> String {
-    "{{random_int A B}} takes two whole numbers of 64 bits, the smaller one first".to_owned()
 }
 
 /// Splits at the `}}` that closes a placeholder; one inside a literal does not.

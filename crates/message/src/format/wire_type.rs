@@ -32,24 +32,14 @@ fn may_be(field: &FieldDescriptor, unknown: &UnknownField) -> bool {
 }
 
 fn has_wire_type(kind: SingularKind, unknown: &UnknownField) -> bool {
-    use ScalarType as T;
+    use {ScalarType as T, UnknownFieldData as D};
+    let data = &unknown.data;
     match kind {
-        SingularKind::Message(_) => matches!(
-            unknown.data,
-            UnknownFieldData::LengthDelimited(_) | UnknownFieldData::Group(_)
-        ),
-        SingularKind::Scalar(T::String | T::Bytes) => {
-            matches!(unknown.data, UnknownFieldData::LengthDelimited(_))
-        }
-        SingularKind::Scalar(T::Double | T::Fixed64 | T::Sfixed64) => {
-            matches!(unknown.data, UnknownFieldData::Fixed64(_))
-        }
-        SingularKind::Scalar(T::Float | T::Fixed32 | T::Sfixed32) => {
-            matches!(unknown.data, UnknownFieldData::Fixed32(_))
-        }
-        SingularKind::Scalar(_) | SingularKind::Enum(_) => {
-            matches!(unknown.data, UnknownFieldData::Varint(_))
-        }
+        SingularKind::Message(_) => matches!(data, D::LengthDelimited(_) | D::Group(_)),
+        SingularKind::Scalar(T::String | T::Bytes) => matches!(data, D::LengthDelimited(_)),
+        SingularKind::Scalar(T::Double | T::Fixed64 | T::Sfixed64) => matches!(data, D::Fixed64(_)),
+        SingularKind::Scalar(T::Float | T::Fixed32 | T::Sfixed32) => matches!(data, D::Fixed32(_)),
+        SingularKind::Scalar(_) | SingularKind::Enum(_) => matches!(data, D::Varint(_)),
     }
 }
 

@@ -1,5 +1,7 @@
 //! One row made of another, by the descriptor.
 
+use std::fmt::LowerExp;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use buffa_descriptor::{
@@ -58,12 +60,8 @@ impl Vary {
                 *number = self.counted((*number).into(), u32::MAX.into()) as u32;
             }
             (_, Value::U64(number)) => *number = self.counted(*number, u64::MAX),
-            (_, Value::F32(number)) => {
-                *number = self.float(&format!("{number:e}")).unwrap_or(*number);
-            }
-            (_, Value::F64(number)) => {
-                *number = self.float(&format!("{number:e}")).unwrap_or(*number);
-            }
+            (_, Value::F32(number)) => *number = self.float(*number).unwrap_or(*number),
+            (_, Value::F64(number)) => *number = self.float(*number).unwrap_or(*number),
             (_, Value::String(text)) => *text = self.text(text),
             (_, Value::Bytes(bytes)) => bytes
                 .iter_mut()
@@ -132,7 +130,8 @@ impl Vary {
     }
 
     /// A float from its shortest digits, as in `8.2e-1`, counted on at the last of them.
-    fn float<T: std::str::FromStr>(&self, written: &str) -> Option<T> {
+    fn float<T: LowerExp + FromStr>(&self, number: T) -> Option<T> {
+        let written = format!("{number:e}");
         let (mantissa, exponent) = written.split_once('e')?;
         let (sign, mantissa) = match mantissa.strip_prefix('-') {
             Some(mantissa) => ("-", mantissa),

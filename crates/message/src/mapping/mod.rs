@@ -7,8 +7,8 @@
 //! integers and bytes as text.
 
 pub(crate) mod guard;
-mod memory;
 pub(crate) mod read;
+mod watch;
 pub(crate) mod well_known;
 pub(crate) mod write;
 

@@ -10,8 +10,9 @@ use buffa_descriptor::{
     ScalarType, SingularKind, Value,
 };
 
-use super::guard::{Aside, Fault, Watch, Watched};
-use super::well_known::{self, ONLY_FIELD, WellKnown};
+use super::guard::Watched;
+use super::watch::{Aside, Fault, Watch};
+use super::well_known::{ONLY_FIELD, WellKnown};
 use crate::limits::{BrokenLimit, Limits};
 use crate::nearest::Nearest;
 use crate::path::{self, Step, key_text};
@@ -42,7 +43,7 @@ impl<'a> Reading<'a> {
             types,
             index,
             // A payload of an `Any` is read apart from the rest, and keeps nothing aside.
-            watch: Watch::new(limits, types.has_any()),
+            watch: Watch::new(limits, types.has_any),
         }
     }
 
@@ -102,7 +103,14 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
             let descriptor = pool.message(index);
             match WellKnown::of(descriptor) {
                 Some(WellKnown::Wrapper(scalar)) => wanted(wanted_of(scalar)),
-                Some(kind) => well_known::wanted_text(kind).map_or(said.clone(), wanted),
+                Some(WellKnown::Timestamp) => {
+                    wanted("a time as in \"2026-11-20T12:00:00.5Z\" (RFC 3339)")
+                }
+                Some(WellKnown::Duration) => wanted("a duration in seconds as in \"1.5s\""),
+                Some(WellKnown::FieldMask) => {
+                    wanted("field paths as in \"user.displayName,photo\"")
+                }
+                Some(_) => said.clone(),
                 None if said.starts_with("unknown field") => {
                     steps.push(Step::Name(name.to_owned().into()));
                     let names = descriptor.fields().iter().map(FieldDescriptor::json_name);

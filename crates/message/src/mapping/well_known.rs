@@ -1,18 +1,14 @@
 //! The well-known types: messages of `google.protobuf` whose forms are not those of their fields.
 
+use std::ops::RangeInclusive;
+
 use buffa_descriptor::{DescriptorPool, MessageDescriptor, MessageIndex, ScalarType};
 
 /// Field of `Struct` and of `ListValue`, and of each wrapper.
 pub(crate) const ONLY_FIELD: u32 = 1;
 
-/// Fields of `Value`.
-pub(crate) mod value {
-    pub(crate) const NUMBER: u32 = 2;
-    pub(crate) const STRING: u32 = 3;
-    pub(crate) const BOOL: u32 = 4;
-    pub(crate) const STRUCT: u32 = 5;
-    pub(crate) const LIST: u32 = 6;
-}
+/// Fields of `Value`, but for null: number, string, bool, struct and list.
+pub(crate) const HELD_FIELDS: RangeInclusive<u32> = 2..=6;
 
 /// Fields of `Any`.
 pub(crate) mod any {
@@ -71,14 +67,4 @@ impl WellKnown {
 /// The type that a `type.googleapis.com/package.Message` names.
 pub(crate) fn payload_type(pool: &DescriptorPool, type_url: &str) -> Option<MessageIndex> {
     pool.message_index(type_url.rsplit('/').next()?)
-}
-
-/// What text to expect of a `Timestamp`, a `Duration` or a `FieldMask`.
-pub(crate) const fn wanted_text(kind: WellKnown) -> Option<&'static str> {
-    Some(match kind {
-        WellKnown::Timestamp => "a time as in \"2026-11-20T12:00:00.5Z\" (RFC 3339)",
-        WellKnown::Duration => "a duration in seconds as in \"1.5s\"",
-        WellKnown::FieldMask => "field paths as in \"user.displayName,photo\"",
-        _ => return None,
-    })
 }

@@ -10,8 +10,9 @@ use buffa_descriptor::{
 use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
-use super::well_known::{self, WellKnown, any, value};
+use super::well_known::{self, WellKnown, any};
 use crate::limits::MOST_DEPTH;
+use crate::path::all_fields;
 
 /// A message, to be written.
 #[derive(Clone, Copy)]
@@ -38,83 +39,83 @@ fn deeper<E: Error>(depth: usize) -> Result<usize, E> {
 
 impl Serialize for WriteMessage<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let message = self.message;
-        let depth = deeper(self.depth)?;
-        match WellKnown::of(message.message_descriptor()) {
-            None => {
-                let fields = set_fields(message);
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                write_fields(&mut map, &fields, message, depth)?;
-                map.end()
-            }
-            Some(kind) => write_well_known(kind, message, depth, serializer),
+        match WellKnown::of(self.message.message_descriptor()) {
+            None => write_fields(self.message, None, self.depth, serializer),
+            Some(kind) => write_well_known(kind, self.message, deeper(self.depth)?, serializer),
         }
     }
 }
 
-/// The fields that are set with their keys, in the order of the .proto file, then the extensions.
+/// The fields that are set.
 fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)> {
-    let declared = message.message_descriptor().fields().iter();
-    let declared = declared.map(|field| (field.json_name(), field));
-    let extensions = message.pool().extensions_of(message.message_index());
-    let extensions = extensions.map(|extension| (extension.json_key(), extension.field()));
-    declared
-        .chain(extensions)
+    all_fields(message.pool(), message.message_index())
         .filter(|(_, field)| message.has(field))
         .filter_map(|(key, field)| Some((key, field, message.field_by_number(field.number())?)))
         .collect()
 }
 
-fn write_fields<M: SerializeMap>(
-    map: &mut M,
-    fields: &[(&str, &FieldDescriptor, &Value)],
+/// A message as a map of its fields, after the name of its type where an `Any` holds it.
+fn write_fields<S: Serializer>(
     message: &DynamicMessage,
+    type_url: Option<&str>,
     depth: usize,
-) -> Result<(), M::Error> {
-    fields.iter().try_for_each(|(key, field, value)| {
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let (pool, depth) = (message.pool(), deeper(depth)?);
+    let fields = set_fields(message);
+    let entries = usize::from(type_url.is_some()) + fields.len();
+    let mut map = serializer.serialize_map(Some(entries))?;
+    if let Some(type_url) = type_url {
+        map.serialize_entry(any::TYPE_KEY, type_url)?;
+    }
+    for (key, field, value) in fields {
+        let kind = field.kind();
         map.serialize_entry(
             key,
-            &WriteField {
-                pool: message.pool(),
-                kind: field.kind(),
+            &WriteValue {
+                pool,
+                kind,
                 value,
                 depth,
             },
-        )
-    })
+        )?;
+    }
+    map.end()
 }
 
-/// A field's value of any cardinality.
-struct WriteField<'a> {
+/// A value of a field, or one of those that it has.
+#[derive(Clone, Copy)]
+struct WriteValue<'a> {
     pool: &'a DescriptorPool,
     kind: FieldKind,
     value: &'a Value,
     depth: usize,
 }
 
-impl Serialize for WriteField<'_> {
+impl Serialize for WriteValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let singular = |kind, value| WriteSingular {
-            pool: self.pool,
-            kind,
+        let (pool, depth) = (self.pool, self.depth);
+        let one_of = |kind, value| WriteValue {
+            kind: FieldKind::Singular(kind),
             value,
-            depth: self.depth,
+            ..*self
         };
         match (self.kind, self.value) {
-            (FieldKind::Singular(kind), value) => singular(kind, value).serialize(serializer),
+            (FieldKind::Singular(SingularKind::Scalar(_)), value) => {
+                write_scalar(value, serializer)
+            }
+            (FieldKind::Singular(SingularKind::Enum(index)), Value::EnumNumber(number)) => {
+                write_enum(pool, index, *number, serializer)
+            }
+            (FieldKind::Singular(SingularKind::Message(_)), Value::Message(message)) => {
+                WriteMessage { message, depth }.serialize(serializer)
+            }
             (FieldKind::List(kind), Value::List(items)) => {
-                let mut seq = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    seq.serialize_element(&singular(kind, item))?;
-                }
-                seq.end()
+                serializer.collect_seq(items.iter().map(|item| one_of(kind, item)))
             }
             (FieldKind::Map { value: kind, .. }, Value::Map(entries)) => {
-                let mut map = serializer.serialize_map(Some(entries.len()))?;
-                for (key, value) in entries.iter() {
-                    map.serialize_entry(&WriteMapKey(key), &singular(kind, value))?;
-                }
-                map.end()
+                let entries = entries.iter();
+                serializer.collect_map(entries.map(|(k, v)| (WriteMapKey(k), one_of(kind, v))))
             }
             _ => Err(wrong_shape()),
         }
@@ -137,31 +138,6 @@ impl Serialize for WriteMapKey<'_> {
             MapKey::U32(key) => key.serialize(serializer),
             MapKey::U64(key) => key.serialize(serializer),
             MapKey::String(key) => key.serialize(serializer),
-        }
-    }
-}
-
-/// One value.
-struct WriteSingular<'a> {
-    pool: &'a DescriptorPool,
-    kind: SingularKind,
-    value: &'a Value,
-    depth: usize,
-}
-
-impl Serialize for WriteSingular<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self.kind, self.value) {
-            (SingularKind::Scalar(_), value) => write_scalar(value, serializer),
-            (SingularKind::Enum(index), Value::EnumNumber(number)) => {
-                write_enum(self.pool, index, *number, serializer)
-            }
-            (SingularKind::Message(_), Value::Message(message)) => WriteMessage {
-                message,
-                depth: self.depth,
-            }
-            .serialize(serializer),
-            _ => Err(wrong_shape()),
         }
     }
 }
@@ -244,7 +220,7 @@ fn write_only_field<S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let field = message.message_descriptor().field(well_known::ONLY_FIELD);
     match (field, message.field_by_number(well_known::ONLY_FIELD), kind) {
-        (Some(field), Some(value), _) => WriteField {
+        (Some(field), Some(value), _) => WriteValue {
             pool: message.pool(),
             kind: field.kind(),
             value,
@@ -262,15 +238,8 @@ fn write_value<S: Serializer>(
     depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let held = [
-        value::NUMBER,
-        value::STRING,
-        value::BOOL,
-        value::STRUCT,
-        value::LIST,
-    ]
-    .into_iter()
-    .find_map(|number| message.field_by_number(number));
+    let mut fields = well_known::HELD_FIELDS;
+    let held = fields.find_map(|number| message.field_by_number(number));
     match held {
         None => serializer.serialize_none(),
         Some(Value::F64(number)) if !number.is_finite() => Err(S::Error::custom(
@@ -319,9 +288,5 @@ fn write_any<S: Serializer>(
         )?;
         return map.end();
     }
-    let fields = set_fields(&payload);
-    let mut map = serializer.serialize_map(Some(1 + fields.len()))?;
-    map.serialize_entry(any::TYPE_KEY, type_url)?;
-    write_fields(&mut map, &fields, &payload, deeper(depth)?)?;
-    map.end()
+    write_fields(&payload, Some(type_url), depth, serializer)
 }

@@ -1,6 +1,6 @@
 //! The requests that lead to a service's schema.
 
-use super::{Files, ReflectionError, ReflectionRequest, ReflectionResponse};
+use super::{Files, FilesError, ReflectionRequest, ReflectionResponse};
 use crate::nearest::Nearest;
 use crate::path::clip;
 use crate::schema::Schema;
@@ -12,6 +12,50 @@ pub enum FetchError<E> {
     Call(E),
     /// The server's responses make none.
     Reflection(ReflectionError),
+}
+
+/// A server from which no schema can be had: a sentence whose subject is the server. One line each;
+/// the server's own words are escaped and cut.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReflectionError {
+    /// The server has other services.
+    #[error("has no service \"{service}\"{nearest}")]
+    NoService {
+        /// The service that was asked for.
+        service: String,
+        /// What was probably meant.
+        nearest: Nearest,
+    },
+    /// The server lists the service, and says that it does not know it.
+    #[error("lists \"{service}\", but sends no descriptor of it{said}")]
+    ListedOnly {
+        /// The service that was asked for.
+        service: String,
+        /// The server's words in brackets, if it has any.
+        said: String,
+    },
+    /// An error in place of a descriptor.
+    #[error("refuses server reflection: status {code}{said}")]
+    Refused {
+        /// A gRPC status code.
+        code: u32,
+        /// The server's words in brackets, if it has any.
+        said: String,
+    },
+    /// The server lacks a file that another one imports.
+    #[error("sends no descriptor of the file \"{import}\", which \"{importer}\" imports")]
+    NoFile {
+        /// The file.
+        import: String,
+        /// The file that imports it.
+        importer: String,
+    },
+    /// A response to another request.
+    #[error("sends a reflection response that was not asked for")]
+    Unexpected,
+    /// A response that cannot be used.
+    #[error("sends a damaged reflection response: {0}")]
+    Damaged(String),
 }
 
 /// Asks a server for the file of a service, and then for the imports that are missing, which go to
@@ -30,21 +74,19 @@ pub fn fetch_schema<E>(
         Ok(ReflectionResponse::from_bytes(&response)?)
     };
     match call(ReflectionRequest::FileContaining(service))? {
-        ReflectionResponse::Files(sent) => add(&mut files, &sent)?,
+        ReflectionResponse::Files(sent) => files.add_all(&sent)?,
         ReflectionResponse::Error { code, message } if code == ReflectionResponse::NOT_FOUND => {
             let listed = call(ReflectionRequest::Services)?;
             return Err(unknown(service, &message, listed).into());
         }
-        other => return Err(unexpected(&other).into()),
+        other => return Err(unexpected(other).into()),
     }
     while let Some((import, importer)) = files.missing() {
         let (import, importer) = (import.to_owned(), clip(importer));
         match call(ReflectionRequest::File(&import))? {
-            ReflectionResponse::Files(sent) => add(&mut files, &sent)?,
+            ReflectionResponse::Files(sent) => files.add_all(&sent)?,
             ReflectionResponse::Error { .. } => {
-                files
-                    .add_well_known(&import)
-                    .map_err(ReflectionError::from)?;
+                files.add_well_known(&import)?;
             }
             ReflectionResponse::Services(_) => return Err(ReflectionError::Unexpected.into()),
         }
@@ -53,20 +95,13 @@ pub fn fetch_schema<E>(
             return Err(ReflectionError::NoFile { import, importer }.into());
         }
     }
-    Ok(files.into_schema().map_err(ReflectionError::from)?)
-}
-
-fn add(files: &mut Files, sent: &[Vec<u8>]) -> Result<(), ReflectionError> {
-    for file in sent {
-        files.add(file)?;
-    }
-    Ok(())
+    Ok(files.into_schema()?)
 }
 
 /// The error for a service that the server does not know, with the nearest name it has.
 fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionError {
     let ReflectionResponse::Services(services) = listed else {
-        return unexpected(&listed);
+        return unexpected(listed);
     };
     let service = service.to_owned();
     if services.contains(&service) {
@@ -78,11 +113,11 @@ fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionE
     ReflectionError::NoService { service, nearest }
 }
 
-fn unexpected(response: &ReflectionResponse) -> ReflectionError {
+fn unexpected(response: ReflectionResponse) -> ReflectionError {
     match response {
         ReflectionResponse::Error { code, message } => ReflectionError::Refused {
-            code: *code,
-            said: in_brackets(message),
+            code,
+            said: in_brackets(&message),
         },
         ReflectionResponse::Files(_) | ReflectionResponse::Services(_) => {
             ReflectionError::Unexpected
@@ -101,5 +136,11 @@ fn in_brackets(said: &str) -> String {
 impl<E> From<ReflectionError> for FetchError<E> {
     fn from(error: ReflectionError) -> Self {
         Self::Reflection(error)
+    }
+}
+
+impl<E> From<FilesError> for FetchError<E> {
+    fn from(error: FilesError) -> Self {
+        ReflectionError::Damaged(error.to_string()).into()
     }
 }

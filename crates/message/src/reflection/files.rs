@@ -96,6 +96,11 @@ impl Files {
         Ok(true)
     }
 
+    pub(super) fn add_all(&mut self, files: &[Vec<u8>]) -> Result<(), FilesError> {
+        let mut files = files.iter();
+        files.try_for_each(|file| self.add(file).map(drop))
+    }
+
     /// A missing file counts too: it has to come.
     fn check_number(&self) -> Result<(), FilesError> {
         match self.by_name.len() + self.missing.len() > self.most_files {
@@ -106,20 +111,15 @@ impl Files {
 
     /// Adds a file of the well-known types, as `google/protobuf/timestamp.proto`, with its imports:
     /// they are the same everywhere, and some servers do not send them. Returns whether it is one.
-    ///
-    /// # Errors
-    /// More than the bounds allow.
-    pub(crate) fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
+    pub(super) fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
         let mut compiler = protox::Compiler::with_file_resolver(GoogleFileResolver::new());
         if compiler.include_imports(true).open_file(name).is_err() {
             return Ok(false);
         }
         let set = FileDescriptorSet::decode_from_slice(&compiler.encode_file_descriptor_set())
             .map_err(|error| FilesError::Damaged(clip(&error.to_string())))?;
-        for file in set.file {
-            self.add(&file.encode_to_vec())?;
-        }
-        Ok(true)
+        let files: Vec<_> = set.file.iter().map(|file| file.encode_to_vec()).collect();
+        self.add_all(&files).map(|()| true)
     }
 
     /// Whether a file of this name is there.
@@ -134,9 +134,6 @@ impl Files {
     }
 
     /// The schema of all files.
-    ///
-    /// # Errors
-    /// Files that do not fit together.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {

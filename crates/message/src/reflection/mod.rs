@@ -10,7 +10,6 @@
 //! A server responds to each message of the stream by one message, so that a stream of one request is
 //! a unary call on the wire. Versions v1 and v1alpha differ in nothing but their service's name.
 
-mod error;
 mod exchange;
 mod fetch;
 mod files;
@@ -19,21 +18,13 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-pub use error::ReflectionError;
 pub use exchange::{ReflectionRequest, ReflectionResponse};
-pub use fetch::{FetchError, fetch_schema};
+pub use fetch::{FetchError, ReflectionError, fetch_schema};
 pub use files::{Files, FilesError};
 pub use server::ReflectionServer;
 
 /// Generated protobuf code of the reflection service.
-#[allow(
-    missing_docs,
-    unreachable_pub,
-    clippy::all,
-    dead_code,
-    unused_imports,
-    non_snake_case
-)]
+#[allow(warnings, clippy::all)]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/reflection/mod.rs"));
 }

@@ -48,15 +48,12 @@ impl ReflectionServer {
         services.push(OWN_SERVICE.to_owned());
         services.sort_unstable();
         Self(Arc::new(Known {
-            pools: [schema.pool(), Arc::clone(&OWN)],
+            pools: [Arc::clone(&schema.types.pool), Arc::clone(&OWN)],
             services,
         }))
     }
 
     /// The response to one message of the stream.
-    ///
-    /// # Errors
-    /// Bytes that are no such message.
     pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, DecodeError> {
         let request = ServerReflectionRequest::decode_from_slice(request).map_err(|error| {
             DecodeError::Malformed {
@@ -95,11 +92,11 @@ impl Known {
     fn respond(&self, request: &ServerReflectionRequest) -> Result<MessageResponse, Refusal> {
         match &request.message_request {
             Some(MessageRequest::FileByFilename(name)) => {
-                self.file(|pool| pool.file_by_name(name), || format!("no file {name}"))
+                self.file(|pool| pool.file_by_name(name), format!("no file {name}"))
             }
             Some(MessageRequest::FileContainingSymbol(symbol)) => self.file(
                 |pool| pool.file_containing_symbol(symbol),
-                || format!("no symbol {symbol}"),
+                format!("no symbol {symbol}"),
             ),
             Some(MessageRequest::FileContainingExtension(wanted)) => {
                 let (of, number) = (&wanted.containing_type, wanted.extension_number);
@@ -110,7 +107,7 @@ impl Known {
                         let extension = pool.extension_for(message, number)?;
                         pool.file_containing_symbol(extension.full_name())
                     },
-                    || format!("no extension {number} of {of}"),
+                    format!("no extension {number} of {of}"),
                 )
             }
             Some(MessageRequest::AllExtensionNumbersOfType(name)) => self.extension_numbers(name),
@@ -132,10 +129,10 @@ impl Known {
     fn file(
         &self,
         find: impl Fn(&DescriptorPool) -> Option<&FileDescriptorProto>,
-        what: impl Fn() -> String,
+        what: String,
     ) -> Result<MessageResponse, Refusal> {
         let found = self.pools.iter().find_map(|pool| Some((pool, find(pool)?)));
-        let (pool, file) = found.ok_or_else(|| (NOT_FOUND, what()))?;
+        let (pool, file) = found.ok_or((NOT_FOUND, what))?;
         // It is the first, and each file before those that it imports.
         let files = in_order(pool, vec![file]).into_iter().rev();
         Ok(MessageResponse::from(FileDescriptorResponse {

@@ -121,7 +121,7 @@ fn every_kind_of_question_has_an_answer() {
 #[test]
 fn a_missing_import_is_named_until_it_is_there() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
-    let pool = schema.pool();
+    let pool = &schema.types.pool;
     let encoded = |name: &str| pool.file_by_name(name).unwrap().encode_to_vec();
     let mut files = Files::default();
     files.add(&encoded("reflected.proto")).unwrap();
@@ -329,7 +329,8 @@ fn what_is_no_schema_says_why() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
     let mut alone = Files::default();
     let file = schema
-        .pool()
+        .types
+        .pool
         .file_by_name("reflected.proto")
         .unwrap()
         .encode_to_vec();

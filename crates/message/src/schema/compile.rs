@@ -15,16 +15,15 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
         .iter()
         .map(|file| import_name(file, &includes))
         .collect::<Result<Vec<PathBuf>, _>>()?;
-    match compile_inside(&names, &includes) {
-        Ok(bytes) => Ok(bytes),
-        Err(error) => match refused(&error) {
-            Some(refused) => Err(refused),
-            None => match editions::first_with_edition(&names, &includes) {
-                Some(file) => editions::compile(&file, &names, &includes),
-                None => Err(describe(&error, &includes)),
-            },
-        },
-    }
+    compile_inside(&names, &includes).or_else(|error| {
+        if let Some(refused) = refused(&error) {
+            return Err(refused);
+        }
+        match editions::first_with_edition(&names, &includes) {
+            Some(file) => editions::compile(&file, &names, &includes),
+            None => Err(describe(&error, &includes)),
+        }
+    })
 }
 
 /// The error of what was compiled, about the .proto files, since no descriptor set was given.
@@ -71,15 +70,11 @@ fn compile_inside(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, pr
 /// The compiler's error in our own words.
 fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     // Its `Debug` is `file:line:column: what` where the place is known.
-    let text = format!("{error:?}")
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    let text = format!("{error:?}");
+    let text = text.lines().next().unwrap_or_default();
     let message = error.to_string();
-    let place = text
-        .strip_suffix(message.as_str())
-        .map(|p| p.trim_end_matches([' ', ':']));
+    let place = text.strip_suffix(message.as_str());
+    let place = place.map(|place| place.trim_end_matches([' ', ':']));
     let name = error.file().unwrap_or_default();
     let file = find(name, includes);
     if error.is_file_not_found() {
@@ -102,33 +97,27 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
         let (_, line) = rest.rsplit_once(':')?;
         Some((line.parse().ok()?, column.parse().ok()?))
     });
-    match position {
-        Some((line, column)) => SchemaError::Proto {
-            // Where the name of a group should be there is no text in quotes.
-            what: match message == "invalid group name" && is_text(&file, line, column) {
-                true => IMPORT_PATHS.to_owned(),
-                false => message,
-            },
-            file,
-            line,
-            column,
-        },
-        None if error.is_parse() => {
-            // The compiler has no place for the end of the file; it is the last line's end.
+    let position = position.or_else(|| {
+        // The compiler has no place for the end of the file; it is the last line's end.
+        error.is_parse().then(|| {
             let source = source_of(Path::new(&file));
-            let line = source.lines().count().max(1);
-            let column = source.lines().last().map_or(0, |l| l.chars().count()) + 1;
-            SchemaError::Proto {
-                file,
-                line,
-                column,
-                what: message,
-            }
-        }
-        None => SchemaError::File {
-            file,
-            what: message,
+            let last = source.lines().last().unwrap_or_default();
+            (source.lines().count().max(1), last.chars().count() + 1)
+        })
+    });
+    let Some((line, column)) = position else {
+        let what = message;
+        return SchemaError::File { file, what };
+    };
+    SchemaError::Proto {
+        // Where the name of a group should be there is no text in quotes.
+        what: match message == "invalid group name" && is_text(&file, line, column) {
+            true => IMPORT_PATHS.to_owned(),
+            false => message,
         },
+        file,
+        line,
+        column,
     }
 }
 

@@ -70,14 +70,12 @@ pub enum SchemaError {
         what: String,
     },
     /// No such method.
-    #[error("no method \"{name}\"{nearest}{known}")]
+    #[error("no method \"{name}\"{hint}")]
     UnknownMethod {
         /// What was asked for.
         name: String,
-        /// What was probably meant.
-        nearest: Nearest,
-        /// What there is, where nothing is near.
-        known: String,
+        /// What was probably meant, or what there is where nothing is near.
+        hint: String,
     },
     /// A method that streams.
     #[error(

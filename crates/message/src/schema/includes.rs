@@ -84,16 +84,11 @@ pub(super) fn find(name: &str, includes: &[PathBuf]) -> String {
 
 /// A path without a leading `./`.
 pub(super) fn shown(path: &Path) -> String {
-    path.strip_prefix("./")
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    let path = path.strip_prefix("./").unwrap_or(path);
+    path.display().to_string()
 }
 
 pub(super) fn list(includes: &[PathBuf]) -> String {
-    let paths: Vec<String> = includes
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    paths.join(", ")
+    let paths = includes.iter().map(|path| path.display().to_string());
+    paths.collect::<Vec<_>>().join(", ")
 }

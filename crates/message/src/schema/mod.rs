@@ -15,7 +15,7 @@ use std::sync::{Arc, LazyLock};
 use buffa::encoding::{Tag, WireType};
 use buffa::types::encode_bytes;
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
-use buffa_descriptor::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
+use buffa_descriptor::{DescriptorPool, MethodDescriptor};
 
 pub use error::SchemaError;
 use types::Types;
@@ -30,7 +30,7 @@ pub const FIRST_PROTOC: u32 = 27;
 /// Message types and methods of compiled .proto files. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Schema {
-    types: Arc<Types>,
+    pub(crate) types: Arc<Types>,
 }
 
 /// A method that can be called: unary, with its message types.
@@ -92,16 +92,6 @@ impl Schema {
         &self.types.descriptor_set
     }
 
-    /// The linked descriptors.
-    pub(crate) fn pool(&self) -> Arc<DescriptorPool> {
-        Arc::clone(&self.types.pool)
-    }
-
-    /// Whether a message may hold any other, in a `google.protobuf.Any`.
-    pub(crate) fn has_any(&self) -> bool {
-        self.types.has_any()
-    }
-
     /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is
     /// fine).
     ///
@@ -135,9 +125,6 @@ impl Schema {
     }
 
     /// Finds a message type by `package.Message`.
-    ///
-    /// # Errors
-    /// A name that no message type has.
     pub fn message_type(&self, full_name: &str) -> Result<MessageType, SchemaError> {
         let pool = &self.types.pool;
         match pool.message_index(full_name) {
@@ -150,16 +137,11 @@ impl Schema {
     }
 
     fn methods(&self) -> impl Iterator<Item = (String, &MethodDescriptor)> {
-        self.types
-            .pool
-            .services()
-            .iter()
-            .flat_map(|service: &ServiceDescriptor| {
-                service
-                    .methods()
-                    .iter()
-                    .map(|method| (format!("{}/{}", service.full_name(), method.name()), method))
-            })
+        let services = self.types.pool.services().iter();
+        services.flat_map(|service| {
+            let methods = service.methods().iter();
+            methods.map(|method| (format!("{}/{}", service.full_name(), method.name()), method))
+        })
     }
 
     fn unknown_method(&self, name: &str) -> SchemaError {
@@ -167,8 +149,8 @@ impl Schema {
         const LISTED: usize = 5;
         let names = self.method_names();
         let nearest = Nearest::of(name, names.iter().map(String::as_str));
-        let known = match names.len() {
-            _ if !nearest.is_empty() => String::new(),
+        let hint = match names.len() {
+            _ if !nearest.is_empty() => nearest.to_string(),
             0 => "; the files have no service".to_owned(),
             1..=LISTED => format!("; there is {}", or_list(names)),
             more => format!(
@@ -177,11 +159,8 @@ impl Schema {
                 more - LISTED
             ),
         };
-        SchemaError::UnknownMethod {
-            name: name.to_owned(),
-            nearest,
-            known,
-        }
+        let name = name.to_owned();
+        SchemaError::UnknownMethod { name, hint }
     }
 }
 

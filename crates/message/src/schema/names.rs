@@ -127,13 +127,6 @@ fn has_all_of(message: &DescriptorProto, known: &DescriptorProto) -> bool {
     known.field.iter().all(has_field) && known.nested_type.iter().all(has_nested)
 }
 
-/// Gives every field the JSON name that it has in the .proto file.
-pub(super) fn to_proto(set: &mut FileDescriptorSet) {
-    for file in &mut set.file {
-        change_fields(file, &|field| field.json_name.clone_from(&field.name));
-    }
-}
-
 /// Changes every field of a file, and every extension in it.
 pub(crate) fn change_fields(
     file: &mut FileDescriptorProto,

@@ -1,6 +1,6 @@
 //! The linked descriptors of a schema.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use buffa::DecodeOptions;
@@ -17,12 +17,12 @@ pub(crate) struct Types {
     pub(crate) descriptor_set: Vec<u8>,
     /// Whether any field is required, which is looked for only then.
     has_required: bool,
-    /// Whether a message may hold any other.
-    has_any: bool,
+    /// Whether a message may hold any other, in a `google.protobuf.Any`.
+    pub(crate) has_any: bool,
     /// The same types, whose names in JSON are those of the .proto files.
     by_proto_names: OnceLock<Arc<DescriptorPool>>,
     /// Whether a message has arrived with unknown fields: its sender's others have them too.
-    unknown_fields: AtomicBool,
+    pub(crate) unknown_fields: AtomicBool,
 }
 
 impl std::fmt::Debug for Types {
@@ -34,25 +34,18 @@ impl std::fmt::Debug for Types {
 impl Types {
     /// Links a set whose decoded descriptors take at most so many bytes of memory.
     pub(crate) fn new(descriptor_set: Vec<u8>, most_memory: usize) -> Result<Self, SchemaError> {
-        let unusable = |what: &str| SchemaError::DescriptorSet {
-            file: None,
+        let unusable = |file: Option<&str>, what: &str| SchemaError::DescriptorSet {
+            file: file.map(clip),
             what: clip(what),
         };
         let set = DecodeOptions::new()
             .with_element_memory_limit(most_memory)
             .decode_from_slice::<FileDescriptorSet>(&descriptor_set)
-            .map_err(|error| unusable(&PoolError::Decode(error).to_string()))?;
-        names::check(&set).map_err(|(file, what)| SchemaError::DescriptorSet {
-            file: file.as_deref().map(clip),
-            what: clip(&what),
-        })?;
-        let pool = DescriptorPool::new(set).map_err(|error| unusable(&error.to_string()))?;
-        let has_required = pool.messages().iter().any(|message| {
-            message
-                .fields()
-                .iter()
-                .any(|f| f.presence() == FieldPresence::LegacyRequired)
-        });
+            .map_err(|error| unusable(None, &PoolError::Decode(error).to_string()))?;
+        names::check(&set).map_err(|(file, what)| unusable(file.as_deref(), &what))?;
+        let pool = DescriptorPool::new(set).map_err(|error| unusable(None, &error.to_string()))?;
+        let mut fields = pool.messages().iter().flat_map(|message| message.fields());
+        let has_required = fields.any(|f| f.presence() == FieldPresence::LegacyRequired);
         let has_any = pool.message_index("google.protobuf.Any").is_some();
         Ok(Self {
             pool: Arc::new(pool),
@@ -62,11 +55,6 @@ impl Types {
             by_proto_names: OnceLock::new(),
             unknown_fields: AtomicBool::new(false),
         })
-    }
-
-    /// Whether a message may hold any other, in a `google.protobuf.Any`.
-    pub(crate) fn has_any(&self) -> bool {
-        self.has_any
     }
 
     /// The message with the names of the .proto files, which its JSON then has.
@@ -79,23 +67,15 @@ impl Types {
                 file: self.pool.files().to_vec(),
                 ..Default::default()
             };
-            names::to_proto(&mut set);
+            for file in &mut set.file {
+                names::change_fields(file, &|field| field.json_name.clone_from(&field.name));
+            }
             Arc::new(DescriptorPool::new(set).expect("names of fields are unique"))
         });
         let bytes = message.try_encode_to_vec().map_err(|e| e.to_string())?;
         let levels = DecodeOptions::new().with_recursion_limit(u32::MAX);
         DynamicMessage::decode_with_options(pool.clone(), message.message_index(), &bytes, &levels)
             .map_err(|e| e.to_string())
-    }
-
-    /// Whether unknown fields are to be expected in a message.
-    pub(crate) fn expects_unknown_fields(&self) -> bool {
-        self.unknown_fields.load(Ordering::Relaxed)
-    }
-
-    /// Says that a message has arrived with unknown fields.
-    pub(crate) fn expect_unknown_fields(&self) {
-        self.unknown_fields.store(true, Ordering::Relaxed);
     }
 
     /// The path to the first required field (proto2) that a message lacks.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use buffa::MessageField;
 
 use super::{
-    BadRequest, Calls, Endpoint, MOST_ITEMS, Workload, WorkloadError, check_items, generated,
-    not_generated,
+    BadRequest, MOST_ITEMS, Requests, Workload, WorkloadError, check_items, generated,
+    generated_request,
 };
 use crate::generated::workloads::hello::{HelloReply, HelloRequest};
 use crate::generated::workloads::several::SeveralData;
@@ -25,8 +25,6 @@ const ECHO_SEED: u64 = 2018;
 const ECHO_STRING_LEN: usize = 20;
 
 /// `echo`: the response is the request.
-struct Echo(Message);
-
 pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
     check_items("echo", n, MOST_ITEMS)?;
     let mut random = Random::new(ECHO_SEED);
@@ -41,100 +39,57 @@ pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
         list: (0..n).map(|_| random.hex(ECHO_STRING_LEN)).collect(),
         ..SeveralData::default()
     };
-    Ok(Workload::of(
-        Endpoint::generated::<SeveralData, SeveralData>(
-            "/several.SeveralService/GetSeveralData",
-            "/several/data",
-        ),
-        Echo(generated(sample)),
+    Ok(Workload::built_in::<SeveralData, SeveralData>(
+        "/several.SeveralService/GetSeveralData",
+        "/several/data",
+        Requests::Same(generated(sample)),
+        |request| Ok(request.clone()),
     ))
-}
-
-impl Calls for Echo {
-    fn request(&self, _call: u64) -> Message {
-        self.0.clone()
-    }
-
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
-        Ok(request.clone())
-    }
 }
 
 /// `hello`: a name that differs from call to call, and a greeting of it.
-struct Hello;
-
 pub(super) fn hello() -> Workload {
-    Workload::of(
-        Endpoint {
-            request_varies: true,
-            ..Endpoint::generated::<HelloRequest, HelloReply>("/hello.Hello/SayHello", "/hello")
+    Workload::built_in::<HelloRequest, HelloReply>(
+        "/hello.Hello/SayHello",
+        "/hello",
+        Requests::Each(|call| {
+            generated(HelloRequest {
+                name: format!("name_{call}"),
+                ..HelloRequest::default()
+            })
+        }),
+        |request| {
+            let request: &HelloRequest = generated_request(request)?;
+            Ok(generated(HelloReply {
+                message: format!("Hello, {}.", request.name),
+                ..HelloReply::default()
+            }))
         },
-        Hello,
     )
 }
 
-impl Calls for Hello {
-    fn request(&self, call: u64) -> Message {
-        let name = format!("name_{call}");
-        generated(HelloRequest {
-            name,
-            ..HelloRequest::default()
-        })
-    }
-
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
-        let request: &HelloRequest = request.downcast().ok_or_else(|| not_generated(request))?;
-        let message = format!("Hello, {}.", request.name);
-        Ok(generated(HelloReply {
-            message,
-            ..HelloReply::default()
-        }))
-    }
-}
-
 /// `list`: a short request, a response of as many items as it asks for.
-struct List {
-    n: i32,
-    request: Message,
-    response: Message,
-}
-
 pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
     check_items("list", n, MOST_ITEMS)?;
     let n = n as i32;
-    let request = ExampleRequest {
+    let request = generated(ExampleRequest {
         id: n,
         common: common(n),
         ..ExampleRequest::default()
-    };
-    Ok(Workload::of(
-        Endpoint::generated::<ExampleRequest, ExampleResponse1Array>(
-            "/ExampleService/ExampleResponse1List",
-            "/example/list",
-        ),
-        List {
-            n,
-            request: generated(request),
-            response: items(n),
+    });
+    let response = items(n);
+    Ok(Workload::built_in::<ExampleRequest, ExampleResponse1Array>(
+        "/ExampleService/ExampleResponse1List",
+        "/example/list",
+        Requests::Same(request),
+        move |request| match generated_request::<ExampleRequest>(request)?.id {
+            id if id == n => Ok(response.clone()),
+            id if (0..=MOST_ITEMS as i32).contains(&id) => Ok(items(id)),
+            id => Err(BadRequest(format!(
+                "id is {id}, and asks for 0 to {MOST_ITEMS} items"
+            ))),
         },
     ))
-}
-
-impl Calls for List {
-    fn request(&self, _call: u64) -> Message {
-        self.request.clone()
-    }
-
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
-        let request: &ExampleRequest = request.downcast().ok_or_else(|| not_generated(request))?;
-        match request.id {
-            n if n == self.n => Ok(self.response.clone()),
-            n if (0..=MOST_ITEMS as i32).contains(&n) => Ok(items(n)),
-            n => Err(BadRequest(format!(
-                "id is {n}, and asks for 0 to {MOST_ITEMS} items"
-            ))),
-        }
-    }
 }
 
 fn items(n: i32) -> Message {
@@ -183,45 +138,31 @@ fn member(call: u64) -> i64 {
 }
 
 /// `profile`: an id, and a member's profile.
-struct Profile;
-
 pub(super) fn profile() -> Workload {
-    Workload::of(
-        Endpoint {
-            request_varies: true,
-            ..Endpoint::generated::<GetMemberProfileRequest, GetMemberProfileResponse>(
-                "/GetMemberProfileService/GetMemberProfileCall",
-                "/members/profile",
-            )
+    Workload::built_in::<GetMemberProfileRequest, GetMemberProfileResponse>(
+        "/GetMemberProfileService/GetMemberProfileCall",
+        "/members/profile",
+        Requests::Each(|call| {
+            generated(GetMemberProfileRequest {
+                userId: member(call),
+                ..GetMemberProfileRequest::default()
+            })
+        }),
+        |request| {
+            let id = generated_request::<GetMemberProfileRequest>(request)?.userId;
+            let info = GetMemberProfileInfo {
+                id,
+                email: format!("m{id}@uni.edu"),
+                profileImage: format!("{id}.png"),
+                nickname: format!("m{id}"),
+                ..GetMemberProfileInfo::default()
+            };
+            Ok(generated(GetMemberProfileResponse {
+                info: MessageField::some(info),
+                ..GetMemberProfileResponse::default()
+            }))
         },
-        Profile,
     )
-}
-
-impl Calls for Profile {
-    fn request(&self, call: u64) -> Message {
-        generated(GetMemberProfileRequest {
-            userId: member(call),
-            ..GetMemberProfileRequest::default()
-        })
-    }
-
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
-        let request: &GetMemberProfileRequest =
-            request.downcast().ok_or_else(|| not_generated(request))?;
-        let id = request.userId;
-        let info = GetMemberProfileInfo {
-            id,
-            email: format!("m{id}@uni.edu"),
-            profileImage: format!("{id}.png"),
-            nickname: format!("m{id}"),
-            ..GetMemberProfileInfo::default()
-        };
-        Ok(generated(GetMemberProfileResponse {
-            info: MessageField::some(info),
-            ..GetMemberProfileResponse::default()
-        }))
-    }
 }
 
 /// The first follower's id is the member's plus this, which makes ids of two bytes in protobuf and
@@ -229,42 +170,26 @@ impl Calls for Profile {
 const FIRST_FOLLOWER: i64 = 10_000;
 
 /// `followers`: an id, and the ids of those who follow.
-struct Followers {
-    n: u32,
-}
-
 pub(super) fn followers(n: u32) -> Result<Workload, WorkloadError> {
     check_items("followers", n, MOST_ITEMS)?;
-    Ok(Workload::of(
-        Endpoint {
-            request_varies: true,
-            ..Endpoint::generated::<GetFollowerRequest, GetFollowerResponse>(
-                "/GetFollowerService/GetFollowerCall",
-                "/members/followers",
-            )
+    let workload = Workload::built_in::<GetFollowerRequest, GetFollowerResponse>(
+        "/GetFollowerService/GetFollowerCall",
+        "/members/followers",
+        Requests::Each(|call| {
+            generated(GetFollowerRequest {
+                userId: member(call),
+                ..GetFollowerRequest::default()
+            })
+        }),
+        move |request| {
+            let member = generated_request::<GetFollowerRequest>(request)?.userId;
+            let first = member.saturating_add(FIRST_FOLLOWER);
+            let ids = (0..i64::from(n)).map(|k| first.saturating_add(k));
+            Ok(generated(GetFollowerResponse {
+                userId: ids.collect(),
+                ..GetFollowerResponse::default()
+            }))
         },
-        Followers { n },
-    ))
-}
-
-impl Calls for Followers {
-    fn request(&self, call: u64) -> Message {
-        generated(GetFollowerRequest {
-            userId: member(call),
-            ..GetFollowerRequest::default()
-        })
-    }
-
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
-        let request: &GetFollowerRequest =
-            request.downcast().ok_or_else(|| not_generated(request))?;
-        let first = request.userId.saturating_add(FIRST_FOLLOWER);
-        let user_id = (0..i64::from(self.n))
-            .map(|k| first.saturating_add(k))
-            .collect();
-        Ok(generated(GetFollowerResponse {
-            userId: user_id,
-            ..GetFollowerResponse::default()
-        }))
-    }
+    );
+    Ok(workload)
 }

@@ -1,14 +1,11 @@
 //! The messages that a stack's code is generated for, as files for generators.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use buffa::Message as _;
-use buffa_descriptor::generated::descriptor::FileDescriptorProto;
-use serde::Serialize;
+use serde_json::json;
 
-use super::{WorkloadError, WorkloadSpec};
+use super::{WorkloadError, WorkloadSpec, own};
 use crate::schema::names::change_fields;
-use crate::schema::{Schema, descriptor_set, in_order};
+use crate::schema::{Schema, SchemaError, descriptor_set, in_order};
 
 /// A set of messages: those of all built-in workloads, or those of one method of a user's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,19 +28,6 @@ pub struct MessageFiles {
     pub descriptors: Vec<u8>,
     /// Which of its files need code, and which methods are called, as JSON.
     pub list: String,
-}
-
-#[derive(Serialize)]
-struct List {
-    generate: Vec<String>,
-    methods: Vec<ListedMethod>,
-}
-
-#[derive(Serialize)]
-struct ListedMethod {
-    path: String,
-    request: String,
-    response: String,
 }
 
 /// Where the files of the well-known types are. The libraries of all languages have their code.
@@ -76,11 +60,7 @@ impl MessageSet {
                 descriptor_set,
                 method,
             } => {
-                let set = STANDARD
-                    .decode(descriptor_set)
-                    .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
-                let schema = Schema::from_descriptor_set(&set)
-                    .map_err(|error| WorkloadError(error.to_string()))?;
+                let schema = own::schema(descriptor_set)?;
                 let service = method.split('/').next().unwrap_or_default();
                 files_of(&schema, std::slice::from_ref(method), Some(service))
             }
@@ -95,42 +75,36 @@ fn files_of(
     methods: &[String],
     service: Option<&str>,
 ) -> Result<MessageFiles, WorkloadError> {
-    let pool = schema.pool();
-    let needed = match service.filter(|_| !schema.has_any()) {
+    let pool = &schema.types.pool;
+    let needed = match service.filter(|_| !schema.types.has_any) {
         None => pool.files().iter().collect(),
         Some(service) => Vec::from_iter(pool.file_containing_symbol(service)),
     };
-    let files = in_order(&pool, needed);
+    let files = in_order(pool, needed);
     let names = files.iter().filter_map(|file| file.name.clone());
+    let generate = names.filter(|name| !name.starts_with(WELL_KNOWN));
+    let generate: Vec<String> = generate.collect();
     let methods = methods.iter().map(|name| {
-        let method = schema.method(name);
-        let method = method.map_err(|error| WorkloadError(error.to_string()))?;
-        Ok(ListedMethod {
-            path: format!("/{}", method.name),
-            request: method.request.full_name().to_owned(),
-            response: method.response.full_name().to_owned(),
-        })
+        let method = schema.method(name)?;
+        Ok(json!({
+            "path": format!("/{}", method.name),
+            "request": method.request.full_name(),
+            "response": method.response.full_name(),
+        }))
     });
-    let list = List {
-        generate: names.filter(|name| !name.starts_with(WELL_KNOWN)).collect(),
-        methods: methods.collect::<Result<_, _>>()?,
-    };
+    let methods = methods.collect::<Result<Vec<_>, SchemaError>>()?;
     Ok(MessageFiles {
         descriptors: descriptor_set(files.into_iter().map(|file| {
             let mut file = file.clone();
-            with_json_names(&mut file);
+            // A tool may have left them out, and generators do not make them up.
+            change_fields(&mut file, &|field| {
+                let name = field.name.as_deref().unwrap_or_default();
+                field.json_name.get_or_insert_with(|| json_name(name));
+            });
             file.encode_to_vec()
         })),
-        list: serde_json::to_string(&list).map_err(|error| WorkloadError(error.to_string()))?,
+        list: json!({"generate": generate, "methods": methods}).to_string(),
     })
-}
-
-/// Fills in the names in JSON that a tool left out. Generators do not make them up.
-fn with_json_names(file: &mut FileDescriptorProto) {
-    change_fields(file, &|field| {
-        let name = field.name.as_deref().unwrap_or_default();
-        field.json_name.get_or_insert_with(|| json_name(name));
-    });
 }
 
 /// A field's name as the compilers of .proto files write it for JSON.
@@ -149,8 +123,10 @@ fn json_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
     use buffa_descriptor::generated::descriptor::FileDescriptorSet;
-    use serde_json::{Value, json};
+    use serde_json::Value;
 
     use super::*;
 

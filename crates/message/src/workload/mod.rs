@@ -13,7 +13,7 @@ pub use message_set::{MessageFiles, MessageSet};
 pub use records::CSV as RECORDS_CSV;
 
 use crate::contract::Sample;
-use crate::format::GeneratedType;
+use crate::format::decode_fn;
 use crate::generated::GeneratedMessage;
 use crate::message::{Code, Message, MessageType};
 use crate::schema::Schema;
@@ -24,49 +24,30 @@ use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 pub struct Workload(Arc<Parts>);
 
 struct Parts {
-    endpoint: Endpoint,
-    calls: Box<dyn Calls>,
-}
-
-/// Where a workload is called, and with which messages.
-struct Endpoint {
     schema: Schema,
     method_path: String,
     rest_path: String,
     request_type: MessageType,
     response_type: MessageType,
-    /// Whether each call's request differs.
-    request_varies: bool,
+    requests: Requests,
+    respond: Box<Respond>,
 }
 
-impl Endpoint {
-    /// A built-in workload's, whose requests are all the same.
-    fn generated<Q: GeneratedMessage, R: GeneratedMessage>(
-        method_path: &str,
-        rest_path: &str,
-    ) -> Self {
-        Self {
-            schema: Schema::workloads().clone(),
-            method_path: method_path.to_owned(),
-            rest_path: rest_path.to_owned(),
-            request_type: generated_type::<Q>(),
-            response_type: generated_type::<R>(),
-            request_varies: false,
-        }
-    }
-}
+type Respond = dyn Fn(&Message) -> Result<Message, BadRequest> + Send + Sync;
 
-/// The messages of a workload's calls.
-trait Calls: Send + Sync + 'static {
-    fn request(&self, call: u64) -> Message;
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest>;
+/// The requests of a workload's calls.
+enum Requests {
+    /// All are the same.
+    Same(Message),
+    /// Each is made for its call, counted from 0.
+    Each(fn(u64) -> Message),
 }
 
 fn generated_type<M: GeneratedMessage>() -> MessageType {
     Schema::workloads()
         .message_type(M::FULL_NAME)
         .expect("the generated code comes from the same files as the schema")
-        .with_generated(GeneratedType::of::<M>())
+        .with_generated(decode_fn::<M>())
 }
 
 fn generated<M: GeneratedMessage>(message: M) -> Message {
@@ -91,37 +72,48 @@ impl Workload {
         }
     }
 
-    fn of(endpoint: Endpoint, calls: impl Calls) -> Self {
+    /// A built-in workload, on generated code.
+    fn built_in<Q: GeneratedMessage, R: GeneratedMessage>(
+        method_path: &str,
+        rest_path: &str,
+        requests: Requests,
+        respond: impl Fn(&Message) -> Result<Message, BadRequest> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(Parts {
-            endpoint,
-            calls: Box::new(calls),
+            schema: Schema::workloads().clone(),
+            method_path: method_path.to_owned(),
+            rest_path: rest_path.to_owned(),
+            request_type: generated_type::<Q>(),
+            response_type: generated_type::<R>(),
+            requests,
+            respond: Box::new(respond),
         }))
     }
 
     /// The path of a gRPC call: `/several.SeveralService/GetSeveralData`.
     pub fn method_path(&self) -> &str {
-        &self.0.endpoint.method_path
+        &self.0.method_path
     }
 
     /// The path of a REST call, always by `POST`: `/several/data`. A user's own method has its
     /// gRPC path.
     pub fn rest_path(&self) -> &str {
-        &self.0.endpoint.rest_path
+        &self.0.rest_path
     }
 
     /// The schema of its method and messages.
     pub fn schema(&self) -> &Schema {
-        &self.0.endpoint.schema
+        &self.0.schema
     }
 
     /// The type of the request.
     pub fn request_type(&self) -> &MessageType {
-        &self.0.endpoint.request_type
+        &self.0.request_type
     }
 
     /// The type of the response.
     pub fn response_type(&self) -> &MessageType {
-        &self.0.endpoint.response_type
+        &self.0.response_type
     }
 
     /// Whether generated or dynamic code reads and writes its messages.
@@ -131,12 +123,15 @@ impl Workload {
 
     /// Whether each call's request differs. Where not, one encoding serves every call.
     pub fn request_varies(&self) -> bool {
-        self.0.endpoint.request_varies
+        matches!(self.0.requests, Requests::Each(_))
     }
 
     /// The request of the `call`-th call, counted from 0.
     pub fn request(&self, call: u64) -> Message {
-        self.0.calls.request(call)
+        match &self.0.requests {
+            Requests::Same(request) => request.clone(),
+            Requests::Each(request) => request(call),
+        }
     }
 
     /// The right response to the `call`-th request.
@@ -181,7 +176,7 @@ impl Workload {
                 self.request_type().full_name()
             )));
         }
-        self.0.calls.respond(request)
+        (self.0.respond)(request)
     }
 }
 
@@ -220,12 +215,14 @@ fn sample_word(sample: Sample) -> &'static str {
 #[error("{0}")]
 pub struct BadRequest(String);
 
-/// A request that arrived as dynamic code's message where generated code serves.
-fn not_generated(request: &Message) -> BadRequest {
-    BadRequest(format!(
-        "the {} was not read by the workload's own code",
-        request.type_name()
-    ))
+/// The request as generated code's message, which it is where generated code serves.
+fn generated_request<M: 'static>(request: &Message) -> Result<&M, BadRequest> {
+    request.downcast().ok_or_else(|| {
+        BadRequest(format!(
+            "the {} was not read by the workload's own code",
+            request.type_name()
+        ))
+    })
 }
 
 /// Most items that a workload of made-up data is asked for: some 20 MB of JSON.

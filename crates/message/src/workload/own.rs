@@ -1,12 +1,14 @@
 //! A user's own method, on dynamic code.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{BadRequest, Calls, Endpoint, OwnWorkload, Workload, WorkloadError};
+use super::{OwnWorkload, Parts, Requests, Workload, WorkloadError};
 use crate::error::SampleError;
-use crate::message::{Message, MessageType};
+use crate::message::MessageType;
 use crate::schema::{Schema, SchemaError};
 use crate::whole_file::without_mark;
 
@@ -21,18 +23,14 @@ impl OwnWorkload {
         request: &str,
         response: &str,
     ) -> Result<Self, WorkloadError> {
-        let found = schema
-            .method(method)
-            .map_err(|e| WorkloadError(e.to_string()))?;
-        let sample = |what, message_type: &MessageType, json| {
-            Self::sample(message_type, json)
-                .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
-        };
+        let found = schema.method(method)?;
+        let request = Self::sample(&found.request, request);
+        let response = Self::sample(&found.response, response);
         Ok(Self {
             descriptor_set: STANDARD.encode(schema.descriptor_set()),
             method: found.name,
-            request: sample("request", &found.request, request)?,
-            response: sample("response", &found.response, response)?,
+            request: request.map_err(wrong_sample("request"))?,
+            response: response.map_err(wrong_sample("response"))?,
         })
     }
 
@@ -46,9 +44,7 @@ impl OwnWorkload {
         serde_json::from_str(without_mark(json))
             .ok()
             .filter(|value| levels(value) <= DEEPEST_SAMPLE)
-            .ok_or(SampleError::TooNested {
-                most: DEEPEST_SAMPLE,
-            })
+            .ok_or(SampleError::TooNested(DEEPEST_SAMPLE))
     }
 }
 
@@ -65,45 +61,39 @@ fn levels(value: &Value) -> usize {
 }
 
 /// A user's own method: always the same request, always the same response.
-struct Own {
-    request: Message,
-    response: Message,
-}
-
 pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
-    let set = STANDARD
-        .decode(&spec.descriptor_set)
-        .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
-    let wrong = |e: SchemaError| WorkloadError(e.to_string());
-    let schema = Schema::from_descriptor_set(&set).map_err(wrong)?;
-    let method = schema.method(&spec.method).map_err(wrong)?;
-    let sample = |what, message_type: &MessageType, json: &Value| {
-        message_type
-            .from_json(&json.to_string())
-            .map_err(|e| WorkloadError(format!("{what} sample: {e}")))
-    };
-    let own = Own {
-        request: sample("request", &method.request, &spec.request)?,
-        response: sample("response", &method.response, &spec.response)?,
-    };
+    let schema = schema(&spec.descriptor_set)?;
+    let method = schema.method(&spec.method)?;
+    let request = method.request.from_json(&spec.request.to_string());
+    let request = request.map_err(wrong_sample("request"))?;
+    let response = method.response.from_json(&spec.response.to_string());
+    let response = response.map_err(wrong_sample("response"))?;
     let path = format!("/{}", method.name);
-    let endpoint = Endpoint {
+    Ok(Workload(Arc::new(Parts {
         schema,
         method_path: path.clone(),
         rest_path: path,
         request_type: method.request,
         response_type: method.response,
-        request_varies: false,
-    };
-    Ok(Workload::of(endpoint, own))
+        requests: Requests::Same(request),
+        respond: Box::new(move |_| Ok(response.clone())),
+    })))
 }
 
-impl Calls for Own {
-    fn request(&self, _call: u64) -> Message {
-        self.request.clone()
-    }
+fn wrong_sample(which: &str) -> impl Fn(SampleError) -> WorkloadError {
+    move |error| WorkloadError(format!("{which} sample: {error}"))
+}
 
-    fn respond(&self, _request: &Message) -> Result<Message, BadRequest> {
-        Ok(self.response.clone())
+/// The schema of a descriptor set as base64.
+pub(super) fn schema(descriptor_set: &str) -> Result<Schema, WorkloadError> {
+    let set = STANDARD
+        .decode(descriptor_set)
+        .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
+    Ok(Schema::from_descriptor_set(&set)?)
+}
+
+impl From<SchemaError> for WorkloadError {
+    fn from(error: SchemaError) -> Self {
+        Self(error.to_string())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::{
-    BadRequest, Calls, Endpoint, Workload, WorkloadError, check_items, generated, not_generated,
+    BadRequest, Requests, Workload, WorkloadError, check_items, generated, generated_request,
 };
 use crate::generated::workloads::records::{Record, RecordsReply, RecordsRequest};
 use crate::message::Message;
@@ -15,51 +15,32 @@ pub const CSV: &str = include_str!(concat!(
 ));
 
 /// `records`: a count, and so many rows from the first on.
-struct Records {
-    n: i32,
-    request: Message,
-    response: Message,
-}
-
 pub(super) fn records(n: u32) -> Result<Workload, WorkloadError> {
     check_items("records", n, rows().len() as u32)?;
-    let count = n as i32;
+    let n = n as i32;
     let request = generated(RecordsRequest {
-        count,
+        count: n,
         ..RecordsRequest::default()
     });
-    Ok(Workload::of(
-        Endpoint::generated::<RecordsRequest, RecordsReply>(
-            "/records.RecordService/GetRecords",
-            "/records",
-        ),
-        Records {
-            n: count,
-            request,
-            response: first_rows(n as usize),
+    let response = first_rows(n as usize);
+    Ok(Workload::built_in::<RecordsRequest, RecordsReply>(
+        "/records.RecordService/GetRecords",
+        "/records",
+        Requests::Same(request),
+        move |request| {
+            let count = generated_request::<RecordsRequest>(request)?.count;
+            if count == n {
+                return Ok(response.clone());
+            }
+            match usize::try_from(count) {
+                Ok(count) if count <= rows().len() => Ok(first_rows(count)),
+                _ => Err(BadRequest(format!(
+                    "count is {count}, and the data has {} rows",
+                    rows().len()
+                ))),
+            }
         },
     ))
-}
-
-impl Calls for Records {
-    fn request(&self, _call: u64) -> Message {
-        self.request.clone()
-    }
-
-    fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
-        let request: &RecordsRequest = request.downcast().ok_or_else(|| not_generated(request))?;
-        if request.count == self.n {
-            return Ok(self.response.clone());
-        }
-        match usize::try_from(request.count) {
-            Ok(count) if count <= rows().len() => Ok(first_rows(count)),
-            _ => Err(BadRequest(format!(
-                "count is {}, and the data has {} rows",
-                request.count,
-                rows().len()
-            ))),
-        }
-    }
 }
 
 fn first_rows(count: usize) -> Message {
