@@ -10,7 +10,7 @@ use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
 
 /// A server and how to call it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Endpoint {
     /// Where it listens.
     pub address: Address,
@@ -102,7 +102,7 @@ impl Default for Expect {
 }
 
 /// Everything that decides how one variant is called and timed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Trial {
     /// What is called.
     pub endpoint: Endpoint,

@@ -72,8 +72,13 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         hooks: Hooks<'r>,
     ) -> Result<Self, LoadError> {
         trial.check()?;
-        if let Some(hook) = &hooks.progress {
-            hook.check()?;
+        if hooks
+            .progress
+            .as_ref()
+            .is_some_and(|hook| hook.every.is_zero())
+        {
+            let what = "the time between snapshots of a trial";
+            return Err(LoadError::setting(what, "more than 0"));
         }
         let no_loop = || LoadError::machine("make an event loop");
         let poll = Poll::new().map_err(no_loop())?;

@@ -26,7 +26,7 @@ mod snapshots;
 mod stamps;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timer;
 
 use std::sync::atomic::AtomicBool;
@@ -213,29 +213,20 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     #[cold]
     fn fail_late(&mut self, token: u64, now: u64) {
-        let index = self
-            .ledger
-            .calls
-            .get(token)
-            .map_or(0, |call| call.connection);
-        let failure = match self.pool.is_connecting_for(index, token) {
+        let call = self.ledger.calls.get(token);
+        let index = call.map_or(0, |call| call.connection);
+        let failure = match self.pool.give_up_call(index, token, now) {
             true => NOT_CONNECTED,
             false => TOO_LATE,
         };
         self.end_call(token, now, Err(failure));
-        self.pool.give_up_call(index, token, now);
     }
 
     /// Counts the end of a call, good or not, and lets the schedule know.
     fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
         let late = self.phases.is_after_arrivals(done, &self.ledger);
-        let answered = self.ledger.recorder.account.calls.answered;
         let note = |ended| self.phases.call_ended(ended);
-        self.ledger.end(token, done, result, note);
-        if late {
-            let account = &mut self.ledger.recorder.account;
-            account.calls.answered_late += account.calls.answered - answered;
-        }
+        self.ledger.end(token, (done, late), result, note);
     }
 
     /// Writes what connections have to write, many calls in one write.
@@ -273,42 +264,44 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         }
         self.pool.end_transports();
         self.phases.abandon_the_rest(now, &mut self.ledger);
-        let ending = self.phases.ending();
         let slicing = self.phases.slicing();
-        let most_in_flight = self.ledger.most_in_flight();
+        let most_in_flight = self.ledger.most_in_flight as u64;
         let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
-        let counted_ns = slicing.map(|slicing| slicing.counted_ns);
-        let recorded = self.ledger.finish(arrivals_end, counted_ns);
+        let recorder = self.ledger.finish(arrivals_end);
+        let span_ns = recorder.span_ns();
+        let spent_over_ns = slicing.map_or(span_ns, |slicing| slicing.counted_ns);
+        let arrivals_ns = arrivals_end.map(|end| recorder.offset(end));
+        let stages = recorder.stages.into_iter();
         Ok(Measurement {
-            calls: recorded.account.close()?,
+            calls: recorder.account.close()?,
             warmup: self.phases.warmup.outcome,
-            elapsed: Duration::from_nanos(recorded.elapsed_ns),
-            spent_over: Duration::from_nanos(recorded.spent_over_ns),
-            latency: recorded.latency,
-            failed_latency: recorded.failed_latency,
-            send_delay: recorded.send_delay,
-            stages: recorded.stages,
-            marks: recorded.marks,
-            began: recorded.began,
-            timeline: recorded.timeline,
-            slow: recorded.slow,
-            steps: recorded.steps,
+            elapsed: Duration::from_nanos(arrivals_ns.unwrap_or(spent_over_ns)),
+            spent_over: Duration::from_nanos(spent_over_ns),
+            latency: recorder.latency,
+            failed_latency: recorder.failed_latency,
+            send_delay: recorder.send_delay,
+            stages: stages.filter(|(_, times)| !times.is_empty()).collect(),
+            marks: recorder.marks,
+            began: recorder.start,
+            timeline: recorder.timeline.finish(span_ns),
+            slow: recorder.slow.unwrap_or_default(),
+            steps: recorder.steps.figures,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
             payload: self.messages.sizes.means(),
             cpu: spent.cpu.time(),
-            connections_at_start: self.phases.connections_at_start() as u64,
+            connections_at_start: self.phases.connections_at_start as u64,
             connections_opened: spent.connections_opened,
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
             tls_resumed: spent.tls_resumed,
             slices: slicing.map(|slicing| slicing.count),
             connects_failed: self.pool.counts().failed,
-            bodies_late: recorded.bodies_late,
+            bodies_late: recorder.bodies_late,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,
-            error_samples: recorded.errors.samples,
-            errors_without_sample: recorded.errors.without_sample,
-            ending,
+            error_samples: recorder.errors.samples,
+            errors_without_sample: recorder.errors.without_sample,
+            ending: self.phases.ending,
         })
     }
 }

@@ -131,7 +131,6 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Gives a call to its open connection.
     pub(super) fn send(&mut self, token: u64) {
         let Some(call) = self.ledger.calls.get(token) else {
             return;

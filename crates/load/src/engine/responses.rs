@@ -15,14 +15,13 @@ use crate::clock;
 use crate::error::LoadError;
 
 impl Engine<'_, '_, '_> {
-    /// Processes what came, unless its connection is gone by now.
     pub(super) fn process(&mut self, arrival: Arrival) -> Result<(), LoadError> {
         let index = arrival.origin.index;
         let Some(open) = self.pool.origin(arrival.origin) else {
             return Ok(());
         };
         if !arrival.has_rest {
-            open.note_processed();
+            open.unprocessed -= 1;
         }
         match arrival.content {
             Content::Bytes(range) => self.take_input(index, range, arrival.at),
@@ -71,7 +70,7 @@ impl Engine<'_, '_, '_> {
         let Some(open) = self.pool.open(index) else {
             return Ok(());
         };
-        let error = error.or(open.take_write_error());
+        let error = error.or(open.write_error.take());
         let mut events = self.ledger.events(&mut self.ended, at);
         open.client.end_of_input(error.is_none(), &mut events);
         self.pool.note_end_by_server(index);
@@ -80,7 +79,6 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Ends the calls that the last input ended.
     fn end_calls(
         &mut self,
         index: usize,
@@ -119,7 +117,7 @@ impl Engine<'_, '_, '_> {
             call.stamps.received = clock::now();
         }
         if let Err(kind) = call.response.finish() {
-            let text = call.response.text().to_owned();
+            let text = call.response.text.clone();
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }

@@ -70,7 +70,6 @@ impl<'r> Snapshots<'r> {
         }
     }
 
-    /// Takes one and shows it.
     #[cold]
     pub(super) fn take(
         &mut self,
@@ -88,7 +87,7 @@ impl<'r> Snapshots<'r> {
             false => 0,
         };
         let counted = counted_before(phases).saturating_add(in_slice);
-        let in_flight = ledger.measured_in_flight();
+        let in_flight = ledger.measured_in_flight;
         let recorder = &mut ledger.recorder;
         let Some(times) = recorder.interval.take() else {
             return;

@@ -9,17 +9,18 @@ use rpcgauge_trial::{Arrivals, RampPart, Random};
 
 use crate::clock::SECOND;
 
-/// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 
-/// The arrivals of a schedule, one after the other.
 #[derive(Debug)]
 pub(crate) struct ArrivalTimes {
     start: u64,
     stretches: Vec<Stretch>,
     /// The stretch in which the last arrival was.
     current: usize,
-    spacing: Spacing,
+    /// The number at which the next call is due.
+    next: f64,
+    /// What random gaps between the numbers are drawn from; `None` makes each gap 1.
+    random: Option<Random>,
     /// When the last arrival was due, ns: rounding must take no due time back.
     last: u64,
 }
@@ -39,13 +40,6 @@ struct Stretch {
     calls_through: f64,
 }
 
-/// The numbers at which calls are due.
-#[derive(Debug)]
-enum Spacing {
-    Constant { count: u64 },
-    Poisson { sum: f64, random: Random },
-}
-
 impl ArrivalTimes {
     /// At one rate, without end.
     pub(super) fn steady(per_second: f64, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
@@ -60,7 +54,6 @@ impl ArrivalTimes {
         Self::over(vec![stretch], arrivals, start)
     }
 
-    /// From one rate to the next.
     pub(super) fn ramp(parts: &[RampPart], arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         // Calls times 2e9, a whole number where rates are, which is only rounded where it is used.
         let (mut start_ns, mut sum) = (0u64, 0.0);
@@ -83,25 +76,26 @@ impl ArrivalTimes {
         Self::over(parts.iter().map(stretch).collect(), arrivals, start)
     }
 
-    fn over(stretches: Vec<Stretch>, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
+    fn over(
+        stretches: Vec<Stretch>,
+        (arrivals, seed): (Arrivals, u64),
+        start: u64,
+    ) -> ArrivalTimes {
         ArrivalTimes {
             start,
             stretches,
             current: 0,
-            spacing: match arrivals {
-                (Arrivals::Constant, _) => Spacing::Constant { count: 0 },
-                (Arrivals::Poisson, seed) => Spacing::Poisson {
-                    sum: 0.0,
-                    random: Random::new(seed),
-                },
-            },
+            next: 0.0,
+            random: (arrivals == Arrivals::Poisson).then(|| Random::new(seed)),
             last: 0,
         }
     }
 
     /// The next arrival, ns; `None` when there are no more.
     pub(super) fn next(&mut self) -> Option<u64> {
-        let number = self.spacing.next();
+        let number = self.next;
+        let random = self.random.as_mut();
+        self.next += random.map_or(1.0, |random| exponential(random.unit()));
         while number >= self.stretches.get(self.current)?.calls_through {
             self.current += 1;
         }
@@ -115,30 +109,12 @@ impl ArrivalTimes {
         Some(self.last)
     }
 
-    /// When the last stretch ends, ns.
     pub(super) fn end(&self) -> u64 {
         self.stretches.last().map_or(self.start, |stretch| {
             self.start
                 .saturating_add(stretch.start_ns)
                 .saturating_add(stretch.length_ns)
         })
-    }
-}
-
-impl Spacing {
-    fn next(&mut self) -> f64 {
-        match self {
-            Spacing::Constant { count } => {
-                let number = *count as f64;
-                *count += 1;
-                number
-            }
-            Spacing::Poisson { sum, random } => {
-                let number = *sum;
-                *sum += exponential(random.unit());
-                number
-            }
-        }
     }
 }
 

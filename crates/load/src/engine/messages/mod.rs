@@ -259,18 +259,18 @@ impl<'b, 'r> Messages<'b, 'r> {
                 ..
             } if verify => codec,
             Kind::Prepared { .. } | Kind::Streamed(_) => {
-                return Ok((!compressed).then_some(response.carried()));
+                return Ok((!compressed).then_some(response.carried));
             }
         };
         let plain = if compressed {
             self.plain.clear();
             codec
-                .decompress(response.message(), &mut self.plain)
+                .decompress(&response.message, &mut self.plain)
                 .map_err(|error| Unread::Failed(FailureKind::Decompress, error))?;
             stamp(self.timed, &mut stamps.decompressed);
             self.plain.as_slice()
         } else {
-            response.message()
+            response.message.as_slice()
         };
         codec
             .decode(plain)
@@ -320,14 +320,9 @@ fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), 
 
 /// The memory of a body that has no other holder, emptied; new memory otherwise.
 fn reclaimed(body: Bytes) -> Vec<u8> {
-    match body.try_into_mut() {
-        Ok(body) => {
-            let mut memory = Vec::from(body);
-            memory.clear();
-            memory
-        }
-        Err(_) => Vec::new(),
-    }
+    let mut memory = body.try_into_mut().map(Vec::from).unwrap_or_default();
+    memory.clear();
+    memory
 }
 
 #[cfg(test)]

@@ -68,15 +68,6 @@ impl Prefetch {
 
     /// Looks whether a body is there; one that is will be taken by [`Prefetch::take`].
     pub(super) fn next(&mut self) -> Next {
-        if self.batch.as_slice().is_empty() {
-            self.next_batch()
-        } else {
-            Next::Ready
-        }
-    }
-
-    #[cold]
-    fn next_batch(&mut self) -> Next {
         while self.batch.as_slice().is_empty() {
             match self.batches.try_recv() {
                 Ok(batch) => self.batch = batch.into_iter(),

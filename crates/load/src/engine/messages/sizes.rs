@@ -47,7 +47,7 @@ impl Sizes {
     ) {
         if measured {
             self.responses += 1;
-            self.response_carried += response.carried();
+            self.response_carried += response.carried;
             self.uncompressed += u64::from(self.encoding_asked && !response.is_compressed());
         }
         if let Some(plain) = plain.filter(|_| measured || verified) {

@@ -19,7 +19,6 @@
 //! - `ending` is [`Ending::Complete`] until the trial ends early.
 //! - A span of what is spent is open in the measured part and, but for a session, while it drains.
 
-mod patience;
 mod slices;
 mod spent;
 mod stop;
@@ -27,10 +26,9 @@ mod warmup;
 
 use rpcgauge_trial::{ConnectionUse, Ending, Schedule};
 
-use self::patience::Failing;
 pub(super) use self::slices::Slicing;
 use self::spent::Spent;
-use self::stop::{Decision, Status, StopRule};
+use self::stop::{Decision, Failing, Status, StopRule};
 use self::warmup::WarmUp;
 use super::ledger::{EndedCall, Ledger};
 use super::pool::Pool;
@@ -43,7 +41,6 @@ use crate::warmup::Settling;
 /// rate may bring a thousand million a second.
 const MOST_NEVER_BEGUN: usize = 10_000_000;
 
-/// The parts of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Connections are opened; no call is made.
@@ -67,7 +64,6 @@ pub(super) enum Phase {
     Draining,
 }
 
-/// The phases of a trial.
 pub(super) struct Phases<'t, 'r> {
     trial: &'t Trial,
     /// How long connections are waited for, ns: as long as a call.
@@ -87,8 +83,10 @@ pub(super) struct Phases<'t, 'r> {
     failing: Failing,
     /// There are no more bodies.
     used_up: bool,
-    ending: Ending,
-    connections_at_start: usize,
+    /// Why the trial ended.
+    pub(super) ending: Ending,
+    /// Connections that were open when the measured part began.
+    pub(super) connections_at_start: usize,
     /// What is spent while calls count.
     pub(super) spent: Spent<'r>,
 }
@@ -174,7 +172,6 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // What happens in it.
 
-    /// The trial was stopped.
     #[cold]
     pub(super) fn interrupt(&mut self) {
         self.ending = Ending::Interrupted;
@@ -201,7 +198,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         measured
     }
 
-    /// Takes note of a call's end.
     #[inline(always)]
     pub(super) fn call_ended(&mut self, call: EndedCall) {
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
@@ -342,7 +338,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         ledger.dues.start_again(now);
     }
 
-    /// A session's warm-up is over.
     #[cold]
     fn pause(&mut self, now: u64) {
         self.warmup.end(now);
@@ -375,7 +370,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     /// nothing goes on while others are measured.
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
-            None => ledger.measured_in_flight() == 0,
+            None => ledger.measured_in_flight == 0,
             Some(_) => ledger.calls.is_empty(),
         }
     }
@@ -416,11 +411,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.used_up || !self.ending.is_complete()
     }
 
-    /// Why the trial ended.
-    pub(super) fn ending(&self) -> Ending {
-        self.ending
-    }
-
     /// Whether `done` (ns) is after the time in which calls are due at a rate.
     pub(super) fn is_after_arrivals(&self, done: u64, ledger: &Ledger<'_>) -> bool {
         ledger.dues.is_at_a_rate() && done > self.stop.ends_at(&self.status(ledger))
@@ -442,11 +432,6 @@ impl<'t, 'r> Phases<'t, 'r> {
     /// Where a session stands; `None` where the measured part is one piece.
     pub(super) fn slicing(&self) -> Option<&Slicing> {
         self.slicing.as_ref()
-    }
-
-    /// Connections that were open when the measured part began.
-    pub(super) fn connections_at_start(&self) -> usize {
-        self.connections_at_start
     }
 
     /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
@@ -518,11 +503,15 @@ mod tests {
             };
             ledger.begin(call, false).0
         });
-        ledger.end(first, now + 10, Ok(()), |call| phases.call_ended(call));
+        ledger.end(first, (now + 10, false), Ok(()), |call| {
+            phases.call_ended(call)
+        });
         assert!(!phases.advance(now + 10, &pool, &mut ledger));
         assert_eq!(phases.phase(), Phase::Switching, "one is in flight");
         assert!(!phases.admits(&ledger, now + 10));
-        ledger.end(second, now + 20, Ok(()), |call| phases.call_ended(call));
+        ledger.end(second, (now + 20, false), Ok(()), |call| {
+            phases.call_ended(call)
+        });
         assert!(!phases.advance(now + 20, &pool, &mut ledger));
         assert_eq!(phases.phase(), Phase::Measured);
         assert!(phases.call_taken(ledger.dues.next().unwrap()));

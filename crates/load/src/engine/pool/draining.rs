@@ -43,9 +43,8 @@ impl Pool<'_> {
         let vacant = State::Closed { backoff_until: 0 };
         let mut state = std::mem::replace(&mut self.places[from].state, vacant);
         if let State::Open(open) = &mut state {
-            open.stream
-                .watch_again(&self.registry, to, open.watches_writable)
-                .map_err(LoadError::machine("watch a connection"))?;
+            let socket = open.stream.socket();
+            socket.watch(&self.registry, to, open.watches_writable, true)?;
         }
         self.places[to].state = state;
         self.not_open.push(from);

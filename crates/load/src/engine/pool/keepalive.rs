@@ -46,8 +46,7 @@ impl Liveness {
                 *self = Liveness {
                     bytes,
                     silent_since: Some(now),
-                    asked_at: None,
-                    overdue: false,
+                    ..Liveness::default()
                 };
                 now
             }
@@ -98,7 +97,12 @@ impl Pool<'_> {
                 }
                 None
             }
-            Action::End => Some(silence(keepalive.timeout())),
+            // As the system says it of its own probes, with what was waited for.
+            Action::End => {
+                let timeout = keepalive.timeout();
+                let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");
+                Some(io::Error::new(io::ErrorKind::TimedOut, text))
+            }
         }
     }
 
@@ -106,12 +110,6 @@ impl Pool<'_> {
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
-}
-
-/// As the system says it of its own probes, with what was waited for.
-fn silence(timeout: Duration) -> io::Error {
-    let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");
-    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 #[cfg(test)]

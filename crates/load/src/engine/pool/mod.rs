@@ -39,7 +39,6 @@ use crate::clock::{self, nanos};
 use crate::tls::TlsClient;
 use crate::trial::{CallStyle, Trial};
 
-/// The connections of a trial.
 pub(super) struct Pool<'t> {
     trial: &'t Trial,
     registry: Registry,
@@ -124,7 +123,6 @@ impl<'t> Pool<'t> {
         pool
     }
 
-    /// The open connection of a place.
     pub(super) fn open(&mut self, index: usize) -> Option<&mut Open> {
         self.places[index].open()
     }
@@ -145,10 +143,8 @@ impl<'t> Pool<'t> {
     /// The open connection that something came on, unless that is gone by now.
     pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
         let connection = &mut self.places[origin.index];
-        match connection.generation == origin.generation {
-            true => connection.open(),
-            false => None,
-        }
+        let is_same = connection.generation == origin.generation;
+        connection.open().filter(|_| is_same)
     }
 
     /// Bytes on the connection of a place so far.
@@ -240,10 +236,10 @@ impl<'t> Pool<'t> {
         };
         if per_call && open.client.in_flight() == 0 {
             open.client.shut_down();
-            self.end(index, clock::now());
-        } else if open.client.is_closed() {
-            self.end(index, clock::now());
+        } else if !open.client.is_closed() {
+            return;
         }
+        self.end(index, clock::now());
     }
 
     /// Closes a connection that has no calls and takes none, unless that is done already.
@@ -267,7 +263,7 @@ impl<'t> Pool<'t> {
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {
-                open.say_end();
+                open.stream.say_end();
             }
         }
     }

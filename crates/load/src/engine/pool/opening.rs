@@ -139,10 +139,9 @@ impl Pool<'_> {
                 Ok((stream, connected))
             });
         match connected {
-            Ok((mut stream, connected)) => {
-                stream
-                    .watch(&self.registry, index, !connected)
-                    .map_err(LoadError::machine("watch a connection"))?;
+            Ok((stream, connected)) => {
+                let socket = stream.socket();
+                socket.watch(&self.registry, index, !connected, false)?;
                 if connected {
                     return Ok(self.connected(index, stream, call));
                 }
@@ -175,9 +174,7 @@ impl Pool<'_> {
         match stream.go_on_connecting() {
             Ok(false) => Ok(Attempt::Underway),
             Ok(true) => {
-                stream
-                    .watch_again(&self.registry, index, false)
-                    .map_err(LoadError::machine("watch a connection"))?;
+                stream.socket().watch(&self.registry, index, false, true)?;
                 let call = making.call;
                 Ok(match making.stream.take() {
                     Some(stream) => self.connected(index, stream, call),
@@ -234,18 +231,16 @@ impl Pool<'_> {
         self.not_open.push(index);
     }
 
-    /// Whether a connection is being made in a place for this call.
-    pub(crate) fn is_connecting_for(&self, index: usize, token: u64) -> bool {
-        matches!(&self.places[index].state, State::Connecting(making) if making.call == Some(token))
-    }
-
-    /// Ends what a place does for a call that is over without its response.
-    pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) {
-        if self.is_connecting_for(index, token) {
-            self.give_up(index, now);
-        } else {
-            self.cancel(index, token);
+    /// Ends what a place does for a call that is over without its response. True when its connection was
+    /// still being made.
+    pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) -> bool {
+        let state = &self.places[index].state;
+        let connecting = matches!(state, State::Connecting(making) if making.call == Some(token));
+        match connecting {
+            true => self.give_up(index, now),
+            false => self.cancel(index, token),
         }
+        connecting
     }
 
     /// Whether every connection is open or was attempted.

@@ -34,11 +34,6 @@ impl Open {
         }
         self.stream.say_end();
     }
-
-    /// Ends the output to the server.
-    pub(super) fn say_end(&mut self) {
-        self.stream.say_end();
-    }
 }
 
 impl Pool<'_> {
@@ -97,9 +92,8 @@ impl Pool<'_> {
         }
         if open.blocked != open.watches_writable {
             open.watches_writable = open.blocked;
-            open.stream
-                .watch_again(&self.registry, index, open.blocked)
-                .map_err(LoadError::machine("watch a connection"))?;
+            let socket = open.stream.socket();
+            socket.watch(&self.registry, index, open.blocked, true)?;
         }
         let all_sent = open.client.is_all_sent() && !open.blocked;
         if was_blocked && !open.blocked {
@@ -157,10 +151,7 @@ impl Pool<'_> {
             self.mark_to_read(index);
             return None;
         };
-        let input = match wait {
-            None => open.stream.read(room),
-            Some(at_most) => open.stream.read_waiting(room, at_most),
-        };
+        let input = open.stream.read(room, wait);
         let at = clock::now();
         let origin = Origin { index, generation };
         let end = match input {
