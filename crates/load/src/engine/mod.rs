@@ -159,7 +159,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     /// Looks after connections: those that the server is about to end, those that are not open, and
     /// those on which nothing comes.
     fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
-        while let Some((from, to)) = self.pool.drain_next(self.wants_connections())? {
+        while let Some((from, to)) = self.pool.drain_next(self.wants_connections(), now)? {
             self.ledger.calls.move_all(from, to);
         }
         if let Some(places) = self.pool.take_not_open() {

@@ -22,8 +22,9 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Calls in flight at most, from the schedule.
     quota: usize,
-    /// Whether it is only for connections that the server is about to end: none is opened here.
-    pub(super) draining: bool,
+    /// Where this place is only for connections that the server is about to end, the place that the last
+    /// one came from. None is opened here.
+    pub(super) drains_from: Option<usize>,
     /// Attempts in a row that led to no response: a connection that failed to open, or that the server
     /// ended. A response is one whatever it says.
     pub(super) failed_attempts: u32,
@@ -119,7 +120,7 @@ impl Connection {
         Connection {
             state: State::Closed { backoff_until: 0 },
             quota,
-            draining: false,
+            drains_from: None,
             failed_attempts: 0,
             generation: 0,
             attempted: false,
@@ -132,7 +133,6 @@ impl Connection {
     /// A place for connections that take no more calls.
     pub(super) fn draining() -> Connection {
         Connection {
-            draining: true,
             attempted: true,
             ..Connection::new(0)
         }

@@ -252,9 +252,18 @@ impl<'t> Pool<'t> {
         self.traffic_closed += open.traffic();
         self.counts.open -= 1;
         let backoff_until = connection.back_off(now);
-        if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
+        if let Some(from) = connection.drains_from {
+            // What became of it counts where it was opened: GOAWAY was 1, its end without a response one more.
+            let was_in_vain = connection.failed_attempts > 1;
+            let failed = &mut self.places[from].failed_attempts;
+            *failed = if was_in_vain {
+                failed.saturating_add(1)
+            } else {
+                0
+            };
+        } else if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
             self.queue(index);
-        } else if !self.places[index].draining {
+        } else {
             self.not_open.push(index);
         }
     }
