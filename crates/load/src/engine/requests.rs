@@ -61,9 +61,6 @@ impl Engine<'_, '_, '_> {
             };
             self.ledger.dues.take();
             self.begin(index, due, now)?;
-            if self.trial.connection_use == ConnectionUse::Reuse {
-                self.pool.queue(index);
-            }
         }
         Ok(())
     }
@@ -122,7 +119,10 @@ impl Engine<'_, '_, '_> {
     /// Sends a call on the connection of a place, which is made for it where each has its own.
     fn send_on(&mut self, token: u64, index: usize, now: u64) -> Result<(), LoadError> {
         match self.trial.connection_use {
-            ConnectionUse::Reuse => self.send(token),
+            ConnectionUse::Reuse => {
+                self.send(token);
+                self.pool.queue(index);
+            }
             ConnectionUse::PerCall => {
                 let attempt = self.pool.connect(index, Some(token), now)?;
                 self.follow(attempt);
@@ -139,9 +139,7 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let counts = call.measured && call.retries == 0;
-        let (own, stamps) = (call.body.as_ref(), &mut call.stamps);
-        let outgoing = match self.messages.request(call.number, own, counts, stamps) {
+        let outgoing = match self.messages.request(call) {
             Ok(outgoing) => outgoing,
             Err(error) => return self.fail_unsent(token, index, (FailureKind::Encode, &error.0)),
         };
@@ -186,9 +184,6 @@ impl Engine<'_, '_, '_> {
                 };
                 call.connection = index;
                 self.send_on(token, index, now)?;
-                if self.trial.connection_use == ConnectionUse::Reuse {
-                    self.pool.queue(index);
-                }
             }
             self.ledger.to_retry.pop_front();
         }

@@ -121,23 +121,14 @@ impl Engine<'_, '_, '_> {
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }
-        let (number, verified) = (call.number, call.verified);
-        let (response, stamps) = (&call.response, &mut call.stamps);
-        let (done, read) = self
-            .messages
-            .read(number, verified, response, stamps, read_at);
+        let call_number = call.number;
+        let (done, read) = self.messages.read(call, read_at);
         match read {
-            Ok(plain) => {
-                let counts = (call.measured, verified);
-                self.messages.sizes.response(counts, response, plain);
-                self.end_call(token, done, Ok(()));
-            }
+            Ok(()) => self.end_call(token, done, Ok(())),
             Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
             Err(Unread::Wrong(error)) => {
-                return Err(LoadError::WrongResponse {
-                    call: number,
-                    error,
-                });
+                let call = call_number;
+                return Err(LoadError::WrongResponse { call, error });
             }
         }
         Ok(())
@@ -163,11 +154,8 @@ impl Engine<'_, '_, '_> {
         // A server that was silent for long may have the call all the same.
         let lost = broken.is_some_and(is_lost);
         let traffic = self.pool.traffic_of(index);
-        if !lost
-            && self
-                .ledger
-                .retry(token, failure, traffic.received.header > 0)
-        {
+        let proved = traffic.received.header > 0;
+        if !lost && self.ledger.retry(token, failure, proved) {
             return;
         }
         // It was not sent where its connection ended before a byte of any request left.

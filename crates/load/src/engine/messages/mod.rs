@@ -16,8 +16,8 @@ use self::check::Checking;
 use self::prefetch::Prefetch;
 pub(super) use self::prefetch::{Made, Next};
 use self::sizes::Sizes;
-use super::response::{Keep, Response};
-use super::stamps::Stamps;
+use super::ledger::Call;
+use super::response::Keep;
 use crate::bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
@@ -157,16 +157,14 @@ impl<'b, 'r> Messages<'b, 'r> {
         }
     }
 
-    /// The request of the `number`-th call: its `own` where that was streamed. Its sizes are counted where
-    /// `counts` says so.
+    /// The request of a call: its own where that was streamed.
     pub(super) fn request<'c>(
         &'c mut self,
-        number: u64,
-        own: Option<&'c Outgoing>,
-        counts: bool,
-        stamps: &mut Stamps,
+        call: &'c mut Call,
     ) -> Result<&'c Outgoing, CodecError> {
-        let outgoing = match (own, &mut self.kind) {
+        let counts = call.measured && call.retries == 0;
+        let (number, stamps) = (call.number, &mut call.stamps);
+        let outgoing = match (&call.body, &mut self.kind) {
             (Some(own), _) => own,
             (None, Kind::Prepared { bodies, .. }) => {
                 &bodies[(number % bodies.len() as u64) as usize]
@@ -215,49 +213,37 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(outgoing)
     }
 
-    /// Checks or reads the message of a good response that was read at `read_at` (ns). Returns when that
-    /// was done, as far as it is part of the call, and the message's plain length, where that is known.
-    pub(super) fn read(
-        &mut self,
-        number: u64,
-        verify: bool,
-        response: &Response,
-        stamps: &mut Stamps,
-        read_at: u64,
-    ) -> (u64, Result<Option<u64>, Unread>) {
+    /// Checks or reads the message of a call's good response that was read at `read_at` (ns), and counts its
+    /// size. Returns when that was done, as far as it is part of the call.
+    pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
-            && let Err(error) = checking.check(response)
+            && let Err(error) = checking.check(&call.response)
         {
             let failed = Unread::Failed(FailureKind::Decompress, error);
             return (read_at, Err(failed));
         }
-        let plain = self.decode(number, verify, response, stamps);
+        let plain = self.decode(call);
         let decodes = self.decodes();
-        let done = if decodes && stamps.decoded != 0 {
-            stamps.decoded
+        let done = if decodes && call.stamps.decoded != 0 {
+            call.stamps.decoded
         } else if decodes || self.timed {
             clock::now()
         } else {
             read_at
         };
-        (done, plain)
+        (done, plain.map(|plain| self.sizes.response(call, plain)))
     }
 
     /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
-    fn decode(
-        &mut self,
-        number: u64,
-        verify: bool,
-        response: &Response,
-        stamps: &mut Stamps,
-    ) -> Result<Option<u64>, Unread> {
+    fn decode(&mut self, call: &mut Call) -> Result<Option<u64>, Unread> {
+        let (response, stamps) = (&call.response, &mut call.stamps);
         let compressed = response.is_compressed();
         let codec = match &mut self.kind {
             Kind::PerCall { codec, .. } => codec,
             Kind::Prepared {
                 verifier: Some(codec),
                 ..
-            } if verify => codec,
+            } if call.verified => codec,
             Kind::Prepared { .. } | Kind::Streamed(_) => {
                 return Ok((!compressed).then_some(response.carried));
             }
@@ -276,8 +262,8 @@ impl<'b, 'r> Messages<'b, 'r> {
             .decode(plain)
             .map_err(|error| Unread::Failed(FailureKind::Decode, error))?;
         stamp(self.timed, &mut stamps.decoded);
-        if verify {
-            codec.verify(number).map_err(Unread::Wrong)?;
+        if call.verified {
+            codec.verify(call.number).map_err(Unread::Wrong)?;
         }
         Ok(Some(plain.len() as u64))
     }
@@ -357,11 +343,10 @@ mod tests {
         Messages::new(Bodies::PerCall(codec), None, &trial).unwrap()
     }
 
-    fn request<'m>(
-        messages: &'m mut Messages<'_, '_>,
-        call: u64,
-    ) -> Result<&'m Outgoing, CodecError> {
-        messages.request(call, None, false, &mut Stamps::default())
+    fn call(number: u64) -> Call {
+        let mut call = Call::default();
+        call.number = number;
+        call
     }
 
     /// Appends, as a codec must.
@@ -391,9 +376,10 @@ mod tests {
         for (grpc, prefix) in [(true, &[0, 0, 0, 0, 9][..]), (false, &[])] {
             let mut codec = Appending;
             let mut messages = messages(&mut codec, grpc);
-            for call in 0..3 {
-                let outgoing = request(&mut messages, call).unwrap();
-                let message = format!("message {call}");
+            for number in 0..3 {
+                let mut call = call(number);
+                let outgoing = messages.request(&mut call).unwrap();
+                let message = format!("message {number}");
                 assert_eq!(outgoing.body, [prefix, message.as_bytes()].concat());
                 assert_eq!((outgoing.plain, outgoing.carried), (9, 9));
             }
@@ -444,7 +430,7 @@ mod tests {
                     compresses,
                 };
                 let mut messages = messages(&mut codec, true);
-                let refused = request(&mut messages, 0).unwrap_err();
+                let refused = messages.request(&mut call(0)).unwrap_err();
                 assert_eq!(
                     refused.0,
                     "the codec removed what was in its output: it must append"
