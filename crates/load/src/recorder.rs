@@ -27,15 +27,12 @@ pub(crate) struct Account {
 
 impl Account {
     /// Holds the sums against what was started.
-    pub(crate) fn close(mut self) -> Result<Calls, LoadError> {
+    pub(crate) fn close(self) -> Result<Calls, LoadError> {
+        let Account { mut calls, sent } = self;
         // More sent than started is as wrong as any other sum.
-        self.calls.never_sent = self
-            .calls
-            .started
-            .checked_sub(self.sent)
-            .unwrap_or(u64::MAX);
-        self.calls.check().map_err(LoadError::Accounting)?;
-        Ok(self.calls)
+        calls.never_sent = calls.started.checked_sub(sent).unwrap_or(u64::MAX);
+        calls.check().map_err(LoadError::Accounting)?;
+        Ok(calls)
     }
 }
 

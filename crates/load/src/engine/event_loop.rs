@@ -72,11 +72,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         hooks: Hooks<'r>,
     ) -> Result<Self, LoadError> {
         trial.check()?;
-        if hooks
-            .progress
-            .as_ref()
-            .is_some_and(|hook| hook.every.is_zero())
-        {
+        if hooks.progress.as_ref().map(|hook| hook.every) == Some(Duration::ZERO) {
             let what = "the time between snapshots of a trial";
             return Err(LoadError::setting(what, "more than 0"));
         }
@@ -109,7 +105,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
                 return Ok(());
             }
             // Going on to another part takes time of its own.
-            let now = engine.phases.started_at().max(now);
+            let now = engine.phases.started_at.max(now);
             engine.begin_due(now)?;
             engine.write_all()?;
             engine.take_snapshot(now);
@@ -134,7 +130,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             return self.engine.read_marked();
         }
         #[cfg(test)]
-        if self.engine.phases.phase() == super::phases::Phase::Measured {
+        if self.engine.phases.phase == super::phases::Phase::Measured {
             self.polled += 1;
         }
         let wake = self.engine.wake_by(now);
@@ -182,7 +178,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             return Ok(());
         };
         let mut read_at = began;
-        let phase = self.engine.phases.phase();
+        let phase = self.engine.phases.phase;
         while let Some(portion) = self.engine.inbox.next() {
             self.engine.process(portion)?;
             if self.engine.inbox.is_empty() {
@@ -197,7 +193,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             self.engine.begin_due(now)?;
             self.engine.write_all()?;
             // What follows from another phase is for the next turn to see to.
-            let goes_on = now - began < LONGEST_TURN_NS && self.engine.phases.phase() == phase;
+            let goes_on = now - began < LONGEST_TURN_NS && self.engine.phases.phase == phase;
             if goes_on && self.engine.inbox.has_room() {
                 self.poll_and_read(Some(Duration::ZERO))?;
             }

@@ -181,7 +181,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
     fn wants_connections(&self) -> bool {
-        self.phases.phase() != Phase::Draining || !self.ledger.to_retry.is_empty()
+        self.phases.phase != Phase::Draining || !self.ledger.to_retry.is_empty()
     }
 
     /// Does what follows for calls from an attempt to open a connection.
@@ -196,7 +196,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 at,
             } => match call {
                 Some(token) => self.end_call(token, at, Err((kind, &text))),
-                None if self.pool.counts().are_all_closed() => self.fail_waiting((kind, &text), at),
+                None if self.pool.counts.are_all_closed() => self.fail_waiting((kind, &text), at),
                 None => self.ledger.recorder.errors.add(kind, &text),
             },
         }
@@ -244,24 +244,13 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(())
     }
 
-    /// Shows how the trial goes, if it is time.
-    fn take_snapshot(&mut self, now: u64) {
-        if let Some(snapshots) = &mut self.snapshots
-            && now >= snapshots.next_at(&self.phases)
-        {
-            snapshots.take(now, &self.phases, &self.pool, &mut self.ledger);
-        }
-    }
-
     /// Closes the account and gathers the figures.
     fn finish(mut self) -> Result<Measurement, LoadError> {
         // Before what the instrument has to do at the end, which is no time of the trial.
         let now = clock::now();
         self.phases.spent.end_span(&self.pool);
         let spent = self.phases.spent.sum(&self.pool);
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.take_last(&self.phases, &self.pool, &mut self.ledger);
-        }
+        self.take_last_snapshot();
         self.pool.end_transports();
         self.phases.abandon_the_rest(now, &mut self.ledger);
         let slicing = self.phases.slicing();
@@ -294,7 +283,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
             tls_resumed: spent.tls_resumed,
             slices: slicing.map(|slicing| slicing.count),
-            connects_failed: self.pool.counts().failed,
+            connects_failed: self.pool.counts.failed,
             bodies_late: recorder.bodies_late,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,

@@ -94,7 +94,7 @@ impl Engine<'_, '_, '_> {
         } else {
             now
         };
-        let phase = self.phases.phase();
+        let phase = self.phases.phase;
         let beginning = Beginning {
             connection: index,
             due,

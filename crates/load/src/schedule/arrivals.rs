@@ -13,7 +13,6 @@ const MS: u64 = 1_000_000;
 
 #[derive(Debug)]
 pub(crate) struct ArrivalTimes {
-    start: u64,
     stretches: Vec<Stretch>,
     /// The stretch in which the last arrival was.
     current: usize,
@@ -28,7 +27,6 @@ pub(crate) struct ArrivalTimes {
 /// A time in which the rate changes evenly, or not at all.
 #[derive(Debug)]
 struct Stretch {
-    /// Its start, ns after that of the schedule.
     start_ns: u64,
     /// `u64::MAX` is without end.
     length_ns: u64,
@@ -44,19 +42,19 @@ impl ArrivalTimes {
     /// At one rate, without end.
     pub(super) fn steady(per_second: f64, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         let stretch = Stretch {
-            start_ns: 0,
+            start_ns: start,
             length_ns: u64::MAX,
             from: per_second,
             to: per_second,
             calls_before: 0.0,
             calls_through: f64::INFINITY,
         };
-        Self::over(vec![stretch], arrivals, start)
+        Self::over(vec![stretch], arrivals)
     }
 
     pub(super) fn ramp(parts: &[RampPart], arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         // Calls times 2e9, a whole number where rates are, which is only rounded where it is used.
-        let (mut start_ns, mut sum) = (0u64, 0.0);
+        let (mut start_ns, mut sum) = (start, 0.0);
         let calls = |sum: f64| sum / (2.0 * SECOND as f64);
         let stretch = |part: &RampPart| {
             let length_ns = part.time_ms.saturating_mul(MS);
@@ -73,16 +71,11 @@ impl ArrivalTimes {
             start_ns = start_ns.saturating_add(length_ns);
             stretch
         };
-        Self::over(parts.iter().map(stretch).collect(), arrivals, start)
+        Self::over(parts.iter().map(stretch).collect(), arrivals)
     }
 
-    fn over(
-        stretches: Vec<Stretch>,
-        (arrivals, seed): (Arrivals, u64),
-        start: u64,
-    ) -> ArrivalTimes {
+    fn over(stretches: Vec<Stretch>, (arrivals, seed): (Arrivals, u64)) -> ArrivalTimes {
         ArrivalTimes {
-            start,
             stretches,
             current: 0,
             next: 0.0,
@@ -101,19 +94,14 @@ impl ArrivalTimes {
         }
         let stretch = &self.stretches[self.current];
         let offset = stretch.offset(number - stretch.calls_before);
-        let due = self
-            .start
-            .saturating_add(stretch.start_ns)
-            .saturating_add(offset);
-        self.last = self.last.max(due);
+        self.last = self.last.max(stretch.start_ns.saturating_add(offset));
         Some(self.last)
     }
 
     pub(super) fn end(&self) -> u64 {
-        self.stretches.last().map_or(self.start, |stretch| {
-            self.start
-                .saturating_add(stretch.start_ns)
-                .saturating_add(stretch.length_ns)
+        let last = self.stretches.last();
+        last.map_or(0, |stretch| {
+            stretch.start_ns.saturating_add(stretch.length_ns)
         })
     }
 }

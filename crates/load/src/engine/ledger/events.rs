@@ -9,7 +9,6 @@ use crate::trial::Trial;
 /// How input ends a call.
 #[derive(Debug)]
 pub(crate) enum CallEnd {
-    /// The response is complete.
     Complete,
     /// The rest of the response is not waited for: what came of it fails the call.
     GivenUp,

@@ -38,7 +38,6 @@ pub(crate) enum Next {
     UsedUp,
 }
 
-/// The calling side of the queue.
 #[derive(Debug)]
 pub(super) struct Prefetch {
     batches: Receiver<Vec<Made>>,

@@ -70,8 +70,9 @@ pub(super) struct Phases<'t, 'r> {
     deadline: u64,
     /// The trial's patience, ns.
     patience: u64,
-    phase: Phase,
-    started_at: u64,
+    pub(super) phase: Phase,
+    /// When the present part began, ns.
+    pub(super) started_at: u64,
     /// Calls that are due from here on are measured, ns.
     measured_from: u64,
     /// Until when calls may still end, while draining, ns.
@@ -121,15 +122,6 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // What the present part is.
 
-    pub(super) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// When it began, ns.
-    pub(super) fn started_at(&self) -> u64 {
-        self.started_at
-    }
-
     /// Whether the time that passes now counts.
     pub(super) fn is_counting(&self) -> bool {
         let drains = self.phase == Phase::Draining && self.slicing.is_none();
@@ -164,9 +156,8 @@ impl<'t, 'r> Phases<'t, 'r> {
             Phase::WarmUp => self.warmup.ends_by(),
             Phase::Switching if self.is_ready(ledger) => now,
             Phase::Switching => self.switching_ends_by(),
-            // With its calls.
-            Phase::Skipping => u64::MAX,
-            Phase::Paused => u64::MAX,
+            // With its calls, or with the next slice.
+            Phase::Skipping | Phase::Paused => u64::MAX,
         }
     }
 
@@ -267,7 +258,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Resuming && (pool.all_attempted() || now >= self.opening_ends_by())
         {
             self.begin_skipping(now, pool, ledger);
-            if pool.counts().open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
+            if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
                 // Calls that fail for want of a connection count.
                 self.start_measuring(pool, ledger);
             }
@@ -325,7 +316,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         if ledger.recorder.account.calls.started == 0 {
-            self.connections_at_start = pool.counts().open;
+            self.connections_at_start = pool.counts.open;
             self.failing = Failing::default();
         }
         self.spent.begin_span(pool);
@@ -487,10 +478,10 @@ mod tests {
         let settled = Box::new(|_| Settling::Settled);
         let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
         assert!(!phases.advance(0, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::Opening);
+        assert_eq!(phases.phase, Phase::Opening);
         let now = phases.deadline;
         assert!(!phases.advance(now, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::WarmUp, "no connection, no wait");
+        assert_eq!(phases.phase, Phase::WarmUp, "no connection, no wait");
         let [first, second] = [(); 2].map(|()| {
             let due = ledger.dues.next().unwrap();
             assert!(phases.admits(&ledger, due));
@@ -507,13 +498,13 @@ mod tests {
             phases.call_ended(call)
         });
         assert!(!phases.advance(now + 10, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::Switching, "one is in flight");
+        assert_eq!(phases.phase, Phase::Switching, "one is in flight");
         assert!(!phases.admits(&ledger, now + 10));
         ledger.end(second, (now + 20, false), Ok(()), |call| {
             phases.call_ended(call)
         });
         assert!(!phases.advance(now + 20, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::Measured);
+        assert_eq!(phases.phase, Phase::Measured);
         assert!(phases.call_taken(ledger.dues.next().unwrap()));
         let (warmup, ended_after) = (phases.warmup.outcome, phases.warmup.ended_after);
         assert!(warmup.settled);

@@ -45,7 +45,6 @@ impl<'r> Spent<'r> {
         }
     }
 
-    /// All that counted so far.
     pub(crate) fn sum(&self, pool: &Pool<'_>) -> Reading {
         let mut sum = self.closed;
         if let Some(before) = &self.open {
@@ -59,8 +58,8 @@ impl Reading {
     fn now(pool: &Pool<'_>) -> Reading {
         Reading {
             traffic: pool.traffic(),
-            connections_opened: pool.counts().opened,
-            tls_resumed: pool.counts().tls_resumed,
+            connections_opened: pool.counts.opened,
+            tls_resumed: pool.counts.tls_resumed,
             cpu: clock::cpu(),
         }
     }

@@ -9,7 +9,6 @@ use crate::trial::Trial;
 /// Nanoseconds in a microsecond.
 pub(super) const US: u64 = 1_000;
 
-/// The end of the measured part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRule {
     /// Calls that are started at most.
@@ -27,14 +26,12 @@ pub(super) struct StopRule {
 pub(super) struct Status {
     /// When the first measured call was due.
     pub(super) start: u64,
-    /// Calls started so far.
     pub(super) started: u64,
     /// When the next call is or was due; `None` while all of a closed loop's are in flight, and
     /// after a ramp's last.
     pub(super) next_due: Option<u64>,
 }
 
-/// What is to be done now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Calls are, or will be, due.
@@ -47,16 +44,11 @@ pub(super) enum Decision {
 
 impl StopRule {
     pub(super) fn new(trial: &Trial) -> StopRule {
-        let times = [trial.stop.time(), trial.schedule.lasts()];
+        let times = [trial.stop.time(), trial.schedule.lasts()].into_iter();
         StopRule {
             most_calls: trial.stop.calls.unwrap_or(u64::MAX),
             least_calls: 0,
-            time: times
-                .into_iter()
-                .flatten()
-                .map(nanos)
-                .min()
-                .unwrap_or(u64::MAX),
+            time: times.flatten().map(nanos).min().unwrap_or(u64::MAX),
             drain: nanos(trial.drain),
         }
     }

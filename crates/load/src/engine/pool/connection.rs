@@ -198,7 +198,6 @@ impl Connection {
         backoff_until
     }
 
-    /// Bytes of the connection here.
     pub(super) fn traffic(&self) -> Traffic {
         match &self.state {
             State::Open(open) => open.traffic(),

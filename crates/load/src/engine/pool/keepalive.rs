@@ -29,7 +29,6 @@ pub(super) struct Liveness {
     overdue: bool,
 }
 
-/// What is to be done about a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Leave,
@@ -106,7 +105,6 @@ impl Pool<'_> {
         }
     }
 
-    /// How many places there are.
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }

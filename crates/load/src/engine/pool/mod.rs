@@ -61,7 +61,7 @@ pub(super) struct Pool<'t> {
     going_away: Vec<usize>,
     /// When silent connections are looked for next, ns; never without a keep-alive.
     keepalive_at: u64,
-    counts: ConnectionCounts,
+    pub(super) counts: ConnectionCounts,
     /// Bytes of connections that are closed.
     traffic_closed: Traffic,
 }
@@ -89,14 +89,12 @@ impl<'t> Pool<'t> {
     /// A pool whose sockets are watched by way of `registry`. Nothing is opened yet.
     pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {
         let endpoint = &trial.endpoint;
+        let tls = endpoint.tls.as_ref();
         let places = places(trial);
         let mut pool = Pool {
             trial,
             registry,
-            tls: endpoint
-                .tls
-                .as_ref()
-                .map(|tls| tls.client(endpoint.protocol)),
+            tls: tls.map(|tls| tls.client(endpoint.protocol)),
             limits: limits(trial),
             deadline: nanos(trial.deadline),
             with_room: VecDeque::with_capacity(places.len()),
@@ -127,11 +125,6 @@ impl<'t> Pool<'t> {
         self.places[index].open()
     }
 
-    pub(super) fn counts(&self) -> &ConnectionCounts {
-        &self.counts
-    }
-
-    /// Bytes on all connections so far.
     pub(super) fn traffic(&self) -> Traffic {
         let mut sum = self.traffic_closed;
         for connection in &self.places {
@@ -147,7 +140,6 @@ impl<'t> Pool<'t> {
         connection.open().filter(|_| is_same)
     }
 
-    /// Bytes on the connection of a place so far.
     pub(super) fn traffic_of(&self, index: usize) -> Traffic {
         self.places[index].traffic()
     }
@@ -281,20 +273,18 @@ impl<'t> Pool<'t> {
 /// The places for a trial's connections, with the calls in flight that the schedule allows each.
 fn places(trial: &Trial) -> Vec<Connection> {
     let connections = trial.connections as usize;
-    let (places, share, left) = match (trial.connection_use, &trial.schedule) {
-        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => (*in_flight as usize, 1, 0),
-        (ConnectionUse::PerCall, _) => (connections, 1, 0),
-        // An equal share each; the first ones take what is left.
-        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
-            let in_flight = *in_flight as usize;
-            (
-                connections,
-                in_flight / connections,
-                in_flight % connections,
-            )
+    let (places, calls) = match (trial.connection_use, &trial.schedule) {
+        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => {
+            (*in_flight as usize, *in_flight as usize)
         }
-        (ConnectionUse::Reuse, _) => (connections, MOST_IN_FLIGHT as usize, 0),
+        (ConnectionUse::PerCall, _) => (connections, connections),
+        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
+            (connections, *in_flight as usize)
+        }
+        (ConnectionUse::Reuse, _) => (connections, connections * MOST_IN_FLIGHT as usize),
     };
+    // An equal share each; the first ones take what is left.
+    let (share, left) = (calls / places, calls % places);
     (0..places)
         .map(|index| Connection::new(share + usize::from(index < left)))
         .collect()

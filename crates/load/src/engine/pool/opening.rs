@@ -72,7 +72,7 @@ impl Pool<'_> {
                         Some(stream) => stream.too_late(),
                         None => io::ErrorKind::TimedOut.into(),
                     };
-                    return Ok(self.attempt_failed(index, &error, now));
+                    return Ok(self.attempt_failed(index, call, &error, now));
                 }
                 if making.stream.is_none() {
                     self.counts.connecting -= 1;
@@ -101,19 +101,16 @@ impl Pool<'_> {
 
     /// When [`Pool::tend`] has something to do next, where connections are `wanted` or not.
     pub(crate) fn tend_by(&self, wanted: bool, now: u64) -> u64 {
-        let times = self
-            .not_open
-            .iter()
-            .map(|&index| match &self.places[index].state {
-                State::Closed { .. } if !wanted => u64::MAX,
-                State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
-                // It waits for others that are being made.
-                State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
-                State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
-                State::Connecting(making) => making.since.saturating_add(self.deadline),
-                State::Open(_) => u64::MAX,
-            });
-        times.min().unwrap_or(u64::MAX)
+        let tend_by = |&index: &usize| match &self.places[index].state {
+            State::Closed { .. } if !wanted => u64::MAX,
+            State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
+            // It waits for others that are being made.
+            State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
+            State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
+            State::Connecting(making) => making.since.saturating_add(self.deadline),
+            State::Open(_) => u64::MAX,
+        };
+        self.not_open.iter().map(tend_by).min().unwrap_or(u64::MAX)
     }
 
     /// Starts to connect, for `call` where it is the only one on its connection.
@@ -152,13 +149,12 @@ impl Pool<'_> {
                 self.places[index].state = making(None);
                 Ok(match error.kind() {
                     io::ErrorKind::WouldBlock => Attempt::Underway,
-                    _ => self.attempt_failed(index, &error, clock::now()),
+                    _ => self.attempt_failed(index, call, &error, clock::now()),
                 })
             }
         }
     }
 
-    /// Whether a connection is being made in a place.
     pub(crate) fn is_connecting(&self, index: usize) -> bool {
         matches!(self.places[index].state, State::Connecting(_))
     }
@@ -171,17 +167,17 @@ impl Pool<'_> {
         let Some(stream) = &mut making.stream else {
             return Ok(Attempt::Underway);
         };
+        let call = making.call;
         match stream.go_on_connecting() {
             Ok(false) => Ok(Attempt::Underway),
             Ok(true) => {
                 stream.socket().watch(&self.registry, index, false, true)?;
-                let call = making.call;
                 Ok(match making.stream.take() {
                     Some(stream) => self.connected(index, stream, call),
                     None => Attempt::Underway,
                 })
             }
-            Err(error) => Ok(self.attempt_failed(index, &error, clock::now())),
+            Err(error) => Ok(self.attempt_failed(index, call, &error, clock::now())),
         }
     }
 
@@ -205,11 +201,13 @@ impl Pool<'_> {
         Attempt::Open { call }
     }
 
-    fn attempt_failed(&mut self, index: usize, error: &io::Error, at: u64) -> Attempt {
-        let call = match &self.places[index].state {
-            State::Connecting(making) => making.call,
-            _ => None,
-        };
+    fn attempt_failed(
+        &mut self,
+        index: usize,
+        call: Option<u64>,
+        error: &io::Error,
+        at: u64,
+    ) -> Attempt {
         self.places[index].attempted = true;
         self.give_up(index, at);
         Attempt::Failed {

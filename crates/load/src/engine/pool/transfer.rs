@@ -51,7 +51,6 @@ impl Pool<'_> {
         }
     }
 
-    /// The next connection with something to write.
     pub(crate) fn next_to_write(&mut self) -> Option<usize> {
         let index = self.to_write.pop()?;
         self.places[index].to_write = false;
@@ -125,12 +124,10 @@ impl Pool<'_> {
         self.mark_to_read(index);
     }
 
-    /// How many connections have something to read.
     pub(crate) fn to_read(&self) -> usize {
         self.to_read.len()
     }
 
-    /// The next connection with something to read.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let index = self.to_read.pop_front()?;
         self.places[index].to_read = false;

@@ -181,7 +181,6 @@ impl TlsStream {
         }
     }
 
-    /// Takes plain bytes from rustls.
     fn give(&mut self, buffer: &mut [u8]) -> usize {
         let mut n = 0;
         while n < buffer.len() {
