@@ -21,7 +21,6 @@ use crate::trial::Trial;
 pub(crate) struct Account {
     /// All counts but [`Calls::never_sent`], which is known at the end.
     pub(crate) calls: Calls,
-    /// Calls that were given to the transport.
     pub(crate) sent: u64,
 }
 
@@ -235,7 +234,6 @@ impl Recorder {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
 
-    /// The step of a ramp that a call was due in.
     fn step(&mut self, due: u64) -> Option<&mut StepFigures> {
         if self.steps.figures.is_empty() {
             return None;

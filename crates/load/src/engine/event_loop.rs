@@ -27,7 +27,6 @@ use crate::error::LoadError;
 use crate::schedule::Dues;
 use crate::trial::Trial;
 
-/// Events taken from the system at once.
 const EVENTS_A_TURN: usize = 1024;
 
 /// The timer's token; connections have the index of their place.
@@ -53,7 +52,6 @@ const UNREAD_NS: u64 = 100_000;
 /// are looked at in between.
 const LONGEST_TURN_NS: u64 = 5_000_000;
 
-/// An event loop and the engine that it turns.
 pub(super) struct EventLoop<'t, 'b, 'r> {
     poll: Poll,
     events: Events,
@@ -65,7 +63,6 @@ pub(super) struct EventLoop<'t, 'b, 'r> {
 }
 
 impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
-    /// A loop for what can be carried out.
     pub(super) fn new(
         trial: &'t Trial,
         bodies: Bodies<'b>,

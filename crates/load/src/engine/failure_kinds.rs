@@ -60,7 +60,6 @@ pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureK
     }
 }
 
-/// The kind of a failure to connect.
 pub(super) fn of_connect(error: &io::Error) -> FailureKind {
     if let Some(failure) = TlsFailure::of(error) {
         return failure.kind;

@@ -136,6 +136,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         hooks: Hooks<'r>,
         registry: Registry,
     ) -> Result<Self, LoadError> {
+        let checks = hooks.check.is_some();
         let messages = Messages::new(bodies, hooks.check, trial)?;
         // HTTP/1.1 has a header for it.
         let close = trial.connection_use == ConnectionUse::PerCall
@@ -145,7 +146,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             head: trial.request.prepare(close, trial.endpoint.tls.is_some())?,
             timed: trial.timing == Timing::Stages,
             pool: Pool::new(trial, registry),
-            ledger: Ledger::new(trial, messages.checks(), hooks.progress.is_some()),
+            ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
             phases: Phases::new(trial, hooks.settling, hooks.measuring, clock::now()),
             messages,
             inbox: Inbox::new(),
@@ -196,13 +197,14 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 at,
             } => match call {
                 Some(token) => self.end_call(token, at, Err((kind, &text))),
-                None if self.pool.counts.are_all_closed() => self.fail_waiting((kind, &text), at),
+                None if self.pool.counts.open + self.pool.counts.connecting == 0 => {
+                    self.fail_waiting((kind, &text), at);
+                }
                 None => self.ledger.recorder.errors.add(kind, &text),
             },
         }
     }
 
-    /// Fails the calls whose deadline has passed.
     fn expire(&mut self, now: u64) {
         while let Some((token, expires_at)) = self.ledger.calls.oldest()
             && expires_at <= now
@@ -244,7 +246,6 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(())
     }
 
-    /// Closes the account and gathers the figures.
     fn finish(mut self) -> Result<Measurement, LoadError> {
         // Before what the instrument has to do at the end, which is no time of the trial.
         let now = clock::now();

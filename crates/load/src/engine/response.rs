@@ -43,10 +43,6 @@ impl Held {
         }
         has_room
     }
-
-    pub(super) fn give_back(&mut self, bytes: usize) {
-        self.bytes -= bytes;
-    }
 }
 
 /// A server's mark of time.
@@ -75,14 +71,13 @@ pub(super) enum Keep {
 #[derive(Debug, Default)]
 pub(super) struct Response {
     grpc: Option<UnaryResponse>,
-    keep: Keep,
+    pub(super) keep: Keep,
     /// The first thing that is wrong, and what is said of it, which may be the server's own words.
     problem: Option<FailureKind>,
     pub(super) text: String,
     status: u16,
     /// The encoding named in the head is the expected one.
     encoded: bool,
-    /// Another encoding is named.
     encoded_otherwise: bool,
     /// The message as carried, where it is kept.
     pub(super) message: Vec<u8>,
@@ -106,12 +101,7 @@ impl Response {
         }
     }
 
-    /// Makes it ready for another response to the same call.
-    pub(super) fn begin_again(&mut self) {
-        self.reset(self.keep);
-    }
-
-    /// Makes it ready for the next call; `keep` says what is wanted of the message.
+    /// Makes it ready for another response; `keep` says what is wanted of the message.
     pub(super) fn reset(&mut self, keep: Keep) {
         if let Some(grpc) = &mut self.grpc {
             grpc.reset();
@@ -197,7 +187,7 @@ impl Response {
     #[inline]
     pub(super) fn let_go(&mut self, held: &mut Held) {
         if self.held > 0 {
-            held.give_back(self.held);
+            held.bytes -= self.held;
             self.held = 0;
             self.message = Vec::new();
         }
@@ -223,7 +213,9 @@ impl Response {
     /// Says whether the complete response is good; the text is in [`Response::text`] when it is not.
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
-        if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
+        // In gRPC an encoding may be named although the message is not compressed.
+        let may_be_compressed = self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed);
+        if self.problem.is_none() && self.encoded_otherwise && may_be_compressed {
             self.text
                 .push_str("the response is compressed in a way that was not asked for");
             self.problem = Some(FailureKind::ContentEncoding);
@@ -243,11 +235,6 @@ impl Response {
             Some(grpc) => grpc.is_compressed(),
             None => self.encoded,
         }
-    }
-
-    /// In gRPC an encoding may be named although the message is not compressed.
-    fn may_be_compressed(&self) -> bool {
-        self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed)
     }
 
     #[inline]

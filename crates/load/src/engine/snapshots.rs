@@ -23,16 +23,6 @@ struct Times {
 }
 
 impl Times {
-    /// Every so many ns from the start of the measured part on, which is still to come.
-    fn new(every: Duration) -> Times {
-        let every = nanos(every);
-        Times {
-            every,
-            last: 0,
-            next: every,
-        }
-    }
-
     /// A snapshot was taken at `now`. One that comes late moves none of those after it; those that
     /// it is too late for are left out.
     fn taken(&mut self, now: u64) {
@@ -44,7 +34,12 @@ impl Times {
 
 impl<'r> Snapshots<'r> {
     pub(super) fn new(hook: ProgressHook<'r>) -> Snapshots<'r> {
-        let times = Times::new(hook.every);
+        let every = nanos(hook.every);
+        let times = Times {
+            every,
+            last: 0,
+            next: every,
+        };
         Snapshots { hook, times }
     }
 
@@ -119,7 +114,11 @@ mod tests {
 
     #[test]
     fn a_late_snapshot_moves_none_of_those_after_it() {
-        let mut times = Times::new(Duration::from_nanos(100));
+        let mut times = Times {
+            every: 100,
+            last: 0,
+            next: 100,
+        };
         let mut next = |now| {
             times.taken(now);
             (times.last, times.next)

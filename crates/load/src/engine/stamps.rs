@@ -19,7 +19,6 @@ pub(super) struct Stamps {
     pub(super) decoded: u64,
 }
 
-/// Where the time of a succeeded call went.
 pub(super) fn stage_times(stamps: &Stamps, response: &Response, done: u64) -> StageTimes {
     let optional = |stamp: u64, from: u64| (stamp != 0).then(|| stamp.saturating_sub(from));
     // A stage that a call did not have passes its start on to the next.

@@ -16,7 +16,6 @@ pub(crate) struct Call {
     pub(crate) measured: bool,
     /// Whether its response is compared with the right one.
     pub(crate) verified: bool,
-    /// How often it was sent again.
     pub(crate) retries: u32,
     /// Its body where it is streamed, in case it is sent again.
     pub(crate) body: Option<Outgoing>,
@@ -35,7 +34,6 @@ pub(crate) struct Call {
 pub(crate) struct InFlight {
     /// How long after it was due a call is out of time, ns.
     deadline: u64,
-    /// Calls begun so far.
     begun: u64,
     slots: Vec<Call>,
     free: Vec<u32>,
@@ -130,7 +128,6 @@ impl InFlight {
         Some(&mut self.slots[slot as usize])
     }
 
-    /// Moves all calls of one connection to another.
     pub(crate) fn move_all(&mut self, from: usize, to: usize) {
         let moved = |call: &&mut Call| call.active && call.connection == from;
         for call in self.slots.iter_mut().filter(moved) {
@@ -167,7 +164,6 @@ impl InFlight {
 }
 
 impl Call {
-    /// Whether its deadline has passed at `at`.
     pub(crate) fn is_out_of_time(&self, at: u64) -> bool {
         at >= self.expires_at
     }

@@ -47,12 +47,10 @@ pub(super) struct Ledger<'t> {
     checks: bool,
     pub(super) dues: Dues,
     pub(super) calls: InFlight,
-    /// Calls that wait to be sent again.
     pub(super) to_retry: VecDeque<u64>,
     held: Held,
     /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
     unsent: Option<u64>,
-    /// Measured calls in flight.
     pub(super) measured_in_flight: u64,
     /// The most calls that were in flight at a time in the measured part.
     pub(super) most_in_flight: usize,
@@ -252,7 +250,7 @@ impl<'t> Ledger<'t> {
             begun: call.stamps.begun,
             ..Stamps::default()
         };
-        call.response.begin_again();
+        call.response.reset(call.response.keep);
         self.unsent = None;
         self.to_retry.push_back(token);
         true

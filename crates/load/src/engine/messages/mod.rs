@@ -47,7 +47,6 @@ pub(super) enum Unread {
 /// which shows a codec that puts its message there.
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
-/// Prepared bodies or a codec, ready for calls.
 pub(super) struct Messages<'b, 'r> {
     kind: Kind<'b>,
     checking: Option<Checking<'r>>,
@@ -126,12 +125,6 @@ impl<'b, 'r> Messages<'b, 'r> {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
-    /// Whether responses are checked.
-    pub(super) fn checks(&self) -> bool {
-        self.checking.is_some()
-    }
-
-    /// What is wanted of a response's message.
     pub(super) fn keep(&self, verified: bool) -> Keep {
         match &self.checking {
             _ if verified || self.decodes() => Keep::Message,
@@ -152,7 +145,7 @@ impl<'b, 'r> Messages<'b, 'r> {
     /// for as long as it may be sent again.
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
-            Kind::Streamed(prefetch) => prefetch.take(),
+            Kind::Streamed(prefetch) => prefetch.batch.next(),
             Kind::Prepared { .. } | Kind::PerCall { .. } => None,
         }
     }

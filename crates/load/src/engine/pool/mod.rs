@@ -78,13 +78,6 @@ pub(super) struct ConnectionCounts {
     pub(super) failed: u64,
 }
 
-impl ConnectionCounts {
-    /// Whether no connection is open or being made.
-    pub(super) fn are_all_closed(&self) -> bool {
-        self.open == 0 && self.connecting == 0
-    }
-}
-
 impl<'t> Pool<'t> {
     /// A pool whose sockets are watched by way of `registry`. Nothing is opened yet.
     pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Open, Pool};
 use crate::clock;
-use crate::engine::inbox::{Inbox, Origin};
+use crate::engine::inbox::{Content, Inbox, Origin};
 use crate::engine::stream::Input;
 use crate::error::LoadError;
 
@@ -177,7 +177,7 @@ impl Pool<'_> {
         };
         open.unprocessed += 1;
         open.input_ended = true;
-        inbox.add_end(origin, at, end);
+        inbox.add(origin, at, Content::End(end));
         Some(at)
     }
 }

@@ -95,7 +95,6 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.has_ended())
     }
 
-    /// Writes once, several pieces in one call to the system.
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.write(pieces),

@@ -237,7 +237,7 @@ impl TlsStream {
         };
         Traffic {
             sent: overhead(self.sent_overhead),
-            received: overhead(self.received.complete().saturating_sub(plain)),
+            received: overhead(self.received.complete.saturating_sub(plain)),
         }
     }
 }
