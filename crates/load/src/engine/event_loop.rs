@@ -24,7 +24,6 @@ use super::{Engine, Hooks};
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
-use crate::schedule::Dues;
 use crate::trial::Trial;
 
 const EVENTS_A_TURN: usize = 1024;
@@ -229,7 +228,7 @@ impl Engine<'_, '_, '_> {
         let quiet_until = now.saturating_add(QUIET_NS);
         let (_, expires_at) = self.ledger.calls.oldest()?;
         let is_busy = self.more_are_due || expires_at < quiet_until;
-        match is_busy || matches!(self.ledger.dues, Dues::Arrivals { .. }) {
+        match is_busy || self.ledger.dues.is_at_a_rate() {
             true => None,
             false => self.pool.lone_connection(),
         }

@@ -24,7 +24,7 @@ mod spent;
 mod stop;
 mod warmup;
 
-use rpcgauge_trial::{ConnectionUse, Ending, Schedule};
+use rpcgauge_trial::{ConnectionUse, Ending};
 
 pub(super) use self::slices::Slicing;
 use self::spent::Spent;
@@ -152,7 +152,7 @@ impl<'t, 'r> Phases<'t, 'r> {
             Phase::Draining => self.drained_by,
             _ if self.used_up => now,
             Phase::Opening | Phase::Resuming => self.opening_ends_by(),
-            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now) => now,
+            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now, ledger) => now,
             Phase::WarmUp => self.warmup.ends_by(),
             Phase::Switching if self.is_ready(ledger) => now,
             Phase::Switching => self.switching_ends_by(),
@@ -243,7 +243,9 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Opening && (pool.all_attempted() || now >= self.opening_ends_by()) {
             self.start_calls(now, pool, ledger);
         }
-        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
+        if self.phase == Phase::WarmUp
+            && (self.warmup_is_over(now, ledger) || self.is_out_of_patience())
+        {
             self.end_warmup(false, now);
         }
         // A server that is stuck must not hold the trial for a deadline.
@@ -337,19 +339,15 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.started_at = now;
     }
 
-    fn warmup_is_over(&self, now: u64) -> bool {
+    fn warmup_is_over(&self, now: u64, ledger: &Ledger<'_>) -> bool {
         // Arrivals at a rate do not wait: after the last of the warm-up the next is a measured one.
-        let next_is_measured = !self.is_closed_loop() && self.warmup.is_all_begun();
+        let next_is_measured = ledger.dues.is_at_a_rate() && self.warmup.is_all_begun();
         next_is_measured || self.warmup.is_over(now)
-    }
-
-    fn is_closed_loop(&self) -> bool {
-        matches!(self.trial.schedule, Schedule::Closed { .. })
     }
 
     /// Whether the first measured call can be begun after the warm-up.
     fn is_ready(&self, ledger: &Ledger<'_>) -> bool {
-        !self.is_closed_loop() || ledger.calls.is_empty()
+        ledger.dues.is_at_a_rate() || ledger.calls.is_empty()
     }
 
     /// Whether calls that do not count are those that a slice leaves out.
@@ -453,6 +451,7 @@ mod tests {
     use std::time::Duration;
 
     use mio::Poll;
+    use rpcgauge_trial::Schedule;
 
     use super::*;
     use crate::engine::ledger::Beginning;

@@ -68,10 +68,8 @@ impl Pool<'_> {
                 let too_long = now.saturating_sub(since) >= self.deadline;
                 // A connection for one call ends with that call's own deadline.
                 if too_long && call.is_none() {
-                    let error = match &making.stream {
-                        Some(stream) => stream.too_late(),
-                        None => io::ErrorKind::TimedOut.into(),
-                    };
+                    let late = || io::ErrorKind::TimedOut.into();
+                    let error = making.stream.as_ref().map_or_else(late, Stream::too_late);
                     return Ok(self.attempt_failed(index, call, &error, now));
                 }
                 if making.stream.is_none() {
