@@ -204,9 +204,14 @@ impl Recorder {
     /// Counts the stages of the last call. Called while the next one is on its way: a dozen
     /// histograms lie far from the processor, and between two calls they would lengthen both.
     pub(crate) fn count_stages(&mut self) {
-        let Some(times) = self.uncounted.take() else {
-            return;
-        };
+        if let Some(times) = self.uncounted.take() {
+            self.count(&times);
+        }
+    }
+
+    /// Not inlined: each turn of a trial without stamps would save registers for it.
+    #[inline(never)]
+    fn count(&mut self, times: &StageTimes) {
         let server = match times.server {
             MarkTimes::Used(times) => {
                 self.marks.used += 1;
@@ -221,12 +226,16 @@ impl Recorder {
                 [None; 3]
             }
         };
-        let values = times.client.into_iter().chain(server);
-        for ((_, histogram), value) in self.stages.iter_mut().zip(values) {
-            if let Some(value) = value {
-                record(histogram, value);
+        let mut stages = self.stages.iter_mut();
+        let mut count = |values: &[Option<u64>]| {
+            for (value, (_, histogram)) in values.iter().zip(&mut stages) {
+                if let Some(value) = value {
+                    record(histogram, *value);
+                }
             }
-        }
+        };
+        count(&times.client);
+        count(&server);
     }
 
     /// From the first measured call's due time to the last one's end, or until when calls arrived, ns.

@@ -61,6 +61,9 @@ impl Engine<'_, '_, '_> {
             };
             self.ledger.dues.take();
             self.begin(index, due, now)?;
+            if self.trial.connection_use == ConnectionUse::Reuse {
+                self.pool.queue(index);
+            }
         }
         Ok(())
     }
@@ -119,10 +122,7 @@ impl Engine<'_, '_, '_> {
     /// Sends a call on the connection of a place, which is made for it where each has its own.
     fn send_on(&mut self, token: u64, index: usize, now: u64) -> Result<(), LoadError> {
         match self.trial.connection_use {
-            ConnectionUse::Reuse => {
-                self.send(token);
-                self.pool.queue(index);
-            }
+            ConnectionUse::Reuse => self.send(token),
             ConnectionUse::PerCall => {
                 let attempt = self.pool.connect(index, Some(token), now)?;
                 self.follow(attempt);
@@ -184,6 +184,9 @@ impl Engine<'_, '_, '_> {
                 };
                 call.connection = index;
                 self.send_on(token, index, now)?;
+                if self.trial.connection_use == ConnectionUse::Reuse {
+                    self.pool.queue(index);
+                }
             }
             self.ledger.to_retry.pop_front();
         }

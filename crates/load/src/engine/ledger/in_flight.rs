@@ -72,13 +72,10 @@ impl InFlight {
     ) -> (u64, &mut Call) {
         let (number, expires_at) = (self.begun, self.deadline_of(beginning.due));
         self.begun += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Call {
-                response: new_response(),
-                ..Call::default()
-            });
-            (self.slots.len() - 1) as u32
-        });
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.add_slot(new_response),
+        };
         let before = self.newest.replace(slot);
         match before {
             Some(before) => self.slots[before as usize].after = Some(slot),
@@ -100,6 +97,15 @@ impl InFlight {
         call.before = before;
         call.after = None;
         (u64::from(call.generation) << 32 | u64::from(slot), call)
+    }
+
+    #[cold]
+    fn add_slot(&mut self, new_response: impl FnOnce() -> Response) -> u32 {
+        self.slots.push(Call {
+            response: new_response(),
+            ..Call::default()
+        });
+        (self.slots.len() - 1) as u32
     }
 
     /// The call of a token, while it is in flight.

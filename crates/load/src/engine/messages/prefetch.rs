@@ -65,6 +65,15 @@ impl Prefetch {
 
     /// Looks whether a body is there.
     pub(super) fn next(&mut self) -> Next {
+        if self.batch.as_slice().is_empty() {
+            self.next_batch()
+        } else {
+            Next::Ready
+        }
+    }
+
+    #[cold]
+    fn next_batch(&mut self) -> Next {
         while self.batch.as_slice().is_empty() {
             match self.batches.try_recv() {
                 Ok(batch) => self.batch = batch.into_iter(),

@@ -129,8 +129,10 @@ impl<'t> Pool<'t> {
     /// The open connection that something came on, unless that is gone by now.
     pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
         let connection = &mut self.places[origin.index];
-        let is_same = connection.generation == origin.generation;
-        connection.open().filter(|_| is_same)
+        match connection.generation == origin.generation {
+            true => connection.open(),
+            false => None,
+        }
     }
 
     pub(super) fn traffic_of(&self, index: usize) -> Traffic {

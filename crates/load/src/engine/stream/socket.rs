@@ -61,17 +61,17 @@ impl Socket {
 
     /// Reads once. Where nothing is there it waits as long as `wait` says, as that was at the first such
     /// read, and then it is `WouldBlock`.
+    #[inline]
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<usize> {
-        let flags = match wait {
-            None => RecvFlags::DONTWAIT,
-            Some(_) => RecvFlags::empty(),
-        };
-        if wait.is_some() && !self.waits {
+        if wait.is_none() {
+            return Ok(recv(&self.fd, buffer, RecvFlags::DONTWAIT)?.0);
+        }
+        if !self.waits {
             sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, wait)?;
             rustix::io::ioctl_fionbio(&self.fd, false)?;
             self.waits = true;
         }
-        Ok(recv(&self.fd, buffer, flags)?.0)
+        Ok(recv(&self.fd, buffer, RecvFlags::empty())?.0)
     }
 
     /// Writes once, several pieces in one call to the system. `WouldBlock` when there is no room.
