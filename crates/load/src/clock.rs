@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use rpcgauge_trial::Cpu;
 
-/// Nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
 
-/// Processor time of a thread so far, or the difference of two readings, ns.
+/// Processor time of a thread so far, or a sum of differences between two readings, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct CpuReading {
     pub(crate) total_ns: u64,
@@ -44,30 +43,19 @@ pub(crate) fn cpu() -> CpuReading {
 }
 
 impl CpuReading {
-    /// What was added since `earlier`, a reading of the same thread.
-    pub(crate) fn since(&self, earlier: &CpuReading) -> CpuReading {
-        CpuReading {
-            total_ns: self.total_ns.saturating_sub(earlier.total_ns),
-            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
-            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
-        }
+    /// Adds what was used from the reading `before` to the reading `now`, of the same thread.
+    pub(crate) fn add_span(&mut self, before: &CpuReading, now: &CpuReading) {
+        self.total_ns += now.total_ns.saturating_sub(before.total_ns);
+        self.user_ns += now.user_ns.saturating_sub(before.user_ns);
+        self.system_ns += now.system_ns.saturating_sub(before.system_ns);
     }
 
-    /// As it stands in figures.
     pub(crate) fn time(&self) -> Cpu {
         Cpu {
             total_ns: self.total_ns,
             user_ns: Some(self.user_ns),
             system_ns: Some(self.system_ns),
         }
-    }
-}
-
-impl std::ops::AddAssign for CpuReading {
-    fn add_assign(&mut self, more: CpuReading) {
-        self.total_ns += more.total_ns;
-        self.user_ns += more.user_ns;
-        self.system_ns += more.system_ns;
     }
 }
 

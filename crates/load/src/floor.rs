@@ -89,10 +89,10 @@ fn play(mut stream: impl Read + Write, call: &FloorCall) -> io::Result<Floor> {
         record(&mut latency, now - before);
         before = now;
     }
-    let cpu = clock::cpu().since(&cpu);
+    let cpu_ns = clock::cpu().total_ns.saturating_sub(cpu.total_ns);
     Ok(Floor {
         latency,
-        client_cpu_ns: cpu.total_ns as f64 / call.calls as f64,
+        client_cpu_ns: cpu_ns as f64 / call.calls as f64,
     })
 }
 

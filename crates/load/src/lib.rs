@@ -16,54 +16,11 @@
 //!
 //! A [`Session`] measures a closed loop a slice at a time, so that several can be measured in turn.
 //!
-//! ```no_run
-//! use std::sync::atomic::AtomicBool;
-//! use std::time::Duration;
-//!
-//! use rpcgauge_load::*;
-//! use rpcgauge_trial::{Address, Arrivals, ConnectionUse, Schedule, Stop, Timing};
-//!
-//! # fn main() -> Result<(), LoadError> {
-//! let trial = Trial {
-//!     endpoint: Endpoint {
-//!         address: Address::Tcp(([127, 0, 0, 1], 8080).into()),
-//!         protocol: Protocol::Http1,
-//!         tls: None,
-//!     },
-//!     request: Request {
-//!         style: CallStyle::Http { method: "POST".to_owned() },
-//!         path: "/echo".to_owned(),
-//!         authority: "localhost:8080".to_owned(),
-//!         headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-//!     },
-//!     expect: Expect::default(),
-//!     schedule: Schedule::Rate { per_second: 1000.0, arrivals: Arrivals::Constant },
-//!     seed: 0,
-//!     connections: 8,
-//!     connection_use: ConnectionUse::Reuse,
-//!     keepalive: None,
-//!     timing: Timing::Load,
-//!     keeps_slow: false,
-//!     warmup: None,
-//!     stop: Stop { calls: None, time_ms: Some(10_000) },
-//!     deadline: Duration::from_secs(1),
-//!     drain: Duration::from_secs(1),
-//!     patience: Duration::from_secs(5),
-//!     limits: Limits::default(),
-//! };
-//! let body = Body { bytes: b"{}".to_vec(), compressed: false, plain_len: 2 };
-//! let bodies = Bodies::Prepared { bodies: vec![body], verifier: None };
-//! let mut rule = |_| Settling::Settled;
-//! let measurement = measure(&trial, bodies, &mut rule, &AtomicBool::new(false))?;
-//! println!("p99 {} ns", measurement.latency.value_at_quantile(0.99));
-//! # Ok(())
-//! # }
-//! ```
+//! `benches/stage_stamps.rs` is a small program that measures with it.
 //!
 //! This crate is the only one that reads the clock of a call. All times are nanoseconds of
 //! CLOCK_MONOTONIC.
 
-mod account;
 mod bodies;
 mod clock;
 mod engine;

@@ -7,7 +7,6 @@ use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
-use crate::error::LoadError;
 use crate::histogram::histogram;
 
 /// Takes snapshots of the measured part while it goes on.
@@ -25,18 +24,6 @@ pub struct ProgressHook<'r> {
     /// Returns histograms for the next interval, emptied or not: its own, or others, which takes no longer
     /// the more calls there are.
     pub sample: Box<dyn FnMut(TrialProgress) -> IntervalTimes + 'r>,
-}
-
-impl ProgressHook<'_> {
-    pub(crate) fn check(&self) -> Result<(), LoadError> {
-        match self.every.is_zero() {
-            true => Err(LoadError::setting(
-                "the time between snapshots of a trial",
-                "more than 0",
-            )),
-            false => Ok(()),
-        }
-    }
 }
 
 /// The measured part of a trial so far.
@@ -75,16 +62,18 @@ pub struct IntervalTimes {
     pub send_delay: Histogram,
 }
 
-impl IntervalTimes {
+impl Default for IntervalTimes {
     /// An empty set with the room that the engine's own histograms have.
-    pub fn new() -> Self {
+    fn default() -> Self {
         IntervalTimes {
             latency: histogram(),
             failed_latency: histogram(),
             send_delay: histogram(),
         }
     }
+}
 
+impl IntervalTimes {
     /// Empties it. One that is empty is not gone over.
     pub fn clear(&mut self) {
         for histogram in [
@@ -96,11 +85,5 @@ impl IntervalTimes {
                 histogram.reset();
             }
         }
-    }
-}
-
-impl Default for IntervalTimes {
-    fn default() -> Self {
-        Self::new()
     }
 }

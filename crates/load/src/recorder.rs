@@ -3,29 +3,44 @@
 #[cfg(test)]
 mod tests;
 
-use rpcgauge_trial::{ErrorSamples, FailureKind, Schedule, Stage, Timeline, Timing};
+use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Stage, Timing};
 
 use crate::Histogram;
-use crate::account::Account;
+use crate::error::LoadError;
 use crate::histogram::{histogram, record, small_histogram};
-use crate::measurement::{Marks, Stages};
+use crate::measurement::Marks;
 use crate::progress::IntervalTimes;
 use crate::slow::{SlowCall, SlowCalls};
 use crate::steps::{StepFigures, StepRecorder};
 use crate::timeline::TimelineRecorder;
+use crate::trial::Trial;
 
-/// A succeeded call's times in its stages, ns; `None` for what it did not have.
+/// What becomes of every measured call. Each number is counted where it happens, apart from the
+/// others, so that their sum proves something.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// All counts but [`Calls::never_sent`], which is known at the end.
+    pub(crate) calls: Calls,
+    pub(crate) sent: u64,
+}
+
+impl Account {
+    /// Holds the sums against what was started.
+    pub(crate) fn close(self) -> Result<Calls, LoadError> {
+        let Account { mut calls, sent } = self;
+        // More sent than started is as wrong as any other sum.
+        calls.never_sent = calls.started.checked_sub(sent).unwrap_or(u64::MAX);
+        calls.check().map_err(LoadError::Accounting)?;
+        Ok(calls)
+    }
+}
+
+/// A succeeded call's times in its stages, ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageTimes {
-    pub(crate) connect: Option<u64>,
-    pub(crate) encode: Option<u64>,
-    pub(crate) compress: Option<u64>,
-    pub(crate) send: u64,
-    pub(crate) wait: u64,
-    pub(crate) receive: u64,
-    pub(crate) decompress: Option<u64>,
-    pub(crate) decode: Option<u64>,
-    /// Request, handler and response time.
+    /// Those on this side, in the order of [`Stage::ALL`]; `None` for what it did not have.
+    pub(crate) client: [Option<u64>; 8],
+    /// Those that the server's marks give, which come after them.
     pub(crate) server: MarkTimes,
 }
 
@@ -35,55 +50,43 @@ pub(crate) enum MarkTimes {
     #[default]
     Absent,
     Implausible,
-    Used {
-        request: u64,
-        handler: u64,
-        response: u64,
-    },
+    /// Request, handler and response time.
+    Used([u64; 3]),
 }
 
 impl MarkTimes {
-    /// Request, handler and response time from the marks and the call's own times, all ns of one
-    /// clock. Marks of another clock lie outside the call, but for a chance that is as small as
-    /// the call is short.
+    /// From the marks and the call's own times, all ns of one clock. Marks of another clock lie outside
+    /// the call, but for a chance that is as small as the call is short.
     pub(crate) fn from_marks(handler: (u64, u64), encode_start: u64, done: u64) -> MarkTimes {
         let (start, end) = handler;
         if encode_start <= start && start <= end && end <= done {
-            MarkTimes::Used {
-                request: start - encode_start,
-                handler: end - start,
-                response: done - end,
-            }
+            MarkTimes::Used([start - encode_start, end - start, done - end])
         } else {
             MarkTimes::Implausible
         }
     }
 }
 
-/// Gathers the measured calls' figures.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     /// When the first measured call was due, once there is one.
     pub(crate) start: Option<u64>,
     /// When the last measured call ended.
     pub(crate) end: u64,
-    /// The time in which calls counted, ns, where that is not from the start to the end.
-    pub(crate) counted_ns: Option<u64>,
-    /// Until when calls arrived at a rate, ns.
-    pub(crate) arrivals_end: Option<u64>,
     pub(crate) latency: Histogram,
     /// Times of the calls since the last snapshot of the trial, where snapshots are taken.
     pub(crate) interval: Option<IntervalTimes>,
     pub(crate) failed_latency: Histogram,
     pub(crate) send_delay: Histogram,
-    stages: Vec<(Stage, Histogram)>,
+    /// All stages, where they are stamped.
+    pub(crate) stages: Vec<(Stage, Histogram)>,
     /// The stages of the last call, until there is time to count them.
     uncounted: Option<StageTimes>,
     pub(crate) marks: Marks,
-    timeline: TimelineRecorder,
+    pub(crate) timeline: TimelineRecorder,
     /// Where they are asked for.
-    slow: Option<SlowCalls>,
-    steps: StepRecorder,
+    pub(crate) slow: Option<SlowCalls>,
+    pub(crate) steps: StepRecorder,
     pub(crate) account: Account,
     pub(crate) errors: ErrorSamples,
     /// Calls that were due and had no body yet.
@@ -91,31 +94,25 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(
-        timing: Timing,
-        schedule: &Schedule,
-        looked_at: bool,
-        keeps_slow: bool,
-    ) -> Recorder {
-        let stages = match timing {
+    /// `has_snapshots` says whether times are kept by interval too.
+    pub(crate) fn new(trial: &Trial, has_snapshots: bool) -> Recorder {
+        let stages = match trial.timing {
             Timing::Load => Vec::new(),
             Timing::Stages => Stage::ALL.map(|stage| (stage, small_histogram())).to_vec(),
         };
         Recorder {
             start: None,
             end: 0,
-            counted_ns: None,
-            arrivals_end: None,
             latency: histogram(),
-            interval: looked_at.then(IntervalTimes::new),
+            interval: has_snapshots.then(IntervalTimes::default),
             failed_latency: histogram(),
             send_delay: histogram(),
             stages,
             uncounted: None,
             marks: Marks::default(),
-            timeline: TimelineRecorder::new(),
-            slow: keeps_slow.then(SlowCalls::default),
-            steps: StepRecorder::new(schedule),
+            timeline: TimelineRecorder::default(),
+            slow: trial.keeps_slow.then(SlowCalls::default),
+            steps: StepRecorder::new(&trial.schedule),
             account: Account::default(),
             errors: ErrorSamples::default(),
             bodies_late: 0,
@@ -164,7 +161,6 @@ impl Recorder {
         }
     }
 
-    /// A call succeeded.
     pub(crate) fn answered(&mut self, due: u64, done: u64) {
         let latency = done.saturating_sub(due);
         record(&mut self.latency, latency);
@@ -184,7 +180,6 @@ impl Recorder {
         self.end = self.end.max(done);
     }
 
-    /// A call failed.
     pub(crate) fn failed(&mut self, due: u64, done: u64, kind: FailureKind, text: &str) {
         let latency = done.saturating_sub(due);
         record(&mut self.failed_latency, latency);
@@ -209,46 +204,38 @@ impl Recorder {
     /// Counts the stages of the last call. Called while the next one is on its way: a dozen
     /// histograms lie far from the processor, and between two calls they would lengthen both.
     pub(crate) fn count_stages(&mut self) {
-        let Some(times) = self.uncounted.take() else {
-            return;
-        };
-        let (request, handler, response) = match times.server {
-            MarkTimes::Used {
-                request,
-                handler,
-                response,
-            } => {
+        if let Some(times) = self.uncounted.take() {
+            self.count(&times);
+        }
+    }
+
+    /// Not inlined: each turn of a trial without stamps would save registers for it.
+    #[inline(never)]
+    fn count(&mut self, times: &StageTimes) {
+        let server = match times.server {
+            MarkTimes::Used(times) => {
                 self.marks.used += 1;
-                (Some(request), Some(handler), Some(response))
+                times.map(Some)
             }
             MarkTimes::Absent => {
                 self.marks.absent += 1;
-                (None, None, None)
+                [None; 3]
             }
             MarkTimes::Implausible => {
                 self.marks.implausible += 1;
-                (None, None, None)
+                [None; 3]
             }
         };
-        // In the order of `Stage::ALL`.
-        let values = [
-            times.connect,
-            times.encode,
-            times.compress,
-            Some(times.send),
-            Some(times.wait),
-            Some(times.receive),
-            times.decompress,
-            times.decode,
-            request,
-            handler,
-            response,
-        ];
-        for ((_, histogram), value) in self.stages.iter_mut().zip(values) {
-            if let Some(value) = value {
-                record(histogram, value);
+        let mut stages = self.stages.iter_mut();
+        let mut count = |values: &[Option<u64>]| {
+            for (value, (_, histogram)) in values.iter().zip(&mut stages) {
+                if let Some(value) = value {
+                    record(histogram, *value);
+                }
             }
-        }
+        };
+        count(&times.client);
+        count(&server);
     }
 
     /// From the first measured call's due time to the last one's end, or until when calls arrived, ns.
@@ -256,36 +243,6 @@ impl Recorder {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
 
-    /// What the stages, the timeline and the samples came to.
-    pub(crate) fn finish(mut self) -> Recorded {
-        self.count_stages();
-        let span_ns = self.span_ns();
-        let arrivals_ns = self.arrivals_end.map(|end| self.offset(end));
-        let spent_over_ns = self.counted_ns.unwrap_or(span_ns);
-        let stages = self
-            .stages
-            .into_iter()
-            .filter(|(_, histogram)| !histogram.is_empty())
-            .collect();
-        Recorded {
-            elapsed_ns: arrivals_ns.unwrap_or(spent_over_ns),
-            spent_over_ns,
-            latency: self.latency,
-            failed_latency: self.failed_latency,
-            send_delay: self.send_delay,
-            stages,
-            marks: self.marks,
-            began: self.start,
-            timeline: self.timeline.finish(span_ns),
-            slow: self.slow.unwrap_or_default(),
-            steps: self.steps.figures,
-            account: self.account,
-            errors: self.errors,
-            bodies_late: self.bodies_late,
-        }
-    }
-
-    /// The step of a ramp that a call was due in.
     fn step(&mut self, due: u64) -> Option<&mut StepFigures> {
         if self.steps.figures.is_empty() {
             return None;
@@ -294,26 +251,8 @@ impl Recorder {
         self.steps.at(offset)
     }
 
-    fn offset(&self, due: u64) -> u64 {
-        due.saturating_sub(self.start.unwrap_or(due))
+    /// How long after the first measured call's due time a time is, ns.
+    pub(crate) fn offset(&self, at: u64) -> u64 {
+        at.saturating_sub(self.start.unwrap_or(at))
     }
-}
-
-/// A recorder's figures at the end of a trial.
-#[derive(Debug)]
-pub(crate) struct Recorded {
-    pub(crate) elapsed_ns: u64,
-    pub(crate) spent_over_ns: u64,
-    pub(crate) latency: Histogram,
-    pub(crate) failed_latency: Histogram,
-    pub(crate) send_delay: Histogram,
-    pub(crate) stages: Stages,
-    pub(crate) marks: Marks,
-    pub(crate) began: Option<u64>,
-    pub(crate) timeline: Timeline,
-    pub(crate) slow: SlowCalls,
-    pub(crate) steps: Vec<StepFigures>,
-    pub(crate) account: Account,
-    pub(crate) errors: ErrorSamples,
-    pub(crate) bodies_late: u64,
 }

@@ -61,7 +61,6 @@ impl Dues {
         }
     }
 
-    /// Takes the next call.
     pub(crate) fn take(&mut self) -> Option<u64> {
         match self {
             Dues::Closed(waiting) => waiting.pop_front(),
@@ -98,7 +97,6 @@ impl Dues {
         }
     }
 
-    /// Whether calls arrive at a rate.
     pub(crate) fn is_at_a_rate(&self) -> bool {
         matches!(self, Dues::Arrivals { .. })
     }

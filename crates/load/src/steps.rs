@@ -35,29 +35,23 @@ pub(crate) struct StepRecorder {
 
 impl StepRecorder {
     pub(crate) fn new(schedule: &Schedule) -> StepRecorder {
-        let steps: Vec<RampStep> = schedule.ramp().iter().flat_map(RampPart::steps).collect();
         let mut end = 0u64;
-        StepRecorder {
-            ends: steps
-                .iter()
-                .map(|step| {
-                    end = end.saturating_add(nanos(step.time));
-                    end
-                })
-                .collect(),
-            figures: steps
-                .into_iter()
-                .map(|step| StepFigures {
-                    step,
-                    started: 0,
-                    sent: 0,
-                    answered: 0,
-                    failed: 0,
-                    latency: small_histogram(),
-                    send_delay: small_histogram(),
-                })
-                .collect(),
-        }
+        let figures = |step: RampStep| {
+            end = end.saturating_add(nanos(step.time));
+            let figures = StepFigures {
+                step,
+                started: 0,
+                sent: 0,
+                answered: 0,
+                failed: 0,
+                latency: small_histogram(),
+                send_delay: small_histogram(),
+            };
+            (end, figures)
+        };
+        let steps = schedule.ramp().iter().flat_map(RampPart::steps);
+        let (ends, figures) = steps.map(figures).unzip();
+        StepRecorder { ends, figures }
     }
 
     /// The step of a call that was due `due_ns` after the ramp's start.

@@ -16,19 +16,14 @@ pub struct TimelineRecorder {
 
 impl Default for TimelineRecorder {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl TimelineRecorder {
-    /// An empty one.
-    pub fn new() -> Self {
         TimelineRecorder {
             doublings: 0,
             slices: Vec::with_capacity(MOST_SLICES),
         }
     }
+}
 
+impl TimelineRecorder {
     /// Slices that there is memory for.
     #[cfg(test)]
     pub(crate) fn room(&self) -> usize {
@@ -99,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_minute_has_100_to_200_slices() {
-        let mut timeline = TimelineRecorder::new();
+        let mut timeline = TimelineRecorder::default();
         for second in 0..60 {
             timeline.answered(second * 1_000_000_000, 1000);
         }
@@ -118,7 +113,7 @@ mod tests {
 
     #[test]
     fn empty_slices_are_kept() {
-        let timeline = TimelineRecorder::new().finish(1_000_000);
+        let timeline = TimelineRecorder::default().finish(1_000_000);
         assert_eq!(
             timeline.slices.len() as u64,
             1_000_000u64.div_ceil(timeline.slice_ns)
@@ -133,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_spike_stays_where_it_was_due() {
-        let mut timeline = TimelineRecorder::new();
+        let mut timeline = TimelineRecorder::default();
         for ms in 0..1000u64 {
             let latency = if ms == 777 { 90_000_000 } else { 50_000 };
             timeline.answered(ms * 1_000_000, latency);
@@ -154,7 +149,7 @@ mod tests {
         fn every_call_is_in_its_slice_and_none_is_lost(
             calls in prop::collection::vec((0u64..1 << 45, any::<bool>(), 0u64..1 << 40), 1..300),
         ) {
-            let mut recorder = TimelineRecorder::new();
+            let mut recorder = TimelineRecorder::default();
             for &(due, good, latency) in &calls {
                 if good { recorder.answered(due, latency) } else { recorder.failed(due) }
             }

@@ -10,7 +10,7 @@ use crate::tls::Tls;
 use crate::warmup::WarmupBounds;
 
 /// A server and how to call it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Endpoint {
     /// Where it listens.
     pub address: Address,
@@ -87,22 +87,20 @@ pub struct Expect {
     pub max_response_bytes: u32,
 }
 
-/// 64 MiB: far above what a call should carry, and still bounded.
-const DEFAULT_MAX_RESPONSE_BYTES: u32 = 64 << 20;
-
 impl Default for Expect {
-    /// Any content type, no encoding, responses of up to 64 MiB.
+    /// Any content type, no encoding, responses of up to 64 MiB: far above what a call should carry, and
+    /// still bounded.
     fn default() -> Self {
         Expect {
             content_type: None,
             encoding: None,
-            max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
+            max_response_bytes: 64 << 20,
         }
     }
 }
 
 /// Everything that decides how one variant is called and timed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Trial {
     /// What is called.
     pub endpoint: Endpoint,

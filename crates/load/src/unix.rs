@@ -27,16 +27,13 @@ pub fn connect_unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     )?;
     // On Linux the time of sending bounds connecting too (socket(7)).
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, Some(timeout))?;
-    match retry_on_intr(|| connect(&socket, &address)) {
-        Ok(()) => {}
-        Err(Errno::AGAIN) => {
-            return Err(io::Error::new(
-                ErrorKind::TimedOut,
-                format!("the service did not take the connection within {timeout:?}"),
-            ));
+    retry_on_intr(|| connect(&socket, &address)).map_err(|error| match error {
+        Errno::AGAIN => {
+            let text = format!("the service did not take the connection within {timeout:?}");
+            io::Error::new(ErrorKind::TimedOut, text)
         }
-        Err(error) => return Err(error.into()),
-    }
+        error => error.into(),
+    })?;
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Send, None)?;
     Ok(UnixStream::from(socket))
 }

@@ -29,7 +29,7 @@ fn sampled(
             sample: Box::new(|progress| {
                 sample(&progress);
                 snapshots.push(progress);
-                IntervalTimes::new()
+                IntervalTimes::default()
             }),
         }),
     };

@@ -143,6 +143,43 @@ fn connections_that_are_going_away_stay_bounded() {
     );
 }
 
+/// How many connections are opened to a server of which each is going away with its first call, responds to
+/// that so, and ends.
+fn opened_by_going_away(response: fn(u32) -> Vec<u8>, stop: Stop) -> usize {
+    let opened = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&opened);
+    let address = serve(move |stream: TcpStream| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let mut out = stream.try_clone().unwrap();
+        play_frames(stream, |id| {
+            let _ = out.write_all(&goaway(id, NO_ERROR));
+            // Apart from the rest, so that it is not read with it.
+            thread::sleep(Duration::from_millis(1));
+            let _ = out.write_all(&response(id));
+            let _ = out.shutdown(Shutdown::Both);
+            vec![]
+        });
+    });
+    let mut trial = http2(address, 1);
+    trial.stop = stop;
+    assert_sums_hold(&run(&trial, &[b"x"]));
+    opened.load(Ordering::Relaxed)
+}
+
+#[test]
+fn connections_that_drain_without_a_response_back_off() {
+    let stop = |calls, time_ms| Stop {
+        calls,
+        time_ms: Some(time_ms),
+    };
+    // After a few at once, rests of 1, 2, 4, 8, ... ms: without them there would be hundreds.
+    let opened = opened_by_going_away(|_| vec![], stop(None, 300));
+    assert!((4..40).contains(&opened), "{opened}");
+    // Each brings a response. With rests of up to 100 ms there would not be so many in the time.
+    let opened = opened_by_going_away(ok_frame, stop(Some(60), 3_000));
+    assert!(opened >= 60, "{opened}");
+}
+
 #[test]
 fn a_server_that_takes_no_call_is_not_called_for_ever() {
     let refuses = |came: Came| reset(came.stream, REFUSED_STREAM);

@@ -41,7 +41,7 @@ impl Watcher {
         let (messages, received) = channel();
         let (to_empty, emptied) = channel();
         for _ in 0..READY {
-            let _ = to_empty.send(IntervalTimes::new());
+            let _ = to_empty.send(IntervalTimes::default());
         }
         let thread = WatchThread {
             screen,

@@ -44,7 +44,7 @@ impl Sum {
             latency: times(),
             failed_latency: times(),
             stages: BTreeMap::new(),
-            timeline: TimelineRecorder::new(),
+            timeline: TimelineRecorder::default(),
             slow: SlowCalls::default(),
             elapsed_ns: 0,
             began: None,

@@ -24,10 +24,8 @@ use super::{Engine, Hooks};
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
-use crate::schedule::Dues;
 use crate::trial::Trial;
 
-/// Events taken from the system at once.
 const EVENTS_A_TURN: usize = 1024;
 
 /// The timer's token; connections have the index of their place.
@@ -53,7 +51,6 @@ const UNREAD_NS: u64 = 100_000;
 /// are looked at in between.
 const LONGEST_TURN_NS: u64 = 5_000_000;
 
-/// An event loop and the engine that it turns.
 pub(super) struct EventLoop<'t, 'b, 'r> {
     poll: Poll,
     events: Events,
@@ -65,15 +62,15 @@ pub(super) struct EventLoop<'t, 'b, 'r> {
 }
 
 impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
-    /// A loop for what can be carried out.
     pub(super) fn new(
         trial: &'t Trial,
         bodies: Bodies<'b>,
         hooks: Hooks<'r>,
     ) -> Result<Self, LoadError> {
         trial.check()?;
-        if let Some(hook) = &hooks.progress {
-            hook.check()?;
+        if hooks.progress.as_ref().map(|hook| hook.every) == Some(Duration::ZERO) {
+            let what = "the time between snapshots of a trial";
+            return Err(LoadError::setting(what, "more than 0"));
         }
         let no_loop = || LoadError::machine("make an event loop");
         let poll = Poll::new().map_err(no_loop())?;
@@ -104,7 +101,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
                 return Ok(());
             }
             // Going on to another part takes time of its own.
-            let now = engine.phases.started_at().max(now);
+            let now = engine.phases.started_at.max(now);
             engine.begin_due(now)?;
             engine.write_all()?;
             engine.take_snapshot(now);
@@ -129,7 +126,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             return self.engine.read_marked();
         }
         #[cfg(test)]
-        if self.engine.phases.phase() == super::phases::Phase::Measured {
+        if self.engine.phases.phase == super::phases::Phase::Measured {
             self.polled += 1;
         }
         let wake = self.engine.wake_by(now);
@@ -177,7 +174,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             return Ok(());
         };
         let mut read_at = began;
-        let phase = self.engine.phases.phase();
+        let phase = self.engine.phases.phase;
         while let Some(portion) = self.engine.inbox.next() {
             self.engine.process(portion)?;
             if self.engine.inbox.is_empty() {
@@ -192,7 +189,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             self.engine.begin_due(now)?;
             self.engine.write_all()?;
             // What follows from another phase is for the next turn to see to.
-            let goes_on = now - began < LONGEST_TURN_NS && self.engine.phases.phase() == phase;
+            let goes_on = now - began < LONGEST_TURN_NS && self.engine.phases.phase == phase;
             if goes_on && self.engine.inbox.has_room() {
                 self.poll_and_read(Some(Duration::ZERO))?;
             }
@@ -231,7 +228,7 @@ impl Engine<'_, '_, '_> {
         let quiet_until = now.saturating_add(QUIET_NS);
         let (_, expires_at) = self.ledger.calls.oldest()?;
         let is_busy = self.more_are_due || expires_at < quiet_until;
-        match is_busy || matches!(self.ledger.dues, Dues::Arrivals { .. }) {
+        match is_busy || self.ledger.dues.is_at_a_rate() {
             true => None,
             false => self.pool.lone_connection(),
         }

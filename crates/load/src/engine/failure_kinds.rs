@@ -7,25 +7,21 @@ use rpcgauge_wire::{ErrorCode, Failure};
 
 use super::stream::TlsFailure;
 
-/// How a call fails that has no complete response by its deadline.
 pub(super) const TOO_LATE: (FailureKind, &str) = (
     FailureKind::Deadline,
     "the deadline passed before the response was complete",
 );
 
-/// How a call fails whose own connection is not made by its deadline.
 pub(super) const NOT_CONNECTED: (FailureKind, &str) = (
     FailureKind::Deadline,
     "the deadline passed before the call's connection was made",
 );
 
-/// How a call fails that could not be sent by its deadline.
 pub(super) const NOT_SENT: (FailureKind, &str) = (
     FailureKind::DeadlineUnsent,
     "the deadline passed before the call could be sent",
 );
 
-/// How a call fails that has nothing to send by its deadline.
 pub(super) const NO_BODY: (FailureKind, &str) = (
     FailureKind::BodyLate,
     "the deadline passed before the call's body was made: make bodies faster, or beforehand",
@@ -64,7 +60,6 @@ pub(super) fn of_wire(failure: &Failure, broken: Option<&io::Error>) -> FailureK
     }
 }
 
-/// The kind of a failure to connect.
 pub(super) fn of_connect(error: &io::Error) -> FailureKind {
     if let Some(failure) = TlsFailure::of(error) {
         return failure.kind;

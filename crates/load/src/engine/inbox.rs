@@ -77,11 +77,7 @@ impl Inbox {
         self.add(origin, at, Content::Bytes(bytes));
     }
 
-    pub(super) fn add_end(&mut self, origin: Origin, at: u64, error: Option<io::Error>) {
-        self.add(origin, at, Content::End(error));
-    }
-
-    fn add(&mut self, origin: Origin, at: u64, content: Content) {
+    pub(super) fn add(&mut self, origin: Origin, at: u64, content: Content) {
         self.arrivals.push_back(Arrival {
             origin,
             at,
@@ -144,7 +140,7 @@ mod tests {
         let mut inbox = Inbox::new();
         read(&mut inbox, 0, 10, b'a', PORTION + 1);
         read(&mut inbox, 1, 20, b'b', 3);
-        inbox.add_end(origin(0), 30, None);
+        inbox.add(origin(0), 30, Content::End(None));
         let mut got = Vec::new();
         while let Some(arrival) = inbox.next() {
             let has_rest = arrival.has_rest;

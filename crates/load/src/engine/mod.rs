@@ -26,7 +26,7 @@ mod snapshots;
 mod stamps;
 mod stream;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timer;
 
 use std::sync::atomic::AtomicBool;
@@ -136,6 +136,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         hooks: Hooks<'r>,
         registry: Registry,
     ) -> Result<Self, LoadError> {
+        let checks = hooks.check.is_some();
         let messages = Messages::new(bodies, hooks.check, trial)?;
         // HTTP/1.1 has a header for it.
         let close = trial.connection_use == ConnectionUse::PerCall
@@ -145,7 +146,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             head: trial.request.prepare(close, trial.endpoint.tls.is_some())?,
             timed: trial.timing == Timing::Stages,
             pool: Pool::new(trial, registry),
-            ledger: Ledger::new(trial, messages.checks(), hooks.progress.is_some()),
+            ledger: Ledger::new(trial, checks, hooks.progress.is_some()),
             phases: Phases::new(trial, hooks.settling, hooks.measuring, clock::now()),
             messages,
             inbox: Inbox::new(),
@@ -159,7 +160,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     /// Looks after connections: those that the server is about to end, those that are not open, and
     /// those on which nothing comes.
     fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
-        while let Some((from, to)) = self.pool.drain_next(self.wants_connections())? {
+        while let Some((from, to)) = self.pool.drain_next(self.wants_connections(), now)? {
             self.ledger.calls.move_all(from, to);
         }
         if let Some(places) = self.pool.take_not_open() {
@@ -181,7 +182,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     /// Whether a connection that is closed is wanted again: calls are begun, or sent again.
     fn wants_connections(&self) -> bool {
-        self.phases.phase() != Phase::Draining || !self.ledger.to_retry.is_empty()
+        self.phases.phase != Phase::Draining || !self.ledger.to_retry.is_empty()
     }
 
     /// Does what follows for calls from an attempt to open a connection.
@@ -196,13 +197,14 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
                 at,
             } => match call {
                 Some(token) => self.end_call(token, at, Err((kind, &text))),
-                None if self.pool.counts().are_all_closed() => self.fail_waiting((kind, &text), at),
+                None if self.pool.counts.open + self.pool.counts.connecting == 0 => {
+                    self.fail_waiting((kind, &text), at);
+                }
                 None => self.ledger.recorder.errors.add(kind, &text),
             },
         }
     }
 
-    /// Fails the calls whose deadline has passed.
     fn expire(&mut self, now: u64) {
         while let Some((token, expires_at)) = self.ledger.calls.oldest()
             && expires_at <= now
@@ -213,29 +215,20 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
 
     #[cold]
     fn fail_late(&mut self, token: u64, now: u64) {
-        let index = self
-            .ledger
-            .calls
-            .get(token)
-            .map_or(0, |call| call.connection);
-        let failure = match self.pool.is_connecting_for(index, token) {
+        let call = self.ledger.calls.get(token);
+        let index = call.map_or(0, |call| call.connection);
+        let failure = match self.pool.give_up_call(index, token, now) {
             true => NOT_CONNECTED,
             false => TOO_LATE,
         };
         self.end_call(token, now, Err(failure));
-        self.pool.give_up_call(index, token, now);
     }
 
     /// Counts the end of a call, good or not, and lets the schedule know.
     fn end_call(&mut self, token: u64, done: u64, result: Result<(), CallFailure<'_>>) {
         let late = self.phases.is_after_arrivals(done, &self.ledger);
-        let answered = self.ledger.recorder.account.calls.answered;
         let note = |ended| self.phases.call_ended(ended);
-        self.ledger.end(token, done, result, note);
-        if late {
-            let account = &mut self.ledger.recorder.account;
-            account.calls.answered_late += account.calls.answered - answered;
-        }
+        self.ledger.end(token, (done, late), result, note);
     }
 
     /// Writes what connections have to write, many calls in one write.
@@ -253,62 +246,52 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         Ok(())
     }
 
-    /// Shows how the trial goes, if it is time.
-    fn take_snapshot(&mut self, now: u64) {
-        if let Some(snapshots) = &mut self.snapshots
-            && now >= snapshots.next_at(&self.phases)
-        {
-            snapshots.take(now, &self.phases, &self.pool, &mut self.ledger);
-        }
-    }
-
-    /// Closes the account and gathers the figures.
     fn finish(mut self) -> Result<Measurement, LoadError> {
         // Before what the instrument has to do at the end, which is no time of the trial.
         let now = clock::now();
         self.phases.spent.end_span(&self.pool);
         let spent = self.phases.spent.sum(&self.pool);
-        if let Some(snapshots) = &mut self.snapshots {
-            snapshots.take_last(&self.phases, &self.pool, &mut self.ledger);
-        }
+        self.take_last_snapshot();
         self.pool.end_transports();
         self.phases.abandon_the_rest(now, &mut self.ledger);
-        let ending = self.phases.ending();
         let slicing = self.phases.slicing();
-        let most_in_flight = self.ledger.most_in_flight();
+        let most_in_flight = self.ledger.most_in_flight as u64;
         let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
-        let counted_ns = slicing.map(|slicing| slicing.counted_ns);
-        let recorded = self.ledger.finish(arrivals_end, counted_ns);
+        let recorder = self.ledger.finish(arrivals_end);
+        let span_ns = recorder.span_ns();
+        let spent_over_ns = slicing.map_or(span_ns, |slicing| slicing.counted_ns);
+        let arrivals_ns = arrivals_end.map(|end| recorder.offset(end));
+        let stages = recorder.stages.into_iter();
         Ok(Measurement {
-            calls: recorded.account.close()?,
+            calls: recorder.account.close()?,
             warmup: self.phases.warmup.outcome,
-            elapsed: Duration::from_nanos(recorded.elapsed_ns),
-            spent_over: Duration::from_nanos(recorded.spent_over_ns),
-            latency: recorded.latency,
-            failed_latency: recorded.failed_latency,
-            send_delay: recorded.send_delay,
-            stages: recorded.stages,
-            marks: recorded.marks,
-            began: recorded.began,
-            timeline: recorded.timeline,
-            slow: recorded.slow,
-            steps: recorded.steps,
+            elapsed: Duration::from_nanos(arrivals_ns.unwrap_or(spent_over_ns)),
+            spent_over: Duration::from_nanos(spent_over_ns),
+            latency: recorder.latency,
+            failed_latency: recorder.failed_latency,
+            send_delay: recorder.send_delay,
+            stages: stages.filter(|(_, times)| !times.is_empty()).collect(),
+            marks: recorder.marks,
+            began: recorder.start,
+            timeline: recorder.timeline.finish(span_ns),
+            slow: recorder.slow.unwrap_or_default(),
+            steps: recorder.steps.figures,
             traffic: slicing.map_or(spent.traffic, |slicing| slicing.traffic),
             payload: self.messages.sizes.means(),
             cpu: spent.cpu.time(),
-            connections_at_start: self.phases.connections_at_start() as u64,
+            connections_at_start: self.phases.connections_at_start as u64,
             connections_opened: spent.connections_opened,
             connections_reopened: slicing.map_or(0, |slicing| slicing.reopened),
             tls_resumed: spent.tls_resumed,
             slices: slicing.map(|slicing| slicing.count),
-            connects_failed: self.pool.counts().failed,
-            bodies_late: recorded.bodies_late,
+            connects_failed: self.pool.counts.failed,
+            bodies_late: recorder.bodies_late,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,
-            error_samples: recorded.errors.samples,
-            errors_without_sample: recorded.errors.without_sample,
-            ending,
+            error_samples: recorder.errors.samples,
+            errors_without_sample: recorder.errors.without_sample,
+            ending: self.phases.ending,
         })
     }
 }

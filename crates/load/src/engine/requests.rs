@@ -97,7 +97,7 @@ impl Engine<'_, '_, '_> {
         } else {
             now
         };
-        let phase = self.phases.phase();
+        let phase = self.phases.phase;
         let beginning = Beginning {
             connection: index,
             due,
@@ -131,7 +131,6 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Gives a call to its open connection.
     pub(super) fn send(&mut self, token: u64) {
         let Some(call) = self.ledger.calls.get(token) else {
             return;
@@ -140,9 +139,7 @@ impl Engine<'_, '_, '_> {
         if self.timed && self.trial.connection_use == ConnectionUse::PerCall {
             call.stamps.connected = clock::now();
         }
-        let counts = call.measured && call.retries == 0;
-        let (own, stamps) = (call.body.as_ref(), &mut call.stamps);
-        let outgoing = match self.messages.request(call.number, own, counts, stamps) {
+        let outgoing = match self.messages.request(call) {
             Ok(outgoing) => outgoing,
             Err(error) => return self.fail_unsent(token, index, (FailureKind::Encode, &error.0)),
         };

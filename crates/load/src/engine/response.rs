@@ -1,10 +1,10 @@
 //! The response to one call, from its head to whether it is good.
 
-use rpcgauge_trial::{ErrorSample, FailureKind};
+use rpcgauge_trial::{ErrorSample, FailureKind, Timing};
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 
-use crate::trial::{CallStyle, Expect};
+use crate::trial::{CallStyle, Expect, Trial};
 
 /// The header in which a server says when its handler had the decoded request (decimal ns of its
 /// host's CLOCK_MONOTONIC).
@@ -15,15 +15,6 @@ const HANDLER_END: &[u8] = b"rpcgauge-handler-end";
 
 /// gRPC status codes above this are absurd; they are counted as one kind.
 const LAST_GRPC_CODE: u32 = 16;
-
-/// What responses are compared with; the same for all calls of a trial.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Rules<'a> {
-    pub(super) style: &'a CallStyle,
-    pub(super) expect: &'a Expect,
-    /// Whether the server's marks are looked for.
-    pub(super) marks: bool,
-}
 
 /// Bytes of responses that are held for their checks at a time, at least.
 const LEAST_HELD: usize = 16 << 20;
@@ -52,10 +43,6 @@ impl Held {
         }
         has_room
     }
-
-    pub(super) fn give_back(&mut self, bytes: usize) {
-        self.bytes -= bytes;
-    }
 }
 
 /// A server's mark of time.
@@ -69,9 +56,10 @@ pub(super) enum Mark {
 }
 
 /// What becomes of a response's message as it comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Keep {
     /// It is only counted.
+    #[default]
     Nothing,
     /// It is kept for decoding.
     Message,
@@ -80,54 +68,40 @@ pub(super) enum Keep {
 }
 
 /// One response. Reusable: [`Response::reset`] keeps its memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Response {
     grpc: Option<UnaryResponse>,
-    keep: Keep,
-    /// The first thing that is wrong, and what is said of it.
+    pub(super) keep: Keep,
+    /// The first thing that is wrong, and what is said of it, which may be the server's own words.
     problem: Option<FailureKind>,
-    text: String,
+    pub(super) text: String,
     status: u16,
     /// The encoding named in the head is the expected one.
     encoded: bool,
-    /// Another encoding is named.
     encoded_otherwise: bool,
-    message: Vec<u8>,
-    /// How much of the message is held for a check, bytes.
+    /// The message as carried, where it is kept.
+    pub(super) message: Vec<u8>,
+    /// How much of it is held for a check, bytes.
     held: usize,
-    carried: u64,
+    /// Length of the message as carried.
+    pub(super) carried: u64,
     pub(super) handler_start: Mark,
     pub(super) handler_end: Mark,
 }
 
 impl Response {
-    pub(super) fn new(style: &CallStyle, expect: &Expect) -> Response {
-        let grpc = match style {
+    pub(super) fn new(trial: &Trial) -> Response {
+        let grpc = match trial.request.style {
             CallStyle::Http { .. } => None,
-            CallStyle::Grpc { .. } => Some(UnaryResponse::new(expect.max_response_bytes)),
+            CallStyle::Grpc { .. } => Some(UnaryResponse::new(trial.expect.max_response_bytes)),
         };
         Response {
             grpc,
-            keep: Keep::Nothing,
-            problem: None,
-            text: String::new(),
-            status: 0,
-            encoded: false,
-            encoded_otherwise: false,
-            message: Vec::new(),
-            held: 0,
-            carried: 0,
-            handler_start: Mark::Absent,
-            handler_end: Mark::Absent,
+            ..Response::default()
         }
     }
 
-    /// Makes it ready for another response to the same call.
-    pub(super) fn begin_again(&mut self) {
-        self.reset(self.keep);
-    }
-
-    /// Makes it ready for the next call; `keep` says what is wanted of the message.
+    /// Makes it ready for another response; `keep` says what is wanted of the message.
     pub(super) fn reset(&mut self, keep: Keep) {
         if let Some(grpc) = &mut self.grpc {
             grpc.reset();
@@ -148,22 +122,22 @@ impl Response {
     #[inline]
     pub(super) fn head(
         &mut self,
-        rules: &Rules<'_>,
+        trial: &Trial,
         status: u16,
         fields: Fields<'_>,
         end: bool,
     ) -> u64 {
         self.status = status;
-        let marks = self.marks(rules, fields);
-        match (&mut self.grpc, rules.style) {
+        let marks = self.marks(trial, fields);
+        match (&mut self.grpc, &trial.request.style) {
             (Some(grpc), CallStyle::Grpc { subtype }) => {
                 // What is wrong is found again at the end, together with the status.
                 let _ = grpc.head(status, &fields, end, subtype.as_deref());
                 if grpc.names_encoding() {
-                    self.encoding(rules.expect, fields.get(b"grpc-encoding"));
+                    self.encoding(&trial.expect, fields.get(b"grpc-encoding"));
                 }
             }
-            _ => self.http_head(rules.expect, status, fields),
+            _ => self.http_head(&trial.expect, status, fields),
         }
         marks
     }
@@ -213,7 +187,7 @@ impl Response {
     #[inline]
     pub(super) fn let_go(&mut self, held: &mut Held) {
         if self.held > 0 {
-            held.give_back(self.held);
+            held.bytes -= self.held;
             self.held = 0;
             self.message = Vec::new();
         }
@@ -229,45 +203,30 @@ impl Response {
 
     /// Takes the trailers. Returns the bytes of the marks in them.
     #[inline]
-    pub(super) fn trailers(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
+    pub(super) fn trailers(&mut self, trial: &Trial, fields: Fields<'_>) -> u64 {
         if let Some(grpc) = &mut self.grpc {
             grpc.trailers(&fields);
         }
-        self.marks(rules, fields)
+        self.marks(trial, fields)
     }
 
     /// Says whether the complete response is good; the text is in [`Response::text`] when it is not.
     pub(super) fn finish(&mut self) -> Result<(), FailureKind> {
         self.finish_grpc();
-        if self.problem.is_none() && self.encoded_otherwise && self.may_be_compressed() {
+        // In gRPC an encoding may be named although the message is not compressed.
+        let may_be_compressed = self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed);
+        if self.problem.is_none() && self.encoded_otherwise && may_be_compressed {
             self.text
                 .push_str("the response is compressed in a way that was not asked for");
             self.problem = Some(FailureKind::ContentEncoding);
         }
-        match self.problem {
-            None => Ok(()),
-            Some(kind) => {
-                if let FailureKind::HttpStatus(status) = kind {
-                    self.quote_status(status);
-                }
-                Err(kind)
-            }
+        let Some(kind) = self.problem else {
+            return Ok(());
+        };
+        if let FailureKind::HttpStatus(status) = kind {
+            self.quote_status(status);
         }
-    }
-
-    /// What [`Response::finish`] found wrong. It may hold the server's own words.
-    pub(super) fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The message as carried, if it was kept.
-    pub(super) fn message(&self) -> &[u8] {
-        &self.message
-    }
-
-    /// Length of the message as carried.
-    pub(super) fn carried(&self) -> u64 {
-        self.carried
+        Err(kind)
     }
 
     /// Whether the message is to be decompressed.
@@ -276,11 +235,6 @@ impl Response {
             Some(grpc) => grpc.is_compressed(),
             None => self.encoded,
         }
-    }
-
-    /// In gRPC an encoding may be named although the message is not compressed.
-    fn may_be_compressed(&self) -> bool {
-        self.grpc.as_ref().is_none_or(UnaryResponse::is_compressed)
     }
 
     #[inline]
@@ -365,11 +319,10 @@ impl Response {
     /// Takes the marks among some fields, where they were asked for. Returns their bytes on the
     /// wire.
     #[inline]
-    fn marks(&mut self, rules: &Rules<'_>, fields: Fields<'_>) -> u64 {
-        if rules.marks {
-            self.read_marks(fields)
-        } else {
-            0
+    fn marks(&mut self, trial: &Trial, fields: Fields<'_>) -> u64 {
+        match trial.timing {
+            Timing::Stages => self.read_marks(fields),
+            Timing::Load => 0,
         }
     }
 

@@ -15,14 +15,13 @@ use crate::clock;
 use crate::error::LoadError;
 
 impl Engine<'_, '_, '_> {
-    /// Processes what came, unless its connection is gone by now.
     pub(super) fn process(&mut self, arrival: Arrival) -> Result<(), LoadError> {
         let index = arrival.origin.index;
         let Some(open) = self.pool.origin(arrival.origin) else {
             return Ok(());
         };
         if !arrival.has_rest {
-            open.note_processed();
+            open.unprocessed -= 1;
         }
         match arrival.content {
             Content::Bytes(range) => self.take_input(index, range, arrival.at),
@@ -71,7 +70,7 @@ impl Engine<'_, '_, '_> {
         let Some(open) = self.pool.open(index) else {
             return Ok(());
         };
-        let error = error.or(open.take_write_error());
+        let error = error.or(open.write_error.take());
         let mut events = self.ledger.events(&mut self.ended, at);
         open.client.end_of_input(error.is_none(), &mut events);
         self.pool.note_end_by_server(index);
@@ -80,7 +79,6 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Ends the calls that the last input ended.
     fn end_calls(
         &mut self,
         index: usize,
@@ -119,27 +117,18 @@ impl Engine<'_, '_, '_> {
             call.stamps.received = clock::now();
         }
         if let Err(kind) = call.response.finish() {
-            let text = call.response.text().to_owned();
+            let text = call.response.text.clone();
             self.end_call(token, read_at, Err((kind, &text)));
             return Ok(());
         }
-        let (number, verified) = (call.number, call.verified);
-        let (response, stamps) = (&call.response, &mut call.stamps);
-        let (done, read) = self
-            .messages
-            .read(number, verified, response, stamps, read_at);
+        let call_number = call.number;
+        let (done, read) = self.messages.read(call, read_at);
         match read {
-            Ok(plain) => {
-                let counts = (call.measured, verified);
-                self.messages.sizes.response(counts, response, plain);
-                self.end_call(token, done, Ok(()));
-            }
+            Ok(()) => self.end_call(token, done, Ok(())),
             Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),
             Err(Unread::Wrong(error)) => {
-                return Err(LoadError::WrongResponse {
-                    call: number,
-                    error,
-                });
+                let call = call_number;
+                return Err(LoadError::WrongResponse { call, error });
             }
         }
         Ok(())
@@ -165,11 +154,8 @@ impl Engine<'_, '_, '_> {
         // A server that was silent for long may have the call all the same.
         let lost = broken.is_some_and(is_lost);
         let traffic = self.pool.traffic_of(index);
-        if !lost
-            && self
-                .ledger
-                .retry(token, failure, traffic.received.header > 0)
-        {
+        let proved = traffic.received.header > 0;
+        if !lost && self.ledger.retry(token, failure, proved) {
             return;
         }
         // It was not sent where its connection ended before a byte of any request left.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use rpcgauge_trial::{Schedule, Slice};
 use rpcgauge_wire::Traffic;
 
-use super::Hooks;
 use super::event_loop::EventLoop;
 use super::phases::Slicing;
+use super::{Engine, Hooks};
 use crate::bodies::Bodies;
 use crate::clock;
 use crate::error::LoadError;
@@ -73,19 +73,21 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         }
         // What came meanwhile, the end of a connection for one, is known before the first call.
         self.event_loop.catch_up()?;
-        let engine = &mut self.event_loop.engine;
-        engine.phases.begin_slice(
-            slice,
-            most_calls,
-            clock::now(),
-            &mut engine.pool,
-            &engine.ledger,
-        );
+        let Engine {
+            phases,
+            pool,
+            ledger,
+            ..
+        } = &mut self.event_loop.engine;
+        phases.begin_slice(slice, most_calls, clock::now(), pool, ledger);
         let ran = self.event_loop.run(stop);
-        let engine = &mut self.event_loop.engine;
-        engine
-            .phases
-            .end_slice(clock::now(), &engine.pool, &engine.ledger);
+        let Engine {
+            phases,
+            pool,
+            ledger,
+            ..
+        } = &mut self.event_loop.engine;
+        phases.end_slice(clock::now(), pool, ledger);
         ran
     }
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::ledger::Ledger;
+use super::Engine;
 use super::phases::Phases;
-use super::pool::Pool;
 use crate::clock::{self, nanos};
 use crate::progress::{ProgressHook, TrialProgress};
 
@@ -24,16 +23,6 @@ struct Times {
 }
 
 impl Times {
-    /// Every so many ns from the start of the measured part on, which is still to come.
-    fn new(every: Duration) -> Times {
-        let every = nanos(every);
-        Times {
-            every,
-            last: 0,
-            next: every,
-        }
-    }
-
     /// A snapshot was taken at `now`. One that comes late moves none of those after it; those that
     /// it is too late for are left out.
     fn taken(&mut self, now: u64) {
@@ -45,7 +34,12 @@ impl Times {
 
 impl<'r> Snapshots<'r> {
     pub(super) fn new(hook: ProgressHook<'r>) -> Snapshots<'r> {
-        let times = Times::new(hook.every);
+        let every = nanos(hook.every);
+        let times = Times {
+            every,
+            last: 0,
+            next: every,
+        };
         Snapshots { hook, times }
     }
 
@@ -55,60 +49,57 @@ impl<'r> Snapshots<'r> {
             return u64::MAX;
         }
         let left = self.times.next.saturating_sub(counted_before(phases));
-        phases.started_at().saturating_add(left)
+        phases.started_at.saturating_add(left)
     }
+}
 
-    /// Takes the last one, at the end of the measured part.
-    pub(super) fn take_last(
-        &mut self,
-        phases: &Phases<'_, '_>,
-        pool: &Pool<'_>,
-        ledger: &mut Ledger<'_>,
-    ) {
-        if phases.is_counting() || phases.slicing().is_some() {
-            self.take(clock::now(), phases, pool, ledger);
+impl Engine<'_, '_, '_> {
+    /// Shows how the trial goes, if it is time.
+    pub(super) fn take_snapshot(&mut self, now: u64) {
+        let snapshots = self.snapshots.as_ref();
+        if snapshots.is_some_and(|snapshots| now >= snapshots.next_at(&self.phases)) {
+            self.show(now);
         }
     }
 
-    /// Takes one and shows it.
+    /// Takes the last snapshot, at the end of the measured part.
+    pub(super) fn take_last_snapshot(&mut self) {
+        if self.phases.is_counting() || self.phases.slicing().is_some() {
+            self.show(clock::now());
+        }
+    }
+
     #[cold]
-    pub(super) fn take(
-        &mut self,
-        now: u64,
-        phases: &Phases<'_, '_>,
-        pool: &Pool<'_>,
-        ledger: &mut Ledger<'_>,
-    ) {
+    fn show(&mut self, now: u64) {
+        let (phases, recorder) = (&self.phases, &mut self.ledger.recorder);
+        let Some((snapshots, times)) = self.snapshots.as_mut().zip(recorder.interval.take()) else {
+            return;
+        };
         let traffic = match phases.slicing() {
-            None => phases.spent.sum(pool).traffic,
+            None => phases.spent.sum(&self.pool).traffic,
             Some(slicing) => slicing.traffic,
         };
         let in_slice = match phases.is_counting() {
-            true => now.saturating_sub(phases.started_at()),
+            true => now.saturating_sub(phases.started_at),
             false => 0,
         };
         let counted = counted_before(phases).saturating_add(in_slice);
-        let in_flight = ledger.measured_in_flight();
-        let recorder = &mut ledger.recorder;
-        let Some(times) = recorder.interval.take() else {
-            return;
-        };
         let account = &recorder.account;
-        let mut times = (self.hook.sample)(TrialProgress {
+        let mut times = (snapshots.hook.sample)(TrialProgress {
             elapsed: Duration::from_nanos(counted),
-            interval: Duration::from_nanos(counted.saturating_sub(self.times.last)),
+            interval: Duration::from_nanos(counted.saturating_sub(snapshots.times.last)),
             started: account.calls.started,
             sent: account.sent,
             answered: account.calls.answered,
             failed: account.calls.failed.clone(),
             retried: account.calls.retried,
-            in_flight,
+            in_flight: self.ledger.measured_in_flight,
             times,
             traffic,
         });
         times.clear();
         recorder.interval = Some(times);
-        self.times.taken(counted);
+        snapshots.times.taken(counted);
     }
 }
 
@@ -123,7 +114,11 @@ mod tests {
 
     #[test]
     fn a_late_snapshot_moves_none_of_those_after_it() {
-        let mut times = Times::new(Duration::from_nanos(100));
+        let mut times = Times {
+            every: 100,
+            last: 0,
+            next: 100,
+        };
         let mut next = |now| {
             times.taken(now);
             (times.last, times.next)

@@ -15,7 +15,7 @@ use crate::trial::{CallStyle, Endpoint, Expect, Request, Trial};
 use crate::warmup::Settling;
 
 /// A closed loop of one GET at a time, which ends after 20 ms. All its bounds are a second.
-pub(super) fn trial(address: Address) -> Trial {
+pub(crate) fn trial(address: Address) -> Trial {
     let second = Duration::from_secs(1);
     Trial {
         endpoint: Endpoint {
@@ -52,7 +52,7 @@ pub(super) fn trial(address: Address) -> Trial {
 }
 
 /// An address that is not called.
-pub(super) fn unused() -> Address {
+pub(crate) fn unused() -> Address {
     Address::Unix("/nothing/there".into())
 }
 

@@ -15,7 +15,6 @@ use rustix::time::{
 
 use crate::clock::SECOND;
 
-/// A timer in an event loop.
 #[derive(Debug)]
 pub(super) struct Timer {
     fd: OwnedFd,
@@ -39,10 +38,7 @@ impl Timer {
         }
         let at = at.max(1);
         let time = Itimerspec {
-            it_interval: Timespec {
-                tv_sec: 0,
-                tv_nsec: 0,
-            },
+            it_interval: Timespec::default(),
             it_value: Timespec {
                 tv_sec: (at / SECOND) as i64,
                 tv_nsec: (at % SECOND) as i64,

@@ -1,17 +1,12 @@
 use proptest::prelude::*;
-use rpcgauge_trial::{Arrivals, RampPart};
+use rpcgauge_trial::{Arrivals, RampPart, Schedule};
 
 use super::*;
-use crate::error::LoadError;
+use crate::engine::tests::{trial, unused};
 use crate::schedule::Dues;
 
 fn recorder() -> Recorder {
-    Recorder::new(
-        Timing::Load,
-        &Schedule::Closed { in_flight: 1 },
-        false,
-        false,
-    )
+    Recorder::new(&trial(unused()), false)
 }
 
 /// Everything that a recorder keeps and that could grow with the calls, counted.
@@ -47,11 +42,16 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         to: 1e5,
         time_ms,
     };
-    let ramp = Schedule::Ramp {
-        parts: [5, 5, 100_000].map(part).to_vec(),
-        arrivals: Arrivals::Constant,
+    let trial = Trial {
+        schedule: Schedule::Ramp {
+            parts: [5, 5, 100_000].map(part).to_vec(),
+            arrivals: Arrivals::Constant,
+        },
+        timing: Timing::Stages,
+        keeps_slow: true,
+        ..trial(unused())
     };
-    let mut recorder = Recorder::new(Timing::Stages, &ramp, true, true);
+    let mut recorder = Recorder::new(&trial, true);
     let mut after_few = Vec::new();
     for call in 0..1_000_000u64 {
         let due = call * 10_000;
@@ -66,7 +66,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         } else {
             recorder.answered(due, due + latency);
             recorder.stages(StageTimes {
-                wait: latency,
+                client: [Some(latency); 8],
                 ..StageTimes::default()
             });
         }
@@ -75,19 +75,12 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
         }
     }
     assert_eq!(kept(&recorder), after_few);
-    assert_eq!(
-        recorder.finish().account.close().unwrap().started,
-        1_000_000
-    );
+    assert_eq!(recorder.account.close().unwrap().started, 1_000_000);
 }
 
 #[test]
 fn marks_count_only_inside_the_call() {
-    let used = MarkTimes::Used {
-        request: 10,
-        handler: 5,
-        response: 85,
-    };
+    let used = MarkTimes::Used([10, 5, 85]);
     assert_eq!(MarkTimes::from_marks((110, 115), 100, 200), used);
     for outside in [(99, 115), (110, 201), (115, 110)] {
         let times = MarkTimes::from_marks(outside, 100, 200);
@@ -102,7 +95,7 @@ fn a_lost_call_is_the_instruments_fault() {
     recorder.started(1);
     recorder.sent(0);
     recorder.answered(0, 10);
-    let error = recorder.finish().account.close().unwrap_err();
+    let error = recorder.account.close().unwrap_err();
     assert!(matches!(error, LoadError::Accounting(_)));
     let text = "2 calls were started, but 1 were answered, 0 failed and 0 were abandoned: this is a \
                 fault of rpcgauge, please report it";
@@ -127,14 +120,14 @@ proptest! {
                 _ => recorder.account.calls.abandoned += 1,
             }
         }
-        let recorded = recorder.finish();
-        let calls = recorded.account.close().unwrap();
+        let span_ns = recorder.span_ns();
+        let calls = recorder.account.close().unwrap();
         prop_assert_eq!(calls.started, ends.len() as u64);
-        prop_assert_eq!(calls.answered, recorded.latency.len());
-        prop_assert_eq!(calls.failed_total(), recorded.failed_latency.len());
+        prop_assert_eq!(calls.answered, recorder.latency.len());
+        prop_assert_eq!(calls.failed_total(), recorder.failed_latency.len());
         let never_sent = ends.iter().filter(|(end, ..)| *end >= 2).count();
         prop_assert_eq!(calls.never_sent, never_sent as u64);
-        let slices = &recorded.timeline.slices;
+        let slices = recorder.timeline.finish(span_ns).slices;
         prop_assert_eq!(slices.iter().map(|s| s.answered).sum::<u64>(), calls.answered);
         prop_assert_eq!(slices.iter().map(|s| s.failed).sum::<u64>(), calls.failed_total());
     }
@@ -171,14 +164,13 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
         record(&mut from_send, done - sent);
         free = done;
     }
-    let recorded = recorder.finish();
     for (quantile, truth_ms) in [(0.5, 0), (0.95, 50), (0.99, 90), (1.0, 100)] {
-        let got = recorded.latency.value_at_quantile(quantile) as f64 / MS as f64;
+        let got = recorder.latency.value_at_quantile(quantile) as f64 / MS as f64;
         assert!((got - truth_ms as f64).abs() <= 1.1, "{quantile}: {got} ms");
     }
-    assert_eq!(recorded.send_delay.value_at_quantile(0.5), 0);
+    assert_eq!(recorder.send_delay.value_at_quantile(0.5), 0);
     assert!(
-        recorded.send_delay.max() >= 98 * MS,
+        recorder.send_delay.max() >= 98 * MS,
         "the delay of sends is kept beside it"
     );
     assert_eq!(

@@ -9,17 +9,17 @@ use rpcgauge_trial::{Arrivals, RampPart, Random};
 
 use crate::clock::SECOND;
 
-/// Nanoseconds in a millisecond.
 const MS: u64 = 1_000_000;
 
-/// The arrivals of a schedule, one after the other.
 #[derive(Debug)]
 pub(crate) struct ArrivalTimes {
-    start: u64,
     stretches: Vec<Stretch>,
     /// The stretch in which the last arrival was.
     current: usize,
-    spacing: Spacing,
+    /// The number at which the next call is due.
+    next: f64,
+    /// What random gaps between the numbers are drawn from; `None` makes each gap 1.
+    random: Option<Random>,
     /// When the last arrival was due, ns: rounding must take no due time back.
     last: u64,
 }
@@ -27,7 +27,6 @@ pub(crate) struct ArrivalTimes {
 /// A time in which the rate changes evenly, or not at all.
 #[derive(Debug)]
 struct Stretch {
-    /// Its start, ns after that of the schedule.
     start_ns: u64,
     /// `u64::MAX` is without end.
     length_ns: u64,
@@ -39,31 +38,23 @@ struct Stretch {
     calls_through: f64,
 }
 
-/// The numbers at which calls are due.
-#[derive(Debug)]
-enum Spacing {
-    Constant { count: u64 },
-    Poisson { sum: f64, random: Random },
-}
-
 impl ArrivalTimes {
     /// At one rate, without end.
     pub(super) fn steady(per_second: f64, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         let stretch = Stretch {
-            start_ns: 0,
+            start_ns: start,
             length_ns: u64::MAX,
             from: per_second,
             to: per_second,
             calls_before: 0.0,
             calls_through: f64::INFINITY,
         };
-        Self::over(vec![stretch], arrivals, start)
+        Self::over(vec![stretch], arrivals)
     }
 
-    /// From one rate to the next.
     pub(super) fn ramp(parts: &[RampPart], arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
         // Calls times 2e9, a whole number where rates are, which is only rounded where it is used.
-        let (mut start_ns, mut sum) = (0u64, 0.0);
+        let (mut start_ns, mut sum) = (start, 0.0);
         let calls = |sum: f64| sum / (2.0 * SECOND as f64);
         let stretch = |part: &RampPart| {
             let length_ns = part.time_ms.saturating_mul(MS);
@@ -80,65 +71,38 @@ impl ArrivalTimes {
             start_ns = start_ns.saturating_add(length_ns);
             stretch
         };
-        Self::over(parts.iter().map(stretch).collect(), arrivals, start)
+        Self::over(parts.iter().map(stretch).collect(), arrivals)
     }
 
-    fn over(stretches: Vec<Stretch>, arrivals: (Arrivals, u64), start: u64) -> ArrivalTimes {
+    fn over(stretches: Vec<Stretch>, (arrivals, seed): (Arrivals, u64)) -> ArrivalTimes {
         ArrivalTimes {
-            start,
             stretches,
             current: 0,
-            spacing: match arrivals {
-                (Arrivals::Constant, _) => Spacing::Constant { count: 0 },
-                (Arrivals::Poisson, seed) => Spacing::Poisson {
-                    sum: 0.0,
-                    random: Random::new(seed),
-                },
-            },
+            next: 0.0,
+            random: (arrivals == Arrivals::Poisson).then(|| Random::new(seed)),
             last: 0,
         }
     }
 
     /// The next arrival, ns; `None` when there are no more.
     pub(super) fn next(&mut self) -> Option<u64> {
-        let number = self.spacing.next();
+        let number = self.next;
+        let random = self.random.as_mut();
+        self.next += random.map_or(1.0, |random| exponential(random.unit()));
         while number >= self.stretches.get(self.current)?.calls_through {
             self.current += 1;
         }
         let stretch = &self.stretches[self.current];
         let offset = stretch.offset(number - stretch.calls_before);
-        let due = self
-            .start
-            .saturating_add(stretch.start_ns)
-            .saturating_add(offset);
-        self.last = self.last.max(due);
+        self.last = self.last.max(stretch.start_ns.saturating_add(offset));
         Some(self.last)
     }
 
-    /// When the last stretch ends, ns.
     pub(super) fn end(&self) -> u64 {
-        self.stretches.last().map_or(self.start, |stretch| {
-            self.start
-                .saturating_add(stretch.start_ns)
-                .saturating_add(stretch.length_ns)
+        let last = self.stretches.last();
+        last.map_or(0, |stretch| {
+            stretch.start_ns.saturating_add(stretch.length_ns)
         })
-    }
-}
-
-impl Spacing {
-    fn next(&mut self) -> f64 {
-        match self {
-            Spacing::Constant { count } => {
-                let number = *count as f64;
-                *count += 1;
-                number
-            }
-            Spacing::Poisson { sum, random } => {
-                let number = *sum;
-                *sum += exponential(random.unit());
-                number
-            }
-        }
     }
 }
 

@@ -62,7 +62,6 @@ pub struct Identity {
 /// TLS as asked for, its files read and found good. Made once, used by every connection.
 #[derive(Clone)]
 pub struct Tls {
-    settings: TlsSettings,
     name: ServerName<'static>,
     config: ClientConfig,
 }
@@ -119,7 +118,7 @@ impl Tls {
     /// [`TlsError`] names the file and what is wrong with it.
     pub fn new(settings: TlsSettings) -> Result<Tls, TlsError> {
         let name = ServerName::try_from(settings.server_name.clone())
-            .map_err(|_| TlsError::ServerName(settings.server_name.clone()))?;
+            .map_err(|_| TlsError::ServerName(settings.server_name))?;
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -135,23 +134,18 @@ impl Tls {
             Some(identity) => {
                 let (chain, key) = identity.read()?;
                 let built = builder.with_client_auth_cert(chain, key);
-                built.map_err(|source| identity.refused(source))?
+                built.map_err(|source| TlsError::Identity {
+                    certificate: identity.certificate.clone(),
+                    key: identity.key.clone(),
+                    source,
+                })?
             }
         };
         config.resumption = match settings.resumption {
             true => Resumption::in_memory_sessions(RESUMABLE_SERVERS),
             false => Resumption::disabled(),
         };
-        Ok(Tls {
-            settings,
-            name,
-            config,
-        })
-    }
-
-    /// What was asked for.
-    pub fn settings(&self) -> &TlsSettings {
-        &self.settings
+        Ok(Tls { name, config })
     }
 
     /// What connections of a trial are made with.
@@ -168,18 +162,9 @@ impl Tls {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Tls").field(&self.settings).finish()
+        f.debug_tuple("Tls").field(&self.name).finish()
     }
 }
-
-impl PartialEq for Tls {
-    /// Whether the same was asked for.
-    fn eq(&self, other: &Tls) -> bool {
-        self.settings == other.settings
-    }
-}
-
-impl Eq for Tls {}
 
 /// What every TLS connection of a trial is made with.
 #[derive(Debug, Clone)]
@@ -254,14 +239,6 @@ impl Identity {
             .and_then(|pem| PrivateKeyDer::from_pem_slice(&pem))
             .map_err(in_file(&self.key, "the client certificate's private key"))?;
         Ok((chain, key))
-    }
-
-    fn refused(&self, source: rustls::Error) -> TlsError {
-        TlsError::Identity {
-            certificate: self.certificate.clone(),
-            key: self.key.clone(),
-            source,
-        }
     }
 }
 

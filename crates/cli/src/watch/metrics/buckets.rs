@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn every_time_is_counted_under_its_bound() {
-        let mut times = IntervalTimes::new().latency;
+        let mut times = IntervalTimes::default().latency;
         for ns in [0, 9_000, 11_000, 2_600_000, 400_000_000_000] {
             times.record(ns).expect("it grows");
         }

@@ -3,12 +3,12 @@
 use rpcgauge_wire::{Closing, Event, Failure, Sink};
 
 use super::in_flight::InFlight;
-use crate::engine::response::{Held, Rules};
+use crate::engine::response::Held;
+use crate::trial::Trial;
 
 /// How input ends a call.
 #[derive(Debug)]
 pub(crate) enum CallEnd {
-    /// The response is complete.
     Complete,
     /// The rest of the response is not waited for: what came of it fails the call.
     GivenUp,
@@ -20,7 +20,7 @@ pub(crate) struct CallEvents<'l> {
     pub(super) calls: &'l mut InFlight,
     /// Calls that the input has ended, by their tokens.
     pub(super) ended: &'l mut Vec<(u64, CallEnd)>,
-    pub(super) rules: &'l Rules<'l>,
+    pub(super) trial: &'l Trial,
     pub(super) held: &'l mut Held,
     /// When the bytes were read, ns.
     pub(super) at: u64,
@@ -55,7 +55,7 @@ impl Sink for CallEvents<'_> {
                 end,
             } => {
                 if let Some(call) = self.calls.get(token) {
-                    self.seen.marks += call.response.head(self.rules, status, fields, end);
+                    self.seen.marks += call.response.head(self.trial, status, fields, end);
                 }
             }
             Event::Body { token, data } => {
@@ -69,7 +69,7 @@ impl Sink for CallEvents<'_> {
             }
             Event::Trailers { token, fields } => {
                 if let Some(call) = self.calls.get(token) {
-                    self.seen.marks += call.response.trailers(self.rules, fields);
+                    self.seen.marks += call.response.trailers(self.trial, fields);
                 }
             }
             Event::Complete { token } => self.ended.push((token, CallEnd::Complete)),

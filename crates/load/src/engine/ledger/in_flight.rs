@@ -4,11 +4,7 @@ use crate::engine::messages::Outgoing;
 use crate::engine::response::Response;
 use crate::engine::stamps::Stamps;
 
-/// No slot.
-const NONE: u32 = u32::MAX;
-
-/// A call in flight.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Call {
     /// Its place among all calls, from 0 at the start of the warm-up.
     pub(crate) number: u64,
@@ -20,7 +16,6 @@ pub(crate) struct Call {
     pub(crate) measured: bool,
     /// Whether its response is compared with the right one.
     pub(crate) verified: bool,
-    /// How often it was sent again.
     pub(crate) retries: u32,
     /// Its body where it is streamed, in case it is sent again.
     pub(crate) body: Option<Outgoing>,
@@ -29,8 +24,8 @@ pub(crate) struct Call {
     generation: u32,
     active: bool,
     /// Neighbours by due time; calls are begun in that order.
-    before: u32,
-    after: u32,
+    before: Option<u32>,
+    after: Option<u32>,
 }
 
 /// All calls in flight, the one that was due first at the front. Slots and their buffers are kept, so
@@ -39,7 +34,6 @@ pub(crate) struct Call {
 pub(crate) struct InFlight {
     /// How long after it was due a call is out of time, ns.
     deadline: u64,
-    /// Calls begun so far.
     begun: u64,
     slots: Vec<Call>,
     free: Vec<u32>,
@@ -78,13 +72,13 @@ impl InFlight {
     ) -> (u64, &mut Call) {
         let (number, expires_at) = (self.begun, self.deadline_of(beginning.due));
         self.begun += 1;
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Call::vacant(new_response()));
-            (self.slots.len() - 1) as u32
-        });
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => self.add_slot(new_response),
+        };
         let before = self.newest.replace(slot);
         match before {
-            Some(before) => self.slots[before as usize].after = slot,
+            Some(before) => self.slots[before as usize].after = Some(slot),
             None => self.oldest = Some(slot),
         }
         let call = &mut self.slots[slot as usize];
@@ -100,9 +94,18 @@ impl InFlight {
             ..Stamps::default()
         };
         call.active = true;
-        call.before = before.unwrap_or(NONE);
-        call.after = NONE;
+        call.before = before;
+        call.after = None;
         (u64::from(call.generation) << 32 | u64::from(slot), call)
+    }
+
+    #[cold]
+    fn add_slot(&mut self, new_response: impl FnOnce() -> Response) -> u32 {
+        self.slots.push(Call {
+            response: new_response(),
+            ..Call::default()
+        });
+        (self.slots.len() - 1) as u32
     }
 
     /// The call of a token, while it is in flight.
@@ -120,18 +123,17 @@ impl InFlight {
         let (before, after) = (call.before, call.after);
         let slot = (token & u64::from(u32::MAX)) as u32;
         match before {
-            NONE => self.oldest = Some(after).filter(|slot| *slot != NONE),
-            before => self.slots[before as usize].after = after,
+            None => self.oldest = after,
+            Some(before) => self.slots[before as usize].after = after,
         }
         match after {
-            NONE => self.newest = Some(before).filter(|slot| *slot != NONE),
-            after => self.slots[after as usize].before = before,
+            None => self.newest = before,
+            Some(after) => self.slots[after as usize].before = before,
         }
         self.free.push(slot);
         Some(&mut self.slots[slot as usize])
     }
 
-    /// Moves all calls of one connection to another.
     pub(crate) fn move_all(&mut self, from: usize, to: usize) {
         let moved = |call: &&mut Call| call.active && call.connection == from;
         for call in self.slots.iter_mut().filter(moved) {
@@ -156,7 +158,6 @@ impl InFlight {
         self.oldest.is_none()
     }
 
-    /// How many calls are in flight.
     pub(super) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -169,28 +170,8 @@ impl InFlight {
 }
 
 impl Call {
-    /// Whether its deadline has passed at `at`.
     pub(crate) fn is_out_of_time(&self, at: u64) -> bool {
         at >= self.expires_at
-    }
-
-    fn vacant(response: Response) -> Call {
-        Call {
-            number: 0,
-            connection: 0,
-            due: 0,
-            expires_at: 0,
-            measured: false,
-            verified: false,
-            retries: 0,
-            body: None,
-            stamps: Stamps::default(),
-            response,
-            generation: 0,
-            active: false,
-            before: NONE,
-            after: NONE,
-        }
     }
 }
 
@@ -199,7 +180,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trial::{CallStyle, Expect};
 
     const DEADLINE: u64 = 50;
 
@@ -210,12 +190,7 @@ mod tests {
             begun: due,
             measured: due.is_multiple_of(2),
         };
-        let style = CallStyle::Http {
-            method: "GET".to_owned(),
-        };
-        calls
-            .insert(beginning, || Response::new(&style, &Expect::default()))
-            .0
+        calls.insert(beginning, Response::default).0
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! What holds between two calls of the ledger's methods, of the measured calls:
 //!
 //! - started = answered + failed + abandoned + `measured_in_flight`; at the end none is in flight, and
-//!   [`crate::account::Account::close`] holds each sum against the others.
+//!   [`crate::recorder::Account::close`] holds each sum against the others.
 //! - Every token in `to_retry` is of a call in flight, or of one whose deadline passed meanwhile.
 //! - In a closed loop, each call is due, or in flight. Its end makes the next one due.
 
@@ -32,34 +32,28 @@ pub(super) use self::events::{CallEnd, CallEvents, Seen};
 use self::in_flight::InFlight;
 pub(super) use self::in_flight::{Beginning, Call};
 use self::retry::{Sent, may_retry};
-use super::response::{Held, Response, Rules};
+use super::response::{Held, Response};
 use super::stamps::{Stamps, stage_times};
 use crate::clock::{self, nanos};
-use crate::recorder::{Recorded, Recorder};
+use crate::recorder::Recorder;
 use crate::schedule::Dues;
 use crate::trial::Trial;
 
-/// The calls of a trial.
 pub(super) struct Ledger<'t> {
     trial: &'t Trial,
-    rules: Rules<'t>,
     /// Whether stages are stamped.
     timed: bool,
     /// Whether checking a response may take a while, which is no lateness of the next call.
     checks: bool,
-    /// The calls that are due, by the schedule.
     pub(super) dues: Dues,
-    /// The calls in flight.
     pub(super) calls: InFlight,
-    /// Calls that wait to be sent again.
     pub(super) to_retry: VecDeque<u64>,
     held: Held,
     /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
     unsent: Option<u64>,
-    measured_in_flight: u64,
+    pub(super) measured_in_flight: u64,
     /// The most calls that were in flight at a time in the measured part.
-    most_in_flight: usize,
-    /// What became of the calls.
+    pub(super) most_in_flight: usize,
     pub(super) recorder: Recorder,
 }
 
@@ -79,15 +73,9 @@ impl<'t> Ledger<'t> {
     /// An empty ledger. `checks` says whether responses are checked, `has_snapshots` whether times are
     /// kept by interval too.
     pub(super) fn new(trial: &'t Trial, checks: bool, has_snapshots: bool) -> Ledger<'t> {
-        let timed = trial.timing == Timing::Stages;
         Ledger {
             trial,
-            rules: Rules {
-                style: &trial.request.style,
-                expect: &trial.expect,
-                marks: timed,
-            },
-            timed,
+            timed: trial.timing == Timing::Stages,
             checks,
             dues: Dues::new(&trial.schedule, trial.seed, u64::MAX),
             calls: InFlight::new(nanos(trial.deadline)),
@@ -96,12 +84,7 @@ impl<'t> Ledger<'t> {
             unsent: None,
             measured_in_flight: 0,
             most_in_flight: 0,
-            recorder: Recorder::new(
-                trial.timing,
-                &trial.schedule,
-                has_snapshots,
-                trial.keeps_slow,
-            ),
+            recorder: Recorder::new(trial, has_snapshots),
         }
     }
 
@@ -149,14 +132,8 @@ impl<'t> Ledger<'t> {
         if counts_most {
             self.most_in_flight = self.most_in_flight.max(self.calls.len() + 1);
         }
-        let rules = self.rules;
-        self.calls
-            .insert(beginning, || Response::new(rules.style, rules.expect))
-    }
-
-    /// Measured calls in flight.
-    pub(super) fn measured_in_flight(&self) -> u64 {
-        self.measured_in_flight
+        let trial = self.trial;
+        self.calls.insert(beginning, || Response::new(trial))
     }
 
     /// A call was given to its connection.
@@ -194,19 +171,20 @@ impl<'t> Ledger<'t> {
         CallEvents {
             calls: &mut self.calls,
             ended,
-            rules: &self.rules,
+            trial: self.trial,
             held: &mut self.held,
             at,
             seen: Seen::default(),
         }
     }
 
-    /// Ends a call, good or not, at `done` (ns), lets the schedule know, and `note` before the sums.
+    /// Ends a call, good or not, at `done` (ns), which may be too `late` to count in time; lets the schedule
+    /// know, and `note` before the sums.
     #[inline]
     pub(super) fn end(
         &mut self,
         token: u64,
-        done: u64,
+        (done, late): (u64, bool),
         result: Result<(), CallFailure<'_>>,
         note: impl FnOnce(EndedCall),
     ) {
@@ -236,6 +214,7 @@ impl<'t> Ledger<'t> {
         match result {
             Ok(()) => {
                 self.recorder.answered(due, done);
+                self.recorder.account.calls.answered_late += u64::from(late);
                 if call.retries > 0 {
                     // The stages of its last send say nothing of the call.
                     self.recorder.account.calls.answered_after_retry += 1;
@@ -271,15 +250,10 @@ impl<'t> Ledger<'t> {
             begun: call.stamps.begun,
             ..Stamps::default()
         };
-        call.response.begin_again();
+        call.response.reset(call.response.keep);
         self.unsent = None;
         self.to_retry.push_back(token);
         true
-    }
-
-    /// The most calls that were in flight at a time in the measured part.
-    pub(super) fn most_in_flight(&self) -> u64 {
-        self.most_in_flight as u64
     }
 
     /// Gives up the calls in flight as the trial ends. Where there are any, the trial's time goes on to
@@ -293,20 +267,18 @@ impl<'t> Ledger<'t> {
     }
 
     /// The figures. `arrivals_end` is the end of the time in which calls were due at a rate, ns, where
-    /// that ended the trial; `counted_ns` is the time in which calls counted, where that is not from the
-    /// first to the last.
+    /// that ended the trial.
     ///
     /// Where the number of calls ended a trial at a rate, the last call has its gap too: `n` calls at 10
     /// a second take `n` tenths of a second at least.
-    pub(super) fn finish(mut self, arrivals_end: Option<u64>, counted_ns: Option<u64>) -> Recorded {
+    pub(super) fn finish(mut self, arrivals_end: Option<u64>) -> Recorder {
         let reach = arrivals_end.or(self.dues.reach());
         self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
-        self.recorder.arrivals_end = arrivals_end;
         if arrivals_end.is_none() {
             self.recorder.account.calls.answered_late = 0;
         }
-        self.recorder.counted_ns = counted_ns;
-        self.recorder.finish()
+        self.recorder.count_stages();
+        self.recorder
     }
 }
 
@@ -342,16 +314,22 @@ mod tests {
         assert_eq!((due, ledger.dues.next()), (100, None), "all are taken");
         ledger.fail_unbegun(due, true, NOT_SENT, 140);
         let mut ends = Vec::new();
-        ledger.end(answered, 150, Ok(()), |call| ends.push(call.succeeded));
-        ledger.end(failed, 160, Err(TOO_LATE), |call| ends.push(call.succeeded));
-        ledger.end(failed, 170, Ok(()), |call| ends.push(call.succeeded));
+        ledger.end(answered, (150, false), Ok(()), |call| {
+            ends.push(call.succeeded)
+        });
+        ledger.end(failed, (160, false), Err(TOO_LATE), |call| {
+            ends.push(call.succeeded)
+        });
+        ledger.end(failed, (170, false), Ok(()), |call| {
+            ends.push(call.succeeded)
+        });
         assert_eq!(ends, [true, false], "a call ends once");
         assert_eq!(ledger.dues.next(), Some(140), "an end makes another due");
         ledger.abandon_due(true);
         ledger.abandon_in_flight(200);
         assert!(ledger.calls.get(abandoned).is_some());
-        assert_eq!(ledger.most_in_flight(), 3);
-        let calls = ledger.finish(None, None).account.close().unwrap();
+        assert_eq!(ledger.most_in_flight, 3);
+        let calls = ledger.finish(None).account.close().unwrap();
         assert_eq!(
             (calls.started, calls.answered, calls.failed_total()),
             (5, 1, 2)

@@ -16,7 +16,6 @@ const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE
 pub(super) struct Sent<'a> {
     pub(super) protocol: Protocol,
     pub(super) style: &'a CallStyle,
-    /// How often it was sent again already.
     pub(super) retries: u32,
     /// Whether a byte of a response to it came.
     pub(super) response_begun: bool,
@@ -24,7 +23,6 @@ pub(super) struct Sent<'a> {
     pub(super) connection_proved: bool,
 }
 
-/// Whether a call that failed so may be sent again.
 pub(super) fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
     if sent.retries >= MOST_RETRIES || sent.response_begun {
         return false;

@@ -8,7 +8,6 @@ use crate::engine::response::Response;
 /// read: more would show in the 99th percentile.
 const SHARE: u64 = 100;
 
-/// What is checked, and how long it took so far.
 pub(super) struct Checking<'r> {
     check: ResponseCheck<'r>,
     /// When the first response was checked, ns.

@@ -16,8 +16,8 @@ use self::check::Checking;
 use self::prefetch::Prefetch;
 pub(super) use self::prefetch::{Made, Next};
 use self::sizes::Sizes;
-use super::response::{Keep, Response};
-use super::stamps::Stamps;
+use super::ledger::Call;
+use super::response::Keep;
 use crate::bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
@@ -47,7 +47,6 @@ pub(super) enum Unread {
 /// which shows a codec that puts its message there.
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
-/// Prepared bodies or a codec, ready for calls.
 pub(super) struct Messages<'b, 'r> {
     kind: Kind<'b>,
     checking: Option<Checking<'r>>,
@@ -126,12 +125,6 @@ impl<'b, 'r> Messages<'b, 'r> {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
-    /// Whether responses are checked.
-    pub(super) fn checks(&self) -> bool {
-        self.checking.is_some()
-    }
-
-    /// What is wanted of a response's message.
     pub(super) fn keep(&self, verified: bool) -> Keep {
         match &self.checking {
             _ if verified || self.decodes() => Keep::Message,
@@ -152,21 +145,19 @@ impl<'b, 'r> Messages<'b, 'r> {
     /// for as long as it may be sent again.
     pub(super) fn take_streamed(&mut self) -> Option<Made> {
         match &mut self.kind {
-            Kind::Streamed(prefetch) => prefetch.take(),
+            Kind::Streamed(prefetch) => prefetch.batch.next(),
             Kind::Prepared { .. } | Kind::PerCall { .. } => None,
         }
     }
 
-    /// The request of the `number`-th call: its `own` where that was streamed. Its sizes are counted where
-    /// `counts` says so.
+    /// The request of a call: its own where that was streamed.
     pub(super) fn request<'c>(
         &'c mut self,
-        number: u64,
-        own: Option<&'c Outgoing>,
-        counts: bool,
-        stamps: &mut Stamps,
+        call: &'c mut Call,
     ) -> Result<&'c Outgoing, CodecError> {
-        let outgoing = match (own, &mut self.kind) {
+        let counts = call.measured && call.retries == 0;
+        let (number, stamps) = (call.number, &mut call.stamps);
+        let outgoing = match (&call.body, &mut self.kind) {
             (Some(own), _) => own,
             (None, Kind::Prepared { bodies, .. }) => {
                 &bodies[(number % bodies.len() as u64) as usize]
@@ -215,69 +206,57 @@ impl<'b, 'r> Messages<'b, 'r> {
         Ok(outgoing)
     }
 
-    /// Checks or reads the message of a good response that was read at `read_at` (ns). Returns when that
-    /// was done, as far as it is part of the call, and the message's plain length, where that is known.
-    pub(super) fn read(
-        &mut self,
-        number: u64,
-        verify: bool,
-        response: &Response,
-        stamps: &mut Stamps,
-        read_at: u64,
-    ) -> (u64, Result<Option<u64>, Unread>) {
+    /// Checks or reads the message of a call's good response that was read at `read_at` (ns), and counts its
+    /// size. Returns when that was done, as far as it is part of the call.
+    pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
-            && let Err(error) = checking.check(response)
+            && let Err(error) = checking.check(&call.response)
         {
             let failed = Unread::Failed(FailureKind::Decompress, error);
             return (read_at, Err(failed));
         }
-        let plain = self.decode(number, verify, response, stamps);
+        let plain = self.decode(call);
         let decodes = self.decodes();
-        let done = if decodes && stamps.decoded != 0 {
-            stamps.decoded
+        let done = if decodes && call.stamps.decoded != 0 {
+            call.stamps.decoded
         } else if decodes || self.timed {
             clock::now()
         } else {
             read_at
         };
-        (done, plain)
+        (done, plain.map(|plain| self.sizes.response(call, plain)))
     }
 
     /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
-    fn decode(
-        &mut self,
-        number: u64,
-        verify: bool,
-        response: &Response,
-        stamps: &mut Stamps,
-    ) -> Result<Option<u64>, Unread> {
+    fn decode(&mut self, call: &mut Call) -> Result<Option<u64>, Unread> {
+        let (response, stamps) = (&call.response, &mut call.stamps);
         let compressed = response.is_compressed();
         let codec = match &mut self.kind {
             Kind::PerCall { codec, .. } => codec,
             Kind::Prepared {
                 verifier: Some(codec),
                 ..
-            } if verify => codec,
+            } if call.verified => codec,
             Kind::Prepared { .. } | Kind::Streamed(_) => {
-                return Ok((!compressed).then_some(response.carried()));
+                return Ok((!compressed).then_some(response.carried));
             }
         };
         let plain = if compressed {
             self.plain.clear();
             codec
-                .decompress(response.message(), &mut self.plain)
+                .decompress(&response.message, &mut self.plain)
                 .map_err(|error| Unread::Failed(FailureKind::Decompress, error))?;
             stamp(self.timed, &mut stamps.decompressed);
             self.plain.as_slice()
         } else {
-            response.message()
+            response.message.as_slice()
         };
         codec
             .decode(plain)
             .map_err(|error| Unread::Failed(FailureKind::Decode, error))?;
         stamp(self.timed, &mut stamps.decoded);
-        if verify {
-            codec.verify(number).map_err(Unread::Wrong)?;
+        if call.verified {
+            codec.verify(call.number).map_err(Unread::Wrong)?;
         }
         Ok(Some(plain.len() as u64))
     }
@@ -320,14 +299,9 @@ fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), 
 
 /// The memory of a body that has no other holder, emptied; new memory otherwise.
 fn reclaimed(body: Bytes) -> Vec<u8> {
-    match body.try_into_mut() {
-        Ok(body) => {
-            let mut memory = Vec::from(body);
-            memory.clear();
-            memory
-        }
-        Err(_) => Vec::new(),
-    }
+    let mut memory = body.try_into_mut().map(Vec::from).unwrap_or_default();
+    memory.clear();
+    memory
 }
 
 #[cfg(test)]
@@ -362,11 +336,10 @@ mod tests {
         Messages::new(Bodies::PerCall(codec), None, &trial).unwrap()
     }
 
-    fn request<'m>(
-        messages: &'m mut Messages<'_, '_>,
-        call: u64,
-    ) -> Result<&'m Outgoing, CodecError> {
-        messages.request(call, None, false, &mut Stamps::default())
+    fn call(number: u64) -> Call {
+        let mut call = Call::default();
+        call.number = number;
+        call
     }
 
     /// Appends, as a codec must.
@@ -396,9 +369,10 @@ mod tests {
         for (grpc, prefix) in [(true, &[0, 0, 0, 0, 9][..]), (false, &[])] {
             let mut codec = Appending;
             let mut messages = messages(&mut codec, grpc);
-            for call in 0..3 {
-                let outgoing = request(&mut messages, call).unwrap();
-                let message = format!("message {call}");
+            for number in 0..3 {
+                let mut call = call(number);
+                let outgoing = messages.request(&mut call).unwrap();
+                let message = format!("message {number}");
                 assert_eq!(outgoing.body, [prefix, message.as_bytes()].concat());
                 assert_eq!((outgoing.plain, outgoing.carried), (9, 9));
             }
@@ -449,7 +423,7 @@ mod tests {
                     compresses,
                 };
                 let mut messages = messages(&mut codec, true);
-                let refused = request(&mut messages, 0).unwrap_err();
+                let refused = messages.request(&mut call(0)).unwrap_err();
                 assert_eq!(
                     refused.0,
                     "the codec removed what was in its output: it must append"

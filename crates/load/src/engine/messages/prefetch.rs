@@ -12,7 +12,6 @@ use super::{Outgoing, framed};
 use crate::bodies::{Body, CodecError};
 use crate::error::LoadError;
 
-/// Bodies of a batch at most.
 const BATCH_BODIES: usize = 1024;
 
 /// A batch is full when its bodies have this many bytes together.
@@ -24,13 +23,11 @@ const BATCHES_READY: usize = 16;
 /// How long the thread may make bodies before the trial begins without all of them.
 const HEAD_START: Duration = Duration::from_secs(1);
 
-/// A body, or why there is none.
 pub(crate) type Made = Result<Outgoing, CodecError>;
 
 /// What is known of the next body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// It is there.
     Ready,
     /// It is not made yet.
     Late,
@@ -38,11 +35,11 @@ pub(crate) enum Next {
     UsedUp,
 }
 
-/// The calling side of the queue.
 #[derive(Debug)]
 pub(super) struct Prefetch {
     batches: Receiver<Vec<Made>>,
-    batch: vec::IntoIter<Made>,
+    /// The bodies that are there, one of them where [`Prefetch::next`] says so.
+    pub(super) batch: vec::IntoIter<Made>,
 }
 
 impl Prefetch {
@@ -66,7 +63,7 @@ impl Prefetch {
         })
     }
 
-    /// Looks whether a body is there; one that is will be taken by [`Prefetch::take`].
+    /// Looks whether a body is there.
     pub(super) fn next(&mut self) -> Next {
         if self.batch.as_slice().is_empty() {
             self.next_batch()
@@ -85,11 +82,6 @@ impl Prefetch {
             }
         }
         Next::Ready
-    }
-
-    /// Takes the body that [`Prefetch::next`] found.
-    pub(super) fn take(&mut self) -> Option<Made> {
-        self.batch.next()
     }
 }
 
@@ -147,7 +139,7 @@ mod tests {
         let mut taken = Vec::new();
         loop {
             match prefetch.next() {
-                Next::Ready => taken.extend(prefetch.take()),
+                Next::Ready => taken.extend(prefetch.batch.next()),
                 Next::Late => thread::yield_now(),
                 Next::UsedUp => return taken,
             }

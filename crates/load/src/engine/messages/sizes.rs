@@ -3,7 +3,7 @@
 use rpcgauge_trial::Payload;
 
 use super::Outgoing;
-use crate::engine::response::Response;
+use crate::engine::ledger::Call;
 
 /// Sums of message sizes over measured calls, bytes.
 #[derive(Debug, Default)]
@@ -37,20 +37,15 @@ impl Sizes {
         self.request_carried += outgoing.carried;
     }
 
-    /// Counts the good response to a call that is measured or not, and verified or not. Its plain length
-    /// may be known.
-    pub(crate) fn response(
-        &mut self,
-        (measured, verified): (bool, bool),
-        response: &Response,
-        plain: Option<u64>,
-    ) {
-        if measured {
+    /// Counts the good response to a call. Its plain length may be known.
+    pub(super) fn response(&mut self, call: &Call, plain: Option<u64>) {
+        let response = &call.response;
+        if call.measured {
             self.responses += 1;
-            self.response_carried += response.carried();
+            self.response_carried += response.carried;
             self.uncompressed += u64::from(self.encoding_asked && !response.is_compressed());
         }
-        if let Some(plain) = plain.filter(|_| measured || verified) {
+        if let Some(plain) = plain.filter(|_| call.measured || call.verified) {
             self.plain_responses += 1;
             self.response_plain += plain;
         }

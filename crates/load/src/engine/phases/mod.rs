@@ -19,18 +19,16 @@
 //! - `ending` is [`Ending::Complete`] until the trial ends early.
 //! - A span of what is spent is open in the measured part and, but for a session, while it drains.
 
-mod patience;
 mod slices;
 mod spent;
 mod stop;
 mod warmup;
 
-use rpcgauge_trial::{ConnectionUse, Ending, Schedule};
+use rpcgauge_trial::{ConnectionUse, Ending};
 
-use self::patience::Failing;
 pub(super) use self::slices::Slicing;
 use self::spent::Spent;
-use self::stop::{Decision, Status, StopRule};
+use self::stop::{Decision, Failing, Status, StopRule};
 use self::warmup::WarmUp;
 use super::ledger::{EndedCall, Ledger};
 use super::pool::Pool;
@@ -43,7 +41,6 @@ use crate::warmup::Settling;
 /// rate may bring a thousand million a second.
 const MOST_NEVER_BEGUN: usize = 10_000_000;
 
-/// The parts of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Connections are opened; no call is made.
@@ -67,15 +64,15 @@ pub(super) enum Phase {
     Draining,
 }
 
-/// The phases of a trial.
 pub(super) struct Phases<'t, 'r> {
     trial: &'t Trial,
     /// How long connections are waited for, ns: as long as a call.
     deadline: u64,
     /// The trial's patience, ns.
     patience: u64,
-    phase: Phase,
-    started_at: u64,
+    pub(super) phase: Phase,
+    /// When the present part began, ns.
+    pub(super) started_at: u64,
     /// Calls that are due from here on are measured, ns.
     measured_from: u64,
     /// Until when calls may still end, while draining, ns.
@@ -87,8 +84,10 @@ pub(super) struct Phases<'t, 'r> {
     failing: Failing,
     /// There are no more bodies.
     used_up: bool,
-    ending: Ending,
-    connections_at_start: usize,
+    /// Why the trial ended.
+    pub(super) ending: Ending,
+    /// Connections that were open when the measured part began.
+    pub(super) connections_at_start: usize,
     /// What is spent while calls count.
     pub(super) spent: Spent<'r>,
 }
@@ -123,15 +122,6 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     // What the present part is.
 
-    pub(super) fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// When it began, ns.
-    pub(super) fn started_at(&self) -> u64 {
-        self.started_at
-    }
-
     /// Whether the time that passes now counts.
     pub(super) fn is_counting(&self) -> bool {
         let drains = self.phase == Phase::Draining && self.slicing.is_none();
@@ -162,19 +152,17 @@ impl<'t, 'r> Phases<'t, 'r> {
             Phase::Draining => self.drained_by,
             _ if self.used_up => now,
             Phase::Opening | Phase::Resuming => self.opening_ends_by(),
-            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now) => now,
+            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now, ledger) => now,
             Phase::WarmUp => self.warmup.ends_by(),
             Phase::Switching if self.is_ready(ledger) => now,
             Phase::Switching => self.switching_ends_by(),
-            // With its calls.
-            Phase::Skipping => u64::MAX,
-            Phase::Paused => u64::MAX,
+            // With its calls, or with the next slice.
+            Phase::Skipping | Phase::Paused => u64::MAX,
         }
     }
 
     // What happens in it.
 
-    /// The trial was stopped.
     #[cold]
     pub(super) fn interrupt(&mut self) {
         self.ending = Ending::Interrupted;
@@ -201,7 +189,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         measured
     }
 
-    /// Takes note of a call's end.
     #[inline(always)]
     pub(super) fn call_ended(&mut self, call: EndedCall) {
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
@@ -256,7 +243,9 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Opening && (pool.all_attempted() || now >= self.opening_ends_by()) {
             self.start_calls(now, pool, ledger);
         }
-        if self.phase == Phase::WarmUp && (self.warmup_is_over(now) || self.is_out_of_patience()) {
+        if self.phase == Phase::WarmUp
+            && (self.warmup_is_over(now, ledger) || self.is_out_of_patience())
+        {
             self.end_warmup(false, now);
         }
         // A server that is stuck must not hold the trial for a deadline.
@@ -271,7 +260,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Resuming && (pool.all_attempted() || now >= self.opening_ends_by())
         {
             self.begin_skipping(now, pool, ledger);
-            if pool.counts().open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
+            if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
                 // Calls that fail for want of a connection count.
                 self.start_measuring(pool, ledger);
             }
@@ -329,7 +318,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         if ledger.recorder.account.calls.started == 0 {
-            self.connections_at_start = pool.counts().open;
+            self.connections_at_start = pool.counts.open;
             self.failing = Failing::default();
         }
         self.spent.begin_span(pool);
@@ -342,7 +331,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         ledger.dues.start_again(now);
     }
 
-    /// A session's warm-up is over.
     #[cold]
     fn pause(&mut self, now: u64) {
         self.warmup.end(now);
@@ -351,19 +339,15 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.started_at = now;
     }
 
-    fn warmup_is_over(&self, now: u64) -> bool {
+    fn warmup_is_over(&self, now: u64, ledger: &Ledger<'_>) -> bool {
         // Arrivals at a rate do not wait: after the last of the warm-up the next is a measured one.
-        let next_is_measured = !self.is_closed_loop() && self.warmup.is_all_begun();
+        let next_is_measured = ledger.dues.is_at_a_rate() && self.warmup.is_all_begun();
         next_is_measured || self.warmup.is_over(now)
-    }
-
-    fn is_closed_loop(&self) -> bool {
-        matches!(self.trial.schedule, Schedule::Closed { .. })
     }
 
     /// Whether the first measured call can be begun after the warm-up.
     fn is_ready(&self, ledger: &Ledger<'_>) -> bool {
-        !self.is_closed_loop() || ledger.calls.is_empty()
+        ledger.dues.is_at_a_rate() || ledger.calls.is_empty()
     }
 
     /// Whether calls that do not count are those that a slice leaves out.
@@ -375,7 +359,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     /// nothing goes on while others are measured.
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
-            None => ledger.measured_in_flight() == 0,
+            None => ledger.measured_in_flight == 0,
             Some(_) => ledger.calls.is_empty(),
         }
     }
@@ -416,11 +400,6 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.used_up || !self.ending.is_complete()
     }
 
-    /// Why the trial ended.
-    pub(super) fn ending(&self) -> Ending {
-        self.ending
-    }
-
     /// Whether `done` (ns) is after the time in which calls are due at a rate.
     pub(super) fn is_after_arrivals(&self, done: u64, ledger: &Ledger<'_>) -> bool {
         ledger.dues.is_at_a_rate() && done > self.stop.ends_at(&self.status(ledger))
@@ -442,11 +421,6 @@ impl<'t, 'r> Phases<'t, 'r> {
     /// Where a session stands; `None` where the measured part is one piece.
     pub(super) fn slicing(&self) -> Option<&Slicing> {
         self.slicing.as_ref()
-    }
-
-    /// Connections that were open when the measured part began.
-    pub(super) fn connections_at_start(&self) -> usize {
-        self.connections_at_start
     }
 
     /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
@@ -477,6 +451,7 @@ mod tests {
     use std::time::Duration;
 
     use mio::Poll;
+    use rpcgauge_trial::Schedule;
 
     use super::*;
     use crate::engine::ledger::Beginning;
@@ -502,10 +477,10 @@ mod tests {
         let settled = Box::new(|_| Settling::Settled);
         let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
         assert!(!phases.advance(0, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::Opening);
+        assert_eq!(phases.phase, Phase::Opening);
         let now = phases.deadline;
         assert!(!phases.advance(now, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::WarmUp, "no connection, no wait");
+        assert_eq!(phases.phase, Phase::WarmUp, "no connection, no wait");
         let [first, second] = [(); 2].map(|()| {
             let due = ledger.dues.next().unwrap();
             assert!(phases.admits(&ledger, due));
@@ -518,13 +493,17 @@ mod tests {
             };
             ledger.begin(call, false).0
         });
-        ledger.end(first, now + 10, Ok(()), |call| phases.call_ended(call));
+        ledger.end(first, (now + 10, false), Ok(()), |call| {
+            phases.call_ended(call)
+        });
         assert!(!phases.advance(now + 10, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::Switching, "one is in flight");
+        assert_eq!(phases.phase, Phase::Switching, "one is in flight");
         assert!(!phases.admits(&ledger, now + 10));
-        ledger.end(second, now + 20, Ok(()), |call| phases.call_ended(call));
+        ledger.end(second, (now + 20, false), Ok(()), |call| {
+            phases.call_ended(call)
+        });
         assert!(!phases.advance(now + 20, &pool, &mut ledger));
-        assert_eq!(phases.phase(), Phase::Measured);
+        assert_eq!(phases.phase, Phase::Measured);
         assert!(phases.call_taken(ledger.dues.next().unwrap()));
         let (warmup, ended_after) = (phases.warmup.outcome, phases.warmup.ended_after);
         assert!(warmup.settled);

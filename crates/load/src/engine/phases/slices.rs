@@ -70,7 +70,7 @@ impl Phases<'_, '_> {
             return;
         };
         pool.forget_attempts();
-        slicing.opened_before = pool.counts().opened;
+        slicing.opened_before = pool.counts.opened;
         slicing.fails = false;
         slicing.skip_to = slicing.count.skipped.saturating_add(slice.skip_calls);
         slicing.skip_time = slice.skip_us.saturating_mul(US);
@@ -83,7 +83,7 @@ impl Phases<'_, '_> {
     /// Goes on from lost connections to calls that are left out.
     pub(super) fn begin_skipping(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
         if let Some(slicing) = &mut self.slicing {
-            slicing.reopened += pool.counts().opened - slicing.opened_before;
+            slicing.reopened += pool.counts.opened - slicing.opened_before;
             slicing.traffic_before = pool.traffic();
             slicing.skip_until = now.saturating_add(slicing.skip_time);
         }
@@ -112,7 +112,7 @@ impl Phases<'_, '_> {
         if let Some(slicing) = &mut self.slicing {
             match self.phase {
                 // Before its first call there is nothing of a slice.
-                Phase::Resuming => slicing.reopened += pool.counts().opened - slicing.opened_before,
+                Phase::Resuming => slicing.reopened += pool.counts.opened - slicing.opened_before,
                 _ => slicing.traffic += pool.traffic().since(&slicing.traffic_before),
             }
             if matches!(self.phase, Phase::Measured | Phase::Draining) {

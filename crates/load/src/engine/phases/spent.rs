@@ -1,13 +1,11 @@
 //! What the trial spends while its calls count: in one piece, or slice by slice.
 
-use std::ops::{AddAssign, Sub};
-
 use rpcgauge_wire::Traffic;
 
 use crate::clock::{self, CpuReading};
 use crate::engine::pool::Pool;
 
-/// A reading of what only ever grows, or the difference of two.
+/// A reading of what only ever grows, or a sum of differences.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
     pub(crate) cpu: CpuReading,
@@ -42,16 +40,15 @@ impl<'r> Spent<'r> {
     /// What is spent from here on does not count. Without an open span there is nothing to do.
     pub(crate) fn end_span(&mut self, pool: &Pool<'_>) {
         if let Some(before) = self.open.take() {
-            self.closed += Reading::now(pool) - before;
+            self.closed.add_span(&before, pool);
             (self.measuring)(false);
         }
     }
 
-    /// All that counted so far.
     pub(crate) fn sum(&self, pool: &Pool<'_>) -> Reading {
         let mut sum = self.closed;
-        if let Some(before) = self.open {
-            sum += Reading::now(pool) - before;
+        if let Some(before) = &self.open {
+            sum.add_span(before, pool);
         }
         sum
     }
@@ -61,31 +58,17 @@ impl Reading {
     fn now(pool: &Pool<'_>) -> Reading {
         Reading {
             traffic: pool.traffic(),
-            connections_opened: pool.counts().opened,
-            tls_resumed: pool.counts().tls_resumed,
+            connections_opened: pool.counts.opened,
+            tls_resumed: pool.counts.tls_resumed,
             cpu: clock::cpu(),
         }
     }
-}
-
-impl Sub for Reading {
-    type Output = Reading;
-
-    fn sub(self, earlier: Reading) -> Reading {
-        Reading {
-            cpu: self.cpu.since(&earlier.cpu),
-            traffic: self.traffic.since(&earlier.traffic),
-            connections_opened: self.connections_opened - earlier.connections_opened,
-            tls_resumed: self.tls_resumed - earlier.tls_resumed,
-        }
-    }
-}
-
-impl AddAssign for Reading {
-    fn add_assign(&mut self, more: Reading) {
-        self.cpu += more.cpu;
-        self.traffic += more.traffic;
-        self.connections_opened += more.connections_opened;
-        self.tls_resumed += more.tls_resumed;
+    /// Adds what was spent from `before` until now.
+    fn add_span(&mut self, before: &Reading, pool: &Pool<'_>) {
+        let now = Reading::now(pool);
+        self.cpu.add_span(&before.cpu, &now.cpu);
+        self.traffic += now.traffic.since(&before.traffic);
+        self.connections_opened += now.connections_opened - before.connections_opened;
+        self.tls_resumed += now.tls_resumed - before.tls_resumed;
     }
 }

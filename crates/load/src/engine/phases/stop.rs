@@ -1,4 +1,5 @@
-//! Where the measured part ends: a function of counts and times.
+//! Where the measured part ends: a function of counts and times, and of how long nothing but failures has
+//! come.
 
 use rpcgauge_trial::Slice;
 
@@ -8,7 +9,6 @@ use crate::trial::Trial;
 /// Nanoseconds in a microsecond.
 pub(super) const US: u64 = 1_000;
 
-/// The end of the measured part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRule {
     /// Calls that are started at most.
@@ -26,14 +26,12 @@ pub(super) struct StopRule {
 pub(super) struct Status {
     /// When the first measured call was due.
     pub(super) start: u64,
-    /// Calls started so far.
     pub(super) started: u64,
     /// When the next call is or was due; `None` while all of a closed loop's are in flight, and
     /// after a ramp's last.
     pub(super) next_due: Option<u64>,
 }
 
-/// What is to be done now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Calls are, or will be, due.
@@ -46,16 +44,11 @@ pub(super) enum Decision {
 
 impl StopRule {
     pub(super) fn new(trial: &Trial) -> StopRule {
-        let times = [trial.stop.time(), trial.schedule.lasts()];
+        let times = [trial.stop.time(), trial.schedule.lasts()].into_iter();
         StopRule {
             most_calls: trial.stop.calls.unwrap_or(u64::MAX),
             least_calls: 0,
-            time: times
-                .into_iter()
-                .flatten()
-                .map(nanos)
-                .min()
-                .unwrap_or(u64::MAX),
+            time: times.flatten().map(nanos).min().unwrap_or(u64::MAX),
             drain: nanos(trial.drain),
         }
     }
@@ -115,6 +108,33 @@ impl StopRule {
     /// When its time is over, ns.
     pub(super) fn ends_at(&self, status: &Status) -> u64 {
         status.start.saturating_add(self.time)
+    }
+}
+
+/// The failures since the last call that succeeded in this part.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Failing {
+    /// When the first of them ended, ns.
+    since: Option<u64>,
+    /// How long after it the last one ended, ns. Time in which no call ends says nothing: those in
+    /// flight may be slow and good.
+    pub(super) lasted: u64,
+}
+
+impl Failing {
+    /// Leaves a pause out in which no call was made.
+    pub(super) fn pause(&mut self, lasted: u64) {
+        self.since = self.since.map(|since| since.saturating_add(lasted));
+    }
+
+    /// Takes note of a call's end.
+    pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
+        if succeeded {
+            *self = Failing::default();
+        } else {
+            let since = *self.since.get_or_insert(at);
+            self.lasted = at.saturating_sub(since);
+        }
     }
 }
 
@@ -188,5 +208,22 @@ mod tests {
         assert_eq!(BY_TIME.changes_at(&status, 1050), 1100);
         assert_eq!(BY_TIME.changes_at(&status, 1100), 1130);
         assert_eq!(BY_CALLS.changes_at(&status, 1100), u64::MAX);
+    }
+
+    #[test]
+    fn failures_last_from_the_first_after_a_success_to_the_last() {
+        let mut failing = Failing::default();
+        let ends = [
+            (10, false),
+            (20, false),
+            (30, true),
+            (40, false),
+            (55, false),
+        ];
+        let seen = ends.map(|(at, succeeded)| {
+            failing.note_end(at, succeeded);
+            failing.lasted
+        });
+        assert_eq!(seen, [0, 10, 0, 0, 15]);
     }
 }

@@ -50,16 +50,9 @@ impl<'r> WarmUp<'r> {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
         match meter.and_then(|meter| meter.call_ended(call.done, latency)) {
-            Some(median) if self.asks_rule(call.done) => (self.settling)(median),
-            _ => Settling::GoOn,
+            Some(median) => (self.settling)(median),
+            None => Settling::GoOn,
         }
-    }
-
-    fn asks_rule(&self, now: u64) -> bool {
-        self.meter.as_ref().is_some_and(|meter| {
-            let elapsed = Duration::from_nanos(now.saturating_sub(meter.started_at));
-            meter.bounds.asks_rule(meter.ended, elapsed)
-        })
     }
 
     /// Whether as many calls are begun as it may have.
@@ -112,7 +105,8 @@ impl SliceMeter {
         }
     }
 
-    /// Takes a call that ended; returns the median latency of the slice that it completes.
+    /// Takes a call that ended; returns the median latency of the slice that it completes, where the
+    /// rule is to be asked about it.
     fn call_ended(&mut self, done: u64, latency: u64) -> Option<u64> {
         self.ended += 1;
         self.slice_calls += 1;
@@ -126,7 +120,10 @@ impl SliceMeter {
         }
         self.slice_calls = 0;
         self.slice_started_at = done;
-        Some(self.take_median())
+        let median = self.take_median();
+        let elapsed = Duration::from_nanos(done.saturating_sub(self.started_at));
+        let asks_rule = self.bounds.asks_rule(self.ended, elapsed);
+        asks_rule.then_some(median)
     }
 
     /// Whether a bound is reached.
@@ -162,8 +159,6 @@ impl SliceMeter {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn meter() -> SliceMeter {

@@ -22,8 +22,9 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Calls in flight at most, from the schedule.
     quota: usize,
-    /// Whether it is only for connections that the server is about to end: none is opened here.
-    pub(super) draining: bool,
+    /// Where this place is only for connections that the server is about to end, the place that the last
+    /// one came from. None is opened here.
+    pub(super) drains_from: Option<usize>,
     /// Attempts in a row that led to no response: a connection that failed to open, or that the server
     /// ended. A response is one whatever it says.
     pub(super) failed_attempts: u32,
@@ -39,14 +40,14 @@ pub(super) struct Connection {
     pub(super) to_read: bool,
 }
 
-/// What a place holds.
 #[derive(Debug)]
 pub(super) enum State {
     /// Nothing. It may be opened from `backoff_until` (ns) on; 0 is at once.
-    Closed { backoff_until: u64 },
+    Closed {
+        backoff_until: u64,
+    },
     /// A connection being made.
     Connecting(Connecting),
-    /// A connection.
     Open(Open),
 }
 
@@ -61,7 +62,6 @@ pub(super) struct Connecting {
     pub(super) call: Option<u64>,
 }
 
-/// An open connection.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(super) stream: Stream,
@@ -75,21 +75,12 @@ pub(crate) struct Open {
     /// was read and is not processed yet.
     pub(super) input_ended: bool,
     /// Reads whose bytes are not processed yet.
-    pub(super) unprocessed: u32,
+    pub(crate) unprocessed: u32,
     /// Why writing failed, until what the server sent before that is read. The system reports a reset
     /// once: a read after it finds an end like any other.
-    pub(super) write_error: Option<io::Error>,
+    pub(crate) write_error: Option<io::Error>,
     /// What its keep-alive knows of it.
     pub(super) liveness: Liveness,
-}
-
-impl Connecting {
-    /// Bytes of the handshake so far.
-    fn traffic(&self) -> Traffic {
-        self.stream
-            .as_ref()
-            .map_or(Traffic::default(), Stream::overhead)
-    }
 }
 
 impl Open {
@@ -111,16 +102,6 @@ impl Open {
         !self.blocked && self.write_error.is_none() && !self.input_ended
     }
 
-    /// One read of this connection is processed.
-    pub(crate) fn note_processed(&mut self) {
-        self.unprocessed -= 1;
-    }
-
-    /// Takes the error that a write met before the server's last words were read.
-    pub(crate) fn take_write_error(&mut self) -> Option<io::Error> {
-        self.write_error.take()
-    }
-
     /// Whether the client or TLS has something to write.
     pub(crate) fn has_output(&self) -> bool {
         !self.client.is_all_sent() || self.stream.holds_output()
@@ -139,7 +120,7 @@ impl Connection {
         Connection {
             state: State::Closed { backoff_until: 0 },
             quota,
-            draining: false,
+            drains_from: None,
             failed_attempts: 0,
             generation: 0,
             attempted: false,
@@ -152,7 +133,6 @@ impl Connection {
     /// A place for connections that take no more calls.
     pub(super) fn draining() -> Connection {
         Connection {
-            draining: true,
             attempted: true,
             ..Connection::new(0)
         }
@@ -196,7 +176,9 @@ impl Connection {
     /// Whether a read can wait for what comes next here.
     pub(super) fn can_wait(&self) -> bool {
         match &self.state {
-            State::Open(open) => !open.blocked && !open.input_ended && open.stream.can_wait(),
+            State::Open(open) => {
+                !open.blocked && !open.input_ended && !open.stream.may_hold_input()
+            }
             State::Connecting(_) | State::Closed { .. } => false,
         }
     }
@@ -216,31 +198,26 @@ impl Connection {
         backoff_until
     }
 
-    /// Bytes of the connection here.
     pub(super) fn traffic(&self) -> Traffic {
         match &self.state {
             State::Open(open) => open.traffic(),
-            State::Connecting(making) => making.traffic(),
+            // Those of the handshake so far.
+            State::Connecting(Connecting { stream, .. }) => {
+                stream.as_ref().map(Stream::overhead).unwrap_or_default()
+            }
             State::Closed { .. } => Traffic::default(),
         }
     }
 }
 
-/// When a connection that is closed at `now` may be opened again: 0 is at once.
+/// Until when to back off after so many attempts in a row have led to no response; 0 is not at all. Without
+/// it a server that refuses everything would be called as fast as the machine can.
 fn backoff_until(failed_attempts: u32, now: u64) -> u64 {
-    match backoff(failed_attempts) {
-        0 => 0,
-        backoff => now.saturating_add(backoff),
-    }
-}
-
-/// How long to back off after so many attempts in a row have led to no response, ns. Without it a server
-/// that refuses everything would be called as fast as the machine can.
-fn backoff(failed_attempts: u32) -> u64 {
-    match failed_attempts.checked_sub(FREE_ATTEMPTS + 1) {
-        None => 0,
-        Some(doublings) => (FIRST_BACKOFF_NS << doublings.min(16)).min(LONGEST_BACKOFF_NS),
-    }
+    let Some(doublings) = failed_attempts.checked_sub(FREE_ATTEMPTS + 1) else {
+        return 0;
+    };
+    let backoff = (FIRST_BACKOFF_NS << doublings.min(16)).min(LONGEST_BACKOFF_NS);
+    now.saturating_add(backoff)
 }
 
 #[cfg(test)]
@@ -287,7 +264,7 @@ mod tests {
 
     #[test]
     fn backoffs_grow_up_to_a_bound() {
-        let ms = |attempts| backoff(attempts) / 1_000_000;
+        let ms = |attempts| backoff_until(attempts, 0) / 1_000_000;
         let table: Vec<u64> = (0..12).map(ms).collect();
         assert_eq!(table, [0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 100, 100]);
         assert_eq!(ms(u32::MAX), 100);

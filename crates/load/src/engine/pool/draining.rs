@@ -23,7 +23,11 @@ impl Pool<'_> {
     /// Moves the next connection that is going away and has calls in flight, where a connection is
     /// `wanted` in its stead. Returns from which place to which: its calls go with it.
     #[inline]
-    pub(crate) fn drain_next(&mut self, wanted: bool) -> Result<Option<(usize, usize)>, LoadError> {
+    pub(crate) fn drain_next(
+        &mut self,
+        wanted: bool,
+        now: u64,
+    ) -> Result<Option<(usize, usize)>, LoadError> {
         while let Some(index) = self.going_away.pop() {
             let open = self.places[index].open();
             if open.is_some_and(|open| open.client.in_flight() > 0)
@@ -31,7 +35,7 @@ impl Pool<'_> {
                 // Where as many drain as there are places, this one is waited for.
                 && let Some(to) = self.place_for_draining()
             {
-                self.drain(index, to)?;
+                self.drain(index, to, now)?;
                 return Ok(Some((index, to)));
             }
         }
@@ -39,15 +43,19 @@ impl Pool<'_> {
     }
 
     #[cold]
-    fn drain(&mut self, from: usize, to: usize) -> Result<(), LoadError> {
+    fn drain(&mut self, from: usize, to: usize, now: u64) -> Result<(), LoadError> {
         let vacant = State::Closed { backoff_until: 0 };
-        let mut state = std::mem::replace(&mut self.places[from].state, vacant);
-        if let State::Open(open) = &mut state {
-            open.stream
-                .watch_again(&self.registry, to, open.watches_writable)
-                .map_err(LoadError::machine("watch a connection"))?;
+        let state = std::mem::replace(&mut self.places[from].state, vacant);
+        self.places[from].back_off(now);
+        if let State::Open(open) = &state {
+            let socket = open.stream.socket();
+            socket.watch(&self.registry, to, open.watches_writable, true)?;
         }
-        self.places[to].state = state;
+        let place = &mut self.places[to];
+        place.state = state;
+        place.drains_from = Some(from);
+        // A response sets it to 0.
+        place.failed_attempts = 1;
         self.not_open.push(from);
         // The lists now refer to the connection by its new place.
         self.mark_to_write(to);

@@ -29,7 +29,6 @@ pub(super) struct Liveness {
     overdue: bool,
 }
 
-/// What is to be done about a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Leave,
@@ -46,8 +45,7 @@ impl Liveness {
                 *self = Liveness {
                     bytes,
                     silent_since: Some(now),
-                    asked_at: None,
-                    overdue: false,
+                    ..Liveness::default()
                 };
                 now
             }
@@ -98,20 +96,18 @@ impl Pool<'_> {
                 }
                 None
             }
-            Action::End => Some(silence(keepalive.timeout())),
+            // As the system says it of its own probes, with what was waited for.
+            Action::End => {
+                let timeout = keepalive.timeout();
+                let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");
+                Some(io::Error::new(io::ErrorKind::TimedOut, text))
+            }
         }
     }
 
-    /// How many places there are.
     pub(crate) fn places(&self) -> usize {
         self.places.len()
     }
-}
-
-/// As the system says it of its own probes, with what was waited for.
-fn silence(timeout: Duration) -> io::Error {
-    let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");
-    io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
 #[cfg(test)]

@@ -39,7 +39,6 @@ use crate::clock::{self, nanos};
 use crate::tls::TlsClient;
 use crate::trial::{CallStyle, Trial};
 
-/// The connections of a trial.
 pub(super) struct Pool<'t> {
     trial: &'t Trial,
     registry: Registry,
@@ -62,7 +61,7 @@ pub(super) struct Pool<'t> {
     going_away: Vec<usize>,
     /// When silent connections are looked for next, ns; never without a keep-alive.
     keepalive_at: u64,
-    counts: ConnectionCounts,
+    pub(super) counts: ConnectionCounts,
     /// Bytes of connections that are closed.
     traffic_closed: Traffic,
 }
@@ -79,25 +78,16 @@ pub(super) struct ConnectionCounts {
     pub(super) failed: u64,
 }
 
-impl ConnectionCounts {
-    /// Whether no connection is open or being made.
-    pub(super) fn are_all_closed(&self) -> bool {
-        self.open == 0 && self.connecting == 0
-    }
-}
-
 impl<'t> Pool<'t> {
     /// A pool whose sockets are watched by way of `registry`. Nothing is opened yet.
     pub(super) fn new(trial: &'t Trial, registry: Registry) -> Pool<'t> {
         let endpoint = &trial.endpoint;
+        let tls = endpoint.tls.as_ref();
         let places = places(trial);
         let mut pool = Pool {
             trial,
             registry,
-            tls: endpoint
-                .tls
-                .as_ref()
-                .map(|tls| tls.client(endpoint.protocol)),
+            tls: tls.map(|tls| tls.client(endpoint.protocol)),
             limits: limits(trial),
             deadline: nanos(trial.deadline),
             with_room: VecDeque::with_capacity(places.len()),
@@ -124,16 +114,10 @@ impl<'t> Pool<'t> {
         pool
     }
 
-    /// The open connection of a place.
     pub(super) fn open(&mut self, index: usize) -> Option<&mut Open> {
         self.places[index].open()
     }
 
-    pub(super) fn counts(&self) -> &ConnectionCounts {
-        &self.counts
-    }
-
-    /// Bytes on all connections so far.
     pub(super) fn traffic(&self) -> Traffic {
         let mut sum = self.traffic_closed;
         for connection in &self.places {
@@ -151,7 +135,6 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Bytes on the connection of a place so far.
     pub(super) fn traffic_of(&self, index: usize) -> Traffic {
         self.places[index].traffic()
     }
@@ -240,10 +223,10 @@ impl<'t> Pool<'t> {
         };
         if per_call && open.client.in_flight() == 0 {
             open.client.shut_down();
-            self.end(index, clock::now());
-        } else if open.client.is_closed() {
-            self.end(index, clock::now());
+        } else if !open.client.is_closed() {
+            return;
         }
+        self.end(index, clock::now());
     }
 
     /// Closes a connection that has no calls and takes none, unless that is done already.
@@ -256,9 +239,18 @@ impl<'t> Pool<'t> {
         self.traffic_closed += open.traffic();
         self.counts.open -= 1;
         let backoff_until = connection.back_off(now);
-        if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
+        if let Some(from) = connection.drains_from {
+            // What became of it counts where it was opened: GOAWAY was 1, its end without a response one more.
+            let was_in_vain = connection.failed_attempts > 1;
+            let failed = &mut self.places[from].failed_attempts;
+            *failed = if was_in_vain {
+                failed.saturating_add(1)
+            } else {
+                0
+            };
+        } else if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
             self.queue(index);
-        } else if !self.places[index].draining {
+        } else {
             self.not_open.push(index);
         }
     }
@@ -267,7 +259,7 @@ impl<'t> Pool<'t> {
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {
-                open.say_end();
+                open.stream.say_end();
             }
         }
     }
@@ -276,20 +268,18 @@ impl<'t> Pool<'t> {
 /// The places for a trial's connections, with the calls in flight that the schedule allows each.
 fn places(trial: &Trial) -> Vec<Connection> {
     let connections = trial.connections as usize;
-    let (places, share, left) = match (trial.connection_use, &trial.schedule) {
-        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => (*in_flight as usize, 1, 0),
-        (ConnectionUse::PerCall, _) => (connections, 1, 0),
-        // An equal share each; the first ones take what is left.
-        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
-            let in_flight = *in_flight as usize;
-            (
-                connections,
-                in_flight / connections,
-                in_flight % connections,
-            )
+    let (places, calls) = match (trial.connection_use, &trial.schedule) {
+        (ConnectionUse::PerCall, Schedule::Closed { in_flight }) => {
+            (*in_flight as usize, *in_flight as usize)
         }
-        (ConnectionUse::Reuse, _) => (connections, MOST_IN_FLIGHT as usize, 0),
+        (ConnectionUse::PerCall, _) => (connections, connections),
+        (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
+            (connections, *in_flight as usize)
+        }
+        (ConnectionUse::Reuse, _) => (connections, connections * MOST_IN_FLIGHT as usize),
     };
+    // An equal share each; the first ones take what is left.
+    let (share, left) = (calls / places, calls % places);
     (0..places)
         .map(|index| Connection::new(share + usize::from(index < left)))
         .collect()

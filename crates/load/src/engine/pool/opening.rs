@@ -68,11 +68,9 @@ impl Pool<'_> {
                 let too_long = now.saturating_sub(since) >= self.deadline;
                 // A connection for one call ends with that call's own deadline.
                 if too_long && call.is_none() {
-                    let error = match &making.stream {
-                        Some(stream) => stream.too_late(),
-                        None => io::ErrorKind::TimedOut.into(),
-                    };
-                    return Ok(self.attempt_failed(index, &error, now));
+                    let late = || io::ErrorKind::TimedOut.into();
+                    let error = making.stream.as_ref().map_or_else(late, Stream::too_late);
+                    return Ok(self.attempt_failed(index, call, &error, now));
                 }
                 if making.stream.is_none() {
                     self.counts.connecting -= 1;
@@ -101,19 +99,16 @@ impl Pool<'_> {
 
     /// When [`Pool::tend`] has something to do next, where connections are `wanted` or not.
     pub(crate) fn tend_by(&self, wanted: bool, now: u64) -> u64 {
-        let times = self
-            .not_open
-            .iter()
-            .map(|&index| match &self.places[index].state {
-                State::Closed { .. } if !wanted => u64::MAX,
-                State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
-                // It waits for others that are being made.
-                State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
-                State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
-                State::Connecting(making) => making.since.saturating_add(self.deadline),
-                State::Open(_) => u64::MAX,
-            });
-        times.min().unwrap_or(u64::MAX)
+        let tend_by = |&index: &usize| match &self.places[index].state {
+            State::Closed { .. } if !wanted => u64::MAX,
+            State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
+            // It waits for others that are being made.
+            State::Closed { .. } => now + FULL_QUEUE_BACKOFF_NS,
+            State::Connecting(Connecting { stream: None, .. }) => now + FULL_QUEUE_BACKOFF_NS,
+            State::Connecting(making) => making.since.saturating_add(self.deadline),
+            State::Open(_) => u64::MAX,
+        };
+        self.not_open.iter().map(tend_by).min().unwrap_or(u64::MAX)
     }
 
     /// Starts to connect, for `call` where it is the only one on its connection.
@@ -139,10 +134,9 @@ impl Pool<'_> {
                 Ok((stream, connected))
             });
         match connected {
-            Ok((mut stream, connected)) => {
-                stream
-                    .watch(&self.registry, index, !connected)
-                    .map_err(LoadError::machine("watch a connection"))?;
+            Ok((stream, connected)) => {
+                let socket = stream.socket();
+                socket.watch(&self.registry, index, !connected, false)?;
                 if connected {
                     return Ok(self.connected(index, stream, call));
                 }
@@ -153,13 +147,12 @@ impl Pool<'_> {
                 self.places[index].state = making(None);
                 Ok(match error.kind() {
                     io::ErrorKind::WouldBlock => Attempt::Underway,
-                    _ => self.attempt_failed(index, &error, clock::now()),
+                    _ => self.attempt_failed(index, call, &error, clock::now()),
                 })
             }
         }
     }
 
-    /// Whether a connection is being made in a place.
     pub(crate) fn is_connecting(&self, index: usize) -> bool {
         matches!(self.places[index].state, State::Connecting(_))
     }
@@ -172,19 +165,17 @@ impl Pool<'_> {
         let Some(stream) = &mut making.stream else {
             return Ok(Attempt::Underway);
         };
+        let call = making.call;
         match stream.go_on_connecting() {
             Ok(false) => Ok(Attempt::Underway),
             Ok(true) => {
-                stream
-                    .watch_again(&self.registry, index, false)
-                    .map_err(LoadError::machine("watch a connection"))?;
-                let call = making.call;
+                stream.socket().watch(&self.registry, index, false, true)?;
                 Ok(match making.stream.take() {
                     Some(stream) => self.connected(index, stream, call),
                     None => Attempt::Underway,
                 })
             }
-            Err(error) => Ok(self.attempt_failed(index, &error, clock::now())),
+            Err(error) => Ok(self.attempt_failed(index, call, &error, clock::now())),
         }
     }
 
@@ -208,11 +199,13 @@ impl Pool<'_> {
         Attempt::Open { call }
     }
 
-    fn attempt_failed(&mut self, index: usize, error: &io::Error, at: u64) -> Attempt {
-        let call = match &self.places[index].state {
-            State::Connecting(making) => making.call,
-            _ => None,
-        };
+    fn attempt_failed(
+        &mut self,
+        index: usize,
+        call: Option<u64>,
+        error: &io::Error,
+        at: u64,
+    ) -> Attempt {
         self.places[index].attempted = true;
         self.give_up(index, at);
         Attempt::Failed {
@@ -234,18 +227,16 @@ impl Pool<'_> {
         self.not_open.push(index);
     }
 
-    /// Whether a connection is being made in a place for this call.
-    pub(crate) fn is_connecting_for(&self, index: usize, token: u64) -> bool {
-        matches!(&self.places[index].state, State::Connecting(making) if making.call == Some(token))
-    }
-
-    /// Ends what a place does for a call that is over without its response.
-    pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) {
-        if self.is_connecting_for(index, token) {
-            self.give_up(index, now);
-        } else {
-            self.cancel(index, token);
+    /// Ends what a place does for a call that is over without its response. True when its connection was
+    /// still being made.
+    pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) -> bool {
+        let state = &self.places[index].state;
+        let connecting = matches!(state, State::Connecting(making) if making.call == Some(token));
+        match connecting {
+            true => self.give_up(index, now),
+            false => self.cancel(index, token),
         }
+        connecting
     }
 
     /// Whether every connection is open or was attempted.

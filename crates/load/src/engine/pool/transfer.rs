@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Open, Pool};
 use crate::clock;
-use crate::engine::inbox::{Inbox, Origin};
+use crate::engine::inbox::{Content, Inbox, Origin};
 use crate::engine::stream::Input;
 use crate::error::LoadError;
 
@@ -34,11 +34,6 @@ impl Open {
         }
         self.stream.say_end();
     }
-
-    /// Ends the output to the server.
-    pub(super) fn say_end(&mut self) {
-        self.stream.say_end();
-    }
 }
 
 impl Pool<'_> {
@@ -56,7 +51,6 @@ impl Pool<'_> {
         }
     }
 
-    /// The next connection with something to write.
     pub(crate) fn next_to_write(&mut self) -> Option<usize> {
         let index = self.to_write.pop()?;
         self.places[index].to_write = false;
@@ -97,9 +91,8 @@ impl Pool<'_> {
         }
         if open.blocked != open.watches_writable {
             open.watches_writable = open.blocked;
-            open.stream
-                .watch_again(&self.registry, index, open.blocked)
-                .map_err(LoadError::machine("watch a connection"))?;
+            let socket = open.stream.socket();
+            socket.watch(&self.registry, index, open.blocked, true)?;
         }
         let all_sent = open.client.is_all_sent() && !open.blocked;
         if was_blocked && !open.blocked {
@@ -131,12 +124,10 @@ impl Pool<'_> {
         self.mark_to_read(index);
     }
 
-    /// How many connections have something to read.
     pub(crate) fn to_read(&self) -> usize {
         self.to_read.len()
     }
 
-    /// The next connection with something to read.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let index = self.to_read.pop_front()?;
         self.places[index].to_read = false;
@@ -157,10 +148,7 @@ impl Pool<'_> {
             self.mark_to_read(index);
             return None;
         };
-        let input = match wait {
-            None => open.stream.read(room),
-            Some(at_most) => open.stream.read_waiting(room, at_most),
-        };
+        let input = open.stream.read(room, wait);
         let at = clock::now();
         let origin = Origin { index, generation };
         let end = match input {
@@ -189,7 +177,7 @@ impl Pool<'_> {
         };
         open.unprocessed += 1;
         open.input_ended = true;
-        inbox.add_end(origin, at, end);
+        inbox.add(origin, at, Content::End(end));
         Some(at)
     }
 }

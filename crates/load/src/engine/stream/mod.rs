@@ -9,7 +9,6 @@ mod tls_failure;
 use std::io::{self, IoSlice};
 use std::time::Duration;
 
-use mio::Registry;
 use rpcgauge_trial::{Address, Keepalive};
 use rpcgauge_wire::Traffic;
 
@@ -18,7 +17,7 @@ use self::tls::TlsStream;
 pub(super) use self::tls_failure::TlsFailure;
 use crate::tls::TlsClient;
 
-/// A transport that blocks only in [`Stream::read_waiting`].
+/// A transport that blocks only in [`Stream::read`].
 #[derive(Debug)]
 pub(super) enum Stream {
     Plain(Socket),
@@ -66,7 +65,7 @@ impl Stream {
         }
     }
 
-    /// Whether bytes may have come with the handshake, of which no event will come.
+    /// Whether it may hold input that no event announces and no read of the socket brings.
     pub(super) fn may_hold_input(&self) -> bool {
         matches!(self, Stream::Tls(_))
     }
@@ -76,10 +75,17 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.is_resumed())
     }
 
-    /// Reads once. `WouldBlock` when nothing is there.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Input> {
+    /// Reads once. Where nothing is there it is `WouldBlock`, after about as long as `wait` says, which is
+    /// the same in every call. TLS does not wait.
+    pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         match self {
-            Stream::Plain(socket) => socket.read(buffer).map(|n| plain_input(n, buffer)),
+            Stream::Plain(socket) => Ok(match socket.read(buffer, wait)? {
+                0 => Input::End,
+                n => Input::Data {
+                    n,
+                    more: n == buffer.len(),
+                },
+            }),
             Stream::Tls(tls) => tls.read(buffer),
         }
     }
@@ -89,27 +95,6 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.has_ended())
     }
 
-    /// Whether [`Stream::read_waiting`] can be used: TLS may hold input that no read brings.
-    pub(super) fn can_wait(&self) -> bool {
-        matches!(self, Stream::Plain(_))
-    }
-
-    /// As [`Stream::read`], but waits for about `at_most` (the same in every call) where nothing is
-    /// there.
-    pub(super) fn read_waiting(
-        &mut self,
-        buffer: &mut [u8],
-        at_most: Duration,
-    ) -> io::Result<Input> {
-        match self {
-            Stream::Plain(socket) => socket
-                .read_waiting(buffer, at_most)
-                .map(|n| plain_input(n, buffer)),
-            Stream::Tls(tls) => tls.read(buffer),
-        }
-    }
-
-    /// Writes once, several pieces in one call to the system.
     pub(super) fn write(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             Stream::Plain(socket) => socket.write(pieces),
@@ -145,43 +130,10 @@ impl Stream {
         }
     }
 
-    /// Asks for events when there is something to read and, if `writable`, room for writing. A Unix socket
-    /// has room after every request that the server reads, so that an event for it costs a wake-up a
-    /// call.
-    pub(super) fn watch(
-        &mut self,
-        registry: &Registry,
-        index: usize,
-        writable: bool,
-    ) -> io::Result<()> {
-        self.socket().watch(registry, index, writable)
-    }
-
-    /// Changes what [`Stream::watch`] asked for.
-    pub(super) fn watch_again(
-        &mut self,
-        registry: &Registry,
-        index: usize,
-        writable: bool,
-    ) -> io::Result<()> {
-        self.socket().watch_again(registry, index, writable)
-    }
-
-    fn socket(&mut self) -> &mut Socket {
+    pub(super) fn socket(&self) -> &Socket {
         match self {
             Stream::Plain(socket) => socket,
-            Stream::Tls(tls) => tls.socket(),
+            Stream::Tls(tls) => &tls.socket,
         }
-    }
-}
-
-/// What `n` bytes read from a bare socket into `buffer` mean.
-fn plain_input(n: usize, buffer: &[u8]) -> Input {
-    match n {
-        0 => Input::End,
-        n => Input::Data {
-            n,
-            more: n == buffer.len(),
-        },
     }
 }

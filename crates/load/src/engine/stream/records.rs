@@ -13,11 +13,10 @@ pub(super) struct Records {
     /// Bytes of the content that are still to come.
     left: usize,
     /// Bytes of all records that have come whole, headers included.
-    complete: u64,
+    pub(super) complete: u64,
 }
 
 impl Records {
-    /// Takes the next bytes.
     pub(super) fn take(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             if self.have < HEADER {
@@ -36,10 +35,6 @@ impl Records {
                 self.have = 0;
             }
         }
-    }
-
-    pub(super) fn complete(&self) -> u64 {
-        self.complete
     }
 
     fn content(&self) -> usize {
@@ -64,7 +59,7 @@ mod tests {
             let mut seen = vec![0];
             for piece in stream.chunks(step) {
                 records.take(piece);
-                seen.push(records.complete());
+                seen.push(records.complete);
             }
             seen.dedup();
             let whole = [0, 5, 11, 316, 16_705];

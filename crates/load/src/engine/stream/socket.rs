@@ -14,6 +14,8 @@ use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, getpeername, recv, send, sendmsg, sockopt,
 };
 
+use crate::error::LoadError;
+
 /// Every call to the system says itself whether it may wait.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
@@ -25,7 +27,7 @@ const MOST_PROBES: u64 = 4;
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: OwnedFd,
-    /// Whether the system lets a read wait; see [`Socket::read_waiting`].
+    /// Whether the system lets a read wait; see [`Socket::read`].
     waits: bool,
 }
 
@@ -57,20 +59,15 @@ impl Socket {
         }
     }
 
-    /// Reads once. `WouldBlock` when nothing is there.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(&self.fd, buffer, RecvFlags::DONTWAIT)?.0)
-    }
-
-    /// Reads once, and waits where nothing is there; `WouldBlock` when that lasts for `at_most`, as
-    /// it was at the first such read.
-    pub(super) fn read_waiting(
-        &mut self,
-        buffer: &mut [u8],
-        at_most: Duration,
-    ) -> io::Result<usize> {
+    /// Reads once. Where nothing is there it waits as long as `wait` says, as that was at the first such
+    /// read, and then it is `WouldBlock`.
+    #[inline]
+    pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<usize> {
+        if wait.is_none() {
+            return Ok(recv(&self.fd, buffer, RecvFlags::DONTWAIT)?.0);
+        }
         if !self.waits {
-            sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, Some(at_most))?;
+            sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, wait)?;
             rustix::io::ioctl_fionbio(&self.fd, false)?;
             self.waits = true;
         }
@@ -88,24 +85,27 @@ impl Socket {
         })
     }
 
-    /// Asks for events as [`super::Stream::watch`] says.
-    pub(super) fn watch(
+    /// Asks for events when there is something to read and, if `writable`, room for writing; `again`
+    /// where it was asked before. A Unix socket has room after every request that the server reads, so that
+    /// an event for it costs a wake-up a call.
+    pub(crate) fn watch(
         &self,
         registry: &Registry,
         index: usize,
         writable: bool,
-    ) -> io::Result<()> {
-        SourceFd(&self.fd.as_raw_fd()).register(registry, Token(index), interest(writable))
-    }
-
-    /// Changes what [`Socket::watch`] asked for.
-    pub(super) fn watch_again(
-        &self,
-        registry: &Registry,
-        index: usize,
-        writable: bool,
-    ) -> io::Result<()> {
-        SourceFd(&self.fd.as_raw_fd()).reregister(registry, Token(index), interest(writable))
+        again: bool,
+    ) -> Result<(), LoadError> {
+        let fd = self.fd.as_raw_fd();
+        let (mut source, token) = (SourceFd(&fd), Token(index));
+        let interest = match writable {
+            true => Interest::READABLE | Interest::WRITABLE,
+            false => Interest::READABLE,
+        };
+        match again {
+            true => source.reregister(registry, token, interest),
+            false => source.register(registry, token, interest),
+        }
+        .map_err(LoadError::machine("watch a connection"))
     }
 }
 
@@ -128,13 +128,6 @@ fn whole_seconds(time: Duration) -> u64 {
     const LONGEST: u64 = 32_767;
     let up = u64::from(time.subsec_nanos() > 0);
     time.as_secs().saturating_add(up).clamp(1, LONGEST)
-}
-
-fn interest(writable: bool) -> Interest {
-    match writable {
-        true => Interest::READABLE | Interest::WRITABLE,
-        false => Interest::READABLE,
-    }
 }
 
 #[cfg(test)]

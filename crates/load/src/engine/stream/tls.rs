@@ -18,7 +18,7 @@ const LONGEST_RECORD: usize = (1 << 14) + 2048 + 5;
 /// A TLS connection, being made or made.
 #[derive(Debug)]
 pub(crate) struct TlsStream {
-    socket: Socket,
+    pub(super) socket: Socket,
     tls: ClientConnection,
     protocol: Protocol,
     /// The socket is connected and the handshake has begun.
@@ -58,10 +58,6 @@ impl TlsStream {
             ended: false,
             broken: None,
         })
-    }
-
-    pub(super) fn socket(&mut self) -> &mut Socket {
-        &mut self.socket
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -136,7 +132,7 @@ impl TlsStream {
             return Ok(Input::End);
         }
         let room = buffer.len() - LONGEST_RECORD;
-        let got = self.socket.read(&mut buffer[LONGEST_RECORD..])?;
+        let got = self.socket.read(&mut buffer[LONGEST_RECORD..], None)?;
         if got == 0 {
             return Err(TlsFailure::truncated());
         }
@@ -185,7 +181,6 @@ impl TlsStream {
         }
     }
 
-    /// Takes plain bytes from rustls.
     fn give(&mut self, buffer: &mut [u8]) -> usize {
         let mut n = 0;
         while n < buffer.len() {
@@ -242,7 +237,7 @@ impl TlsStream {
         };
         Traffic {
             sent: overhead(self.sent_overhead),
-            received: overhead(self.received.complete().saturating_sub(plain)),
+            received: overhead(self.received.complete.saturating_sub(plain)),
         }
     }
 }
@@ -252,7 +247,7 @@ struct Counted<'a>(&'a mut Socket, &'a mut Records);
 
 impl Read for Counted<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n = self.0.read(buffer)?;
+        let n = self.0.read(buffer, None)?;
         self.1.take(&buffer[..n]);
         Ok(n)
     }

@@ -1,6 +1,5 @@
 //! What goes wrong with TLS: its kind, and what to do about it.
 
-use std::fmt;
 use std::io;
 
 use rpcgauge_trial::FailureKind;
@@ -8,7 +7,8 @@ use rpcgauge_wire::Protocol;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
 
 /// A failure of TLS, carried in an [`io::Error`] like those of the socket below it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 pub(crate) struct TlsFailure {
     pub(crate) kind: FailureKind,
     text: String,
@@ -160,14 +160,6 @@ fn in_words(name: &str) -> String {
     }
     words
 }
-
-impl fmt::Display for TlsFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for TlsFailure {}
 
 #[cfg(test)]
 mod tests {
