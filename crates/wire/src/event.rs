@@ -96,6 +96,17 @@ pub(crate) struct FieldRange {
     pub(crate) wire_bytes: u32,
 }
 
+impl FieldRange {
+    /// Name and value in the text that they lie in.
+    #[inline]
+    pub(crate) fn of<'a>(&self, text: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        (
+            &text[self.name_start as usize..self.name_end as usize],
+            &text[self.value_start as usize..self.value_end as usize],
+        )
+    }
+}
+
 /// The fields of a head or trailer section, in the order received.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
@@ -121,20 +132,19 @@ impl<'a> Fields<'a> {
     /// All fields as (name, value). Names are as received: lower case in HTTP/2, any case in
     /// HTTP/1.1. Values are without surrounding white space.
     #[inline]
-    pub fn iter(&self) -> FieldIter<'a> {
-        FieldIter {
-            text: self.text,
-            ranges: self.ranges.iter(),
-        }
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let text = self.text;
+        self.ranges.iter().map(move |range| range.of(text))
     }
 
     /// As [`Fields::iter`], with the bytes that each field took on the wire: in HTTP/1.1 its line
     /// with CRLF, in HTTP/2 its HPACK representation, which may be as short as an index.
     pub fn iter_wire_bytes(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8], u64)> + use<'a> {
-        let sizes = self.ranges.iter().map(|range| u64::from(range.wire_bytes));
-        self.iter()
-            .zip(sizes)
-            .map(|((name, value), bytes)| (name, value, bytes))
+        let text = self.text;
+        self.ranges.iter().map(move |range| {
+            let (name, value) = range.of(text);
+            (name, value, u64::from(range.wire_bytes))
+        })
     }
 
     /// The value of the first field of this name, whatever its case.
@@ -146,15 +156,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> IntoIterator for Fields<'a> {
-    type Item = (&'a [u8], &'a [u8]);
-    type IntoIter = FieldIter<'a>;
-
-    fn into_iter(self) -> FieldIter<'a> {
-        self.iter()
-    }
-}
-
 impl std::fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
@@ -163,29 +164,3 @@ impl std::fmt::Debug for Fields<'_> {
             .finish()
     }
 }
-
-/// Iterates over fields as (name, value).
-#[derive(Debug, Clone)]
-pub struct FieldIter<'a> {
-    text: &'a [u8],
-    ranges: std::slice::Iter<'a, FieldRange>,
-}
-
-impl<'a> Iterator for FieldIter<'a> {
-    type Item = (&'a [u8], &'a [u8]);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let range = self.ranges.next()?;
-        Some((
-            &self.text[range.name_start as usize..range.name_end as usize],
-            &self.text[range.value_start as usize..range.value_end as usize],
-        ))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.ranges.size_hint()
-    }
-}
-
-impl ExactSizeIterator for FieldIter<'_> {}

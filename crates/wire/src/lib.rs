@@ -55,7 +55,7 @@ pub mod http2;
 
 pub use client::{Client, Protocol};
 pub use error::{Closing, Failure, LimitExceeded, PrepareError, Stage, StartError, Violation};
-pub use event::{Event, FieldIter, Fields, Sink, Token};
+pub use event::{Event, Fields, Sink, Token};
 pub use http2::ErrorCode;
 pub use limits::Limits;
 pub use request::{Head, HeadBuilder};

@@ -81,7 +81,6 @@ impl Chunked {
     }
 
     fn framing_byte(&mut self, byte: u8, max_line: usize) -> Result<(), Failure> {
-        let bad = |violation: Http1Violation| Err(Failure::Violation(violation.into()));
         match (&mut *self, byte) {
             (
                 Chunked::DataEnd {
@@ -90,7 +89,7 @@ impl Chunked {
                 b'\r',
             ) => *missing = 1,
             (Chunked::DataEnd { missing: 1 }, b'\n') => *self = Chunked::START,
-            (Chunked::DataEnd { .. }, _) => return bad(Http1Violation::ChunkEnd),
+            (Chunked::DataEnd { .. }, _) => return Err(Http1Violation::ChunkEnd.into()),
             (
                 Chunked::Size {
                     size,
@@ -118,7 +117,7 @@ impl Chunked {
                     return Err(LimitExceeded::ChunkLineBytes(max_line).into());
                 }
                 if size_byte(size, digits, part, byte).is_none() {
-                    return bad(Http1Violation::ChunkSize);
+                    return Err(Http1Violation::ChunkSize.into());
                 }
             }
             (Chunked::Data { .. } | Chunked::Trailers, _) => {}

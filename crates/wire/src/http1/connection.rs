@@ -10,8 +10,6 @@
 //! From any state a violation, a limit, the end of the transport or a cancelled call leads to the
 //! end: `closing` is set and nothing is read any more. [`super::receive`] takes the response in.
 
-use std::io::IoSlice;
-
 use bytes::Bytes;
 
 use super::chunked::Chunked;
@@ -28,8 +26,8 @@ use crate::traffic::{ByteCount, Traffic};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) limits: Limits,
-    pub(super) output: Output,
-    pub(super) traffic: Traffic,
+    pub(crate) output: Output,
+    pub(crate) traffic: Traffic,
     pub(super) call: Option<Call>,
     /// What the output is made of, in this order: the call's head, another layer's prefix
     /// (overhead), its body.
@@ -131,20 +129,6 @@ impl Connection {
     }
 
     #[inline]
-    pub(crate) fn output(&self) -> &[u8] {
-        self.output.first()
-    }
-
-    #[inline]
-    pub(crate) fn is_output_in_one_piece(&self) -> bool {
-        self.output.is_in_one_piece()
-    }
-
-    pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        self.output.slices(slices)
-    }
-
-    #[inline]
     pub(crate) fn consume_output(&mut self, n: usize) {
         self.output.consume(n);
         let (sent, unsent) = (&mut self.traffic.sent, &mut self.unsent);
@@ -182,35 +166,13 @@ impl Connection {
         self.closing && self.call.is_none()
     }
 
-    #[inline]
-    pub(crate) fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-
-    #[inline]
-    pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
-        &mut self.traffic
-    }
-
-    pub(crate) fn release_buffers(&mut self) {
-        self.output.release();
-        if self.partial.is_empty() {
-            self.partial = Vec::new();
-        }
-        self.last_head = LastHead::default();
-        self.ranges = Vec::new();
-    }
-
     pub(crate) fn input<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
         while !bytes.is_empty() {
             if self.is_closed() {
                 return;
             }
             let Some(call) = &mut self.call else {
-                return self.fail(
-                    Failure::Violation(Http1Violation::UnaskedBytes.into()),
-                    sink,
-                );
+                return self.fail(Http1Violation::UnaskedBytes.into(), sink);
             };
             if !call.first_byte_seen {
                 call.first_byte_seen = true;

@@ -1,5 +1,7 @@
 //! The rules of HTTP/1.1 that a server can break.
 
+use crate::error::{Failure, Violation};
+
 /// A rule of RFC 9112 that a response broke. Each message names the section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Http1Violation {
@@ -55,4 +57,10 @@ pub enum Http1Violation {
     /// Bytes that belong to no response.
     #[error("bytes come that belong to no call (RFC 9112 §9.2)")]
     UnaskedBytes,
+}
+
+impl From<Http1Violation> for Failure {
+    fn from(violation: Http1Violation) -> Failure {
+        Failure::Violation(Violation::Http1(violation))
+    }
 }

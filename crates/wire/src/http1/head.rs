@@ -92,20 +92,17 @@ impl LastHead {
 /// Parses a whole head and leaves its fields in `ranges`.
 fn parse(text: &[u8], limits: &Limits, ranges: &mut Vec<FieldRange>) -> Result<Head, Failure> {
     let line = &text[..line_length(text)];
-    let (minor, status) = status_line(line).map_err(|v| Failure::Violation(v.into()))?;
+    let (minor, status) = status_line(line)?;
     let mut seen = FramingFields::default();
     let start = line.len() + 2;
     parse_fields(text, start, limits.max_fields, ranges, |name, value| {
         seen.note(name, value)
     })?;
-    let framing = seen
-        .framing(minor)
-        .map_err(|v| Failure::Violation(v.into()))?;
-    let persistent = if minor == 0 { seen.keep_alive } else { true };
     Ok(Head {
         status,
-        framing,
-        close: seen.close || !persistent,
+        framing: seen.framing(minor)?,
+        // HTTP/1.0 keeps a connection only where it says so.
+        close: seen.close || minor == 0 && !seen.keep_alive,
     })
 }
 

@@ -127,7 +127,6 @@ impl Connection {
             partial.extend_from_slice(&bytes[..room]);
             &partial
         };
-        let violation = |v: Http1Violation| Failure::Violation(v.into());
         // What may still be HTTP/2 is not searched: it would be called by another name when it
         // comes in one piece.
         let is_start = if in_head {
@@ -142,7 +141,7 @@ impl Connection {
         // What came counts whatever becomes of the section, which may be none or never be whole.
         let looked_at = found.ok().flatten().unwrap_or(text.len());
         self.traffic.received.header += (looked_at - before) as u64;
-        let found = found.map_err(violation)?;
+        let found = found?;
         if found.unwrap_or(text.len()) > max {
             return Err(LimitExceeded::HeadBytes(max).into());
         }
@@ -203,9 +202,7 @@ impl Connection {
         let token = call.token;
         match head.status {
             101 => {
-                return Err(Failure::Violation(
-                    Http1Violation::SwitchingProtocols.into(),
-                ));
+                return Err(Http1Violation::SwitchingProtocols.into());
             }
             100..=199 => {
                 call.interim += 1;

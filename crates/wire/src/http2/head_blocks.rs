@@ -59,10 +59,6 @@ impl HeadBlocks {
         self.encoder.set_allowed_size(size);
     }
 
-    pub(super) fn release(&mut self) {
-        self.scratch = Vec::new();
-    }
-
     /// The block for a call. It must be sent, and before any other one.
     #[inline]
     pub(super) fn block(&mut self, head: &Head, length: Option<u64>) -> &[u8] {

@@ -13,14 +13,8 @@ struct Entry {
     value_end: usize,
 }
 
-/// One field of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field<'a> {
-    /// The name, in lower case.
-    pub name: &'a [u8],
-    /// The value.
-    pub value: &'a [u8],
-}
+/// A field: its name, in lower case, and its value.
+pub type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl FieldList {
     /// Adds a field at the end.
@@ -41,7 +35,7 @@ impl FieldList {
             let name = &self.text[start..entry.name_end];
             let value = &self.text[entry.name_end..entry.value_end];
             start = entry.value_end;
-            Field { name, value }
+            (name, value)
         })
     }
 
