@@ -11,22 +11,21 @@ pub type Token = u64;
 /// A call's events come as: `FirstByte`, any number of `Interim`, `Head`, any number of `Body`, at
 /// most one `Trailers`, then `Complete`. `Failed` may take the place of the rest at any point.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    missing_docs,
+    reason = "a token is the call's, a failure or reason says why"
+)]
 pub enum Event<'a> {
     /// The first byte of the call's response is here (of its first frame, in HTTP/2). Comes once.
-    FirstByte {
-        /// The call.
-        token: Token,
-    },
+    FirstByte { token: Token },
     /// An interim (1xx) response; the final one is still to come.
     Interim {
-        /// The call.
         token: Token,
         /// The status, 100 to 199.
         status: u16,
     },
     /// The head of the final response.
     Head {
-        /// The call.
         token: Token,
         /// The HTTP status, 200 to 999.
         status: u16,
@@ -38,37 +37,24 @@ pub enum Event<'a> {
     },
     /// Some bytes of the body, never empty.
     Body {
-        /// The call.
         token: Token,
         /// The bytes, after chunk or frame decoding.
         data: &'a [u8],
     },
     /// The trailer section, after the last of the body.
     Trailers {
-        /// The call.
         token: Token,
         /// All trailer fields, in order.
         fields: Fields<'a>,
     },
     /// The response is complete: its last byte is here.
-    Complete {
-        /// The call.
-        token: Token,
-    },
+    Complete { token: Token },
     /// The call ended without a complete response.
-    Failed {
-        /// The call.
-        token: Token,
-        /// Why, by kind.
-        failure: Failure,
-    },
+    Failed { token: Token, failure: Failure },
     /// The connection takes no more calls. Calls in flight may still complete. Comes at most once,
     /// and not when the caller itself ended the connection: by [`crate::Client::shut_down`], by
     /// cancelling an HTTP/1.1 call, or with the last stream number of HTTP/2.
-    Closing {
-        /// Why.
-        reason: Closing,
-    },
+    Closing { reason: Closing },
 }
 
 /// Receives events as they come. A closure is one; another type can see to it that what it does

@@ -40,6 +40,7 @@
 //! For gRPC, feed a call's events to a [`grpc::UnaryResponse`], which ends in a status.
 
 mod client;
+mod codes;
 mod error;
 mod event;
 mod limits;

@@ -1,6 +1,6 @@
 //! Field blocks of requests, made once and repeated as long as the table allows.
 
-use super::hpack::{Encoder, FieldList};
+use super::hpack::Encoder;
 use crate::request::{Decimal, Head};
 
 /// How many heads' blocks are kept for one connection. Calls with more heads than that are encoded
@@ -94,8 +94,11 @@ impl HeadBlocks {
         }
         if same_length {
             let before = self.encoder.generation();
-            self.encoder
-                .encode(length_field(length).iter(), &mut self.scratch);
+            let digits = length.map(Decimal::new);
+            let field = digits
+                .iter()
+                .map(|digits| (&b"content-length"[..], digits.as_bytes()));
+            self.encoder.encode(field, &mut self.scratch);
             if kept.generation == Some(before) && before == self.encoder.generation() {
                 kept.block.clone_from(&self.scratch);
                 kept.is_whole = true;
@@ -124,14 +127,6 @@ impl HeadBlocks {
         self.kept[at] = new;
         at
     }
-}
-
-fn length_field(length: Option<u64>) -> FieldList {
-    let mut list = FieldList::default();
-    if let Some(length) = length {
-        list.push(b"content-length", Decimal::new(length).as_bytes());
-    }
-    list
 }
 
 #[cfg(test)]

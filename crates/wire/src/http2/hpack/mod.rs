@@ -21,20 +21,17 @@ pub(crate) const DEFAULT_TABLE_SIZE: u32 = 4096;
 /// A field block that cannot be decoded. It ends the connection, since the tables of both sides
 /// differ from then on (RFC 7541 §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum HpackError {
-    /// The block ends inside a field.
     #[error("a field block is cut off (RFC 7541 §3.2)")]
     Truncated,
-    /// An integer too large for anything it can mean.
     #[error("an integer in a field block overflows (RFC 7541 §5.1)")]
     IntegerOverflow,
-    /// An index of no entry.
     #[error("a field block refers to an entry that does not exist (RFC 7541 §2.3.3)")]
     Index,
     /// A Huffman string with a bad end or with the end-of-string symbol in it.
     #[error("a Huffman string is malformed (RFC 7541 §5.2)")]
     Huffman,
-    /// A table size larger than allowed.
     #[error("a table size update exceeds what was allowed (RFC 7541 §6.3)")]
     TableSize,
     /// A table size update after a field, or a third one.
