@@ -272,5 +272,4 @@ fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(),
 }
 
 #[cfg(test)]
-#[path = "response_tests.rs"]
 mod tests;

@@ -115,7 +115,6 @@ impl Connection {
     }
 }
 
-/// Takes a piece of body in.
 fn body<S: Sink>(
     stream: &mut Stream,
     data: &[u8],
