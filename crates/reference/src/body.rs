@@ -79,7 +79,6 @@ impl RequestBody {
         }
     }
 
-    /// What was read so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.read.bytes()
     }
@@ -166,7 +165,6 @@ impl Buf for Piece {
 }
 
 impl Default for ResponseBody {
-    /// No body.
     fn default() -> Self {
         Self::new(Piece::default())
     }
@@ -192,12 +190,6 @@ impl ResponseBody {
             data,
             trailers: Some(trailers),
         }
-    }
-
-    pub(crate) fn streamed(
-        body: impl Body<Data = Piece, Error = Infallible> + Send + 'static,
-    ) -> Self {
-        Self::Streamed(Box::pin(body))
     }
 }
 

@@ -95,64 +95,35 @@ impl fmt::Display for ListenOn {
 
 /// Why the server cannot listen where it should.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum ListenError {
-    /// The text is no address.
     #[error("\"{0}\" is no address to listen on: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
     Syntax(String),
-    /// The host's name has no address.
     #[error("host {host} has no address ({detail}): use an address of this machine")]
-    UnknownHost {
-        /// As given.
-        host: String,
-        /// What the resolver says.
-        detail: String,
-    },
-    /// Another program has the port.
+    UnknownHost { host: String, detail: String },
     #[error(
         "port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)"
     )]
-    PortInUse {
-        /// As given.
-        host: String,
-        /// As given.
-        port: u16,
-    },
-    /// The address belongs to another machine.
+    PortInUse { host: String, port: u16 },
     #[error("{0} is no address of this machine: use 127.0.0.1, or one that `ip address` shows")]
     AddressNotAvailable(String),
-    /// The path does not fit into a socket address.
     #[error(
         "socket path {} is {bytes} bytes long and the system takes {MAX_SOCKET_PATH_BYTES}: \
          use a shorter one, in /tmp for example", path.display()
     )]
-    PathTooLong {
-        /// As given.
-        path: PathBuf,
-        /// Its length.
-        bytes: usize,
-    },
-    /// Something else has the path.
+    PathTooLong { path: PathBuf, bytes: usize },
     #[error("{} is there and is no socket: it is left alone, use another path", .0.display())]
     NotASocket(PathBuf),
-    /// Another server listens on the socket.
     #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
     SocketInUse(PathBuf),
-    /// The path's folder is missing.
     #[error("cannot make socket {}: its folder is not there; make it, or use another path", .0.display())]
     NoFolder(PathBuf),
-    /// The system forbids it.
     #[error(
         "not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to"
     )]
     NotPermitted(ListenOn),
-    /// Anything else.
     #[error("cannot listen on {on}: {source}")]
-    System {
-        /// As given.
-        on: ListenOn,
-        /// What the system says.
-        source: io::Error,
-    },
+    System { on: ListenOn, source: io::Error },
 }
 
 impl ListenError {
@@ -175,7 +146,6 @@ pub struct Listener {
     file: Option<SocketFile>,
 }
 
-/// The socket itself.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(net::TcpListener),

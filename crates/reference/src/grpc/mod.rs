@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::body::{BodyError, RequestBody, ResponseBody};
 use crate::rest::rules::Rules;
 use crate::service::{Call, CallError, CallResponse, Service};
-use crate::timeouts::within;
+use crate::timeouts::{Late, within};
 use frame::{PREFIX_BYTES, Prefix};
 
 pub use method::{MethodCall, MethodResponse, Methods, UnaryMethod};
@@ -217,16 +217,10 @@ async fn read_message(
         }
         Ok(())
     };
-    let mut own = false;
-    let until = || {
-        let until = Instant::now() + patience;
-        own = deadline.is_some_and(|deadline| deadline <= until);
-        deadline.filter(|_| own).unwrap_or(until)
-    };
-    match within(reading, until).await {
-        Some(result) => result.map(|()| body),
-        None if own => Err(deadline_exceeded()),
-        None => {
+    match within(reading, patience, deadline).await {
+        Ok(result) => result.map(|()| body),
+        Err(Late::Deadline) => Err(deadline_exceeded()),
+        Err(Late::Patience) => {
             let detail = format!("the request's message did not come within {patience:?}");
             Err(Status::new(Code::Cancelled, detail))
         }
