@@ -166,30 +166,21 @@ impl Buf for Piece {
 
 impl Default for ResponseBody {
     fn default() -> Self {
-        Self::new(Piece::default())
+        Self::new(Piece::default(), None)
     }
 }
 
 impl ResponseBody {
-    pub(crate) fn new(data: Piece) -> Self {
-        Self::Whole {
-            data,
-            trailers: None,
-        }
+    pub(crate) fn new(data: Piece, trailers: Option<HeaderMap>) -> Self {
+        Self::Whole { data, trailers }
     }
 
     pub(crate) fn refusal(data: Vec<u8>) -> Self {
-        Self::new(Piece {
+        let data = Piece {
             bytes: data.into(),
             _charge: None,
-        })
-    }
-
-    pub(crate) fn with_trailers(data: Piece, trailers: HeaderMap) -> Self {
-        Self::Whole {
-            data,
-            trailers: Some(trailers),
-        }
+        };
+        Self::new(data, None)
     }
 }
 

@@ -127,6 +127,17 @@ pub enum ListenError {
 }
 
 impl ListenError {
+    /// What has no better words than the system's.
+    fn system(on: &ListenOn, source: io::Error) -> Self {
+        match source.kind() {
+            ErrorKind::PermissionDenied => Self::NotPermitted(on.clone()),
+            _ => Self::System {
+                on: on.clone(),
+                source,
+            },
+        }
+    }
+
     /// Who can do something about it.
     pub const fn fault(&self) -> Fault {
         match self {
@@ -191,16 +202,10 @@ fn bind_tcp(on: &ListenOn, host: &str, port: u16) -> Result<Listener, ListenErro
             port,
         },
         ErrorKind::AddrNotAvailable => ListenError::AddressNotAvailable(host.to_owned()),
-        ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
-        _ => ListenError::System {
-            on: on.clone(),
-            source,
-        },
+        _ => ListenError::system(on, source),
     })?;
-    let address = socket.local_addr().map_err(|source| ListenError::System {
-        on: on.clone(),
-        source,
-    })?;
+    let address = socket.local_addr();
+    let address = address.map_err(|source| ListenError::system(on, source))?;
     Ok(Listener {
         socket: Socket::Tcp(socket),
         address: Address::Tcp(address),
@@ -218,20 +223,15 @@ fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
     }
     let system = |source: io::Error| match source.kind() {
         ErrorKind::NotFound => ListenError::NoFolder(path.to_owned()),
-        ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
         ErrorKind::AddrInUse => ListenError::SocketInUse(path.to_owned()),
-        _ => ListenError::System {
-            on: on.clone(),
-            source,
-        },
+        _ => ListenError::system(on, source),
     };
     clear_stale_socket(path, &system)?;
     let socket = UnixListener::bind(path).map_err(system)?;
     let file = SocketFile::of(path).map_err(system)?;
-    let address = Address::Unix(path.to_owned());
     Ok(Listener {
         socket: Socket::Unix(socket),
-        address,
+        address: Address::Unix(path.to_owned()),
         file: Some(file),
     })
 }

@@ -212,7 +212,7 @@ fn succeeded(
     rules: Rules,
     call: &Call<'_>,
 ) -> Result<Response<ResponseBody>, Problem> {
-    let mut response = Response::new(ResponseBody::new(service.charged(called.bytes)?));
+    let mut response = Response::new(ResponseBody::new(service.charged(called.bytes)?, None));
     let headers = response.headers_mut();
     let media_type = rules.media_type(call.response_encoding);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
