@@ -194,13 +194,6 @@ impl Conversation {
         self.check();
     }
 
-    /// Gives back the memory of what is empty.
-    pub fn release_buffers(&mut self) {
-        let client = &mut self.client;
-        meter::metered(|| client.release_buffers());
-        self.check();
-    }
-
     /// Ends the transport.
     pub fn end(&mut self, orderly: bool) {
         let (client, notes) = (&mut self.client, &mut self.notes);

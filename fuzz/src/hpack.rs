@@ -132,7 +132,7 @@ fn check_block(
     encoder.encode(list.iter(), &mut block);
     let expected: Pairs = list
         .iter()
-        .map(|field| (field.name.to_vec(), field.value.to_vec()))
+        .map(|(name, value)| (name.to_vec(), value.to_vec()))
         .collect();
     let mut fields = DecodedFields::new(u32::MAX);
     ours.decode(&block, &mut fields).expect("we read it");

@@ -17,8 +17,8 @@ pub mod step {
     pub const TAKE: u8 = 3;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 4;
-    /// Client: gives memory back.
-    pub const RELEASE: u8 = 5;
+    /// Nothing: seeds hold the number.
+    pub const NOTHING: u8 = 5;
     /// The transport ends. 1 when it broke.
     pub const END: u8 = 6;
     /// Server: a chunk of the payload, framed rightly.
@@ -58,7 +58,7 @@ fn play(script: &Script, cut: Cut) -> Conversation {
             step::CANCEL => talk.cancel(args.u8()),
             step::TAKE => talk.take(args.u16()),
             step::SHUT_DOWN => talk.shut_down(),
-            step::RELEASE => talk.release_buffers(),
+            step::NOTHING => {}
             step::END => talk.end(args.u8() != 1),
             _ => {
                 let size = format!("{:x}\r\n", step.payload.len());

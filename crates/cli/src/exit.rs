@@ -25,41 +25,36 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    fn new(line: impl Display, code: u8) -> Self {
+        Self {
+            line: line.to_string(),
+            code,
+        }
+    }
+
     /// What the user gave cannot be used.
     pub(crate) fn input(error: impl Display) -> Self {
-        Self {
-            line: error.to_string(),
-            code: BAD_INPUT,
-        }
+        Self::new(error, BAD_INPUT)
     }
 
     /// It was done, and its result is not what was asked for.
     pub(crate) fn not_all_well(what: impl Display) -> Self {
-        Self {
-            line: what.to_string(),
-            code: NOT_ALL_WELL,
-        }
+        Self::new(what, NOT_ALL_WELL)
     }
 
     /// Ctrl-C came, and there is nothing to keep.
     pub(crate) fn interrupted(what: impl Display) -> Self {
-        Self {
-            line: what.to_string(),
-            code: INTERRUPTED,
-        }
+        Self::new(what, INTERRUPTED)
+    }
+
+    /// What the user gave is fine, but it cannot be done here.
+    pub(crate) fn cannot(error: impl Display) -> Self {
+        Self::new(error, CANNOT)
     }
 
     /// Whether Ctrl-C is why.
     pub(crate) fn is_interruption(&self) -> bool {
         self.code == INTERRUPTED
-    }
-
-    /// What the user gave is fine, but it cannot be done here.
-    pub(crate) fn cannot(error: impl Display) -> Self {
-        Self {
-            line: error.to_string(),
-            code: CANNOT,
-        }
     }
 }
 
@@ -80,15 +75,13 @@ pub(crate) fn note(line: &str) {
 
 /// Writes a command's output; a reader that went away (`| head`) is no error.
 pub(crate) fn print(text: &str) -> Outcome {
-    match std::io::stdout()
-        .write_all(text.as_bytes())
-        .and_then(|()| std::io::stdout().flush())
-    {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Failure::cannot(format!(
-            "cannot write to standard output: {error}"
-        ))),
+    let mut stdout = std::io::stdout();
+    let written = stdout.write_all(text.as_bytes());
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::cannot(
+            format!("cannot write to standard output: {error}"),
+        )),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -81,7 +81,6 @@ pub(crate) fn own_workload(
 
 /// A study, resolved, with its text.
 pub(crate) struct Resolved {
-    /// What will be done.
     pub(crate) plan: Plan,
     /// What calls to live services are made of, by the names of variants.
     pub(crate) services: BTreeMap<String, ServiceInputs>,
@@ -91,10 +90,9 @@ pub(crate) struct Resolved {
 
 impl Resolved {
     pub(crate) fn new(resolved: resolve::inputs::Resolved, text: Option<String>) -> Self {
-        let resolve::inputs::Resolved { plan, services } = resolved;
         Self {
-            plan,
-            services,
+            plan: resolved.plan,
+            services: resolved.services,
             text,
         }
     }

@@ -38,7 +38,6 @@ impl ProgressView {
         });
     }
 
-    /// Removes the bar.
     pub(crate) fn finish(self) {
         self.screen.finish();
     }

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 
 use rpcgauge_lab::live::{self as lab, Extent, Live, LiveError, LiveInputs, Texts};
 use rpcgauge_load::Tls;
+use rpcgauge_message::Schema;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
-use rpcgauge_message::{MessageType, Schema};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
 use rpcgauge_study::settings::{LiveService, Messages, Protocol, Settings, Stop};
@@ -73,11 +73,10 @@ pub(crate) fn find(
     plan: &Plan,
     stop: &AtomicBool,
 ) -> Result<BTreeMap<String, Live>, Failure> {
-    let mut found = BTreeMap::new();
-    for one in prepared {
-        found.insert(one.variant.name.clone(), one.find(plan, stop)?);
-    }
-    Ok(found)
+    let found = prepared
+        .iter()
+        .map(|one| Ok((one.variant.name.clone(), one.find(plan, stop)?)));
+    found.collect()
 }
 
 fn uncallable(error: LiveError) -> Failure {
@@ -118,19 +117,12 @@ impl Prepared<'_> {
     fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
         let service = self.variant.settings.target.live();
         let method = service.and_then(|service| service.url.method());
-        let message_type: Option<MessageType> = match (schema, method) {
-            (Some(schema), Some(method)) => {
-                let found = schema.method(method);
-                let found = found.map_err(|error| {
-                    Failure::input(format!(
-                        "{}: {error}",
-                        self.variant.settings.target.called()
-                    ))
-                });
-                Some(found?.request)
-            }
-            _ => None,
-        };
+        let found = schema.zip(method).map(|(schema, method)| {
+            let called = || self.variant.settings.target.called();
+            let found = schema.method(method);
+            found.map_err(|error| Failure::input(format!("{}: {error}", called())))
+        });
+        let message_type = found.transpose()?.map(|method| method.request);
         Ok(self.data.as_ref().map(|source| Texts {
             data: Arc::clone(&source.data),
             message_type,
@@ -143,8 +135,7 @@ impl Prepared<'_> {
 /// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
 /// which leaves calls out.
 fn largest(plan: &Plan, settings: &Settings) -> Settings {
-    let highest = plan.capacity.map(|search| (search, search.highest));
-    match highest {
+    match plan.capacity.map(|search| (search, search.highest)) {
         None if plan.slice(settings).is_none() => settings.clone(),
         Some((search, Some(highest))) => search.at_rate(settings, highest),
         None | Some((_, None)) => Settings {
@@ -157,7 +148,6 @@ fn largest(plan: &Plan, settings: &Settings) -> Settings {
     }
 }
 
-/// The texts of a service's calls.
 fn source(
     service: &LiveService,
     inputs: &ServiceInputs,
@@ -176,13 +166,10 @@ fn source(
         (None, Some(rows)) => rows,
         (Some(template), Some(rows)) => format!("{} with {rows}", of_template(template)),
     };
-    let rows_read = rows
-        .as_ref()
-        .map(|rows| read_rows(&rows.path))
-        .transpose()?;
+    let rows_read = rows.as_ref().map(|rows| read_rows(&rows.path));
     let order = rows.as_ref().map_or(Order::InTurn, |rows| rows.order);
     let text = template.as_ref().map(|template| &*template.text);
-    let data = Data::new(text, rows_read, form, order, seed).map_err(|error| {
+    let data = Data::new(text, rows_read.transpose()?, form, order, seed).map_err(|error| {
         // A mistake in a row is in its file, any other in the template.
         let in_row = matches!(
             error,

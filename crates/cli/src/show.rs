@@ -9,7 +9,6 @@ use rpcgauge_study::plan::Plan;
 use crate::args::OutputArgs;
 use crate::exit::{Failure, Outcome, print, print_json, print_plain};
 
-/// Prints a plan.
 pub(crate) fn plan(plan: &Plan, as_json: bool) -> Outcome {
     match as_json {
         true => print_json(plan),

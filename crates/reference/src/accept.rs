@@ -37,33 +37,24 @@ pub(crate) async fn accept(
     socket: &Socket,
     workers: &[Worker],
     stop: &watch::Receiver<()>,
-) -> io::Error {
-    let result = match socket {
-        Socket::Tcp(socket) => socket.try_clone().and_then(|socket| {
+) -> io::Result<()> {
+    match socket {
+        Socket::Tcp(socket) => {
             socket.set_nonblocking(true)?;
-            TcpListener::from_std(socket).map(Acceptor::Tcp)
-        }),
-        Socket::Unix(socket) => socket.try_clone().and_then(|socket| {
-            socket.set_nonblocking(true)?;
-            UnixListener::from_std(socket).map(Acceptor::Unix)
-        }),
-    };
-    match result {
-        Err(error) => error,
-        Ok(Acceptor::Tcp(listener)) => {
-            let next = async || listener.accept().await.map(|(stream, _)| stream);
-            deal(next, tune, workers, stop).await
+            let listener = TcpListener::from_std(socket.try_clone()?)?;
+            let next = async || {
+                let (stream, _) = listener.accept().await?;
+                tune(&stream).map(|()| stream)
+            };
+            deal(next, workers, stop).await
         }
-        Ok(Acceptor::Unix(listener)) => {
+        Socket::Unix(socket) => {
+            socket.set_nonblocking(true)?;
+            let listener = UnixListener::from_std(socket.try_clone()?)?;
             let next = async || listener.accept().await.map(|(stream, _)| stream);
-            deal(next, |_| Ok(()), workers, stop).await
+            deal(next, workers, stop).await
         }
     }
-}
-
-enum Acceptor {
-    Tcp(TcpListener),
-    Unix(UnixListener),
 }
 
 /// Responses leave at once, and clients that vanished are noticed.
@@ -76,17 +67,13 @@ fn tune(stream: &TcpStream) -> io::Result<()> {
 
 async fn deal<S: Stream>(
     next: impl AsyncFn() -> io::Result<S>,
-    tune: impl Fn(&S) -> io::Result<()>,
     workers: &[Worker],
     stop: &watch::Receiver<()>,
-) -> io::Error {
+) -> io::Result<()> {
     let builder = Arc::new(connection::builder());
     for (index, worker) in workers.iter().enumerate().cycle() {
         let stream = loop {
-            match next()
-                .await
-                .and_then(|stream| tune(&stream).map(|()| stream))
-            {
+            match next().await {
                 Ok(stream) => break stream,
                 Err(error) => {
                     log::connection_error(&format!("not accepted: {error}"));
@@ -94,16 +81,11 @@ async fn deal<S: Stream>(
                 }
             }
         };
-        spawn(
-            stream,
-            index == 0,
-            worker,
-            Arc::clone(&builder),
-            stop.clone(),
-        );
+        let builder = Arc::clone(&builder);
+        spawn(stream, index == 0, worker, builder, stop.clone());
     }
     // Only without workers does the cycle end.
-    io::Error::other("no thread serves")
+    Err(io::Error::other("no thread serves"))
 }
 
 /// Serves a connection on a worker. On this very runtime it stays registered as it is; for another
@@ -116,25 +98,20 @@ fn spawn<S: Stream>(
     stop: watch::Receiver<()>,
 ) {
     let service = Arc::clone(&worker.service);
+    let serve = async move |stream: S| {
+        connection::serve(TokioIo::new(stream), &builder, service, stop).await;
+    };
     if own_runtime {
-        worker.handle.spawn(async move {
-            connection::serve(TokioIo::new(stream), &builder, service, stop).await;
-        });
+        worker.handle.spawn(serve(stream));
         return;
     }
-    match stream.into_std() {
-        Ok(stream) => {
-            worker.handle.spawn(async move {
-                match S::from_std(stream) {
-                    Ok(stream) => {
-                        connection::serve(TokioIo::new(stream), &builder, service, stop).await;
-                    }
-                    Err(error) => log::connection_error(&error),
-                }
-            });
+    let moved = stream.into_std();
+    worker.handle.spawn(async move {
+        match moved.and_then(S::from_std) {
+            Ok(stream) => serve(stream).await,
+            Err(error) => log::connection_error(&error),
         }
-        Err(error) => log::connection_error(&error),
-    }
+    });
 }
 
 /// A connection that can go from one runtime to another.

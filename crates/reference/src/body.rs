@@ -79,7 +79,6 @@ impl RequestBody {
         }
     }
 
-    /// What was read so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.read.bytes()
     }
@@ -166,38 +165,22 @@ impl Buf for Piece {
 }
 
 impl Default for ResponseBody {
-    /// No body.
     fn default() -> Self {
-        Self::new(Piece::default())
+        Self::new(Piece::default(), None)
     }
 }
 
 impl ResponseBody {
-    pub(crate) fn new(data: Piece) -> Self {
-        Self::Whole {
-            data,
-            trailers: None,
-        }
+    pub(crate) fn new(data: Piece, trailers: Option<HeaderMap>) -> Self {
+        Self::Whole { data, trailers }
     }
 
     pub(crate) fn refusal(data: Vec<u8>) -> Self {
-        Self::new(Piece {
+        let data = Piece {
             bytes: data.into(),
             _charge: None,
-        })
-    }
-
-    pub(crate) fn with_trailers(data: Piece, trailers: HeaderMap) -> Self {
-        Self::Whole {
-            data,
-            trailers: Some(trailers),
-        }
-    }
-
-    pub(crate) fn streamed(
-        body: impl Body<Data = Piece, Error = Infallible> + Send + 'static,
-    ) -> Self {
-        Self::Streamed(Box::pin(body))
+        };
+        Self::new(data, None)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,9 +45,9 @@ impl Bench {
             limits,
         )
         .map_err(refused)?;
-        let records = File::create(&asked.records).map_err(|error| Failed {
-            error: format!("cannot make {}: {error}", asked.records.display()),
-            fault: Fault::Machine,
+        let records = File::create(&asked.records).map_err(|error| {
+            let error = format!("cannot make {}: {error}", asked.records.display());
+            failed(Fault::Machine, error)
         })?;
         let mut bench = Self {
             codec,
@@ -105,20 +105,16 @@ impl Bench {
             }
         }
         let cpu = process_cpu_ns().saturating_sub(cpu);
-        self.append(&batches).map_err(|error| Failed {
-            error: format!("cannot write records: {error}"),
-            fault: Fault::Machine,
+        let bytes: Vec<u8> = batches.iter().flat_map(Record::to_bytes).collect();
+        self.records.write_all(&bytes).map_err(|error| {
+            let error = format!("cannot write records: {error}");
+            failed(Fault::Machine, error)
         })?;
         Ok(SliceDone {
             records: batches.len() as u64,
             cpu_ns: Some(cpu),
             ..SliceDone::default()
         })
-    }
-
-    fn append(&mut self, batches: &[Record]) -> io::Result<()> {
-        let bytes: Vec<u8> = batches.iter().flat_map(Record::to_bytes).collect();
-        self.records.write_all(&bytes)
     }
 
     fn batch(&mut self, operations: u32) -> Result<Record, Failed> {
@@ -164,16 +160,17 @@ impl Bench {
     }
 }
 
-fn refused(error: impl ToString) -> Failed {
+fn failed(fault: Fault, error: impl ToString) -> Failed {
     Failed {
         error: error.to_string(),
-        fault: Fault::User,
+        fault,
     }
 }
 
+fn refused(error: impl ToString) -> Failed {
+    failed(Fault::User, error)
+}
+
 fn broke(error: impl ToString) -> Failed {
-    Failed {
-        error: error.to_string(),
-        fault: Fault::Subject,
-    }
+    failed(Fault::Subject, error)
 }

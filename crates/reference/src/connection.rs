@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use http::{Request, Response, Version};
+use http::{Request, Version};
 use hyper::body::Incoming;
 use hyper::rt::{Read, Write};
 use hyper::service::service_fn;
@@ -15,7 +15,6 @@ use hyper_util::server::conn::auto;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::body::ResponseBody;
 use crate::service::Service;
 use crate::{grpc, log, rest};
 
@@ -76,9 +75,13 @@ pub(crate) async fn serve<I>(
         let by_http1 = request.version() < Version::HTTP_2;
         calls.by_http1.store(by_http1, Ordering::Relaxed);
         async move {
-            let response = respond(service, request).await;
+            // Content type and path distinguish gRPC from the others, on any connection.
+            let response = match grpc::is_meant(&service, &request) {
+                true => grpc::respond(&service, request).await,
+                false => rest::respond(&service, request).await,
+            };
             Calls::count(&calls.ended);
-            response
+            Ok::<_, Infallible>(response)
         }
     });
     let mut connection = pin!(builder.serve_connection(io, handler));
@@ -114,18 +117,6 @@ pub(crate) async fn serve<I>(
             }
         }
     }
-}
-
-/// Every protocol on any connection: content type and path distinguish gRPC from the others.
-async fn respond(
-    service: Arc<Service>,
-    request: Request<Incoming>,
-) -> Result<Response<ResponseBody>, Infallible> {
-    Ok(if grpc::is_meant(&service, &request) {
-        grpc::respond(&service, request).await
-    } else {
-        rest::respond(&service, request).await
-    })
 }
 
 /// An error with its causes in one line.

@@ -74,14 +74,15 @@ fn read_request(stream: &mut impl Read, request: &mut [u8]) -> io::Result<bool> 
 
 /// The request's and the response's length, each from 1 to [`MAX_BYTES`].
 fn lengths(header: &[u8; HEADER_BYTES]) -> io::Result<(usize, usize)> {
-    let (request, response) = header.split_at(HEADER_BYTES / 2);
-    Ok((length("request", request)?, length("response", response)?))
+    let (numbers, _) = header.as_chunks();
+    Ok((
+        length("request", numbers[0])?,
+        length("response", numbers[1])?,
+    ))
 }
 
-fn length(what: &str, bytes: &[u8]) -> io::Result<usize> {
-    let mut number = [0; 8];
-    number.copy_from_slice(bytes);
-    let number = u64::from_le_bytes(number);
+fn length(what: &str, bytes: [u8; 8]) -> io::Result<usize> {
+    let number = u64::from_le_bytes(bytes);
     if !(1..=MAX_BYTES).contains(&number) {
         let detail = format!("{what} length {number} is not from 1 to {MAX_BYTES} bytes");
         return Err(io::Error::new(io::ErrorKind::InvalidData, detail));

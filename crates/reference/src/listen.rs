@@ -95,67 +95,49 @@ impl fmt::Display for ListenOn {
 
 /// Why the server cannot listen where it should.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum ListenError {
-    /// The text is no address.
     #[error("\"{0}\" is no address to listen on: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
     Syntax(String),
-    /// The host's name has no address.
     #[error("host {host} has no address ({detail}): use an address of this machine")]
-    UnknownHost {
-        /// As given.
-        host: String,
-        /// What the resolver says.
-        detail: String,
-    },
-    /// Another program has the port.
+    UnknownHost { host: String, detail: String },
     #[error(
         "port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)"
     )]
-    PortInUse {
-        /// As given.
-        host: String,
-        /// As given.
-        port: u16,
-    },
-    /// The address belongs to another machine.
+    PortInUse { host: String, port: u16 },
     #[error("{0} is no address of this machine: use 127.0.0.1, or one that `ip address` shows")]
     AddressNotAvailable(String),
-    /// The path does not fit into a socket address.
     #[error(
         "socket path {} is {bytes} bytes long and the system takes {MAX_SOCKET_PATH_BYTES}: \
          use a shorter one, in /tmp for example", path.display()
     )]
-    PathTooLong {
-        /// As given.
-        path: PathBuf,
-        /// Its length.
-        bytes: usize,
-    },
-    /// Something else has the path.
+    PathTooLong { path: PathBuf, bytes: usize },
     #[error("{} is there and is no socket: it is left alone, use another path", .0.display())]
     NotASocket(PathBuf),
-    /// Another server listens on the socket.
     #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
     SocketInUse(PathBuf),
-    /// The path's folder is missing.
     #[error("cannot make socket {}: its folder is not there; make it, or use another path", .0.display())]
     NoFolder(PathBuf),
-    /// The system forbids it.
     #[error(
         "not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to"
     )]
     NotPermitted(ListenOn),
-    /// Anything else.
     #[error("cannot listen on {on}: {source}")]
-    System {
-        /// As given.
-        on: ListenOn,
-        /// What the system says.
-        source: io::Error,
-    },
+    System { on: ListenOn, source: io::Error },
 }
 
 impl ListenError {
+    /// What has no better words than the system's.
+    fn system(on: &ListenOn, source: io::Error) -> Self {
+        match source.kind() {
+            ErrorKind::PermissionDenied => Self::NotPermitted(on.clone()),
+            _ => Self::System {
+                on: on.clone(),
+                source,
+            },
+        }
+    }
+
     /// Who can do something about it.
     pub const fn fault(&self) -> Fault {
         match self {
@@ -175,7 +157,6 @@ pub struct Listener {
     file: Option<SocketFile>,
 }
 
-/// The socket itself.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(net::TcpListener),
@@ -221,16 +202,10 @@ fn bind_tcp(on: &ListenOn, host: &str, port: u16) -> Result<Listener, ListenErro
             port,
         },
         ErrorKind::AddrNotAvailable => ListenError::AddressNotAvailable(host.to_owned()),
-        ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
-        _ => ListenError::System {
-            on: on.clone(),
-            source,
-        },
+        _ => ListenError::system(on, source),
     })?;
-    let address = socket.local_addr().map_err(|source| ListenError::System {
-        on: on.clone(),
-        source,
-    })?;
+    let address = socket.local_addr();
+    let address = address.map_err(|source| ListenError::system(on, source))?;
     Ok(Listener {
         socket: Socket::Tcp(socket),
         address: Address::Tcp(address),
@@ -248,20 +223,15 @@ fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
     }
     let system = |source: io::Error| match source.kind() {
         ErrorKind::NotFound => ListenError::NoFolder(path.to_owned()),
-        ErrorKind::PermissionDenied => ListenError::NotPermitted(on.clone()),
         ErrorKind::AddrInUse => ListenError::SocketInUse(path.to_owned()),
-        _ => ListenError::System {
-            on: on.clone(),
-            source,
-        },
+        _ => ListenError::system(on, source),
     };
     clear_stale_socket(path, &system)?;
     let socket = UnixListener::bind(path).map_err(system)?;
     let file = SocketFile::of(path).map_err(system)?;
-    let address = Address::Unix(path.to_owned());
     Ok(Listener {
         socket: Socket::Unix(socket),
-        address,
+        address: Address::Unix(path.to_owned()),
         file: Some(file),
     })
 }

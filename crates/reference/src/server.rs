@@ -27,20 +27,17 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the server cannot run.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum ServeError {
-    /// It cannot listen.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The workload cannot be made.
     #[error("cannot serve the workload: {0}")]
     Workload(#[from] WorkloadError),
     /// The compression of responses does not exist, or no compressor can be had.
     #[error("cannot compress or decompress: {0}")]
     Compression(String),
-    /// No such number of threads.
     #[error("{0} threads cannot serve: use 1 to {MAX_THREADS}")]
     Threads(u32),
-    /// The system refused a runtime, a thread or a socket.
     #[error("the server cannot go on: {0}")]
     System(#[from] io::Error),
 }
@@ -61,9 +58,7 @@ pub struct Server {
     listener: Listener,
     /// One for each thread.
     services: Vec<Arc<Service>>,
-    code: Code,
-    method_path: String,
-    rest_path: String,
+    workload: Workload,
 }
 
 impl Server {
@@ -91,9 +86,7 @@ impl Server {
         Ok(Self {
             listener: Listener::bind(&settings.listen)?,
             services,
-            code: workload.code(),
-            method_path: workload.method_path().to_owned(),
-            rest_path: workload.rest_path().to_owned(),
+            workload,
         })
     }
 
@@ -104,17 +97,17 @@ impl Server {
 
     /// Whether generated or dynamic code reads and writes the messages.
     pub fn code(&self) -> Code {
-        self.code
+        self.workload.code()
     }
 
     /// The path of a gRPC call.
     pub fn method_path(&self) -> &str {
-        &self.method_path
+        self.workload.method_path()
     }
 
     /// The path of a REST call.
     pub fn rest_path(&self) -> &str {
-        &self.rest_path
+        self.workload.rest_path()
     }
 
     /// Serves until `wait`, on a thread of its own, returns. Otherwise as [`Server::serve`].
@@ -156,7 +149,7 @@ impl Server {
         let result = runtime.block_on(async {
             let result = tokio::select! {
                 () = shutdown => Ok(()),
-                error = accept(socket, &workers, &stopped) => Err(error),
+                result = accept(socket, &workers, &stopped) => result,
             };
             drop(stopped);
             // Without a receiver every connection has ended already.

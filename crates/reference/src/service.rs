@@ -47,6 +47,7 @@ pub(crate) struct Service {
 }
 
 /// One call's body and what to do with it.
+#[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
     /// The request's bytes as they came.
     pub(crate) request: &'a [u8],
@@ -259,19 +260,20 @@ impl Kept {
 
     /// The prefix and the response's bytes.
     fn encode(&mut self, response: &Message, call: &Call<'_>) -> Result<Vec<u8>, EncodeError> {
-        if !call.compress_response {
-            let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_response_bytes);
-            bytes.resize(call.prefix_bytes, 0);
-            response.encode(call.response_encoding, &mut bytes)?;
-            self.last_response_bytes = bytes.len() - call.prefix_bytes;
-            return Ok(bytes);
-        }
-        self.encoded.clear();
-        response.encode(call.response_encoding, &mut self.encoded)?;
-        let mut bytes = Vec::with_capacity(call.prefix_bytes + self.last_compressed_bytes);
+        let last_bytes = match call.compress_response {
+            true => &mut self.last_compressed_bytes,
+            false => &mut self.last_response_bytes,
+        };
+        let mut bytes = Vec::with_capacity(call.prefix_bytes + *last_bytes);
         bytes.resize(call.prefix_bytes, 0);
-        self.compressor.compress(&self.encoded, &mut bytes)?;
-        self.last_compressed_bytes = bytes.len() - call.prefix_bytes;
+        if call.compress_response {
+            self.encoded.clear();
+            response.encode(call.response_encoding, &mut self.encoded)?;
+            self.compressor.compress(&self.encoded, &mut bytes)?;
+        } else {
+            response.encode(call.response_encoding, &mut bytes)?;
+        }
+        *last_bytes = bytes.len() - call.prefix_bytes;
         Ok(bytes)
     }
 }

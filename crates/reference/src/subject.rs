@@ -8,12 +8,12 @@ use std::thread;
 
 use rpcgauge_message::Limits;
 use rpcgauge_message::contract::{
-    self, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready,
-    Reply, ServerSettings,
+    self, Address, Answer, Ask, Code, CodecSettings, Failed, Fault, FloorSettings, HttpVersion,
+    Protocol, Ready, Reply, ServerSettings,
 };
 
 use crate::budget::default_memory;
-use crate::listen::{ListenError, Listener};
+use crate::listen::Listener;
 use crate::server::{ServeError, Server};
 use crate::settings::Settings;
 use crate::timeouts::Timeouts;
@@ -39,10 +39,9 @@ pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> 
     let ended = match contract::Settings::read(&mut input) {
         Ok(contract::Settings::Server(settings)) => serve(*settings, input, &mut output),
         Ok(contract::Settings::Floor(settings)) => serve_floor(&settings, input, &mut output),
-        Ok(contract::Settings::Client(_)) => {
-            let error = "this subject has no client: the load engine is the one that there is";
-            Err(Ended::Refused(error.to_owned(), Fault::User))
-        }
+        Ok(contract::Settings::Client(_)) => Err(Ended::refused(
+            "this subject has no client: the load engine is the one that there is",
+        )),
         Ok(contract::Settings::Codec(settings)) => run_codec(&settings, input, &mut output),
         Err(error) => Err(Ended::Refused(error.to_string(), Fault::Instrument)),
     };
@@ -83,9 +82,10 @@ impl From<ServeError> for Ended {
     }
 }
 
-impl From<ListenError> for Ended {
-    fn from(error: ListenError) -> Self {
-        Self::Refused(error.to_string(), error.fault())
+impl Ended {
+    /// Settings that this subject cannot serve.
+    fn refused(error: impl ToString) -> Self {
+        Self::Refused(error.to_string(), Fault::User)
     }
 }
 
@@ -97,11 +97,9 @@ fn serve(
 ) -> Result<(), Ended> {
     check_stack(asked.stack.as_deref())?;
     if (asked.protocol, asked.http) == (Protocol::Grpc, HttpVersion::Http1) {
-        let error = "gRPC needs HTTP/2: set http to \"2\"".to_owned();
-        return Err(Ended::Refused(error, Fault::User));
+        return Err(Ended::refused("gRPC needs HTTP/2: set http to \"2\""));
     }
-    let limits = Limits::try_from(asked.limits)
-        .map_err(|error| Ended::Refused(error.to_string(), Fault::User))?;
+    let limits = Limits::try_from(asked.limits).map_err(Ended::refused)?;
     let server = Server::bind(&Settings {
         workload: asked.workload,
         listen: asked.listen.into(),
@@ -114,13 +112,7 @@ fn serve(
         memory: default_memory(),
         timeouts: Timeouts::DEFAULT,
     })?;
-    let ready = Ready {
-        address: Some(server.address().clone()),
-        pid: None,
-        versions: versions(),
-        code: Some(server.code()),
-    };
-    write_ready(output, ready)?;
+    write_ready(output, Some(server.address()), Some(server.code()))?;
     server
         .serve_until(move || drain(input))
         .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
@@ -132,16 +124,10 @@ fn serve_floor(
     input: impl BufRead + Send + 'static,
     output: &mut impl Write,
 ) -> Result<(), Ended> {
-    let mut listener = Listener::bind(&asked.listen.clone().into())?;
+    let mut listener = Listener::bind(&asked.listen.clone().into()).map_err(ServeError::from)?;
     // The floor's thread never ends by itself: the process ends, and the file with it.
     let _file = listener.take_file();
-    let ready = Ready {
-        address: Some(listener.address().clone()),
-        pid: None,
-        versions: versions(),
-        code: None,
-    };
-    write_ready(output, ready)?;
+    write_ready(output, Some(listener.address()), None)?;
     let (ended, end) = mpsc::channel();
     let closed = ended.clone();
     spawn("floor", move || {
@@ -165,13 +151,7 @@ fn run_codec(
 ) -> Result<(), Ended> {
     check_stack(asked.stack.as_deref())?;
     let mut bench = codec::Bench::new(asked)?;
-    let ready = Ready {
-        address: None,
-        pid: None,
-        versions: versions(),
-        code: Some(bench.code()),
-    };
-    write_ready(output, ready)?;
+    write_ready(output, None, Some(bench.code()))?;
     let wrong =
         |error: contract::ContractError| Ended::Refused(error.to_string(), Fault::Instrument);
     while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
@@ -179,7 +159,7 @@ fn run_codec(
             Ask::Verify => Answer::Verified(bench.verify()?),
             Ask::Slice(slice) => Answer::Slice(bench.slice(&slice)?),
         };
-        write_line(output, &reply.to_line()).map_err(|error| cannot_write(&error))?;
+        write_reply(output, &reply.to_line())?;
     }
     Ok(())
 }
@@ -187,23 +167,33 @@ fn run_codec(
 fn check_stack(asked: Option<&str>) -> Result<(), Ended> {
     match asked {
         None | Some(STACK) => Ok(()),
-        Some(other) => {
-            let error = format!("unknown stack \"{other}\": this subject has {STACK}");
-            Err(Ended::Refused(error, Fault::User))
-        }
+        Some(other) => Err(Ended::refused(format!(
+            "unknown stack \"{other}\": this subject has {STACK}"
+        ))),
     }
 }
 
 /// Writes the ready line.
-fn write_ready(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
-    write_line(output, &Reply::Ready(ready).to_line()).map_err(|error| cannot_write(&error))
+fn write_ready(
+    output: &mut impl Write,
+    address: Option<&Address>,
+    code: Option<Code>,
+) -> Result<(), Ended> {
+    let ready = Ready {
+        address: address.cloned(),
+        pid: None,
+        versions: versions(),
+        code,
+    };
+    write_reply(output, &Reply::Ready(ready).to_line())
 }
 
-fn cannot_write(error: &io::Error) -> Ended {
-    Ended::Broke(
-        format!("cannot write to standard output: {error}"),
-        Fault::Machine,
-    )
+/// Writes a line while the other side waits for it.
+fn write_reply(output: &mut impl Write, line: &str) -> Result<(), Ended> {
+    write_line(output, line).map_err(|error| {
+        let error = format!("cannot write to standard output: {error}");
+        Ended::Broke(error, Fault::Machine)
+    })
 }
 
 fn write_line(output: &mut impl Write, line: &str) -> io::Result<()> {
@@ -218,13 +208,11 @@ fn drain(mut input: impl BufRead) {
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Ended> {
-    match thread::Builder::new().name(name.to_owned()).spawn(work) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Ended::Broke(
-            format!("cannot start a thread: {error}"),
-            Fault::Machine,
-        )),
-    }
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map(drop).map_err(|error| {
+        let error = format!("cannot start a thread: {error}");
+        Ended::Broke(error, Fault::Machine)
+    })
 }
 
 fn versions() -> BTreeMap<String, String> {

@@ -30,17 +30,32 @@ impl Timeouts {
     };
 }
 
-/// Waits for something until a time; `None` when that has passed. Most bodies came with their
-/// head: a timer is made only for something that is not there at once.
+/// What passed before something was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// The client's own deadline.
+    Deadline,
+    /// The time that the server gives it.
+    Patience,
+}
+
+/// Waits for something. Most bodies came with their head: a timer is made, and the patience begins,
+/// only for something that is not there at once.
 pub(crate) async fn within<T>(
     work: impl Future<Output = T>,
-    until: impl FnOnce() -> Instant,
-) -> Option<T> {
+    patience: Duration,
+    deadline: Option<Instant>,
+) -> Result<T, Late> {
     let mut work = pin!(work);
-    match poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
-        Poll::Ready(done) => Some(done),
-        Poll::Pending => timeout_at(until(), work).await.ok(),
+    if let Poll::Ready(done) = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await {
+        return Ok(done);
     }
+    let until = Instant::now() + patience;
+    let (until, late) = match deadline {
+        Some(deadline) if deadline <= until => (deadline, Late::Deadline),
+        _ => (until, Late::Patience),
+    };
+    timeout_at(until, work).await.map_err(|_| late)
 }
 
 #[cfg(test)]
@@ -51,9 +66,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_timer_is_made_only_to_wait() {
-        let never_asked = || unreachable!("nothing to wait for");
-        assert_eq!(within(ready(7), never_asked).await, Some(7));
-        let soon = || Instant::now() + Duration::from_millis(1);
-        assert_eq!(within(pending::<()>(), soon).await, None);
+        let passed = Instant::now();
+        let done = within(ready(7), Duration::ZERO, Some(passed)).await;
+        assert_eq!(done, Ok(7));
+        let soon = Duration::from_millis(1);
+        let late = async |patience, deadline| within(pending::<()>(), patience, deadline).await;
+        assert_eq!(late(soon, None).await, Err(Late::Patience));
+        let later = Some(Instant::now() + 1000 * soon);
+        assert_eq!(late(soon, later).await, Err(Late::Patience));
+        assert_eq!(late(1000 * soon, Some(passed)).await, Err(Late::Deadline));
     }
 }

@@ -32,16 +32,10 @@ enum Inner {
     Http2(Box<http2::Connection>),
 }
 
-/// Calls the same method of either protocol's connection.
+/// The same expression on the connection of either protocol.
 macro_rules! either {
-    ($client:expr, $connection:ident => $call:expr) => {
-        match &$client.inner {
-            Inner::Http1($connection) => $call,
-            Inner::Http2($connection) => $call,
-        }
-    };
-    (mut $client:expr, $connection:ident => $call:expr) => {
-        match &mut $client.inner {
+    ($inner:expr, $connection:ident => $call:expr) => {
+        match $inner {
             Inner::Http1($connection) => $call,
             Inner::Http2($connection) => $call,
         }
@@ -65,13 +59,13 @@ impl Client {
     /// See [`StartError`]; nothing was queued then.
     #[inline]
     pub fn start(&mut self, head: &Head, body: &Bytes, token: Token) -> Result<(), StartError> {
-        either!(mut self, c => c.start(head, body, token))
+        either!(&mut self.inner, c => c.start(head, body, token))
     }
 
     /// How many more calls can be started now. 0 also once the connection is closing.
     #[inline]
     pub fn capacity(&self) -> usize {
-        either!(self, c => c.capacity())
+        either!(&self.inner, c => c.capacity())
     }
 
     /// Whether responses are matched to calls by their order alone, as in HTTP/1.1. Bytes that came
@@ -85,27 +79,27 @@ impl Client {
     /// How many calls are in flight: started and neither complete, failed nor cancelled.
     #[inline]
     pub fn in_flight(&self) -> usize {
-        either!(self, c => c.in_flight())
+        either!(&self.inner, c => c.in_flight())
     }
 
     /// The next bytes to write, empty when there is nothing to write now. This is one contiguous
     /// piece; more may follow once it is consumed.
     #[inline]
     pub fn output(&self) -> &[u8] {
-        either!(self, c => c.output())
+        either!(&self.inner, c => c.output.first())
     }
 
     /// Whether [`Client::output`] is known to be all that there is to write now, as it is where bodies are
     /// short.
     #[inline]
     pub fn is_output_in_one_piece(&self) -> bool {
-        either!(self, c => c.is_output_in_one_piece())
+        either!(&self.inner, c => c.output.is_in_one_piece())
     }
 
     /// Fills `slices` with what is to be written, in order, for one vectored write. Returns how
     /// many slices were filled.
     pub fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        either!(self, c => c.output_slices(slices))
+        either!(&self.inner, c => c.output.slices(slices))
     }
 
     /// Reports that the transport took the first `n` bytes of the output. More may be queued by this
@@ -115,38 +109,38 @@ impl Client {
     /// When `n` is more than was offered: a mistake of the caller, not of the server.
     #[inline]
     pub fn consume_output(&mut self, n: usize) {
-        either!(mut self, c => c.consume_output(n));
+        either!(&mut self.inner, c => c.consume_output(n));
     }
 
     /// Whether every byte of every started call is written: no output is left and no body waits
     /// for the server's flow control.
     #[inline]
     pub fn is_all_sent(&self) -> bool {
-        either!(self, c => c.is_all_sent())
+        either!(&self.inner, c => c.is_all_sent())
     }
 
     /// Takes what was read and calls `sink` with what it means. All of `bytes` is taken. After the
     /// connection is closed, bytes are ignored.
     pub fn input<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) {
-        either!(mut self, c => c.input(bytes, sink));
+        either!(&mut self.inner, c => c.input(bytes, sink));
     }
 
     /// Reports that the transport ended or broke: nothing will be read any more. Calls in flight
     /// fail, except an HTTP/1.1 response whose body ends with the connection, which completes. When
     /// the transport broke rather than ended, say so with `orderly` false: such a body then fails.
     pub fn end_of_input<S: Sink>(&mut self, orderly: bool, sink: &mut S) {
-        either!(mut self, c => c.end_of_input(orderly, sink));
+        either!(&mut self.inner, c => c.end_of_input(orderly, sink));
     }
 
     /// Gives a call up; no event for it comes any more. HTTP/2 queues RST_STREAM; HTTP/1.1 has no
     /// such thing, and its connection is closed from then on. False when no such call is in flight.
     pub fn cancel(&mut self, token: Token) -> bool {
-        either!(mut self, c => c.cancel(token))
+        either!(&mut self.inner, c => c.cancel(token))
     }
 
     /// Queues an orderly end: GOAWAY in HTTP/2, nothing in HTTP/1.1. No call can be started then.
     pub fn shut_down(&mut self) {
-        either!(mut self, c => c.shut_down());
+        either!(&mut self.inner, c => c.shut_down());
     }
 
     /// Queues a PING, which a server that is there acknowledges (RFC 9113 §6.7). The acknowledgement is
@@ -163,7 +157,7 @@ impl Client {
     /// and close the transport.
     #[inline]
     pub fn is_closed(&self) -> bool {
-        either!(self, c => c.is_closed())
+        either!(&self.inner, c => c.is_closed())
     }
 
     /// Bytes so far, both directions. The prefix of each gRPC message sent is counted as overhead
@@ -171,25 +165,20 @@ impl Client {
     /// part of the call [`Client::count_received_marks`].
     #[inline]
     pub fn traffic(&self) -> &Traffic {
-        either!(self, c => c.traffic())
+        either!(&self.inner, c => &c.traffic)
     }
 
     /// Counts `n` received body bytes as overhead instead: the message prefixes that
     /// [`crate::grpc::UnaryResponse`] found.
     #[inline]
     pub fn count_received_prefix(&mut self, n: u64) {
-        either!(mut self, c => c.traffic_mut().received.body_to_overhead(n));
+        either!(&mut self.inner, c => c.traffic.received.body_to_overhead(n));
     }
 
     /// Counts `n` received header bytes as marks instead: fields that the server
     /// sends for the measurement, as long as [`crate::Fields::iter_wire_bytes`] says they were.
     #[inline]
     pub fn count_received_marks(&mut self, n: u64) {
-        either!(mut self, c => c.traffic_mut().received.header_to_marks(n));
-    }
-
-    /// Gives back the memory of buffers that are empty now. For connections that stay idle long.
-    pub fn release_buffers(&mut self) {
-        either!(mut self, c => c.release_buffers());
+        either!(&mut self.inner, c => c.traffic.received.header_to_marks(n));
     }
 }

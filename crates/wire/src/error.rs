@@ -26,29 +26,17 @@ impl std::fmt::Display for Stage {
 
 /// Why a call ended without a complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum Failure {
-    /// The connection ended too early.
     #[error("the connection ended {stage}")]
-    Closed {
-        /// How far the response had come.
-        stage: Stage,
-    },
-    /// The server sent RST_STREAM.
+    Closed { stage: Stage },
     #[error("the server reset the call with {code}")]
-    Reset {
-        /// The server's reason.
-        code: ErrorCode,
-    },
+    Reset { code: ErrorCode },
     /// The server sent GOAWAY and said that it did not process this call.
     #[error("the server is going away ({code}) and did not process the call")]
-    GoneAway {
-        /// The server's reason.
-        code: ErrorCode,
-    },
-    /// What the server sent is not the protocol.
+    GoneAway { code: ErrorCode },
     #[error("the server broke the protocol: {0}")]
     Violation(#[from] Violation),
-    /// The response is larger than the client accepts.
     #[error("the response is over a limit: {0}")]
     Limit(#[from] LimitExceeded),
 }
@@ -95,31 +83,24 @@ impl Violation {
     }
 }
 
-/// A limit of [`crate::Limits`] that a response exceeded. Each names its option.
+/// A limit of [`crate::Limits`] that a response exceeded. Each message names its option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum LimitExceeded {
-    /// [`crate::Limits::max_head_bytes`].
     #[error("a head of more than {0} bytes (max_head_bytes)")]
     HeadBytes(usize),
-    /// [`crate::Limits::max_header_list_bytes`].
     #[error("a field list of more than {0} bytes (max_header_list_bytes)")]
     HeaderListBytes(u32),
-    /// [`crate::Limits::max_fields`].
     #[error("more than {0} fields (max_fields)")]
     Fields(usize),
-    /// [`crate::Limits::max_interim_responses`].
     #[error("more than {0} interim responses (max_interim_responses)")]
     InterimResponses(u32),
-    /// [`crate::Limits::max_body_bytes`].
     #[error("a body of more than {0} bytes (max_body_bytes)")]
     BodyBytes(u64),
-    /// [`crate::Limits::max_chunk_line_bytes`].
     #[error("a chunk size line of more than {0} bytes (max_chunk_line_bytes)")]
     ChunkLineBytes(usize),
-    /// [`crate::Limits::max_continuations`].
     #[error("more than {0} CONTINUATION frames (max_continuations)")]
     Continuations(u32),
-    /// [`crate::Limits::max_queued_replies`].
     #[error("more than {0} bytes of replies that the server does not read (max_queued_replies)")]
     QueuedReplies(usize),
 }
@@ -140,17 +121,14 @@ impl LimitExceeded {
 
 /// Why a connection takes no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum Closing {
     /// The server ends it: `Connection: close` of either side, an HTTP/1.0 response, or a body that
     /// ends with the connection.
     #[error("the server closes the connection after this answer")]
     ServerCloses,
-    /// The server sent GOAWAY.
     #[error("the server is going away ({code})")]
-    GoAway {
-        /// The server's reason.
-        code: ErrorCode,
-    },
+    GoAway { code: ErrorCode },
     /// The transport ended or broke.
     #[error("the connection ended")]
     Ended,
@@ -164,11 +142,10 @@ pub enum Closing {
 
 /// Why a call was not started. Nothing was queued for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum StartError {
-    /// As many calls as allowed are in flight; wait for one to end.
     #[error("as many calls as the connection allows are in flight")]
     Full,
-    /// The connection takes no more calls; use another.
     #[error("the connection takes no more calls")]
     Closing,
     /// The head and its fields are more than the server accepts (its
@@ -184,11 +161,10 @@ pub enum StartError {
 
 /// What is wrong with a request's head.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum PrepareError {
-    /// The method is no token.
     #[error("method {0:?} is not a token: use letters, as in POST")]
     Method(String),
-    /// The method is CONNECT.
     #[error("method CONNECT asks for a tunnel, and no call is answered through one: use another")]
     Tunnel,
     /// The path does not start with `/`, or holds spaces or control characters.
@@ -197,19 +173,15 @@ pub enum PrepareError {
     /// The authority is empty or holds what no host and port can.
     #[error("authority {0:?} must be HOST or HOST:PORT")]
     Authority(String),
-    /// The scheme is neither http nor https.
     #[error("scheme {0:?} must be http or https")]
     Scheme(String),
-    /// A field's name is no token.
     #[error("header name {0:?} is not a token: use letters, digits and -")]
     FieldName(String),
-    /// A field that the connection itself sets.
     #[error("header {0:?} is set by the protocol itself: leave it out")]
     ReservedField(String),
     /// A field's value holds control characters, or spaces around it.
     #[error("header {0:?} has a value with control characters or spaces around it")]
     FieldValue(String),
-    /// Binary metadata of gRPC that is not base64.
     #[error("metadata {0:?} is not base64, as gRPC's values under names in -bin are: encode it")]
     BinaryField(String),
 }

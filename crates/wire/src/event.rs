@@ -11,22 +11,21 @@ pub type Token = u64;
 /// A call's events come as: `FirstByte`, any number of `Interim`, `Head`, any number of `Body`, at
 /// most one `Trailers`, then `Complete`. `Failed` may take the place of the rest at any point.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    missing_docs,
+    reason = "a token is the call's, a failure or reason says why"
+)]
 pub enum Event<'a> {
     /// The first byte of the call's response is here (of its first frame, in HTTP/2). Comes once.
-    FirstByte {
-        /// The call.
-        token: Token,
-    },
+    FirstByte { token: Token },
     /// An interim (1xx) response; the final one is still to come.
     Interim {
-        /// The call.
         token: Token,
         /// The status, 100 to 199.
         status: u16,
     },
     /// The head of the final response.
     Head {
-        /// The call.
         token: Token,
         /// The HTTP status, 200 to 999.
         status: u16,
@@ -38,37 +37,24 @@ pub enum Event<'a> {
     },
     /// Some bytes of the body, never empty.
     Body {
-        /// The call.
         token: Token,
         /// The bytes, after chunk or frame decoding.
         data: &'a [u8],
     },
     /// The trailer section, after the last of the body.
     Trailers {
-        /// The call.
         token: Token,
         /// All trailer fields, in order.
         fields: Fields<'a>,
     },
     /// The response is complete: its last byte is here.
-    Complete {
-        /// The call.
-        token: Token,
-    },
+    Complete { token: Token },
     /// The call ended without a complete response.
-    Failed {
-        /// The call.
-        token: Token,
-        /// Why, by kind.
-        failure: Failure,
-    },
+    Failed { token: Token, failure: Failure },
     /// The connection takes no more calls. Calls in flight may still complete. Comes at most once,
     /// and not when the caller itself ended the connection: by [`crate::Client::shut_down`], by
     /// cancelling an HTTP/1.1 call, or with the last stream number of HTTP/2.
-    Closing {
-        /// Why.
-        reason: Closing,
-    },
+    Closing { reason: Closing },
 }
 
 /// Receives events as they come. A closure is one; another type can see to it that what it does
@@ -96,6 +82,17 @@ pub(crate) struct FieldRange {
     pub(crate) wire_bytes: u32,
 }
 
+impl FieldRange {
+    /// Name and value in the text that they lie in.
+    #[inline]
+    pub(crate) fn of<'a>(&self, text: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        (
+            &text[self.name_start as usize..self.name_end as usize],
+            &text[self.value_start as usize..self.value_end as usize],
+        )
+    }
+}
+
 /// The fields of a head or trailer section, in the order received.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
@@ -121,20 +118,19 @@ impl<'a> Fields<'a> {
     /// All fields as (name, value). Names are as received: lower case in HTTP/2, any case in
     /// HTTP/1.1. Values are without surrounding white space.
     #[inline]
-    pub fn iter(&self) -> FieldIter<'a> {
-        FieldIter {
-            text: self.text,
-            ranges: self.ranges.iter(),
-        }
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
+        let text = self.text;
+        self.ranges.iter().map(move |range| range.of(text))
     }
 
     /// As [`Fields::iter`], with the bytes that each field took on the wire: in HTTP/1.1 its line
     /// with CRLF, in HTTP/2 its HPACK representation, which may be as short as an index.
     pub fn iter_wire_bytes(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8], u64)> + use<'a> {
-        let sizes = self.ranges.iter().map(|range| u64::from(range.wire_bytes));
-        self.iter()
-            .zip(sizes)
-            .map(|((name, value), bytes)| (name, value, bytes))
+        let text = self.text;
+        self.ranges.iter().map(move |range| {
+            let (name, value) = range.of(text);
+            (name, value, u64::from(range.wire_bytes))
+        })
     }
 
     /// The value of the first field of this name, whatever its case.
@@ -146,15 +142,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl<'a> IntoIterator for Fields<'a> {
-    type Item = (&'a [u8], &'a [u8]);
-    type IntoIter = FieldIter<'a>;
-
-    fn into_iter(self) -> FieldIter<'a> {
-        self.iter()
-    }
-}
-
 impl std::fmt::Debug for Fields<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
@@ -163,29 +150,3 @@ impl std::fmt::Debug for Fields<'_> {
             .finish()
     }
 }
-
-/// Iterates over fields as (name, value).
-#[derive(Debug, Clone)]
-pub struct FieldIter<'a> {
-    text: &'a [u8],
-    ranges: std::slice::Iter<'a, FieldRange>,
-}
-
-impl<'a> Iterator for FieldIter<'a> {
-    type Item = (&'a [u8], &'a [u8]);
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let range = self.ranges.next()?;
-        Some((
-            &self.text[range.name_start as usize..range.name_end as usize],
-            &self.text[range.value_start as usize..range.value_end as usize],
-        ))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.ranges.size_hint()
-    }
-}
-
-impl ExactSizeIterator for FieldIter<'_> {}

@@ -40,6 +40,7 @@
 //! For gRPC, feed a call's events to a [`grpc::UnaryResponse`], which ends in a status.
 
 mod client;
+mod codes;
 mod error;
 mod event;
 mod limits;
@@ -55,7 +56,7 @@ pub mod http2;
 
 pub use client::{Client, Protocol};
 pub use error::{Closing, Failure, LimitExceeded, PrepareError, Stage, StartError, Violation};
-pub use event::{Event, FieldIter, Fields, Sink, Token};
+pub use event::{Event, Fields, Sink, Token};
 pub use http2::ErrorCode;
 pub use limits::Limits;
 pub use request::{Head, HeadBuilder};

@@ -80,26 +80,19 @@ impl Output {
 
     /// As many pieces as `slices` has room for. Returns how many.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let mut from = self.written;
+        let mut gathered_to = move |to| &self.gathered[std::mem::replace(&mut from, to)..to];
+        let last = self.by_reference.back().map_or(self.written, |(at, _)| *at);
+        let pieces = self
+            .by_reference
+            .iter()
+            .flat_map(|(at, bytes)| [gathered_to(*at), bytes])
+            .chain([&self.gathered[last..]])
+            .filter(|piece| !piece.is_empty());
         let mut filled = 0;
-        let mut put = |piece: &'a [u8]| {
-            if piece.is_empty() {
-                return true;
-            }
-            let Some(slot) = slices.get_mut(filled) else {
-                return false;
-            };
+        for (slot, piece) in slices.iter_mut().zip(pieces) {
             *slot = IoSlice::new(piece);
             filled += 1;
-            true
-        };
-        let mut from = self.written;
-        let all = self.by_reference.iter().all(|(at, bytes)| {
-            let gathered = &self.gathered[from..*at];
-            from = *at;
-            put(gathered) && put(bytes)
-        });
-        if all {
-            put(&self.gathered[from..]);
         }
         filled
     }
@@ -160,13 +153,6 @@ impl Output {
         self.pending = 0;
         if self.gathered.capacity() > KEEP_CAPACITY {
             self.gathered = Vec::new();
-        }
-    }
-
-    /// Gives the memory back when nothing is queued.
-    pub(crate) fn release(&mut self) {
-        if self.pending == 0 {
-            *self = Output::default();
         }
     }
 }

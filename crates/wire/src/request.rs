@@ -59,16 +59,13 @@ pub struct HeadBuilder {
     path: String,
     authority: String,
     scheme: String,
-    fields: Vec<BuilderField>,
-    http2_content_length: bool,
+    /// Name and value.
+    fields: Vec<(String, Vec<u8>)>,
+    /// As in [`Head`]. gRPC clients do not state it.
+    pub(crate) http2_content_length: bool,
     close: bool,
-    body_prefix: u64,
-}
-
-#[derive(Debug, Clone)]
-struct BuilderField {
-    name: String,
-    value: Vec<u8>,
+    /// As in [`Head`].
+    pub(crate) body_prefix: u64,
 }
 
 /// Fields that the protocol itself sets, or that belong to one connection and are forbidden in
@@ -93,29 +90,14 @@ impl HeadBuilder {
 
     /// Adds a field. Its name is sent in lower case.
     pub fn field(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        self.fields.push(BuilderField {
-            name: name.to_ascii_lowercase(),
-            value: value.as_ref().to_vec(),
-        });
-        self
-    }
-
-    /// Whether HTTP/2 requests state `content-length`. Default true; gRPC clients do not.
-    pub fn http2_content_length(mut self, stated: bool) -> Self {
-        self.http2_content_length = stated;
+        let field = (name.to_ascii_lowercase(), value.as_ref().to_vec());
+        self.fields.push(field);
         self
     }
 
     /// Whether HTTP/1.1 requests ask to close the connection after the response. Default false.
     pub fn close(mut self, close: bool) -> Self {
         self.close = close;
-        self
-    }
-
-    /// How many bytes at the start of each body count as overhead instead of body: 5 for gRPC's
-    /// message prefix. Default 0.
-    pub fn body_prefix(mut self, bytes: u64) -> Self {
-        self.body_prefix = bytes;
         self
     }
 
@@ -168,11 +150,8 @@ impl HeadBuilder {
         head.extend_from_slice(line.as_bytes());
         head.extend_from_slice(self.authority.as_bytes());
         head.extend_from_slice(b"\r\n");
-        for field in &self.fields {
-            head.extend_from_slice(field.name.as_bytes());
-            head.extend_from_slice(b": ");
-            head.extend_from_slice(&field.value);
-            head.extend_from_slice(b"\r\n");
+        for (name, value) in &self.fields {
+            head.extend_from_slice(&[name.as_bytes(), b": ", value, b"\r\n"].concat());
         }
         if self.close {
             head.extend_from_slice(b"connection: close\r\n");
@@ -186,23 +165,21 @@ impl HeadBuilder {
         list.push(b":scheme", self.scheme.as_bytes());
         list.push(b":authority", self.authority.as_bytes());
         list.push(b":path", self.path.as_bytes());
-        for field in &self.fields {
-            list.push(field.name.as_bytes(), &field.value);
+        for (name, value) in &self.fields {
+            list.push(name.as_bytes(), value);
         }
         list
     }
 }
 
-fn check_field(field: &BuilderField) -> Result<(), PrepareError> {
-    let name = &field.name;
+fn check_field((name, value): &(String, Vec<u8>)) -> Result<(), PrepareError> {
     if !is_token(name.as_bytes()) {
         return Err(PrepareError::FieldName(name.clone()));
     }
-    let te_refused = name == "te" && field.value != b"trailers";
+    let te_refused = name == "te" && value != b"trailers";
     if RESERVED_FIELDS.contains(&name.as_str()) || te_refused {
         return Err(PrepareError::ReservedField(name.clone()));
     }
-    let value = field.value.as_slice();
     if value.trim_ascii() != value || !value.iter().all(|&b| is_value_byte(b)) {
         return Err(PrepareError::FieldValue(name.clone()));
     }
@@ -249,6 +226,23 @@ static BYTE_CLASSES: [u8; 256] = {
     }
     classes
 };
+
+/// Reads a number in decimal digits alone.
+pub(crate) fn read_decimal(digits: &[u8]) -> Option<u64> {
+    let all_digits = digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(digits).ok().filter(|_| all_digits)?;
+    text.parse().ok()
+}
+
+/// Reads a status: three digits, the first of which is not 0.
+pub(crate) fn read_status(digits: &[u8]) -> Option<u16> {
+    let is_status = matches!(digits, [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']);
+    is_status.then(|| {
+        digits
+            .iter()
+            .fold(0, |n, digit| n * 10 + u16::from(digit - b'0'))
+    })
+}
 
 /// A number in decimal digits, without an allocation.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ pub(crate) fn http1() -> Vec<Seed> {
         .step(step::BYTES, length)
         .step(step::START, &[2, 3])
         .step(step::TAKE, &[])
-        .step(step::RELEASE, &[])
+        .step(step::NOTHING, &[])
         .step(step::BYTES, chunked)
         .step(step::START, &[3, 0])
         .step(step::TAKE, &[])
@@ -161,7 +161,7 @@ pub(crate) fn http2() -> Vec<Seed> {
         &[0, FIRST, 0, STATUS_200, LONG, REPEAT | 100],
     );
     let cancelled = response(
-        calls(2).step(step::CANCEL, &[0]).step(step::RELEASE, &[]),
+        calls(2).step(step::CANCEL, &[0]).step(step::NOTHING, &[]),
         FIRST,
     )
     .step(step::SHUT_DOWN, &[])

@@ -27,8 +27,8 @@ pub mod step {
     pub const TAKE: u8 = 5;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 6;
-    /// Client: gives memory back.
-    pub const RELEASE: u8 = 7;
+    /// Nothing: seeds hold the number.
+    pub const NOTHING: u8 = 7;
     /// Server: SETTINGS. Numbers of one byte, values of four.
     pub const SETTINGS: u8 = 8;
     /// Server: DATA of zeros. Flags, stream, length of two bytes.
@@ -93,7 +93,7 @@ fn play(script: &Script, cut: Cut) -> Conversation {
             step::CANCEL => talk.cancel(args.u8()),
             step::TAKE => talk.take(args.u16()),
             step::SHUT_DOWN => talk.shut_down(),
-            step::RELEASE => talk.release_buffers(),
+            step::NOTHING => {}
             step::END => talk.end(args.u8() != 1),
             kind => talk.give(&server::frames(kind, args, &mut encoder)),
         }

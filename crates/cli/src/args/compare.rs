@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs, SubjectFolders, whole};
+use super::{LimitArgs, OutputArgs, SchemaArgs, SubjectFolders, heading, parse_ms, whole};
 
 /// `rpcgauge compare`.
 #[derive(Debug, Args)]
@@ -13,71 +12,46 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) schema: SchemaArgs,
     /// The method to call, as package.Service/Method
-    #[arg(long, value_name = "METHOD", help_heading = "Message")]
+    #[arg(long, value_name = "METHOD", help_heading = heading::MESSAGE)]
     pub(crate) method: String,
     /// The request, as a JSON file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) request: PathBuf,
     /// The response, as a JSON file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) response: PathBuf,
     /// Compare servers on these stacks, SUBJECT/STACK, called by rpcgauge's own client (repeatable)
-    #[arg(
-        long,
-        value_name = "STACK",
-        value_delimiter = ',',
-        help_heading = "Comparison"
-    )]
+    #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) stack: Vec<String>,
     /// Compare these stacks as clients of each --stack, or of the embedded server, beside rpcgauge's own client
     /// (repeatable)
-    #[arg(
-        long,
-        value_name = "STACK",
-        value_delimiter = ',',
-        help_heading = "Comparison"
-    )]
+    #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) client: Vec<String>,
     /// Only these variants; without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Comparison"
-    )]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
     /// The variant that every other is compared with [default: rest-json, or the first stack]
-    #[arg(long, value_name = "NAME", help_heading = "Comparison")]
+    #[arg(long, value_name = "NAME", help_heading = heading::COMPARISON)]
     pub(crate) against: Option<String>,
     /// Compare at several sizes: the response's repeated fields made this many times as long
-    #[arg(
-        long,
-        value_name = "FACTOR",
-        value_delimiter = ',',
-        help_heading = "Comparison"
-    )]
+    #[arg(long, value_name = "FACTOR", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) size_sweep: Vec<u32>,
     /// About how long to measure, e.g. 30s or 2m [default: 60s, or what the stacks need to start and warm up]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Comparison")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::COMPARISON)]
     pub(crate) budget: Option<u64>,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", value_parser = whole(), help_heading = "Comparison")]
+    #[arg(long, value_name = "N", value_parser = whole(), help_heading = heading::COMPARISON)]
     pub(crate) seed: Option<u64>,
     /// Print the trials and the time they would take; run nothing
-    #[arg(long, help_heading = "Comparison")]
+    #[arg(long, help_heading = heading::COMPARISON)]
     pub(crate) plan: bool,
     #[command(flatten)]
     pub(crate) subjects: SubjectFolders,
     /// Print these options as a study, for `rpcgauge run`; run nothing
-    #[arg(long, help_heading = "Comparison")]
+    #[arg(long, help_heading = heading::COMPARISON)]
     pub(crate) print_study: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-}
-
-/// A time as studies write it, in milliseconds.
-fn parse_ms(text: &str) -> Result<u64, String> {
-    parse_time_ms(text.trim())
 }

@@ -10,7 +10,7 @@ use rpcgauge_study::ramp::Ramp;
 use rpcgauge_study::url::Url;
 use rpcgauge_study::words::parse_time_ms;
 
-use super::{LimitArgs, OutputArgs, SchemaArgs, whole};
+use super::{LimitArgs, OutputArgs, SchemaArgs, heading, parse_ms, whole};
 
 /// `rpcgauge load`.
 #[derive(Debug, Args)]
@@ -29,20 +29,20 @@ pub(crate) struct LoadArgs {
     #[command(flatten)]
     pub(crate) pace: PaceArgs,
     /// What must be reached, or the exit code is 1: p99<20ms, errors<0.1%, goodput>500 (repeatable)
-    #[arg(long, value_name = "OBJECTIVE", help_heading = "Result")]
+    #[arg(long, value_name = "OBJECTIVE", help_heading = heading::RESULT)]
     pub(crate) slo: Vec<Objective>,
     /// Compare with this target, in interleaved blocks
-    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = "Result")]
+    #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = heading::RESULT)]
     pub(crate) vs: Option<Url>,
     /// A header field of the calls to that target, which gets none of -H (repeatable); its value is
     /// kept nowhere
-    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = "Result")]
+    #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::RESULT)]
     pub(crate) vs_header: Vec<(String, String)>,
     /// Blocks of the comparison, which share the duration and the calls [default: 10]
-    #[arg(long, value_name = "N", help_heading = "Result")]
+    #[arg(long, value_name = "N", help_heading = heading::RESULT)]
     pub(crate) blocks: Option<u32>,
     /// Print these options as a study, for `rpcgauge run`; call nothing. Values of header fields stay out
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = heading::OUTPUT)]
     pub(crate) print_study: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -56,26 +56,26 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ServiceArgs {
     /// The gRPC method, package.Service/Method, where the target names none
-    #[arg(long, value_name = "METHOD", help_heading = "Service")]
+    #[arg(long, value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) method: Option<String>,
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
-    #[arg(long, short = 'X', value_name = "METHOD", help_heading = "Service")]
+    #[arg(long, short = 'X', value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) request_method: Option<String>,
     /// A header field, or gRPC metadata, of the calls to TARGET (repeatable; --vs-header is for the
     /// other one); its value is kept nowhere
-    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = "Service")]
+    #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
     /// Connect to this Unix domain socket; the target's host is then only sent to the server
-    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Service")]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = heading::SERVICE)]
     pub(crate) unix_socket: Option<PathBuf>,
     /// The version of HTTP [default: 2 for gRPC, otherwise 1.1]
-    #[arg(long, value_enum, value_name = "VERSION", help_heading = "Service")]
+    #[arg(long, value_enum, value_name = "VERSION", help_heading = heading::SERVICE)]
     pub(crate) http: Option<Http>,
     /// How requests are compressed: none, gzip[:level], zstd[:level]
-    #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = "Service")]
+    #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = heading::SERVICE)]
     pub(crate) request_compression: Compression,
     /// The compression that responses are asked for in: none, gzip, zstd
-    #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = "Service")]
+    #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = heading::SERVICE)]
     pub(crate) response_compression: Compression,
 }
 
@@ -94,19 +94,19 @@ pub(crate) enum Http {
 #[derive(Debug, Args)]
 pub(crate) struct TlsArgs {
     /// Trust the authorities in this PEM file, and no others [default: the machine's own]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "TLS")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) cacert: Option<PathBuf>,
     /// A client certificate, as a PEM file
-    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath, help_heading = "TLS")]
+    #[arg(long, value_name = "FILE", requires = "key", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) cert: Option<PathBuf>,
     /// Its private key, as a PEM file
-    #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath, help_heading = "TLS")]
+    #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) key: Option<PathBuf>,
     /// The name to ask for and to expect [default: the target's host]
-    #[arg(long, value_name = "NAME", help_heading = "TLS")]
+    #[arg(long, value_name = "NAME", help_heading = heading::TLS)]
     pub(crate) server_name: Option<String>,
     /// Verify no certificate; the report says so
-    #[arg(long, help_heading = "TLS")]
+    #[arg(long, help_heading = heading::TLS)]
     pub(crate) insecure: bool,
 }
 
@@ -116,16 +116,16 @@ pub(crate) struct DataArgs {
     // Not the placeholder for a call's number: clap reads its inner part as a line break.
     /// The message in JSON or the body, with placeholders such as {{uuid}}; @FILE reads it, @- from
     /// standard input. It is kept nowhere, but its length and SHA-256
-    #[arg(long, value_name = "TEXT", help_heading = "Message")]
+    #[arg(long, value_name = "TEXT", help_heading = heading::MESSAGE)]
     pub(crate) data: Option<String>,
     /// One row a call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) rows: Option<PathBuf>,
     /// In which order calls take the rows
-    #[arg(long, value_enum, default_value_t = Order::InTurn, requires = "rows", help_heading = "Message")]
+    #[arg(long, value_enum, default_value_t = Order::InTurn, requires = "rows", help_heading = heading::MESSAGE)]
     pub(crate) order: Order,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", value_parser = whole(), help_heading = "Message")]
+    #[arg(long, value_name = "N", value_parser = whole(), help_heading = heading::MESSAGE)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -142,24 +142,13 @@ pub(crate) enum Order {
 #[derive(Debug, Args)]
 pub(crate) struct PaceArgs {
     /// End after this many calls
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = whole(),
-        conflicts_with = "find_capacity",
-        help_heading = "Load"
-    )]
+    #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) calls: Option<u64>,
     /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,
     /// Calls in flight over all connections, a new one as soon as one ends [default: one a connection]
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "arrivals",
-        help_heading = "Load"
-    )]
+    #[arg(long, value_name = "N", conflicts_with = "arrivals", help_heading = heading::LOAD)]
     pub(crate) in_flight: Option<u32>,
     /// Calls a second, whatever becomes of the ones before
     #[arg(
@@ -169,51 +158,51 @@ pub(crate) struct PaceArgs {
         // So that the error for a rate below 0 is about the rate, not about an unknown option.
         allow_negative_numbers = true,
         group = "arrivals",
-        help_heading = "Load"
+        help_heading = heading::LOAD
     )]
     pub(crate) rate: Option<f64>,
     /// Rates one after the other, with their times: steps (100,200,400:10s), slopes (0..1000:30s),
     /// pauses (0:5s), or all of them (100:5s,100..1000:1m,0:5s)
-    #[arg(long, value_name = "RAMP", group = "arrivals", help_heading = "Load")]
+    #[arg(long, value_name = "RAMP", group = "arrivals", help_heading = heading::LOAD)]
     pub(crate) ramp: Option<Ramp>,
     /// Search for the highest rate that holds every --slo, in trials of --duration [5s]
-    #[arg(long, requires = "slo", group = "arrivals", help_heading = "Load")]
+    #[arg(long, requires = "slo", group = "arrivals", help_heading = heading::LOAD)]
     pub(crate) find_capacity: bool,
     /// The first rate that the search tries [default: what brings enough calls in --duration]
-    #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = "Load")]
+    #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) start_rate: Option<f64>,
     /// The highest rate that the search tries
-    #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = "Load")]
+    #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_rate: Option<f64>,
     /// How near the rate that holds and the one that does not must come [default: 5%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_capacity", help_heading = "Load")]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) precision: Option<f64>,
     /// Space the calls of a rate or ramp at random (Poisson), not evenly
-    #[arg(long, requires = "arrivals", help_heading = "Load")]
+    #[arg(long, requires = "arrivals", help_heading = heading::LOAD)]
     pub(crate) poisson: bool,
     /// Connections to each target, kept open [default: 1; where each carries one call at a time as many
     /// as --in-flight, and 64 at a rate]
-    #[arg(long, value_name = "C", help_heading = "Load")]
+    #[arg(long, value_name = "C", help_heading = heading::LOAD)]
     pub(crate) connections: Option<u32>,
     /// Open a connection for each call
-    #[arg(long, help_heading = "Load")]
+    #[arg(long, help_heading = heading::LOAD)]
     pub(crate) connect_per_call: bool,
     /// Keep silent connections alive, and end dead ones: after so long without a byte from the server
     /// ask it by PING (HTTP/2), and have the system probe (TCP)
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) keepalive: Option<u64>,
     /// How long the server may take to reply to that [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, requires = "keepalive", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, requires = "keepalive", help_heading = heading::LOAD)]
     pub(crate) keepalive_timeout: Option<u64>,
     /// Longest warm-up, whose calls are not measured; 0s for none [default: until latency has
     /// settled, at most 5s, nor longer or with more calls than are measured]
-    #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = heading::LOAD)]
     pub(crate) warmup: Option<u64>,
     /// A call without a response by then has failed [default: 10s]
-    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) deadline: Option<u64>,
     /// What becomes of calls in flight when the duration is over
-    #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = "Load")]
+    #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = heading::LOAD)]
     pub(crate) at_end: AtEnd,
 }
 
@@ -221,13 +210,13 @@ pub(crate) struct PaceArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Write the latency percentiles here, as HdrHistogram's plotting tools read them (ms)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["vs", "find_capacity"], value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["vs", "find_capacity"], value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
     /// Write the latencies of each second here, as an HdrHistogram interval log (.hlog)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) interval_log: Option<PathBuf>,
     /// Serve OpenMetrics at http://HOST:PORT/metrics while it runs; port 0 is any that is free
-    #[arg(long, value_name = "HOST:PORT", help_heading = "Output")]
+    #[arg(long, value_name = "HOST:PORT", help_heading = heading::OUTPUT)]
     pub(crate) metrics: Option<String>,
 }
 
@@ -238,11 +227,6 @@ pub(crate) enum AtEnd {
     Wait,
     /// They are given up and counted as abandoned
     Cancel,
-}
-
-/// A time as studies write it, in milliseconds.
-fn parse_ms(text: &str) -> Result<u64, String> {
-    parse_time_ms(text.trim())
 }
 
 /// A warm-up may be none.

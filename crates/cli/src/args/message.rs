@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use rpcgauge_message::Limits;
 
+use super::heading;
+
 /// Where a message's description comes from.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The .proto file (repeatable)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) proto: Vec<PathBuf>,
     /// Where imports are searched (repeatable) [default: the .proto file's own folder]
-    #[arg(long, short = 'I', value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Message")]
+    #[arg(long, short = 'I', value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = heading::MESSAGE)]
     pub(crate) include: Vec<PathBuf>,
     /// A compiled FileDescriptorSet instead of .proto files
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["proto", "include"], value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["proto", "include"], value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) descriptor_set: Option<PathBuf>,
 }
 
@@ -29,14 +31,11 @@ impl SchemaArgs {
 /// Bounds of decoding.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
-    /// Largest encoded message, in bytes
-    #[arg(long, value_name = "BYTES", help = limit_help("Largest encoded message, in bytes", Limits::DEFAULT.max_message_bytes), help_heading = "Limits")]
+    #[arg(long, value_name = "BYTES", help = limit_help("Largest encoded message, in bytes", Limits::DEFAULT.max_message_bytes), help_heading = heading::LIMITS)]
     pub(crate) max_message_bytes: Option<usize>,
-    /// Deepest nesting of a message
-    #[arg(long, value_name = "LEVELS", help = limit_help("Deepest nesting of a message", Limits::DEFAULT.max_depth), help_heading = "Limits")]
+    #[arg(long, value_name = "LEVELS", help = limit_help("Deepest nesting of a message", Limits::DEFAULT.max_depth), help_heading = heading::LIMITS)]
     pub(crate) max_depth: Option<usize>,
-    /// How many times its compressed size a message may grow to
-    #[arg(long, value_name = "RATIO", help = limit_help("How many times its compressed size a message may grow to", Limits::DEFAULT.max_inflation), help_heading = "Limits")]
+    #[arg(long, value_name = "RATIO", help = limit_help("How many times its compressed size a message may grow to", Limits::DEFAULT.max_inflation), help_heading = heading::LIMITS)]
     pub(crate) max_inflation: Option<usize>,
 }
 
@@ -51,26 +50,16 @@ pub(crate) struct SizeArgs {
     #[command(flatten)]
     pub(crate) schema: SchemaArgs,
     /// The message's full name, as package.Message
-    #[arg(
-        long,
-        value_name = "NAME",
-        required_unless_present = "method",
-        help_heading = "Message"
-    )]
+    #[arg(long, value_name = "NAME", required_unless_present = "method", help_heading = heading::MESSAGE)]
     pub(crate) message: Option<String>,
     /// A method, to take its request message (or, with --response, its response)
-    #[arg(
-        long,
-        value_name = "METHOD",
-        conflicts_with = "message",
-        help_heading = "Message"
-    )]
+    #[arg(long, value_name = "METHOD", conflicts_with = "message", help_heading = heading::MESSAGE)]
     pub(crate) method: Option<String>,
     /// The sample is the method's response, not its request
-    #[arg(long, requires = "method", help_heading = "Message")]
+    #[arg(long, requires = "method", help_heading = heading::MESSAGE)]
     pub(crate) response: bool,
     /// The sample, as a JSON file (- for standard input)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) sample: PathBuf,
     /// Print the sizes as JSON
     #[arg(long)]

@@ -14,10 +14,11 @@ use std::io::Write as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use rpcgauge_report::escape;
+use rpcgauge_study::words::parse_time_ms;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use compare::CompareArgs;
-pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, PaceArgs, ServiceArgs, TlsArgs};
+pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, ServiceArgs, TlsArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
@@ -35,9 +36,29 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// What options stand under in the help.
+mod heading {
+    pub(super) const COMPARISON: &str = "Comparison";
+    pub(super) const LIMITS: &str = "Limits";
+    pub(super) const LOAD: &str = "Load";
+    pub(super) const MESSAGE: &str = "Message";
+    pub(super) const OUTPUT: &str = "Output";
+    pub(super) const RESULT: &str = "Result";
+    pub(super) const SERVER: &str = "Server";
+    pub(super) const SERVICE: &str = "Service";
+    pub(super) const STUDY: &str = "Study";
+    pub(super) const TLS: &str = "TLS";
+    pub(super) const WORKLOAD: &str = "Workload";
+}
+
 /// A whole number that TOML can write too.
 fn whole() -> clap::builder::RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(..=i64::MAX as u64)
+}
+
+/// A time as studies write it, in milliseconds.
+fn parse_ms(text: &str) -> Result<u64, String> {
+    parse_time_ms(text.trim())
 }
 
 /// Reads the command line. Help and version are printed, and end the program; so do mistakes, with clap's own

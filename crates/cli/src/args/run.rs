@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser as _};
 use clap::{Args, ValueHint};
 
-use super::{LimitArgs, SubjectFolders};
+use super::{LimitArgs, SubjectFolders, heading};
 
 /// `rpcgauge run`.
 #[derive(Debug, Args)]
@@ -40,21 +40,16 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OverrideArgs {
     /// Only variants whose name contains one of these
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        help_heading = "Study"
-    )]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::STUDY)]
     pub(crate) only: Vec<String>,
     /// Fresh starts of the subjects
-    #[arg(long, value_name = "N", help_heading = "Study")]
+    #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) invocations: Option<NonZeroU32>,
     /// Blocks in each invocation
-    #[arg(long, value_name = "N", help_heading = "Study")]
+    #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) blocks: Option<NonZeroU32>,
     /// Seed of every random choice
-    #[arg(long, value_name = "N", help_heading = "Study")]
+    #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) seed: Option<u64>,
 }
 
@@ -62,22 +57,16 @@ pub(crate) struct OverrideArgs {
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// The run directory to make [default: runs/<time>-<study>]
-    #[arg(
-        long,
-        value_name = "DIR",
-        value_parser = PathBufValueParser::new().try_map(unlike_an_option),
-        value_hint = ValueHint::DirPath,
-        help_heading = "Output"
-    )]
+    #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(unlike_an_option), value_hint = ValueHint::DirPath, help_heading = heading::OUTPUT)]
     pub(crate) out: Option<PathBuf>,
     /// Print the findings as JSON instead of text
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = heading::OUTPUT)]
     pub(crate) json: bool,
     /// Print all verdicts, claims and what failed, and not only the summary and the figures
-    #[arg(long, short, help_heading = "Output")]
+    #[arg(long, short, help_heading = heading::OUTPUT)]
     pub(crate) verbose: bool,
     /// No progress bar
-    #[arg(long, short, help_heading = "Output")]
+    #[arg(long, short, help_heading = heading::OUTPUT)]
     pub(crate) quiet: bool,
 }
 

@@ -4,58 +4,43 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::{LimitArgs, SchemaArgs};
+use super::{LimitArgs, SchemaArgs, heading};
 
 /// `rpcgauge serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// What to serve
-    #[arg(long, value_enum, default_value_t = ServedWorkload::Hello, conflicts_with = "method", help_heading = "Workload")]
+    #[arg(long, value_enum, default_value_t = ServedWorkload::Hello, conflicts_with = "method", help_heading = heading::WORKLOAD)]
     pub(crate) workload: ServedWorkload,
     /// Items, rows, strings or ids in the message, where the workload has them
-    #[arg(
-        long,
-        value_name = "N",
-        conflicts_with = "method",
-        help_heading = "Workload"
-    )]
+    #[arg(long, value_name = "N", conflicts_with = "method", help_heading = heading::WORKLOAD)]
     pub(crate) n: Option<u32>,
     #[command(flatten)]
     pub(crate) schema: SchemaArgs,
     /// Serve this method of your own, as package.Service/Method
-    #[arg(long, value_name = "METHOD", requires_all = ["request", "response"], help_heading = "Message")]
+    #[arg(long, value_name = "METHOD", requires_all = ["request", "response"], help_heading = heading::MESSAGE)]
     pub(crate) method: Option<String>,
     /// A request, as a JSON file
-    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) request: Option<PathBuf>,
     /// The response, as a JSON file
-    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = "Message")]
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) response: Option<PathBuf>,
     /// Where to listen: host:port, or unix:/path
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1:0",
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", help_heading = heading::SERVER)]
     pub(crate) listen: String,
     /// How responses are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
-    #[arg(
-        long,
-        value_name = "COMPRESSION",
-        default_value = "none",
-        help_heading = "Server"
-    )]
+    #[arg(long, value_name = "COMPRESSION", default_value = "none", help_heading = heading::SERVER)]
     pub(crate) compression: String,
     /// Threads that serve
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Server")]
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = heading::SERVER)]
     pub(crate) threads: u32,
     /// Do not describe the method and its messages to clients (gRPC Server Reflection)
-    #[arg(long, help_heading = "Server")]
+    #[arg(long, help_heading = heading::SERVER)]
     pub(crate) no_reflection: bool,
     /// Bytes that unfinished requests and responses may hold together; calls beyond are refused
     /// [default: a quarter of the machine's memory]
-    #[arg(long, value_name = "BYTES", help_heading = "Limits")]
+    #[arg(long, value_name = "BYTES", help_heading = heading::LIMITS)]
     pub(crate) max_memory: Option<usize>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,

@@ -20,6 +20,7 @@ use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
 use crate::show;
 use crate::signals;
+use crate::watch::Exports;
 use crate::written::{StudyText, number};
 
 /// How long a comparison takes, unless it must take longer or the user says otherwise.
@@ -71,7 +72,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         live: &BTreeMap::new(),
         subjects: &subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?,
     };
-    measure::start(&resolved, how).map(Ended::code)
+    measure::start(&resolved, how, Exports::default()).map(Ended::code)
 }
 
 /// The study that the options ask for.

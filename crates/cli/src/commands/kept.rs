@@ -42,8 +42,11 @@ impl Kept {
         (self.run, unwritten)
     }
 
-    fn wrote(&mut self, written: Result<(), RunError>) {
-        self.unwritten = written.err();
+    /// Writes, unless something could not be written before.
+    fn write(&mut self, write: impl FnOnce(&mut RunWriter) -> Result<(), RunError>) {
+        if self.unwritten.is_none() {
+            self.unwritten = write(&mut self.writer).err();
+        }
     }
 }
 
@@ -55,27 +58,21 @@ impl Records for Kept {
             // Only a resumed run has one.
             Record::Events(_) | Record::Restart { .. } => {}
         }
-        if self.unwritten.is_none() {
-            let written = self.writer.append(record);
-            self.wrote(written);
-        }
+        self.write(|writer| writer.append(record));
         Ok(())
     }
 
     fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError> {
         let is_first = self.run.environment.is_none();
         self.run.environment = Some(environment.clone());
-        if self.unwritten.is_none() {
-            let written = self.writer.write_environment(environment);
-            self.wrote(written);
-        }
+        self.write(|writer| writer.write_environment(environment));
         match &self.unwritten {
             Some(error) if is_first => {
-                let (what, other) = match is_full(error) {
-                    true => (what(error), "an --out with more room"),
-                    false => (what(error), "another --out"),
+                let other = match is_full(error) {
+                    true => "an --out with more room",
+                    false => "another --out",
                 };
-                Err(format!("{what}; nothing was called: give {other}").into())
+                Err(format!("{}; nothing was called: give {other}", what(error)).into())
             }
             _ => Ok(()),
         }

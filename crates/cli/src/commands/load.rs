@@ -10,7 +10,7 @@ use rpcgauge_study::url::Url;
 use rpcgauge_study::words::time_word;
 
 use super::measure::{self, Ended, How};
-use crate::args::{self, LoadArgs, PaceArgs, SchemaArgs, ServiceArgs, TlsArgs};
+use crate::args::{self, LoadArgs, SchemaArgs, ServiceArgs, TlsArgs};
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
 use crate::services;
@@ -28,6 +28,15 @@ const FEWEST_BLOCKS: u32 = 5;
 const MOST_BLOCKS: u32 = 1_000;
 /// Shortest part of a comparison's duration that a block may have, ms.
 const SHORTEST_BLOCK_MS: u64 = 50;
+
+/// What a comparison asks: metric and question.
+const PAIRS: [(&str, &str); 2] = [
+    ("latency-p50", "Is a call to a faster than one to b?"),
+    (
+        "latency-p99",
+        "Are the slowest calls to a faster than those to b?",
+    ),
+];
 
 pub(crate) fn run(args: LoadArgs) -> Outcome {
     let mut variables = BTreeMap::new();
@@ -61,7 +70,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         live: &services::find(&prepared, &resolved.plan, &stop)?,
         subjects: &Stacks::default(),
     };
-    measure::start_with(&resolved, how, exports).map(Ended::code)
+    measure::start(&resolved, how, exports).map(Ended::code)
 }
 
 /// The run's name: `load-` and the host, made plain for a directory.
@@ -85,17 +94,14 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     }
     text.list("objectives", args.slo.iter().map(ToString::to_string));
     if let Some(ms) = pace.warmup {
-        let time = if ms == 0 {
-            "0s".to_owned()
-        } else {
-            time_word(ms)
+        let time = match ms {
+            0 => "0s".to_owned(),
+            ms => time_word(ms),
         };
         let mut bounds = toml::Table::from_iter([("time".to_owned(), time.into())]);
         if let Some(calls) = pace.calls {
-            bounds.insert(
-                "calls".to_owned(),
-                number(calls.div_ceil(blocks.into())).into(),
-            );
+            let calls = number(calls.div_ceil(blocks.into()));
+            bounds.insert("calls".to_owned(), calls.into());
         }
         text.key("warm-up", bounds);
     }
@@ -105,8 +111,8 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
             ("max-rate", pace.max_rate),
             ("precision", pace.precision),
         ];
-        let bounds = bounds.into_iter();
-        let bounds = bounds.filter_map(|(key, number)| Some((key.to_owned(), number?.into())));
+        let given = |(key, number): (&str, Option<f64>)| Some((key.to_owned(), number?.into()));
+        let bounds = bounds.into_iter().filter_map(given);
         text.key("capacity", toml::Table::from_iter(bounds));
     }
     text.table("[service]");
@@ -118,10 +124,8 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
         };
         fields.iter().map(reference).collect()
     };
-    let (of_target, of_vs) = (
-        headers("", &service.header),
-        headers("VS_", &args.vs_header),
-    );
+    let of_target = headers("", &service.header);
+    let of_vs = headers("VS_", &args.vs_header);
     if args.vs.is_none() {
         text.key("target", args.target.to_string());
         text.list("headers", of_target.clone());
@@ -151,13 +155,7 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
                 text.key("service.target", target.to_string());
                 text.list("service.headers", headers);
             }
-            for (metric, question) in [
-                ("latency-p50", "Is a call to a faster than one to b?"),
-                (
-                    "latency-p99",
-                    "Are the slowest calls to a faster than those to b?",
-                ),
-            ] {
+            for (metric, question) in PAIRS {
                 text.table("[[pairs]]");
                 text.key("of", "a");
                 text.key("against", "b");
@@ -198,34 +196,19 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         ("request-compression", service.request_compression),
         ("response-compression", service.response_compression),
     ] {
-        text.optional(
-            key,
-            (!compression.is_none()).then(|| compression.to_string()),
-        );
+        let compresses = !compression.is_none();
+        text.optional(key, compresses.then(|| compression.to_string()));
     }
     text.optional("connection", pace.connect_per_call.then_some("per-call"));
     text.optional("connections", pace.connections.map(i64::from));
-    match pace {
-        PaceArgs {
-            rate: Some(rate), ..
-        } => text.key("rate", *rate),
-        PaceArgs {
-            ramp: Some(ramp), ..
-        } => text.key("rate", parts_word(&ramp.0)),
-        PaceArgs {
-            find_capacity: true,
-            ..
-        } => {}
-        _ => text.optional(
-            "in-flight",
-            pace.in_flight.or(pace.connections).map(i64::from),
-        ),
-    }
+    text.optional("rate", pace.rate);
+    text.optional("rate", pace.ramp.as_ref().map(|ramp| parts_word(&ramp.0)));
     if pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity {
-        text.key(
-            "arrivals",
-            if pace.poisson { "poisson" } else { "constant" },
-        );
+        let spacing = if pace.poisson { "poisson" } else { "constant" };
+        text.key("arrivals", spacing);
+    } else {
+        let in_flight = pace.in_flight.or(pace.connections);
+        text.optional("in-flight", in_flight.map(i64::from));
     }
     // Each block has its part of the whole.
     let part = |whole: u64| whole.div_ceil(blocks.into());

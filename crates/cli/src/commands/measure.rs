@@ -13,11 +13,11 @@ use rpcgauge_report::findings::capacity::PlannedSearch;
 use rpcgauge_report::{Findings, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Environment, TrialRecord};
-use rpcgauge_study::run::{NewRun, Resumed, Run, RunError, RunWriter, default_directory, names};
+use rpcgauge_study::run::{NewRun, Run, RunError, RunWriter, default_directory, names};
 
 use super::kept::Kept;
 use super::subjects;
-use crate::args::{LimitArgs, OutputArgs};
+use crate::args::{OutputArgs, RunArgs};
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 use crate::progress::ProgressView;
@@ -27,30 +27,21 @@ use crate::watch::{Exports, LoadView};
 /// Where runs go when no place is given.
 const RUNS: &str = "runs";
 
-/// How a run ended, for the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a run ended, for the exit code; several runs end as the worst of them did, which is the last
+/// here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ended {
     /// Every trial was measured.
     Well,
-    /// Every trial was run, now or before it was resumed, and some failed.
-    WithFailures,
     /// An objective was not reached, no rate held them all, or no call of a live service succeeded.
     NotReached,
+    /// Every trial was run, now or before it was resumed, and some failed.
+    WithFailures,
     /// It was interrupted.
     Interrupted,
 }
 
 impl Ended {
-    /// Several runs end as the worst of them did.
-    pub(crate) fn worst(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Interrupted, _) | (_, Self::Interrupted) => Self::Interrupted,
-            (Self::WithFailures, _) | (_, Self::WithFailures) => Self::WithFailures,
-            (Self::NotReached, _) | (_, Self::NotReached) => Self::NotReached,
-            (Self::Well, Self::Well) => Self::Well,
-        }
-    }
-
     pub(crate) fn code(self) -> ExitCode {
         match self {
             Self::Well => ExitCode::SUCCESS,
@@ -74,16 +65,7 @@ pub(crate) struct How<'a> {
 }
 
 /// Runs a plan in a new run directory and shows its report.
-pub(crate) fn start(study: &Resolved, how: How<'_>) -> Result<Ended, Failure> {
-    start_with(study, how, Exports::default())
-}
-
-/// As [`start`], with exports.
-pub(crate) fn start_with(
-    study: &Resolved,
-    how: How<'_>,
-    exports: Exports,
-) -> Result<Ended, Failure> {
+pub(crate) fn start(study: &Resolved, how: How<'_>, exports: Exports) -> Result<Ended, Failure> {
     let now = SystemTime::now();
     let directory = match &how.output.out {
         Some(directory) => directory.clone(),
@@ -105,22 +87,14 @@ pub(crate) fn start_with(
     carry_out(&study.plan, &study.plan.trials, writer, None, how, exports)
 }
 
-/// Which run is gone on with, and how.
-#[derive(Clone, Copy)]
-pub(crate) struct Resuming<'a> {
-    /// Where it lies.
-    pub(crate) directory: &'a Path,
-    /// The limits that the command line sets, which must be those that it was begun with.
-    pub(crate) limits: &'a LimitArgs,
-    /// Whether invocations in which a trial failed are run again.
-    pub(crate) retry_failed: bool,
-    /// The subjects that there are.
-    pub(crate) subjects: &'a Subjects,
-}
-
-/// Goes on with an interrupted run, within the limits that it was begun with, and shows its report.
-pub(crate) fn resume(resuming: Resuming<'_>, how: How<'_>) -> Result<Ended, Failure> {
-    let directory = resuming.directory;
+/// Goes on with the interrupted run in `directory`, within the limits that it was begun with, and shows
+/// its report.
+pub(crate) fn resume(
+    directory: &Path,
+    args: &RunArgs,
+    subjects: &Subjects,
+    how: How<'_>,
+) -> Result<Ended, Failure> {
     let mut resumed = RunWriter::resume(directory).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
@@ -129,24 +103,19 @@ pub(crate) fn resume(resuming: Resuming<'_>, how: How<'_>) -> Result<Ended, Fail
             directory.display()
         )));
     }
-    inputs::same_limits(resuming.limits, resumed.run.plan.limits)?;
+    inputs::same_limits(&args.limits, resumed.run.plan.limits)?;
     let plans = [&resumed.run.plan];
     let how = How {
-        subjects: &subjects::commands(resuming.subjects, plans, how.output.quiet, how.stop)?,
+        subjects: &subjects::commands(subjects, plans, how.output.quiet, how.stop)?,
         ..how
     };
-    if resuming.retry_failed {
+    if args.retry_failed {
         resumed.retry_failed();
     }
     resumed.begin_again().map_err(Failure::input)?;
-    let Resumed {
-        writer,
-        run,
-        missing,
-        ..
-    } = resumed;
-    let exports = Exports::default();
-    carry_out(&run.plan, &missing, writer, run.environment, how, exports)
+    let (run, exports) = (resumed.run, Exports::default());
+    let (missing, writer) = (&resumed.missing, resumed.writer);
+    carry_out(&run.plan, missing, writer, run.environment, how, exports)
 }
 
 fn carry_out(

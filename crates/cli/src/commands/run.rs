@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering;
 
 use rpcgauge_lab::Stacks;
 
-use super::measure::{self, Ended, How, Resuming};
+use super::measure::{self, Ended, How};
 use super::subjects;
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome, note};
 use crate::inputs::{self, Resolved};
 use crate::services;
 use crate::signals;
+use crate::watch::Exports;
 
 pub(crate) fn run(args: RunArgs) -> Outcome {
     if args.output.out.is_some() && args.studies.len() > 1 {
@@ -39,13 +40,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         subjects: &none,
     };
     if let Some(directory) = &args.resume {
-        let resuming = Resuming {
-            directory,
-            limits: &args.limits,
-            retry_failed: args.retry_failed,
-            subjects: &subjects,
-        };
-        return measure::resume(resuming, how).map(Ended::code);
+        return measure::resume(directory, &args, &subjects, how).map(Ended::code);
     }
     let plans = studies.iter().map(|study| &study.plan);
     let how = How {
@@ -61,7 +56,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         }
         let live = services::find(prepared, &study.plan, &stop)?;
         let how = How { live: &live, ..how };
-        ended = ended.worst(measure::start(study, how)?);
+        ended = ended.max(measure::start(study, how, Exports::default())?);
     }
     Ok(ended.code())
 }

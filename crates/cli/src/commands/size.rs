@@ -43,10 +43,9 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     let method = schema
         .method(args.method.as_deref().unwrap_or_default())
         .map_err(Failure::input)?;
-    Ok(if args.response {
-        method.response
-    } else {
-        method.request
+    Ok(match args.response {
+        true => method.response,
+        false => method.request,
     })
 }
 
@@ -66,22 +65,18 @@ struct Size {
 
 impl Sizes {
     fn new(message: &Message, rows: &[SizeRow]) -> Self {
-        let sizes = rows
-            .iter()
-            .flat_map(|row| {
-                COMPRESSIONS
-                    .iter()
-                    .zip(&row.bytes)
-                    .map(|(compression, bytes)| Size {
-                        encoding: row.encoding.to_string(),
-                        compression: compression.to_string(),
-                        bytes: *bytes,
-                    })
-            })
-            .collect();
+        let size = |row: &SizeRow, compression: &Compression, bytes: &usize| Size {
+            encoding: row.encoding.to_string(),
+            compression: compression.to_string(),
+            bytes: *bytes,
+        };
+        let sizes = rows.iter().flat_map(|row| {
+            let all = COMPRESSIONS.iter().zip(&row.bytes);
+            all.map(move |(compression, bytes)| size(row, compression, bytes))
+        });
         Self {
             message: message.type_name().to_owned(),
-            sizes,
+            sizes: sizes.collect(),
         }
     }
 }

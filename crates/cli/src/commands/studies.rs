@@ -39,11 +39,8 @@ fn list(json: bool) -> Outcome {
     if json {
         return print_json(&listed);
     }
-    let width = listed
-        .iter()
-        .map(|study| study.name.len())
-        .max()
-        .unwrap_or(0);
+    let lengths = listed.iter().map(|study| study.name.len());
+    let width = lengths.max().unwrap_or(0);
     let mut text = String::new();
     for study in &listed {
         // Writing into a String cannot fail.

@@ -41,7 +41,7 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
 
 /// The built-in subjects, and the user's own.
 pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
-    Subjects::load(&folders.folders).map_err(|error| failure(&error))
+    Ok(Subjects::load(&folders.folders)?)
 }
 
 /// How the stacks that plans measure are started: built, with code for the messages, where that was not
@@ -77,7 +77,7 @@ pub(crate) fn commands<'p>(
         reason = reason.or(lacks);
     }
     if let Some(error) = reason.filter(|_| !can_run) {
-        return Err(failure(&error));
+        return Err(Failure::from(&*error));
     }
     Ok(needed.stacks)
 }
@@ -106,10 +106,7 @@ impl<'a> Needed<'a> {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let package = self
-            .subjects
-            .find(subject)
-            .map_err(|error| failure(&error))?;
+        let package = self.subjects.find(subject)?;
         let manifest = package.manifest();
         let (quiet, stop) = (self.quiet, self.stop);
         let built = match self.built.entry(&manifest.name) {
@@ -117,12 +114,9 @@ impl<'a> Needed<'a> {
             Entry::Vacant(new) => new.insert(kept(build(package, quiet, stop))?),
         };
         let command = match built {
-            Ok(built) => {
-                let what = format!("making code for messages in {subject}");
-                kept(with_progress(quiet, &what, |show| {
-                    built.command(manifest, stack, &messages, show, stop)
-                }))?
-            }
+            Ok(built) => kept(with_progress(quiet, &making_code(subject), |show| {
+                built.command(manifest, stack, &messages, show, stop)
+            }))?,
             Err(error) => Err(Rc::clone(error)),
         };
         let error = command.as_ref().err().cloned();
@@ -142,7 +136,7 @@ fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>
             note(&format!("left out: {error}"));
             Ok(Err(Rc::new(error)))
         }
-        Err(error) => Err(failure(&error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -157,11 +151,19 @@ pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
     })
 }
 
-fn failure(error: &SubjectsError) -> Failure {
-    match error.fault() {
-        _ if matches!(error, SubjectsError::Stopped) => Failure::interrupted(error),
-        Fault::User => Failure::input(error),
-        Fault::Machine | Fault::Subject | Fault::Instrument => Failure::cannot(error),
+impl From<&SubjectsError> for Failure {
+    fn from(error: &SubjectsError) -> Self {
+        match error.fault() {
+            _ if matches!(error, SubjectsError::Stopped) => Self::interrupted(error),
+            Fault::User => Self::input(error),
+            Fault::Machine | Fault::Subject | Fault::Instrument => Self::cannot(error),
+        }
+    }
+}
+
+impl From<SubjectsError> for Failure {
+    fn from(error: SubjectsError) -> Self {
+        (&error).into()
     }
 }
 
@@ -169,6 +171,10 @@ fn failure(error: &SubjectsError) -> Failure {
 fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, SubjectsError> {
     let what = format!("building {}", package.manifest().name);
     with_progress(quiet, &what, |show| package.build(show, stop))
+}
+
+fn making_code(subject: &str) -> String {
+    format!("making code for messages in {subject}")
 }
 
 /// Shows how far commands are that fill a folder.
@@ -181,7 +187,7 @@ fn with_progress<T>(
     let mut shown = String::new();
     let made = work(&mut |step| {
         let (line, time) = match step {
-            Step::Waiting => (format!("{what}: another rpcgauge does it"), None),
+            Step::Waiting => (format!("{what}: another rpcgauge does it"), String::new()),
             Step::Running {
                 number,
                 of,
@@ -189,13 +195,12 @@ fn with_progress<T>(
                 elapsed,
             } => (
                 format!("{what}, {number} of {of}: {command}"),
-                Some(clock(elapsed)),
+                format!("{} ", clock(elapsed)),
             ),
         };
         if screen.has_lines() && line != shown {
             screen.line(&line);
         }
-        let time = time.map_or_else(String::new, |time| format!("{time} "));
         screen.draw(|bar| bar.set_message(escape::terminal(&format!("{time}{line}"))));
         shown = line;
     });
@@ -222,9 +227,8 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
         let (manifest, start) = (package.manifest(), Instant::now());
         let name = &manifest.name;
         let was_built = matches!(package.state(), Ok(State::Built));
-        let what = format!("making code for messages in {name}");
         let built = build(package, false, &stop).and_then(|built| {
-            let code = with_progress(false, &what, |show| {
+            let code = with_progress(false, &making_code(name), |show| {
                 built.generate(manifest, &MessageSet::BuiltIn, show, &stop)
             });
             code.map(|_| built)
@@ -232,20 +236,18 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
         match built {
             Ok(built) => {
                 let size = units::size(built.bytes() as f64);
+                let time = units::time(start.elapsed().as_nanos() as f64);
                 let how = match was_built {
                     true => "built before".to_owned(),
-                    false => format!(
-                        "built in {}",
-                        units::time(start.elapsed().as_nanos() as f64)
-                    ),
+                    false => format!("built in {time}"),
                 };
                 let folder = built.folder().display();
                 print_plain(&format!("{name}: {how}, {size}: {folder}\n"))?;
             }
-            Err(SubjectsError::Stopped) => return Err(failure(&SubjectsError::Stopped)),
+            Err(SubjectsError::Stopped) => return Err(SubjectsError::Stopped.into()),
             Err(error) => {
                 show_tail(&error);
-                code = report_failure(failure(&error));
+                code = report_failure(error.into());
             }
         }
     }
@@ -254,12 +256,9 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
 
 /// The subjects of these names; all where there is none.
 fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package>, Failure> {
-    let named = names.iter().map(|name| subjects.find(name));
     match names {
         [] => Ok(subjects.all().collect()),
-        _ => named
-            .collect::<Result<_, _>>()
-            .map_err(|error| failure(&error)),
+        _ => names.iter().map(|name| Ok(subjects.find(name)?)).collect(),
     }
 }
 
@@ -279,7 +278,7 @@ fn check_all(
     let stop = signals::stop_flag()?;
     let mut code = ExitCode::SUCCESS;
     for package in named(subjects, names)? {
-        let state = package.state().map_err(|error| failure(&error))?;
+        let state = package.state()?;
         if let (State::Missing(missing), []) = (state, names) {
             let name = &package.manifest().name;
             note(&format!("left out: {name}: {}", missing.join("; ")));
@@ -301,10 +300,7 @@ fn check(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let name = &package.manifest().name;
-    let built = build(package, false, stop).map_err(|error| {
-        show_tail(&error);
-        failure(&error)
-    })?;
+    let built = build(package, false, stop).inspect_err(show_tail)?;
     let check = Check {
         package,
         built: &built,
@@ -332,10 +328,11 @@ fn check(
             }
         }
     };
-    let what = format!("making code for messages in {name}");
-    let ended = with_progress(false, &what, |step| check.run(stack, step, &mut show));
+    let ended = with_progress(false, &making_code(name), |step| {
+        check.run(stack, step, &mut show)
+    });
     screen.finish();
-    ended.map_err(|error| failure(&error))?;
+    ended?;
     let mut text = String::new();
     for (role, right, all) in &counts {
         // Writing into a String cannot fail.
@@ -404,26 +401,24 @@ fn list(subjects: &Subjects, json: bool) -> Outcome {
 }
 
 fn embedded() -> Listed<'static> {
-    let stacks = embedded_only().into_iter();
+    let stack = |(name, features)| ListedStack {
+        name,
+        features,
+        recommended: &[],
+    };
     Listed {
         name: REFERENCE,
         language: "Rust",
         state: "embedded",
         missing: Vec::new(),
         versions: BTreeMap::new(),
-        stacks: stacks
-            .map(|(name, features)| ListedStack {
-                name,
-                features,
-                recommended: &[],
-            })
-            .collect(),
+        stacks: embedded_only().into_iter().map(stack).collect(),
     }
 }
 
 fn describe(package: &Package) -> Result<Listed<'_>, Failure> {
     let manifest = package.manifest();
-    let (state, missing) = match package.state().map_err(|error| failure(&error))? {
+    let (state, missing) = match package.state()? {
         State::Built => ("built", Vec::new()),
         State::NotBuilt => ("not-built", Vec::new()),
         State::Missing(missing) => ("missing", missing),

@@ -22,7 +22,6 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
-    /// Opens what is asked for.
     pub(crate) fn open(args: &ExportArgs) -> Result<Self, Failure> {
         let file = |option, path: &Option<_>| {
             let path = path.clone();

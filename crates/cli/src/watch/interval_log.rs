@@ -9,7 +9,7 @@ use hdrhistogram::serialization::interval_log::{
 };
 use rpcgauge_load::Histogram;
 
-use super::snapshot::Snapshot;
+use super::sampler::Snapshot;
 
 /// Histograms hold ns; the longest time beside them, which is there for people, is in ms.
 const NS_PER_MS: f64 = 1e6;
@@ -22,7 +22,6 @@ pub(super) struct IntervalLog<'a, W: Write> {
 }
 
 impl<'a, W: Write> IntervalLog<'a, W> {
-    /// Begins the log, now.
     pub(super) fn begin(
         file: &'a mut W,
         serializer: &'a mut V2DeflateSerializer,

@@ -9,7 +9,6 @@ mod interval_log;
 mod metrics;
 mod output_file;
 mod sampler;
-mod snapshot;
 mod status;
 mod trial;
 mod view;

@@ -19,7 +19,6 @@ pub(crate) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens the file that `option` names.
     pub(crate) fn open(option: &str, path: PathBuf) -> Result<Self, Failure> {
         let is_new = !path.exists();
         let opened = OpenOptions::new()
@@ -51,7 +50,6 @@ impl OutputFile {
         identity(&self.file).is_some_and(|this| identity(&other.file) == Some(this))
     }
 
-    /// The failure of a write.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         Failure::cannot(format!(
             "{}: cannot be written, and is not complete: {error}",

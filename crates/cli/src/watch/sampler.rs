@@ -7,7 +7,6 @@ use rpcgauge_lab::Watch;
 use rpcgauge_load::{IntervalTimes, TrialProgress};
 use rpcgauge_study::plan::Variant;
 
-use super::snapshot::Snapshot;
 use super::trial::TrialStart;
 
 /// The time between two snapshots: what people call the present.
@@ -15,10 +14,16 @@ pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the thread that measures sends to the one that watches.
 pub(super) enum Message {
-    /// A trial is about to begin.
     Trial(TrialStart),
-    /// A trial goes on.
     Snapshot(Box<Snapshot>),
+}
+
+/// The measured part of a trial at a moment.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) variant: String,
+    pub(super) at: Instant,
+    pub(super) progress: TrialProgress,
 }
 
 /// Takes snapshots and sends them.
@@ -47,4 +52,25 @@ impl Watch for Sampler {
         let _ = self.messages.send(Message::Snapshot(Box::new(snapshot)));
         self.emptied.try_recv().unwrap_or_default()
     }
+}
+
+/// A second in which calls of these latencies, µs, succeeded.
+#[cfg(test)]
+pub(super) fn example(latencies_us: impl IntoIterator<Item = u64>) -> TrialProgress {
+    use std::time::Duration;
+
+    let mut progress = TrialProgress {
+        elapsed: Duration::from_secs(3),
+        interval: Duration::from_secs(1),
+        started: 1_504,
+        sent: 1_504,
+        answered: 1_400,
+        in_flight: 12,
+        ..TrialProgress::default()
+    };
+    for us in latencies_us {
+        let latency = &mut progress.times.latency;
+        latency.record(us * 1_000).expect("it grows");
+    }
+    progress
 }

@@ -104,7 +104,7 @@ mod tests {
     use rpcgauge_trial::FailureKind;
 
     use super::*;
-    use crate::watch::snapshot::example;
+    use crate::watch::sampler::example;
 
     fn line(progress: &TrialProgress) -> String {
         Status::new(progress, 1_000, "1:07 left".to_owned()).line(None)

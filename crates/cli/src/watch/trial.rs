@@ -9,10 +9,8 @@ use rpcgauge_study::settings::Stop;
 
 use crate::screen::clock;
 
-/// A trial that is about to begin.
 #[derive(Debug, Clone)]
 pub(crate) struct TrialStart {
-    /// The name of its variant.
     pub(super) variant: String,
     /// When it ends.
     stop: Stop,
@@ -71,7 +69,7 @@ impl TrialStart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::snapshot::example;
+    use crate::watch::sampler::example;
 
     fn trial(calls: Option<u64>, time_ms: Option<u64>) -> TrialStart {
         TrialStart {

@@ -14,7 +14,6 @@ use crate::screen::{Screen, clock};
 
 const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 
-/// Shows a load.
 pub(crate) struct LoadView {
     screen: Screen,
     /// None where there is nothing to show or write. Snapshots cost the calls a little, and so may a second thread:

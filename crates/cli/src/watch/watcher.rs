@@ -11,8 +11,7 @@ use rpcgauge_load::IntervalTimes;
 use super::interval_log::IntervalLog;
 use super::metrics::Metrics;
 use super::output_file::OutputFile;
-use super::sampler::{INTERVAL, Message, Sampler};
-use super::snapshot::Snapshot;
+use super::sampler::{INTERVAL, Message, Sampler, Snapshot};
 use super::status::Status;
 use super::trial::TrialStart;
 use crate::exit::Failure;
@@ -24,7 +23,6 @@ const READY: usize = 2;
 /// Snapshots from one line to the next where standard error is no terminal.
 const SNAPSHOTS_PER_LINE: u32 = 5;
 
-/// The thread, and what feeds it.
 pub(super) struct Watcher {
     sampler: Sampler,
     thread: JoinHandle<Result<(), Failure>>,
@@ -59,7 +57,6 @@ impl Watcher {
         Ok(Self { sampler, thread })
     }
 
-    /// A trial is about to begin.
     pub(super) fn begin(&self, trial: TrialStart) {
         // A thread that has ended gives its reason when it is joined.
         let _ = self.sampler.messages.send(Message::Trial(trial));
@@ -77,7 +74,6 @@ impl Watcher {
     }
 }
 
-/// What the thread owns.
 struct WatchThread {
     screen: Screen,
     metrics: Option<Metrics>,
@@ -88,7 +84,6 @@ struct WatchThread {
     snapshots: u32,
 }
 
-/// A trial that goes on.
 struct WatchedTrial {
     start: TrialStart,
     /// Calls sent at the snapshot before.

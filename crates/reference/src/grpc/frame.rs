@@ -11,7 +11,6 @@ use super::status::{Code, Status};
 /// Bytes before each message.
 pub(super) const PREFIX_BYTES: usize = 5;
 
-/// The prefix of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) compressed: bool,

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::body::{BodyError, RequestBody, ResponseBody};
 use crate::rest::rules::Rules;
 use crate::service::{Call, CallError, CallResponse, Service};
-use crate::timeouts::within;
+use crate::timeouts::{Late, within};
 use frame::{PREFIX_BYTES, Prefix};
 
 pub use method::{MethodCall, MethodResponse, Methods, UnaryMethod};
@@ -115,24 +115,24 @@ async fn serve_call(
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let path = head.uri.path();
     let request_coding = request_coding(&head.headers)?;
-    let method = match service.methods.get(path) {
-        None if path != service.workload.method_path() => {
-            return match &service.reflected {
-                Some(reflected) if reflection::is_at(path) => {
-                    let opening = reflection::Opening {
-                        encoding,
-                        coding: request_coding,
-                        deadline,
-                        reply_type: reply_type.clone(),
-                        requests: body,
-                    };
-                    reflection::respond(service, reflected, opening)
-                }
-                _ => Err(unknown_method(service, path)),
-            };
-        }
-        method => method,
-    };
+    let method = service.methods.get(path);
+    if method.is_none() && path != service.workload.method_path() {
+        let Some(reflected) = service
+            .reflected
+            .as_ref()
+            .filter(|_| reflection::is_at(path))
+        else {
+            return Err(unknown_method(service, path));
+        };
+        let opening = reflection::Opening {
+            encoding,
+            coding: request_coding,
+            deadline,
+            reply_type: reply_type.clone(),
+            requests: body,
+        };
+        return reflection::respond(service, reflected, opening);
+    }
     let compress_response = accepts(&head.headers, service.response_compression);
 
     let body = read_message(service, body, deadline).await?;
@@ -217,16 +217,10 @@ async fn read_message(
         }
         Ok(())
     };
-    let mut own = false;
-    let until = || {
-        let until = Instant::now() + patience;
-        own = deadline.is_some_and(|deadline| deadline <= until);
-        deadline.filter(|_| own).unwrap_or(until)
-    };
-    match within(reading, until).await {
-        Some(result) => result.map(|()| body),
-        None if own => Err(deadline_exceeded()),
-        None => {
+    match within(reading, patience, deadline).await {
+        Ok(result) => result.map(|()| body),
+        Err(Late::Deadline) => Err(deadline_exceeded()),
+        Err(Late::Patience) => {
             let detail = format!("the request's message did not come within {patience:?}");
             Err(Status::new(Code::Cancelled, detail))
         }
@@ -318,7 +312,7 @@ fn succeeded(
     let mut trailers = HeaderMap::with_capacity(1);
     status::insert_ok(&mut trailers);
     let data = service.charged(called.bytes)?;
-    let mut response = Response::new(ResponseBody::with_trailers(data, trailers));
+    let mut response = Response::new(ResponseBody::new(data, Some(trailers)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, reply_type);
     if compressed {
@@ -358,7 +352,7 @@ fn of_method(
         }
     };
     let data = service.charged(bytes)?;
-    let mut response = Response::new(ResponseBody::with_trailers(data, trailers));
+    let mut response = Response::new(ResponseBody::new(data, Some(trailers)));
     *response.headers_mut() = head;
     Ok(response)
 }

@@ -47,7 +47,7 @@ pub(super) fn respond(
         ));
     }
     let until = next_until(service, opening.deadline);
-    let mut response = Response::new(ResponseBody::streamed(ReflectionStream {
+    let stream = ReflectionStream {
         service: Arc::clone(service),
         reflected: reflected.clone(),
         coding: opening.coding,
@@ -57,7 +57,8 @@ pub(super) fn respond(
         deadline: opening.deadline,
         patience: Box::pin(tokio::time::sleep_until(until)),
         is_over: false,
-    }));
+    };
+    let mut response = Response::new(ResponseBody::Streamed(Box::pin(stream)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, opening.reply_type);
     Ok(response)

@@ -1,50 +1,34 @@
 //! gRPC statuses and how they are sent (PROTOCOL-HTTP2.md, "Trailers-Only" and "Status-Message").
 
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const GRPC_STATUS_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
-/// Writes binary fields without padding, as the protocol asks ("Binary-Header").
-const BINARY: base64::engine::GeneralPurpose = base64::engine::general_purpose::STANDARD_NO_PAD;
-
 /// The codes of calls that fail (the gRPC project's doc/statuscodes.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
+#[expect(missing_docs, reason = "the names are those of that page")]
 pub enum Code {
-    /// Given up, by the client as a rule.
     Cancelled = 1,
-    /// No better code is known.
     Unknown = 2,
-    /// The request is wrong in itself.
     InvalidArgument = 3,
-    /// Out of time.
     DeadlineExceeded = 4,
-    /// No such thing.
     NotFound = 5,
-    /// The thing is there already.
     AlreadyExists = 6,
-    /// The client may not do this.
     PermissionDenied = 7,
-    /// Some resource is used up, or a message is too large.
     ResourceExhausted = 8,
-    /// The system is not in the state that this needs.
     FailedPrecondition = 9,
-    /// Ended, as by a conflict.
     Aborted = 10,
-    /// Past the valid range.
     OutOfRange = 11,
-    /// The server does not have this method, or the count of messages is wrong.
     Unimplemented = 12,
-    /// Something is broken.
     Internal = 13,
-    /// Cannot be served now.
     Unavailable = 14,
-    /// Data is lost.
     DataLoss = 15,
-    /// The client is not known.
     Unauthenticated = 16,
 }
 
@@ -117,7 +101,9 @@ impl Status {
         fields.insert(GRPC_STATUS, HeaderValue::from(self.code as u16));
         fields.insert(GRPC_MESSAGE, percent_encoded(&self.message));
         if !self.details.is_empty() {
-            fields.insert(GRPC_STATUS_DETAILS, binary(&self.details));
+            // Without padding, as the protocol asks ("Binary-Header").
+            let details = ascii(STANDARD_NO_PAD.encode(&self.details));
+            fields.insert(GRPC_STATUS_DETAILS, details);
         }
         if let Some((name, value)) = self.header {
             fields.insert(name, value);
@@ -130,11 +116,9 @@ pub(super) fn insert_ok(trailers: &mut HeaderMap) {
     trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
 }
 
-/// The value of a field whose name ends in `-bin`.
-fn binary(bytes: &[u8]) -> HeaderValue {
-    // Only base64's letters are in it.
-    HeaderValue::from_maybe_shared(bytes::Bytes::from(BINARY.encode(bytes)))
-        .unwrap_or_else(|_| HeaderValue::from_static(""))
+/// A value that is known to be printable ASCII.
+fn ascii(text: impl Into<Bytes>) -> HeaderValue {
+    HeaderValue::from_maybe_shared(text.into()).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 /// Longest text of a status, in bytes: header lists are bounded, and a text that breaks the bound
@@ -159,9 +143,7 @@ fn percent_encoded(message: &str) -> HeaderValue {
             plain => encoded.push(plain),
         }
     }
-    // Only printable ASCII is in it.
-    HeaderValue::from_maybe_shared(bytes::Bytes::from(encoded))
-        .unwrap_or_else(|_| HeaderValue::from_static(""))
+    ascii(encoded)
 }
 
 #[cfg(test)]

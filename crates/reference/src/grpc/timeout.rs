@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use http::HeaderValue;
 
-/// Most digits of the value.
 const MAX_DIGITS: usize = 8;
 
 /// The time that the client gives the call; `None` when the header is malformed.

@@ -15,14 +15,13 @@ use tokio::time::Instant;
 
 use crate::body::{BodyError, RequestBody, ResponseBody};
 use crate::service::{Call, CallError, CallResponse, Service};
-use crate::timeouts::within;
+use crate::timeouts::{Late, within};
 use problem::Problem;
 use rules::Rules;
 
 /// Codings that a request's body may have.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 
-/// Serves one call.
 pub(crate) async fn respond(
     service: &Service,
     request: Request<Incoming>,
@@ -32,15 +31,6 @@ pub(crate) async fn respond(
         Ok(response) => response,
         Err(problem) => problem.into_response(rules),
     }
-}
-
-/// What the headers say about both bodies.
-struct Agreed {
-    rules: Rules,
-    request_encoding: Encoding,
-    request_compression: Compression,
-    response_encoding: Encoding,
-    compress_response: bool,
 }
 
 async fn serve_call(
@@ -64,26 +54,24 @@ async fn serve_call(
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     let agreed = agree(service, rules, &head.headers)?;
     let body = read_body(service, body, deadline).await?;
-    let called = service.call(&Call {
+    let mut call = Call {
         request: body.bytes(),
-        request_compression: match rules {
-            // Nothing is never compressed.
-            Rules::Connect if body.bytes().is_empty() => Compression::None,
-            _ => agreed.request_compression,
-        },
-        request_encoding: agreed.request_encoding,
-        response_encoding: agreed.response_encoding,
-        compress_response: agreed.compress_response,
-        prefix_bytes: 0,
-    })?;
+        ..agreed
+    };
+    if rules == Rules::Connect && call.request.is_empty() {
+        // Nothing is never compressed.
+        call.request_compression = Compression::None;
+    }
+    let called = service.call(&call)?;
     match deadline {
         Some(deadline) if Instant::now() >= deadline => Err(deadline_exceeded()),
-        _ => succeeded(service, called, &agreed),
+        _ => succeeded(service, called, rules, &call),
     }
 }
 
-/// Settles encodings and codings, or fails with what there is to choose from.
-fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Agreed, Problem> {
+/// Settles encodings and codings, or fails with what there is to choose from. The body is still to
+/// come.
+fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'static>, Problem> {
     let request_encoding = request_encoding(rules, headers)?;
     let request_compression = request_compression(rules, headers)?;
     let compress = negotiation::compress(headers, service.response_compression);
@@ -105,12 +93,13 @@ fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Agreed,
         let detail = "accept-encoding forbids identity and allows no coding that is served";
         Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
     })?;
-    Ok(Agreed {
-        rules,
-        request_encoding,
+    Ok(Call {
+        request: &[],
         request_compression,
+        request_encoding,
         response_encoding,
         compress_response,
+        prefix_bytes: 0,
     })
 }
 
@@ -172,16 +161,10 @@ async fn read_body(
         }
         Ok(())
     };
-    let mut own = false;
-    let until = || {
-        let until = Instant::now() + patience;
-        own = deadline.is_some_and(|deadline| deadline <= until);
-        deadline.filter(|_| own).unwrap_or(until)
-    };
-    match within(reading, until).await {
-        Some(result) => result.map(|()| body),
-        None if own => Err(deadline_exceeded()),
-        None => {
+    match within(reading, patience, deadline).await {
+        Ok(result) => result.map(|()| body),
+        Err(Late::Deadline) => Err(deadline_exceeded()),
+        Err(Late::Patience) => {
             let detail = format!("the body did not come within {patience:?}");
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
         }
@@ -226,23 +209,22 @@ impl From<CallError> for Problem {
 fn succeeded(
     service: &Service,
     called: CallResponse,
-    agreed: &Agreed,
+    rules: Rules,
+    call: &Call<'_>,
 ) -> Result<Response<ResponseBody>, Problem> {
-    let mut response = Response::new(ResponseBody::new(service.charged(called.bytes)?));
+    let mut response = Response::new(ResponseBody::new(service.charged(called.bytes)?, None));
     let headers = response.headers_mut();
-    let media_type = agreed.rules.media_type(agreed.response_encoding);
+    let media_type = rules.media_type(call.response_encoding);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     let compression = service.response_compression;
-    if agreed.compress_response {
-        headers.insert(
-            CONTENT_ENCODING,
-            HeaderValue::from_static(compression.coding()),
-        );
+    if call.compress_response {
+        let coding = HeaderValue::from_static(compression.coding());
+        headers.insert(CONTENT_ENCODING, coding);
     }
     // No cache keeps the response to a POST that does not allow it (RFC 9110, section 9.3.3), so that
     // `vary` may be left out. Servers that compress commonly send it all the same, those that only
     // write JSON do not, and what they send is what is to be measured.
-    if !compression.is_none() && agreed.rules == Rules::Rest {
+    if !compression.is_none() && rules == Rules::Rest {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     }
     if let Some(marks) = called.marks {

@@ -9,7 +9,6 @@ use rpcgauge_message::{Encoding, Workload, content_type};
 const CONNECT_PROTOCOL_VERSION: &str = "connect-protocol-version";
 const CONNECT_TIMEOUT: &str = "connect-timeout-ms";
 
-/// Most digits of a timeout.
 const MAX_DIGITS: usize = 10;
 
 /// Whose rules a call follows.
@@ -28,7 +27,6 @@ impl Rules {
         }
     }
 
-    /// What is called.
     pub(super) fn path(self, workload: &Workload) -> &str {
         match self {
             Self::Rest => workload.rest_path(),

@@ -1,72 +1,32 @@
 //! gRPC status codes.
 
+use crate::codes::codes;
 use crate::error::Failure;
 use crate::http2::ErrorCode;
 
-/// A gRPC status code. Codes that the spec does not know are kept as they came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Code(pub u32);
+codes! {
+    /// A gRPC status code. Codes that the spec does not know are kept as they came.
+    pub struct Code, or else "status {}":
+    OK = 0, "Success.";
+    CANCELLED = 1, "Given up by the caller.";
+    UNKNOWN = 2, "No better code is known.";
+    INVALID_ARGUMENT = 3, "The caller's argument is wrong.";
+    DEADLINE_EXCEEDED = 4, "Out of time.";
+    NOT_FOUND = 5, "No such thing.";
+    ALREADY_EXISTS = 6, "The thing is there already.";
+    PERMISSION_DENIED = 7, "The caller may not do this.";
+    RESOURCE_EXHAUSTED = 8, "Some resource is used up, or a message is too large.";
+    FAILED_PRECONDITION = 9, "The system is not in the state this needs.";
+    ABORTED = 10, "Ended, as by a conflict.";
+    OUT_OF_RANGE = 11, "Past the valid range.";
+    UNIMPLEMENTED = 12, "The server does not have this method, or the count of messages is wrong.";
+    INTERNAL = 13, "Something is broken.";
+    UNAVAILABLE = 14, "Cannot be served now.";
+    DATA_LOSS = 15, "Data is lost.";
+    UNAUTHENTICATED = 16, "The caller is not known.";
+}
 
 impl Code {
-    /// Success.
-    pub const OK: Code = Code(0);
-    /// Given up by the caller.
-    pub const CANCELLED: Code = Code(1);
-    /// No better code is known.
-    pub const UNKNOWN: Code = Code(2);
-    /// The caller's argument is wrong.
-    pub const INVALID_ARGUMENT: Code = Code(3);
-    /// Out of time.
-    pub const DEADLINE_EXCEEDED: Code = Code(4);
-    /// No such thing.
-    pub const NOT_FOUND: Code = Code(5);
-    /// The thing is there already.
-    pub const ALREADY_EXISTS: Code = Code(6);
-    /// The caller may not do this.
-    pub const PERMISSION_DENIED: Code = Code(7);
-    /// Some resource is used up, or a message is too large.
-    pub const RESOURCE_EXHAUSTED: Code = Code(8);
-    /// The system is not in the state this needs.
-    pub const FAILED_PRECONDITION: Code = Code(9);
-    /// Ended, as by a conflict.
-    pub const ABORTED: Code = Code(10);
-    /// Past the valid range.
-    pub const OUT_OF_RANGE: Code = Code(11);
-    /// The server does not have this method, or the count of messages is wrong.
-    pub const UNIMPLEMENTED: Code = Code(12);
-    /// Something is broken.
-    pub const INTERNAL: Code = Code(13);
-    /// Cannot be served now.
-    pub const UNAVAILABLE: Code = Code(14);
-    /// Data is lost.
-    pub const DATA_LOSS: Code = Code(15);
-    /// The caller is not known.
-    pub const UNAUTHENTICATED: Code = Code(16);
-
-    /// The code's name, when the spec knows it.
-    pub fn name(self) -> Option<&'static str> {
-        const NAMES: [&str; 17] = [
-            "OK",
-            "CANCELLED",
-            "UNKNOWN",
-            "INVALID_ARGUMENT",
-            "DEADLINE_EXCEEDED",
-            "NOT_FOUND",
-            "ALREADY_EXISTS",
-            "PERMISSION_DENIED",
-            "RESOURCE_EXHAUSTED",
-            "FAILED_PRECONDITION",
-            "ABORTED",
-            "OUT_OF_RANGE",
-            "UNIMPLEMENTED",
-            "INTERNAL",
-            "UNAVAILABLE",
-            "DATA_LOSS",
-            "UNAUTHENTICATED",
-        ];
-        NAMES.get(self.0 as usize).copied()
-    }
-
     /// Reads a `grpc-status` value: decimal digits. `None` when it is no such number.
     #[inline]
     pub fn parse(value: &[u8]) -> Option<Code> {
@@ -109,15 +69,6 @@ impl Code {
             Failure::Reset { code } => Code::from_reset(*code),
             Failure::Violation(_) => Code::INTERNAL,
             Failure::Limit(_) => Code::RESOURCE_EXHAUSTED,
-        }
-    }
-}
-
-impl std::fmt::Display for Code {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "status {}", self.0),
         }
     }
 }

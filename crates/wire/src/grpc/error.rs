@@ -4,6 +4,7 @@ use super::code::Code;
 
 /// A rule of the gRPC HTTP/2 spec that a response broke, or the message size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum GrpcViolation {
     /// The content type is not `application/grpc`, alone or with the subtype that was asked.
     #[error("the response's content-type is not gRPC's (gRPC HTTP/2 spec, Responses)")]
@@ -14,35 +15,23 @@ pub enum GrpcViolation {
     /// No `grpc-status`, neither in trailers nor in a trailers-only response.
     #[error("the response has no grpc-status (gRPC HTTP/2 spec, Responses)")]
     StatusMissing,
-    /// `grpc-status` is no number.
     #[error("the response's grpc-status is not a number (gRPC HTTP/2 spec, Responses)")]
     StatusMalformed,
-    /// `grpc-status` twice, with different values.
     #[error("the response has two grpc-status that differ (gRPC HTTP/2 spec, Responses)")]
     StatusConflict,
-    /// The flag before a message is neither 0 nor 1.
     #[error("a message has an unknown flag (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
     Flag,
     /// A compressed message where no compression was named.
     #[error("a message is compressed without a grpc-encoding (gRPC HTTP/2 spec, Message-Encoding)")]
     UnnamedCompression,
-    /// The body ends inside a message.
     #[error("the response ends inside a message (gRPC HTTP/2 spec, Length-Prefixed-Message)")]
     Truncated,
-    /// Status OK without a message.
     #[error("the response is OK but has no message (gRPC status codes, cardinality)")]
     NoMessage,
-    /// More than one message in a unary response.
     #[error("a unary response has more than one message (gRPC status codes, cardinality)")]
     ManyMessages,
-    /// A message over the client's limit.
     #[error("a message of {length} bytes is over the limit of {limit} (max_message_bytes)")]
-    MessageTooLarge {
-        /// What the prefix says.
-        length: u32,
-        /// What the client accepts.
-        limit: u32,
-    },
+    MessageTooLarge { length: u32, limit: u32 },
 }
 
 impl GrpcViolation {

@@ -4,23 +4,19 @@
 //! `http-grpc-status-mapping.md`, called "gRPC HTTP/2 spec", "gRPC status codes" and "gRPC HTTP
 //! mapping" in the messages here.
 
-mod binary;
 mod code;
 mod deframer;
 mod error;
-mod percent;
 mod request;
 mod response;
-mod timeout;
+mod values;
 
-pub use binary::{check_metadata, decode_binary, encode_binary};
 pub use code::Code;
 pub use deframer::{Deframer, Piece};
 pub use error::GrpcViolation;
-pub use percent::decode_message;
 pub use request::{MessageTooLong, frame_message, head};
 pub use response::{Outcome, StatusSource, UnaryResponse};
-pub use timeout::encode_timeout;
+pub use values::{check_metadata, decode_binary, decode_message, encode_binary, encode_timeout};
 
 /// Length of the prefix of each message, in bytes: the compressed flag and a 32-bit length.
 pub const PREFIX_LENGTH: usize = 5;

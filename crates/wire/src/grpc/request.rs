@@ -32,11 +32,12 @@ pub fn head(path: &str, authority: &str, subtype: Option<&str>) -> HeadBuilder {
         Some(subtype) => format!("application/grpc+{subtype}"),
         None => "application/grpc".to_owned(),
     };
-    Head::builder("POST", path, authority)
+    let mut head = Head::builder("POST", path, authority)
         .field("content-type", content_type)
-        .field("te", "trailers")
-        .http2_content_length(false)
-        .body_prefix(PREFIX_LENGTH as u64)
+        .field("te", "trailers");
+    head.http2_content_length = false;
+    head.body_prefix = PREFIX_LENGTH as u64;
+    head
 }
 
 #[cfg(test)]

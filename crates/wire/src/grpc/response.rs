@@ -3,8 +3,7 @@
 use super::code::Code;
 use super::deframer::{Deframer, Piece};
 use super::error::GrpcViolation;
-use super::percent::decode_message;
-use super::{DEFAULT_MAX_MESSAGE_BYTES, PREFIX_LENGTH};
+use super::{DEFAULT_MAX_MESSAGE_BYTES, PREFIX_LENGTH, decode_message};
 use crate::event::Fields;
 
 /// Where a call's status came from.
@@ -119,10 +118,7 @@ impl UnaryResponse {
         if self.code.is_some() {
             return Ok(());
         }
-        match check_content_type(content_type, subtype) {
-            Err(violation) => self.refuse(violation),
-            Ok(()) => Ok(()),
-        }
+        check_content_type(content_type, subtype).or_else(|violation| self.refuse(violation))
     }
 
     /// Takes [`crate::Event::Body`] and returns the bytes of the message in it, possibly none.
@@ -276,5 +272,4 @@ fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(),
 }
 
 #[cfg(test)]
-#[path = "response_tests.rs"]
 mod tests;

@@ -7,24 +7,32 @@ use crate::request::is_value_byte;
 /// Where in the coding the next byte falls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunked {
-    /// In a chunk's size line, of which `length` bytes are read.
-    Size {
-        size: u64,
-        digits: u8,
-        length: usize,
-        part: SizePart,
-    },
+    Size(SizeLine),
     /// In a chunk's data.
-    Data { left: u64 },
-    /// Before the line end after a chunk's data: 2 or 1 bytes of it are missing.
-    DataEnd { missing: u8 },
+    Data {
+        left: u64,
+    },
+    /// Before the line end after a chunk's data.
+    DataEnd,
+    /// Within that line end.
+    DataLineFeed,
     /// After the last chunk: the trailer section follows.
     Trailers,
 }
 
+/// What has come of a chunk's size line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SizeLine {
+    size: u64,
+    digits: u8,
+    /// Bytes read.
+    length: usize,
+    part: SizePart,
+}
+
 /// Where in a size line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SizePart {
+enum SizePart {
     Digits,
     /// White space after the digits; only an extension may follow.
     Blank,
@@ -43,12 +51,12 @@ pub(super) enum Part<'a> {
 
 impl Chunked {
     /// Before the first chunk.
-    pub(super) const START: Chunked = Chunked::Size {
+    pub(super) const START: Chunked = Chunked::Size(SizeLine {
         size: 0,
         digits: 0,
         length: 0,
         part: SizePart::Digits,
-    };
+    });
 
     /// Takes a part off the front of `input`, which is not empty. Not to be called at `Trailers`.
     pub(super) fn take<'a>(
@@ -57,14 +65,9 @@ impl Chunked {
         max_line: usize,
     ) -> Result<Part<'a>, Failure> {
         if let Chunked::Data { left } = self {
-            let n = usize::try_from(*left)
-                .unwrap_or(usize::MAX)
-                .min(input.len());
-            let (data, rest) = input.split_at(n);
-            *input = rest;
-            *left -= n as u64;
+            let data = take_up_to(left, input);
             if *left == 0 {
-                *self = Chunked::DataEnd { missing: 2 };
+                *self = Chunked::DataEnd;
             }
             return Ok(Part::Data(data));
         }
@@ -81,45 +84,24 @@ impl Chunked {
     }
 
     fn framing_byte(&mut self, byte: u8, max_line: usize) -> Result<(), Failure> {
-        let bad = |violation: Http1Violation| Err(Failure::Violation(violation.into()));
         match (&mut *self, byte) {
-            (
-                Chunked::DataEnd {
-                    missing: missing @ 2,
-                },
-                b'\r',
-            ) => *missing = 1,
-            (Chunked::DataEnd { missing: 1 }, b'\n') => *self = Chunked::START,
-            (Chunked::DataEnd { .. }, _) => return bad(Http1Violation::ChunkEnd),
-            (
-                Chunked::Size {
-                    size,
-                    part: SizePart::LineFeed,
-                    ..
-                },
-                b'\n',
-            ) => {
-                *self = match *size {
+            (Chunked::DataEnd, b'\r') => *self = Chunked::DataLineFeed,
+            (Chunked::DataLineFeed, b'\n') => *self = Chunked::START,
+            (Chunked::DataEnd | Chunked::DataLineFeed, _) => {
+                return Err(Http1Violation::ChunkEnd.into());
+            }
+            (Chunked::Size(line), b'\n') if line.part == SizePart::LineFeed => {
+                *self = match line.size {
                     0 => Chunked::Trailers,
                     left => Chunked::Data { left },
                 };
             }
-            (
-                Chunked::Size {
-                    size,
-                    digits,
-                    length,
-                    part,
-                },
-                _,
-            ) => {
-                *length += 1;
-                if *length > max_line {
+            (Chunked::Size(line), _) => {
+                line.length += 1;
+                if line.length > max_line {
                     return Err(LimitExceeded::ChunkLineBytes(max_line).into());
                 }
-                if size_byte(size, digits, part, byte).is_none() {
-                    return bad(Http1Violation::ChunkSize);
-                }
+                line.take(byte).ok_or(Http1Violation::ChunkSize)?;
             }
             (Chunked::Data { .. } | Chunked::Trailers, _) => {}
         }
@@ -127,30 +109,40 @@ impl Chunked {
     }
 }
 
-/// Takes one byte of a size line before its line feed. `None`: it is not allowed there.
-fn size_byte(size: &mut u64, digits: &mut u8, part: &mut SizePart, byte: u8) -> Option<()> {
-    let digit = (byte as char).to_digit(16);
-    match (*part, digit) {
-        (SizePart::Digits, Some(digit)) => {
-            // 16 digits fill 64 bits; no server needs more, even of zeros.
-            *digits += 1;
-            (*digits <= 16).then(|| *size = *size << 4 | u64::from(digit))
-        }
-        (SizePart::Digits, None) if *digits == 0 => None,
-        (SizePart::Digits | SizePart::Extension, None) if byte == b'\r' => {
-            *part = SizePart::LineFeed;
-            Some(())
-        }
-        (SizePart::Digits | SizePart::Blank, None) if byte == b';' => {
-            *part = SizePart::Extension;
-            Some(())
-        }
-        (SizePart::Digits | SizePart::Blank, None) if matches!(byte, b' ' | b'\t') => {
-            *part = SizePart::Blank;
-            Some(())
-        }
-        (SizePart::Extension, _) if is_value_byte(byte) => Some(()),
-        _ => None,
+/// Takes what is there of the next `left` bytes off the front of `input`.
+pub(super) fn take_up_to<'a>(left: &mut u64, input: &mut &'a [u8]) -> &'a [u8] {
+    let n = usize::try_from(*left)
+        .unwrap_or(usize::MAX)
+        .min(input.len());
+    let (data, rest) = input.split_at(n);
+    *input = rest;
+    *left -= n as u64;
+    data
+}
+
+impl SizeLine {
+    /// Takes one byte of the line before its line feed. `None`: it is not allowed there.
+    fn take(&mut self, byte: u8) -> Option<()> {
+        self.part = match (self.part, (byte as char).to_digit(16)) {
+            (SizePart::Digits, Some(digit)) => {
+                // 16 digits fill 64 bits; no server needs more, even of zeros.
+                self.digits += 1;
+                if self.digits > 16 {
+                    return None;
+                }
+                self.size = self.size << 4 | u64::from(digit);
+                SizePart::Digits
+            }
+            (SizePart::Digits, None) if self.digits == 0 => return None,
+            (SizePart::Digits | SizePart::Extension, None) if byte == b'\r' => SizePart::LineFeed,
+            (SizePart::Digits | SizePart::Blank, None) if byte == b';' => SizePart::Extension,
+            (SizePart::Digits | SizePart::Blank, None) if matches!(byte, b' ' | b'\t') => {
+                SizePart::Blank
+            }
+            (SizePart::Extension, _) if is_value_byte(byte) => SizePart::Extension,
+            _ => return None,
+        };
+        Some(())
     }
 }
 

@@ -10,12 +10,9 @@
 //! From any state a violation, a limit, the end of the transport or a cancelled call leads to the
 //! end: `closing` is set and nothing is read any more. [`super::receive`] takes the response in.
 
-use std::io::IoSlice;
-
 use bytes::Bytes;
 
 use super::chunked::Chunked;
-use super::error::Http1Violation;
 use super::head::LastHead;
 use super::section::EndFinder;
 use crate::error::{Closing, Failure, Stage, StartError};
@@ -28,9 +25,9 @@ use crate::traffic::{ByteCount, Traffic};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) limits: Limits,
-    pub(super) output: Output,
-    pub(super) traffic: Traffic,
-    pub(super) call: Option<Call>,
+    pub(crate) output: Output,
+    pub(crate) traffic: Traffic,
+    pub(super) call: Call,
     /// What the output is made of, in this order: the call's head, another layer's prefix
     /// (overhead), its body.
     unsent: ByteCount,
@@ -44,8 +41,8 @@ pub(crate) struct Connection {
     pub(super) ranges: Vec<FieldRange>,
 }
 
-/// The call in flight.
-#[derive(Debug)]
+/// The call in flight; the last one while the state is `Idle`.
+#[derive(Debug, Default)]
 pub(super) struct Call {
     pub(super) token: Token,
     pub(super) state: State,
@@ -57,10 +54,14 @@ pub(super) struct Call {
     pub(super) body_bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) enum State {
+    #[default]
+    Idle,
     Head,
-    Length { left: u64 },
+    Length {
+        left: u64,
+    },
     UntilClose,
     Chunked(Chunked),
     Trailers,
@@ -72,7 +73,7 @@ impl Connection {
             limits,
             output: Output::default(),
             traffic: Traffic::default(),
-            call: None,
+            call: Call::default(),
             unsent: ByteCount::default(),
             closing: false,
             partial: Vec::new(),
@@ -92,7 +93,7 @@ impl Connection {
         if self.closing {
             return Err(StartError::Closing);
         }
-        if self.call.is_some() {
+        if !self.is_idle() {
             return Err(StartError::Full);
         }
         let header = self.output.append(|out| {
@@ -108,40 +109,24 @@ impl Connection {
         self.unsent.header += header as u64;
         self.unsent.body += body.len() as u64;
         self.unsent.body_to_overhead(head.body_prefix);
-        self.call = Some(Call {
+        self.call = Call {
             token,
             state: State::Head,
             head_method: head.is_head_method,
             close: head.close,
-            first_byte_seen: false,
-            interim: 0,
-            body_bytes: 0,
-        });
+            ..Call::default()
+        };
         Ok(())
     }
 
     #[inline]
     pub(crate) fn capacity(&self) -> usize {
-        usize::from(!self.closing && self.call.is_none())
+        usize::from(!self.closing && self.is_idle())
     }
 
     #[inline]
     pub(crate) fn in_flight(&self) -> usize {
-        usize::from(self.call.is_some())
-    }
-
-    #[inline]
-    pub(crate) fn output(&self) -> &[u8] {
-        self.output.first()
-    }
-
-    #[inline]
-    pub(crate) fn is_output_in_one_piece(&self) -> bool {
-        self.output.is_in_one_piece()
-    }
-
-    pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        self.output.slices(slices)
+        usize::from(!self.is_idle())
     }
 
     #[inline]
@@ -165,10 +150,10 @@ impl Connection {
     }
 
     pub(crate) fn cancel(&mut self, token: Token) -> bool {
-        if self.call.as_ref().is_none_or(|call| call.token != token) {
+        if self.is_idle() || self.call.token != token {
             return false;
         }
-        self.call = None;
+        self.call.state = State::Idle;
         self.give_up();
         true
     }
@@ -179,43 +164,15 @@ impl Connection {
 
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
-        self.closing && self.call.is_none()
+        self.closing && self.is_idle()
     }
 
-    #[inline]
-    pub(crate) fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-
-    #[inline]
-    pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
-        &mut self.traffic
-    }
-
-    pub(crate) fn release_buffers(&mut self) {
-        self.output.release();
-        if self.partial.is_empty() {
-            self.partial = Vec::new();
-        }
-        self.last_head = LastHead::default();
-        self.ranges = Vec::new();
+    fn is_idle(&self) -> bool {
+        matches!(self.call.state, State::Idle)
     }
 
     pub(crate) fn input<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
-        while !bytes.is_empty() {
-            if self.is_closed() {
-                return;
-            }
-            let Some(call) = &mut self.call else {
-                return self.fail(
-                    Failure::Violation(Http1Violation::UnaskedBytes.into()),
-                    sink,
-                );
-            };
-            if !call.first_byte_seen {
-                call.first_byte_seen = true;
-                sink.take(Event::FirstByte { token: call.token });
-            }
+        while !bytes.is_empty() && !self.is_closed() {
             if let Err(failure) = self.step(&mut bytes, sink) {
                 return self.fail(failure, sink);
             }
@@ -225,21 +182,21 @@ impl Connection {
     pub(crate) fn end_of_input<S: Sink>(&mut self, orderly: bool, sink: &mut S) {
         let was_closing = std::mem::replace(&mut self.closing, true);
         self.drop_output();
-        if let Some(call) = self.call.take() {
-            let token = call.token;
-            let stage = match call.state {
-                State::UntilClose if orderly => None,
-                State::Head if !call.first_byte_seen => Some(Stage::BeforeHead),
-                State::Head => Some(Stage::InHead),
-                _ => Some(Stage::InBody),
-            };
-            sink.take(match stage {
-                None => Event::Complete { token },
-                Some(stage) => Event::Failed {
-                    token,
-                    failure: Failure::Closed { stage },
-                },
-            });
+        let state = std::mem::take(&mut self.call.state);
+        let token = self.call.token;
+        let stage = match state {
+            State::Idle => None,
+            State::UntilClose if orderly => {
+                sink.take(Event::Complete { token });
+                None
+            }
+            State::Head if !self.call.first_byte_seen => Some(Stage::BeforeHead),
+            State::Head => Some(Stage::InHead),
+            _ => Some(Stage::InBody),
+        };
+        if let Some(stage) = stage {
+            let failure = Failure::Closed { stage };
+            sink.take(Event::Failed { token, failure });
         }
         if !was_closing {
             sink.take(Event::Closing {
@@ -249,11 +206,12 @@ impl Connection {
     }
 
     pub(super) fn complete<S: Sink>(&mut self, sink: &mut S) {
-        let Some(call) = self.call.take() else { return };
-        sink.take(Event::Complete { token: call.token });
+        self.call.state = State::Idle;
+        let token = self.call.token;
+        sink.take(Event::Complete { token });
         // A response that comes before the request is out leaves a rest that no server expects.
         let unsent = self.output.len() > 0;
-        if (call.close || unsent) && !self.closing {
+        if (self.call.close || unsent) && !self.closing {
             let reason = if unsent {
                 Closing::ClientCloses
             } else {
@@ -265,11 +223,10 @@ impl Connection {
     }
 
     fn fail<S: Sink>(&mut self, failure: Failure, sink: &mut S) {
-        if let Some(call) = self.call.take() {
-            sink.take(Event::Failed {
-                token: call.token,
-                failure,
-            });
+        if !self.is_idle() {
+            self.call.state = State::Idle;
+            let token = self.call.token;
+            sink.take(Event::Failed { token, failure });
         }
         if !self.closing {
             sink.take(Event::Closing {

@@ -5,6 +5,7 @@ use super::section::{line_length, parse_fields};
 use crate::error::Failure;
 use crate::event::{FieldRange, Fields};
 use crate::limits::Limits;
+use crate::request::{is_value_byte, read_decimal, read_status};
 
 /// What a head says about its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,20 +93,17 @@ impl LastHead {
 /// Parses a whole head and leaves its fields in `ranges`.
 fn parse(text: &[u8], limits: &Limits, ranges: &mut Vec<FieldRange>) -> Result<Head, Failure> {
     let line = &text[..line_length(text)];
-    let (minor, status) = status_line(line).map_err(|v| Failure::Violation(v.into()))?;
+    let (minor, status) = status_line(line)?;
     let mut seen = FramingFields::default();
     let start = line.len() + 2;
     parse_fields(text, start, limits.max_fields, ranges, |name, value| {
         seen.note(name, value)
     })?;
-    let framing = seen
-        .framing(minor)
-        .map_err(|v| Failure::Violation(v.into()))?;
-    let persistent = if minor == 0 { seen.keep_alive } else { true };
     Ok(Head {
         status,
-        framing,
-        close: seen.close || !persistent,
+        framing: seen.framing(minor)?,
+        // HTTP/1.0 keeps a connection only where it says so.
+        close: seen.close || minor == 0 && !seen.keep_alive,
     })
 }
 
@@ -122,25 +120,16 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), Http1Violation> {
         (b'0'..=b'9', b'0'..=b'9') => return Err(Http1Violation::Version),
         _ => return Err(Http1Violation::StatusLine),
     }
-    let [
-        a @ b'1'..=b'9',
-        b @ b'0'..=b'9',
-        c @ b'0'..=b'9',
-        reason @ ..,
-    ] = status
-    else {
-        return Err(Http1Violation::StatusLine);
-    };
-    let reason_ok = match reason {
+    let (digits, reason) = status
+        .split_at_checked(3)
+        .ok_or(Http1Violation::StatusLine)?;
+    let is_reason = match reason {
         [] => true,
-        [b' ', text @ ..] => text.iter().all(|&b| crate::request::is_value_byte(b)),
+        [b' ', text @ ..] => text.iter().all(|&b| is_value_byte(b)),
         _ => false,
     };
-    if !reason_ok {
-        return Err(Http1Violation::StatusLine);
-    }
-    let digit = |d: &u8| u16::from(d - b'0');
-    Ok((minor - b'0', digit(a) * 100 + digit(b) * 10 + digit(c)))
+    let status = read_status(digits).filter(|_| is_reason);
+    Ok((minor - b'0', status.ok_or(Http1Violation::StatusLine)?))
 }
 
 impl FramingFields {
@@ -168,11 +157,7 @@ impl FramingFields {
     /// A list of equal numbers counts as one (RFC 9112 §6.3, point 5).
     fn note_length(&mut self, value: &[u8]) -> Result<(), Http1Violation> {
         for number in value.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
-            if number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
-                return Err(Http1Violation::ContentLength);
-            }
-            let text = std::str::from_utf8(number).map_err(|_| Http1Violation::ContentLength)?;
-            let length = text.parse().map_err(|_| Http1Violation::ContentLength)?;
+            let length = read_decimal(number).ok_or(Http1Violation::ContentLength)?;
             if self.length.is_some_and(|earlier| earlier != length) {
                 return Err(Http1Violation::ConflictingLengths);
             }

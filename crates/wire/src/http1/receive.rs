@@ -1,6 +1,6 @@
 //! Takes a response in, part by part, however the input is cut.
 
-use super::chunked::{Chunked, Part};
+use super::chunked::{Chunked, Part, take_up_to};
 use super::connection::{Connection, State};
 use super::error::Http1Violation;
 use super::head::{self, Framing, Head};
@@ -11,67 +11,38 @@ use crate::event::{Event, Fields, Sink};
 impl Connection {
     /// Takes one part of the response off the front of `bytes`.
     pub(super) fn step<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        match &mut call.state {
-            State::Head | State::Trailers => self.section(bytes, sink),
-            State::Length { left } => {
-                let n = usize::try_from(*left)
-                    .unwrap_or(usize::MAX)
-                    .min(bytes.len());
-                let (data, rest) = bytes.split_at(n);
-                *bytes = rest;
-                *left -= n as u64;
-                let last = *left == 0;
-                self.body(data, sink)?;
-                if last {
-                    self.complete(sink);
-                }
-                Ok(())
-            }
-            State::Chunked(_) | State::UntilClose => self.step_without_length(bytes, sink),
-        }
-    }
-
-    /// Takes in what it can of a body whose length is not known.
-    fn step_without_length<S: Sink>(
-        &mut self,
-        bytes: &mut &[u8],
-        sink: &mut S,
-    ) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        let part = match &mut call.state {
+        let data = match &mut self.call.state {
+            State::Idle => return Err(Http1Violation::UnaskedBytes.into()),
+            State::Head | State::Trailers => return self.section(bytes, sink),
+            State::Length { left } => take_up_to(left, bytes),
+            // All of it, until the connection ends.
+            State::UntilClose => std::mem::take(bytes),
             State::Chunked(chunked) => {
                 let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
                 if *chunked == Chunked::Trailers {
-                    call.state = State::Trailers;
+                    self.call.state = State::Trailers;
                 }
-                part
+                match part {
+                    Part::Data(data) => data,
+                    Part::Framing(n) => {
+                        self.traffic.received.overhead += n as u64;
+                        return self.check_chunk();
+                    }
+                }
             }
-            // All of it, until the connection ends.
-            State::UntilClose => Part::Data(std::mem::take(bytes)),
-            State::Head | State::Length { .. } | State::Trailers => return self.step(bytes, sink),
         };
-        match part {
-            Part::Data(data) => self.body(data, sink),
-            Part::Framing(n) => {
-                self.traffic.received.overhead += n as u64;
-                self.check_chunk()
-            }
+        self.body(data, sink)?;
+        if let State::Length { left: 0 } = self.call.state {
+            self.complete(sink);
         }
+        Ok(())
     }
 
     /// Refuses a chunk whose size alone is too much, without waiting for its data.
     fn check_chunk(&self) -> Result<(), Failure> {
         let max = self.limits.max_body_bytes;
-        let Some(call) = &self.call else {
-            return Ok(());
-        };
-        match call.state {
-            State::Chunked(Chunked::Data { left }) if left > max - call.body_bytes => {
+        match self.call.state {
+            State::Chunked(Chunked::Data { left }) if left > max - self.call.body_bytes => {
                 Err(LimitExceeded::BodyBytes(max).into())
             }
             _ => Ok(()),
@@ -79,9 +50,7 @@ impl Connection {
     }
 
     fn body<S: Sink>(&mut self, data: &[u8], sink: &mut S) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
+        let call = &mut self.call;
         let max = self.limits.max_body_bytes;
         let room = usize::try_from(max - call.body_bytes).unwrap_or(usize::MAX);
         let within = &data[..data.len().min(room)];
@@ -103,7 +72,11 @@ impl Connection {
     /// Collects a head or trailer section until it is whole, then takes it in. It is parsed where
     /// it lies when it came in one piece.
     fn section<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
-        let in_head = matches!(&self.call, Some(call) if matches!(call.state, State::Head));
+        let in_head = matches!(self.call.state, State::Head);
+        if !std::mem::replace(&mut self.call.first_byte_seen, true) {
+            let token = self.call.token;
+            sink.take(Event::FirstByte { token });
+        }
         if in_head
             && self.partial.is_empty()
             && let Some((head, length)) = self.last_head.begins(bytes)
@@ -127,7 +100,6 @@ impl Connection {
             partial.extend_from_slice(&bytes[..room]);
             &partial
         };
-        let violation = |v: Http1Violation| Failure::Violation(v.into());
         // What may still be HTTP/2 is not searched: it would be called by another name when it
         // comes in one piece.
         let is_start = if in_head {
@@ -142,7 +114,7 @@ impl Connection {
         // What came counts whatever becomes of the section, which may be none or never be whole.
         let looked_at = found.ok().flatten().unwrap_or(text.len());
         self.traffic.received.header += (looked_at - before) as u64;
-        let found = found.map_err(violation)?;
+        let found = found?;
         if found.unwrap_or(text.len()) > max {
             return Err(LimitExceeded::HeadBytes(max).into());
         }
@@ -157,10 +129,7 @@ impl Connection {
             Some(end) => {
                 self.finder = EndFinder::default();
                 // The empty line after the trailers is the chunked coding's own (RFC 9112 §7.1).
-                let framing = match &self.call {
-                    Some(call) if matches!(call.state, State::Trailers) => CRLF.len(),
-                    _ => 0,
-                };
+                let framing = if in_head { 0 } else { CRLF.len() };
                 self.traffic.received.header_to_overhead(framing as u64);
                 let whole = &text[..end];
                 *bytes = &bytes[end - before..];
@@ -174,54 +143,40 @@ impl Connection {
     }
 
     fn whole_section<S: Sink>(&mut self, text: &[u8], sink: &mut S) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        let token = call.token;
-        if !matches!(call.state, State::Head) {
-            parse_fields(text, 0, self.limits.max_fields, &mut self.ranges, |_, _| {
-                Ok(())
-            })?;
-            if !self.ranges.is_empty() {
-                sink.take(Event::Trailers {
-                    token,
-                    fields: Fields::new(text, &self.ranges),
-                });
-            }
-            self.complete(sink);
-            return Ok(());
+        if let State::Head = self.call.state {
+            let head = self.last_head.parse(text, &self.limits)?;
+            return self.take_head(head, text, sink);
         }
-        let head = self.last_head.parse(text, &self.limits)?;
-        self.take_head(head, text, sink)
+        let max_fields = self.limits.max_fields;
+        parse_fields(text, 0, max_fields, &mut self.ranges, |_, _| Ok(()))?;
+        if !self.ranges.is_empty() {
+            sink.take(Event::Trailers {
+                token: self.call.token,
+                fields: Fields::new(text, &self.ranges),
+            });
+        }
+        self.complete(sink);
+        Ok(())
     }
 
     /// Takes in what the head `text` says.
     fn take_head<S: Sink>(&mut self, head: Head, text: &[u8], sink: &mut S) -> Result<(), Failure> {
-        let Some(call) = &mut self.call else {
-            return Ok(());
-        };
-        let token = call.token;
-        match head.status {
-            101 => {
-                return Err(Failure::Violation(
-                    Http1Violation::SwitchingProtocols.into(),
-                ));
-            }
+        let call = &mut self.call;
+        let (token, status) = (call.token, head.status);
+        match status {
+            101 => return Err(Http1Violation::SwitchingProtocols.into()),
             100..=199 => {
                 call.interim += 1;
-                if call.interim > self.limits.max_interim_responses {
-                    let most = self.limits.max_interim_responses;
+                let most = self.limits.max_interim_responses;
+                if call.interim > most {
                     return Err(LimitExceeded::InterimResponses(most).into());
                 }
-                sink.take(Event::Interim {
-                    token,
-                    status: head.status,
-                });
+                sink.take(Event::Interim { token, status });
                 return Ok(());
             }
             _ => {}
         }
-        let bodiless = call.head_method || matches!(head.status, 204 | 304);
+        let bodiless = call.head_method || matches!(status, 204 | 304);
         let max = self.limits.max_body_bytes;
         if !bodiless && matches!(head.framing, Framing::Length(stated) if stated > max) {
             return Err(LimitExceeded::BodyBytes(max).into());
@@ -236,7 +191,7 @@ impl Connection {
         let fields = self.last_head.fields(text);
         sink.take(Event::Head {
             token,
-            status: head.status,
+            status,
             fields,
             end,
         });

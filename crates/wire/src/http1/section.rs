@@ -59,10 +59,9 @@ pub(super) fn parse_fields(
         if ranges.len() == max_fields {
             return Err(LimitExceeded::Fields(max_fields).into());
         }
-        let range = parse_field(text, at, at + length).map_err(|v| Failure::Violation(v.into()))?;
-        let name = &text[range.name_start as usize..range.name_end as usize];
-        let value = &text[range.value_start as usize..range.value_end as usize];
-        each(name, value).map_err(|v| Failure::Violation(v.into()))?;
+        let range = parse_field(text, at, at + length)?;
+        let (name, value) = range.of(text);
+        each(name, value)?;
         ranges.push(range);
         at += length + CRLF.len();
     }

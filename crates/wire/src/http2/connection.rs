@@ -8,15 +8,12 @@
 //! [`super::receive`] takes the server's frames in, [`super::send`] writes the client's.
 
 use std::collections::VecDeque;
-use std::io::IoSlice;
 
 use bytes::Bytes;
 
 use super::error::{ErrorCode, code_for};
-use super::frame::settings::{
-    ClientSettings, DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_FRAME_SIZE, MOST_WINDOW,
-};
-use super::frame::{goaway, ping, rst_stream, settings, window_update};
+use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_FRAME_SIZE, MOST_WINDOW};
+use super::frame::{self, settings};
 use super::hpack::Decoder;
 use super::receive::Receiver;
 use super::received_blocks::ReceivedBlocks;
@@ -43,10 +40,10 @@ const REMEMBERED_RESETS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) limits: Limits,
-    pub(super) output: Output,
+    pub(crate) output: Output,
     /// What the output is made of.
     pub(super) unsent: Unsent,
-    pub(super) traffic: Traffic,
+    pub(crate) traffic: Traffic,
     pub(super) streams: Streams,
     pub(super) next_stream: u32,
     pub(super) sender: Sender,
@@ -97,17 +94,11 @@ impl Connection {
 
     fn write_preface(&mut self) {
         let limits = &self.limits;
-        let ours = ClientSettings {
-            header_table_size: limits.header_table_size,
-            initial_window_size: limits.stream_window,
-            max_frame_size: limits.max_frame_size,
-            max_header_list_size: limits.max_header_list_bytes,
-        };
         let written = self.output.append(|out| {
             out.extend_from_slice(PREFACE);
-            settings::write(out, &ours);
+            settings::write(out, limits);
             if limits.connection_window > DEFAULT_WINDOW {
-                window_update::write(out, 0, limits.connection_window - DEFAULT_WINDOW);
+                frame::write_window_update(out, 0, limits.connection_window - DEFAULT_WINDOW);
             }
         });
         self.unsent.overhead(written);
@@ -137,18 +128,10 @@ impl Connection {
             id,
             token,
             send_window: i64::from(self.sender.initial_window),
-            body: None,
-            sent: 0,
-            prefix_left: head.body_prefix,
-            blocked: false,
             receive_window: self.receiver.initial_window,
-            unannounced: 0,
+            prefix_left: head.body_prefix,
             head_method: head.is_head_method,
-            first_byte_seen: false,
-            head_seen: false,
-            interim: 0,
-            body_left: None,
-            body_bytes: 0,
+            ..Stream::default()
         };
         let (output, unsent) = (&mut self.output, &mut self.unsent);
         self.sender
@@ -174,20 +157,6 @@ impl Connection {
     #[inline]
     pub(crate) fn in_flight(&self) -> usize {
         self.streams.len()
-    }
-
-    #[inline]
-    pub(crate) fn output(&self) -> &[u8] {
-        self.output.first()
-    }
-
-    #[inline]
-    pub(crate) fn is_output_in_one_piece(&self) -> bool {
-        self.output.is_in_one_piece()
-    }
-
-    pub(crate) fn output_slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        self.output.slices(slices)
     }
 
     #[inline]
@@ -227,7 +196,9 @@ impl Connection {
             return false;
         }
         // Any 8 bytes will do: what matters is that something comes back.
-        let written = self.output.append(|out| ping::write(out, *b"rpcgauge"));
+        let written = self
+            .output
+            .append(|out| frame::write_ping(out, 0, *b"rpcgauge"));
         self.unsent.overhead(written);
         true
     }
@@ -235,25 +206,6 @@ impl Connection {
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.dead || self.closing && self.streams.len() == 0
-    }
-
-    #[inline]
-    pub(crate) fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-
-    #[inline]
-    pub(crate) fn traffic_mut(&mut self) -> &mut Traffic {
-        &mut self.traffic
-    }
-
-    pub(crate) fn release_buffers(&mut self) {
-        self.output.release();
-        self.unsent.release();
-        self.streams.release();
-        self.sender.release();
-        self.receiver.release();
-        self.blocks.release();
     }
 
     pub(crate) fn input<S: Sink>(&mut self, mut bytes: &[u8], sink: &mut S) {
@@ -323,7 +275,13 @@ impl Connection {
     }
 
     /// Ends one call for something that the connection survives.
-    pub(super) fn fail_stream<S: Sink>(&mut self, id: u32, failure: Failure, sink: &mut S) {
+    pub(super) fn fail_stream<S: Sink>(
+        &mut self,
+        id: u32,
+        failure: impl Into<Failure>,
+        sink: &mut S,
+    ) {
+        let failure = failure.into();
         if let Some(stream) = self.remove(id) {
             self.reset(id, code_for(&failure));
             sink.take(Event::Failed {
@@ -340,7 +298,7 @@ impl Connection {
             self.resets_forgotten = true;
         }
         self.resets.push_back(id);
-        self.reply(|out| rst_stream::write(out, id, code));
+        self.reply(|out| frame::write_rst_stream(out, id, code));
     }
 
     /// Whether the server may still send on a stream that is over, since the client ended it.
@@ -349,7 +307,7 @@ impl Connection {
     }
 
     fn write_goaway(&mut self, code: ErrorCode) {
-        self.reply(|out| goaway::write(out, code));
+        self.reply(|out| frame::write_goaway(out, code));
     }
 
     /// Queues a frame of the connection's own keeping.

@@ -1,85 +1,37 @@
 //! HTTP/2 error codes, and the rules of HTTP/2 that a server can break.
 
+use crate::codes::codes;
 use crate::error::{Failure, Violation};
 
-/// An error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are kept as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ErrorCode(pub u32);
-
-impl ErrorCode {
-    /// Graceful end.
-    pub const NO_ERROR: ErrorCode = ErrorCode(0x0);
-    /// Unspecific protocol error.
-    pub const PROTOCOL_ERROR: ErrorCode = ErrorCode(0x1);
-    /// Unexpected internal error.
-    pub const INTERNAL_ERROR: ErrorCode = ErrorCode(0x2);
-    /// Flow control was not kept.
-    pub const FLOW_CONTROL_ERROR: ErrorCode = ErrorCode(0x3);
-    /// SETTINGS were not acknowledged in time.
-    pub const SETTINGS_TIMEOUT: ErrorCode = ErrorCode(0x4);
-    /// A frame came on a half-closed stream.
-    pub const STREAM_CLOSED: ErrorCode = ErrorCode(0x5);
-    /// A frame has a wrong size.
-    pub const FRAME_SIZE_ERROR: ErrorCode = ErrorCode(0x6);
-    /// The stream was not processed.
-    pub const REFUSED_STREAM: ErrorCode = ErrorCode(0x7);
-    /// The stream is no longer needed.
-    pub const CANCEL: ErrorCode = ErrorCode(0x8);
-    /// The field compression context is lost.
-    pub const COMPRESSION_ERROR: ErrorCode = ErrorCode(0x9);
-    /// A tunnel's connection was reset.
-    pub const CONNECT_ERROR: ErrorCode = ErrorCode(0xa);
-    /// The peer causes too much load.
-    pub const ENHANCE_YOUR_CALM: ErrorCode = ErrorCode(0xb);
-    /// The transport is not secure enough.
-    pub const INADEQUATE_SECURITY: ErrorCode = ErrorCode(0xc);
-    /// HTTP/1.1 is wanted instead.
-    pub const HTTP_1_1_REQUIRED: ErrorCode = ErrorCode(0xd);
-
-    /// The code's name in RFC 9113 §7, when it has one.
-    pub fn name(self) -> Option<&'static str> {
-        const NAMES: [&str; 14] = [
-            "NO_ERROR",
-            "PROTOCOL_ERROR",
-            "INTERNAL_ERROR",
-            "FLOW_CONTROL_ERROR",
-            "SETTINGS_TIMEOUT",
-            "STREAM_CLOSED",
-            "FRAME_SIZE_ERROR",
-            "REFUSED_STREAM",
-            "CANCEL",
-            "COMPRESSION_ERROR",
-            "CONNECT_ERROR",
-            "ENHANCE_YOUR_CALM",
-            "INADEQUATE_SECURITY",
-            "HTTP_1_1_REQUIRED",
-        ];
-        NAMES.get(self.0 as usize).copied()
-    }
-}
-
-impl std::fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.name() {
-            Some(name) => f.write_str(name),
-            None => write!(f, "error code {:#x}", self.0),
-        }
-    }
+codes! {
+    /// An error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are kept as they are.
+    pub struct ErrorCode, or else "error code {:#x}":
+    NO_ERROR = 0x0, "Graceful end.";
+    PROTOCOL_ERROR = 0x1, "Unspecific protocol error.";
+    INTERNAL_ERROR = 0x2, "Unexpected internal error.";
+    FLOW_CONTROL_ERROR = 0x3, "Flow control was not kept.";
+    SETTINGS_TIMEOUT = 0x4, "SETTINGS were not acknowledged in time.";
+    STREAM_CLOSED = 0x5, "A frame came on a half-closed stream.";
+    FRAME_SIZE_ERROR = 0x6, "A frame has a wrong size.";
+    REFUSED_STREAM = 0x7, "The stream was not processed.";
+    CANCEL = 0x8, "The stream is no longer needed.";
+    COMPRESSION_ERROR = 0x9, "The field compression context is lost.";
+    CONNECT_ERROR = 0xa, "A tunnel's connection was reset.";
+    ENHANCE_YOUR_CALM = 0xb, "The peer causes too much load.";
+    INADEQUATE_SECURITY = 0xc, "The transport is not secure enough.";
+    HTTP_1_1_REQUIRED = 0xd, "HTTP/1.1 is wanted instead.";
 }
 
 /// A rule of RFC 9113 that the server broke. Each message names the section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum Http2Violation {
-    /// The first bytes are no SETTINGS frame.
     #[error("the server does not speak HTTP/2: its first frame is not SETTINGS (RFC 9113 §3.4)")]
     Preface,
-    /// The first bytes are an HTTP/1.x response.
     #[error("the server speaks HTTP/1.x only, where HTTP/2 is needed (RFC 9113 §3.4)")]
     Http1Response,
-    /// A frame is longer than SETTINGS_MAX_FRAME_SIZE.
     #[error("a frame is longer than allowed (RFC 9113 §4.2)")]
     FrameTooLong,
-    /// A frame of fixed layout has another length.
     #[error("a {0} frame has a wrong length (RFC 9113 §4.2, §6)")]
     FrameLength(&'static str),
     /// A frame on stream 0 that belongs to a call, or the other way round.
@@ -88,46 +40,34 @@ pub enum Http2Violation {
     /// Padding as long as the frame or longer.
     #[error("a frame's padding is longer than the frame (RFC 9113 §6.1)")]
     Padding,
-    /// Another frame comes between HEADERS and its CONTINUATION.
     #[error("a field block is interrupted (RFC 9113 §6.10)")]
     BlockInterrupted,
-    /// CONTINUATION without HEADERS before it.
     #[error("a CONTINUATION frame continues nothing (RFC 9113 §6.10)")]
     UnexpectedContinuation,
-    /// PUSH_PROMISE although push is switched off.
     #[error("the server pushes although push is switched off (RFC 9113 §8.4)")]
     Push,
-    /// A setting with a value it cannot have.
     #[error("a setting has a value it cannot have (RFC 9113 §6.5.2)")]
     SettingValue,
     /// SETTINGS_INITIAL_WINDOW_SIZE above 2^31-1, or one that makes a window exceed that.
     #[error("a window grows beyond 2^31-1 bytes (RFC 9113 §6.9.1, §6.9.2)")]
     WindowOverflow,
-    /// WINDOW_UPDATE by nothing.
     #[error("a window is increased by 0 (RFC 9113 §6.9)")]
     WindowIncrement,
-    /// More data than the window allows.
     #[error("the server sends more than flow control allows (RFC 9113 §6.9.1)")]
     FlowControl,
-    /// A frame on a stream that was never opened.
     #[error("a frame is on a stream that was not opened (RFC 9113 §5.1)")]
     IdleStream,
-    /// A frame after the end of its stream.
     #[error("a frame comes after its stream's end (RFC 9113 §5.1)")]
     ClosedStream,
-    /// A later GOAWAY names a higher stream.
     #[error("a second GOAWAY takes back what the first said (RFC 9113 §6.8)")]
     GoAwayIncreased,
-    /// Data before the final head.
     #[error("data comes before the response's head (RFC 9113 §8.1)")]
     DataBeforeHead,
     /// A pseudo-header field that is unknown, misplaced, or given twice, or no status at all.
     #[error("the pseudo-header fields are not exactly one :status in front (RFC 9113 §8.3)")]
     PseudoFields,
-    /// `:status` is no three-digit number.
     #[error(":status is not three digits (RFC 9113 §8.3.2)")]
     Status,
-    /// A name with upper case letters or with what no name can hold.
     #[error("a field's name is malformed or not in lower case (RFC 9113 §8.2.1)")]
     FieldName,
     /// A value with line ends or zeros, or with white space around it.
@@ -142,10 +82,8 @@ pub enum Http2Violation {
     /// An interim response that ends the stream, or status 101.
     #[error("an interim response ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]
     Interim,
-    /// Content-Length is no number or given with several values.
     #[error("content-length is malformed (RFC 9113 §8.1.1)")]
     ContentLength,
-    /// The body is not as long as Content-Length says.
     #[error("the body's length is not its content-length (RFC 9113 §8.1.1)")]
     LengthMismatch,
 }

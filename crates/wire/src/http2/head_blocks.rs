@@ -1,6 +1,6 @@
 //! Field blocks of requests, made once and repeated as long as the table allows.
 
-use super::hpack::{Encoder, FieldList};
+use super::hpack::Encoder;
 use crate::request::{Decimal, Head};
 
 /// How many heads' blocks are kept for one connection. Calls with more heads than that are encoded
@@ -18,7 +18,7 @@ pub(super) struct HeadBlocks {
 }
 
 /// What is known of a head on this connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct KeptBlock {
     head: u64,
     /// The content-length of its first call. It is the only one that is entered into the table:
@@ -31,17 +31,6 @@ struct KeptBlock {
     without_length: usize,
     /// Whether `content-length` is in it.
     is_whole: bool,
-}
-
-impl KeptBlock {
-    /// Keeps a block without `content-length`.
-    fn keep(&mut self, generation: u64, block: &[u8]) {
-        self.generation = Some(generation);
-        self.block.clear();
-        self.block.extend_from_slice(block);
-        self.without_length = block.len();
-        self.is_whole = false;
-    }
 }
 
 impl HeadBlocks {
@@ -57,10 +46,6 @@ impl HeadBlocks {
     /// The server's SETTINGS_HEADER_TABLE_SIZE.
     pub(super) fn set_allowed_size(&mut self, size: u32) {
         self.encoder.set_allowed_size(size);
-    }
-
-    pub(super) fn release(&mut self) {
-        self.scratch = Vec::new();
     }
 
     /// The block for a call. It must be sent, and before any other one.
@@ -93,14 +78,19 @@ impl HeadBlocks {
             self.encoder.encode(head.http2.iter(), &mut self.scratch);
             // Nothing was entered: the block can be repeated until something is.
             if before == self.encoder.generation() {
-                kept.keep(before, &self.scratch);
+                kept.generation = Some(before);
+                kept.block.clone_from(&self.scratch);
+                kept.without_length = kept.block.len();
+                kept.is_whole = false;
             }
         }
         if same_length {
-            let before = self.encoder.generation();
-            self.encoder
-                .encode(length_field(length).iter(), &mut self.scratch);
-            if kept.generation == Some(before) && before == self.encoder.generation() {
+            let digits = length.map(Decimal::new);
+            let field = digits
+                .iter()
+                .map(|digits| (&b"content-length"[..], digits.as_bytes()));
+            self.encoder.encode(field, &mut self.scratch);
+            if kept.generation == Some(self.encoder.generation()) {
                 kept.block.clone_from(&self.scratch);
                 kept.is_whole = true;
             }
@@ -114,10 +104,7 @@ impl HeadBlocks {
         let new = KeptBlock {
             head: head.id,
             length,
-            generation: None,
-            block: Vec::new(),
-            without_length: 0,
-            is_whole: false,
+            ..KeptBlock::default()
         };
         if self.kept.len() < KEPT {
             self.kept.push(new);
@@ -128,14 +115,6 @@ impl HeadBlocks {
         self.kept[at] = new;
         at
     }
-}
-
-fn length_field(length: Option<u64>) -> FieldList {
-    let mut list = FieldList::default();
-    if let Some(length) = length {
-        list.push(b"content-length", Decimal::new(length).as_bytes());
-    }
-    list
 }
 
 #[cfg(test)]

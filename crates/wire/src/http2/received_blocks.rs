@@ -70,15 +70,6 @@ impl ReceivedBlocks {
         self.blocks[self.older].decode(decoder, bytes)?;
         Ok(self.older)
     }
-
-    /// Gives the memory back.
-    pub(super) fn release(&mut self) {
-        for block in &mut self.blocks {
-            block.bytes = Vec::new();
-            block.changes = None;
-            block.fields.release();
-        }
-    }
 }
 
 impl ReceivedBlock {

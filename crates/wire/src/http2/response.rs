@@ -2,7 +2,7 @@
 
 use super::error::Http2Violation;
 use crate::event::Fields;
-use crate::request::{is_token_byte, is_value_byte};
+use crate::request::{is_token_byte, is_value_byte, read_decimal, read_status};
 
 /// What a response's head says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +15,14 @@ pub(super) struct ResponseHead {
 pub(super) fn check_head(fields: &Fields<'_>) -> Result<ResponseHead, Http2Violation> {
     let mut fields = fields.iter();
     let status = match fields.next() {
-        Some((b":status", value)) => read_status(value)?,
+        Some((b":status", value)) => read_status(value).ok_or(Http2Violation::Status)?,
         _ => return Err(Http2Violation::PseudoFields),
     };
     let mut content_length = None;
     for (name, value) in fields {
         check_field(name, value)?;
         if name == b"content-length" {
-            let length = read_length(value)?;
+            let length = read_decimal(value).ok_or(Http2Violation::ContentLength)?;
             if content_length.is_some_and(|earlier| earlier != length) {
                 return Err(Http2Violation::ContentLength);
             }
@@ -40,24 +40,6 @@ pub(super) fn check_trailers(fields: &Fields<'_>) -> Result<(), Http2Violation> 
     fields
         .iter()
         .try_for_each(|(name, value)| check_field(name, value))
-}
-
-fn read_status(value: &[u8]) -> Result<u16, Http2Violation> {
-    match value {
-        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
-            let digit = |d: &u8| u16::from(d - b'0');
-            Ok(digit(a) * 100 + digit(b) * 10 + digit(c))
-        }
-        _ => Err(Http2Violation::Status),
-    }
-}
-
-fn read_length(value: &[u8]) -> Result<u64, Http2Violation> {
-    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
-        return Err(Http2Violation::ContentLength);
-    }
-    let text = std::str::from_utf8(value).map_err(|_| Http2Violation::ContentLength)?;
-    text.parse().map_err(|_| Http2Violation::ContentLength)
 }
 
 fn check_field(name: &[u8], value: &[u8]) -> Result<(), Http2Violation> {

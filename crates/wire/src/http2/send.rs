@@ -6,9 +6,7 @@ use bytes::Bytes;
 
 use super::error::Http2Violation;
 use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_WINDOW, Setting};
-use super::frame::{
-    END_HEADERS, END_STREAM, HEADER_LENGTH, continuation, data, headers, write_header,
-};
+use super::frame::{END_HEADERS, END_STREAM, HEADER_LENGTH, kind, write_header};
 use super::head_blocks::HeadBlocks;
 use super::hpack::ENTRY_OVERHEAD;
 use super::streams::{Stream, Streams};
@@ -66,13 +64,6 @@ impl Sender {
         !self.queue.is_empty()
     }
 
-    pub(super) fn release(&mut self) {
-        self.blocks.release();
-        if self.queue.is_empty() {
-            self.queue = VecDeque::new();
-        }
-    }
-
     /// Notes that a stream is over.
     #[inline]
     pub(super) fn forget(&mut self, stream: &Stream) {
@@ -122,7 +113,7 @@ impl Sender {
             let (first, mut rest) = block.split_at(block.len().min(max));
             let end_headers = |rest: &[u8]| if rest.is_empty() { END_HEADERS } else { 0 };
             let flags = end_stream | end_headers(rest);
-            write_header(out, first.len(), headers::KIND, flags, stream);
+            write_header(out, first.len(), kind::HEADERS, flags, stream);
             out.extend_from_slice(first);
             unsent.head(HEADER_LENGTH, first.len());
             while !rest.is_empty() {
@@ -130,7 +121,7 @@ impl Sender {
                 write_header(
                     out,
                     part.len(),
-                    continuation::KIND,
+                    kind::CONTINUATION,
                     end_headers(after),
                     stream,
                 );
@@ -205,7 +196,7 @@ impl Sender {
     ) {
         let end = stream.sent + n;
         let flags = if end == body.len() { END_STREAM } else { 0 };
-        output.append(|out| write_header(out, n, data::KIND, flags, stream.id));
+        output.append(|out| write_header(out, n, kind::DATA, flags, stream.id));
         output.body(body, stream.sent, end);
         stream.sent = end;
         stream.send_window -= n as i64;

@@ -10,7 +10,7 @@ use crate::event::Token;
 ///   sending:    body waits for windows ──► body sent (END_STREAM)
 ///   receiving:  Head ──► Body ──► removed on END_STREAM
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) token: Token,
@@ -124,13 +124,6 @@ impl Streams {
         ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
-    /// Gives memory back when there are no streams.
-    pub(super) fn release(&mut self) {
-        if self.count == 0 {
-            *self = Streams::default();
-        }
-    }
-
     fn home(&self, id: u32) -> usize {
         (id >> 1) as usize & (self.index.len() - 1)
     }
@@ -192,19 +185,7 @@ pub(super) fn stream(id: u32) -> Stream {
     Stream {
         id,
         token: u64::from(id),
-        send_window: 0,
-        body: None,
-        sent: 0,
-        prefix_left: 0,
-        blocked: false,
-        receive_window: 0,
-        unannounced: 0,
-        head_method: false,
-        first_byte_seen: false,
-        head_seen: false,
-        interim: 0,
-        body_left: None,
-        body_bytes: 0,
+        ..Stream::default()
     }
 }
 

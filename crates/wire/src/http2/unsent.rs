@@ -12,59 +12,51 @@ pub(super) struct Unsent {
     sum: ByteCount,
 }
 
-/// The unwritten part of a frame: overhead (its header, a message's prefix), then a payload of one
-/// class.
+/// The unwritten part of a frame: overhead (its header, a message's prefix), then a payload, which
+/// is of one class.
 #[derive(Debug)]
 struct Queued {
     overhead: u32,
-    payload: u32,
-    class: Class,
-}
-
-/// What a frame's payload is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Header,
-    Body,
+    header: u32,
+    body: u32,
 }
 
 impl Unsent {
     /// Notes a frame of HEADERS or CONTINUATION whose fragment has `block` bytes.
     #[inline]
     pub(super) fn head(&mut self, overhead: usize, block: usize) {
-        self.sum.overhead += overhead as u64;
-        self.sum.header += block as u64;
-        self.push(overhead as u32, block as u32, Class::Header);
+        self.push(overhead, block, 0);
     }
 
     /// Notes a frame of DATA with `body` bytes of a body behind the overhead.
     #[inline]
     pub(super) fn data(&mut self, overhead: usize, body: usize) {
-        self.sum.overhead += overhead as u64;
-        self.sum.body += body as u64;
-        self.push(overhead as u32, body as u32, Class::Body);
+        self.push(overhead, 0, body);
     }
 
     /// Notes bytes of the connection's own keeping. Those of many frames in a row are one entry, so
     /// that replying to a flood takes no memory of its own.
     pub(super) fn overhead(&mut self, bytes: usize) {
-        self.sum.overhead += bytes as u64;
         if let Some(last) = self.frames.back_mut()
-            && last.payload == 0
+            && (last.header, last.body) == (0, 0)
             && let Some(longer) = last.overhead.checked_add(bytes as u32)
         {
             last.overhead = longer;
+            self.sum.overhead += bytes as u64;
         } else {
-            self.push(bytes as u32, 0, Class::Body);
+            self.push(bytes, 0, 0);
         }
     }
 
     #[inline]
-    fn push(&mut self, overhead: u32, payload: u32, class: Class) {
+    fn push(&mut self, overhead: usize, header: usize, body: usize) {
+        self.sum.overhead += overhead as u64;
+        self.sum.header += header as u64;
+        self.sum.body += body as u64;
         self.frames.push_back(Queued {
-            overhead,
-            payload,
-            class,
+            overhead: overhead as u32,
+            header: header as u32,
+            body: body as u32,
         });
     }
 
@@ -76,24 +68,20 @@ impl Unsent {
             *sent += self.sum;
             return self.clear();
         }
+        let mut count = |queued: &mut u32, unsent: &mut u64, sent: &mut u64| {
+            let taken = u64::from(*queued).min(left);
+            *queued -= taken as u32;
+            *unsent -= taken;
+            *sent += taken;
+            left -= taken;
+            *queued == 0
+        };
+        let sum = &mut self.sum;
         while let Some(frame) = self.frames.front_mut() {
-            let overhead = u64::from(frame.overhead).min(left);
-            let payload = u64::from(frame.payload).min(left - overhead);
-            // Both are at most what the frame has.
-            frame.overhead -= overhead as u32;
-            frame.payload -= payload as u32;
-            left -= overhead + payload;
-            let (of_header, of_body) = match frame.class {
-                Class::Header => (payload, 0),
-                Class::Body => (0, payload),
-            };
-            sent.overhead += overhead;
-            sent.header += of_header;
-            sent.body += of_body;
-            self.sum.overhead -= overhead;
-            self.sum.header -= of_header;
-            self.sum.body -= of_body;
-            if frame.overhead > 0 || frame.payload > 0 {
+            let is_whole = count(&mut frame.overhead, &mut sum.overhead, &mut sent.overhead)
+                && count(&mut frame.header, &mut sum.header, &mut sent.header)
+                && count(&mut frame.body, &mut sum.body, &mut sent.body);
+            if !is_whole {
                 return;
             }
             self.frames.pop_front();
@@ -105,13 +93,6 @@ impl Unsent {
     pub(super) fn clear(&mut self) {
         self.frames.clear();
         self.sum = ByteCount::default();
-    }
-
-    /// Gives memory back when there is nothing.
-    pub(super) fn release(&mut self) {
-        if self.frames.is_empty() {
-            self.frames = VecDeque::new();
-        }
     }
 }
 

@@ -13,7 +13,6 @@ const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 /// Decades, from 10 µs on; the last bound is 100 s.
 const DECADES: u32 = 7;
 
-/// How many bounds there are.
 const BOUNDS: usize = STEPS.len() * DECADES as usize + 1;
 
 /// The bounds, ns, in order.
@@ -48,7 +47,6 @@ impl Default for Buckets {
 }
 
 impl Buckets {
-    /// Counts every time of a histogram.
     pub(super) fn add(&self, times: &Histogram) {
         let (mut buckets, bounds) = (self.lock(), bounds());
         for step in times.iter_recorded() {

@@ -34,7 +34,6 @@ const PATH: &str = "/metrics";
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Where metrics are collected.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     listener: TcpListener,
@@ -105,7 +104,6 @@ impl Endpoint {
         }
     }
 
-    /// Where to collect them.
     pub(crate) fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }

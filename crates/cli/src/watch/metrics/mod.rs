@@ -117,7 +117,6 @@ impl Metrics {
         Self(Arc::new(Mutex::new(figures)))
     }
 
-    /// A trial of this target begins.
     pub(super) fn begin(&self, target: &str) {
         self.lock().begin(target);
     }
@@ -127,7 +126,6 @@ impl Metrics {
         self.lock().update(target, progress);
     }
 
-    /// The text that is collected.
     fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.

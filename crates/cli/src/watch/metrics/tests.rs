@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use rpcgauge_trial::FailureKind;
 
 use super::*;
-use crate::watch::snapshot::example;
+use crate::watch::sampler::example;
 
 fn metrics() -> Metrics {
     Metrics::new([

@@ -1,12 +1,7 @@
 //! HEADERS (RFC 9113 §6.2).
 
-use super::{FrameHeader, PADDED, PRIORITY};
+use super::{FrameHeader, PADDED, PRIORITY, PRIORITY_LENGTH};
 use crate::http2::error::Http2Violation;
-
-pub(in crate::http2) const KIND: u8 = 0x1;
-
-/// Length of the deprecated priority fields, in bytes.
-const PRIORITY_LENGTH: usize = 5;
 
 /// The part of the field block that the frame carries: its payload without padding and priority.
 #[inline]
@@ -52,7 +47,7 @@ mod tests {
     fn padding_and_priority_are_taken_off() {
         let header = |flags| FrameHeader {
             length: 0,
-            kind: KIND,
+            kind: super::super::kind::HEADERS,
             flags,
             stream: 1,
         };

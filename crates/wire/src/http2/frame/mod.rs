@@ -1,18 +1,28 @@
-//! Frames: one type a file (RFC 9113 §4, §6).
-//!
-//! What a server sends is read; what a client sends is written. Types that a client only receives
-//! have no writer, and the other way round.
+//! Frames (RFC 9113 §4, §6). What a server sends is read; what a client sends is written. Types that a
+//! client only receives have no writer, and the other way round.
 
-pub(super) mod continuation;
-pub(super) mod data;
-pub(super) mod goaway;
 pub(super) mod headers;
-pub(super) mod ping;
-pub(super) mod priority;
-pub(super) mod push_promise;
-pub(super) mod rst_stream;
 pub(super) mod settings;
-pub(super) mod window_update;
+
+use super::error::{ErrorCode, Http2Violation};
+
+/// The types of frames (RFC 9113 §6).
+pub(super) mod kind {
+    /// Its payload is handed on as it comes; see `receive`.
+    pub(in crate::http2) const DATA: u8 = 0x0;
+    pub(in crate::http2) const HEADERS: u8 = 0x1;
+    /// Deprecated, checked and ignored.
+    pub(in crate::http2) const PRIORITY: u8 = 0x2;
+    pub(in crate::http2) const RST_STREAM: u8 = 0x3;
+    pub(in crate::http2) const SETTINGS: u8 = 0x4;
+    /// Always refused, since the client switches push off.
+    pub(in crate::http2) const PUSH_PROMISE: u8 = 0x5;
+    pub(in crate::http2) const PING: u8 = 0x6;
+    pub(in crate::http2) const GOAWAY: u8 = 0x7;
+    pub(in crate::http2) const WINDOW_UPDATE: u8 = 0x8;
+    /// Nothing but the next part of a field block.
+    pub(in crate::http2) const CONTINUATION: u8 = 0x9;
+}
 
 /// Length of the header of each frame, in bytes.
 pub(super) const HEADER_LENGTH: usize = 9;
@@ -33,7 +43,7 @@ pub(super) const PRIORITY: u8 = 0x20;
 pub(super) struct FrameHeader {
     /// Length of the payload in bytes.
     pub(super) length: u32,
-    /// The type; see the `KIND` of each module.
+    /// The type; see [`kind`].
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
@@ -46,8 +56,7 @@ impl FrameHeader {
             length: u32::from_be_bytes([0, l0, l1, l2]),
             kind,
             flags,
-            // The top bit is reserved and ignored.
-            stream: u32::from_be_bytes([s0, s1, s2, s3]) & 0x7fff_ffff,
+            stream: read_31_bits([s0, s1, s2, s3]),
         }
     }
 
@@ -64,9 +73,67 @@ pub(super) fn write_header(out: &mut Vec<u8>, length: usize, kind: u8, flags: u8
     out.extend_from_slice(&[l0, l1, l2, kind, flags, s0, s1, s2, s3]);
 }
 
-/// A 31-bit number whose top bit is reserved, as the first of `bytes`.
-fn read_31_bits(bytes: &[u8; 4]) -> u32 {
-    u32::from_be_bytes(*bytes) & 0x7fff_ffff
+/// Length of the deprecated priority fields, in PRIORITY and in HEADERS, in bytes (RFC 9113 §6.2, §6.3).
+pub(super) const PRIORITY_LENGTH: usize = 5;
+
+/// RST_STREAM (RFC 9113 §6.4).
+pub(super) fn read_rst_stream(payload: &[u8]) -> Result<ErrorCode, Http2Violation> {
+    let code = exactly(payload, "RST_STREAM")?;
+    Ok(ErrorCode(u32::from_be_bytes(code)))
+}
+
+pub(super) fn write_rst_stream(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
+    write_header(out, 4, kind::RST_STREAM, 0, stream);
+    out.extend_from_slice(&code.0.to_be_bytes());
+}
+
+/// PING (RFC 9113 §6.7).
+pub(super) fn read_ping(payload: &[u8]) -> Result<[u8; 8], Http2Violation> {
+    exactly(payload, "PING")
+}
+
+/// `flags` are 0, or [`ACK`].
+pub(super) fn write_ping(out: &mut Vec<u8>, flags: u8, payload: [u8; 8]) {
+    write_header(out, payload.len(), kind::PING, flags, 0);
+    out.extend_from_slice(&payload);
+}
+
+/// GOAWAY (RFC 9113 §6.8): the last stream that was or will be processed, and why. Debug data is
+/// ignored.
+pub(super) fn read_goaway(payload: &[u8]) -> Result<(u32, ErrorCode), Http2Violation> {
+    let wrong = Http2Violation::FrameLength("GOAWAY");
+    let (last, rest) = payload.split_first_chunk().ok_or(wrong)?;
+    let code = rest.first_chunk().ok_or(wrong)?;
+    Ok((read_31_bits(*last), ErrorCode(u32::from_be_bytes(*code))))
+}
+
+/// No stream of the server's was processed, since there are none.
+pub(super) fn write_goaway(out: &mut Vec<u8>, code: ErrorCode) {
+    write_header(out, 8, kind::GOAWAY, 0, 0);
+    out.extend_from_slice(&0u32.to_be_bytes());
+    out.extend_from_slice(&code.0.to_be_bytes());
+}
+
+/// WINDOW_UPDATE (RFC 9113 §6.9): by how much the window grows.
+pub(super) fn read_window_update(payload: &[u8]) -> Result<u32, Http2Violation> {
+    exactly(payload, "WINDOW_UPDATE").map(read_31_bits)
+}
+
+pub(super) fn write_window_update(out: &mut Vec<u8>, stream: u32, increment: u32) {
+    write_header(out, 4, kind::WINDOW_UPDATE, 0, stream);
+    out.extend_from_slice(&increment.to_be_bytes());
+}
+
+/// The payload of a frame whose length is fixed.
+fn exactly<const N: usize>(payload: &[u8], name: &'static str) -> Result<[u8; N], Http2Violation> {
+    payload
+        .try_into()
+        .map_err(|_| Http2Violation::FrameLength(name))
+}
+
+/// A 31-bit number whose top bit is reserved and ignored.
+fn read_31_bits(bytes: [u8; 4]) -> u32 {
+    u32::from_be_bytes(bytes) & 0x7fff_ffff
 }
 
 #[cfg(test)]

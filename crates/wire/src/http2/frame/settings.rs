@@ -1,9 +1,9 @@
 //! SETTINGS (RFC 9113 §6.5).
 
-use super::{ACK, write_header};
+use super::{ACK, kind, write_header};
 use crate::http2::error::Http2Violation;
-
-pub(in crate::http2) const KIND: u8 = 0x4;
+use crate::http2::hpack::DEFAULT_TABLE_SIZE;
+use crate::limits::Limits;
 
 /// Values that apply until SETTINGS say otherwise (RFC 9113 §6.5.2).
 pub(in crate::http2) const DEFAULT_WINDOW: u32 = 65_535;
@@ -62,37 +62,21 @@ fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
     })
 }
 
-/// What the client sends; values that are the protocol's defaults are left out.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::http2) struct ClientSettings {
-    pub(in crate::http2) header_table_size: u32,
-    pub(in crate::http2) initial_window_size: u32,
-    pub(in crate::http2) max_frame_size: u32,
-    pub(in crate::http2) max_header_list_size: u32,
-}
-
-pub(in crate::http2) fn write(out: &mut Vec<u8>, settings: &ClientSettings) {
+/// Writes what the client sends; values that are the protocol's defaults are left out.
+pub(in crate::http2) fn write(out: &mut Vec<u8>, limits: &Limits) {
     let all = [
         (ENABLE_PUSH, 0, 1),
         (
             HEADER_TABLE_SIZE,
-            settings.header_table_size,
-            crate::http2::hpack::DEFAULT_TABLE_SIZE,
+            limits.header_table_size,
+            DEFAULT_TABLE_SIZE,
         ),
-        (
-            INITIAL_WINDOW_SIZE,
-            settings.initial_window_size,
-            DEFAULT_WINDOW,
-        ),
-        (MAX_FRAME_SIZE, settings.max_frame_size, DEFAULT_FRAME_SIZE),
-        (
-            MAX_HEADER_LIST_SIZE,
-            settings.max_header_list_size,
-            u32::MAX,
-        ),
+        (INITIAL_WINDOW_SIZE, limits.stream_window, DEFAULT_WINDOW),
+        (MAX_FRAME_SIZE, limits.max_frame_size, DEFAULT_FRAME_SIZE),
+        (MAX_HEADER_LIST_SIZE, limits.max_header_list_bytes, u32::MAX),
     ];
     let sent = all.iter().filter(|(_, value, default)| value != default);
-    write_header(out, 6 * sent.clone().count(), KIND, 0, 0);
+    write_header(out, 6 * sent.clone().count(), kind::SETTINGS, 0, 0);
     for (id, value, _) in sent {
         out.extend_from_slice(&id.to_be_bytes());
         out.extend_from_slice(&value.to_be_bytes());
@@ -100,7 +84,7 @@ pub(in crate::http2) fn write(out: &mut Vec<u8>, settings: &ClientSettings) {
 }
 
 pub(in crate::http2) fn write_ack(out: &mut Vec<u8>) {
-    write_header(out, 0, KIND, ACK, 0);
+    write_header(out, 0, kind::SETTINGS, ACK, 0);
 }
 
 #[cfg(test)]

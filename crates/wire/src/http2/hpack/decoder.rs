@@ -1,9 +1,7 @@
 //! Decodes field blocks (RFC 7541 §3.2, §6).
 
-use super::error::HpackError;
-use super::static_table::STATIC_TABLE;
 use super::table::DynamicTable;
-use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, huffman, integer};
+use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, HpackError, huffman, integer};
 use crate::event::{FieldRange, Fields};
 
 /// The decoding side of a connection: its table and what was agreed about it.
@@ -59,14 +57,6 @@ impl DecodedFields {
     #[inline]
     pub(crate) fn fields_after(&self, n: usize) -> Fields<'_> {
         Fields::new(&self.text, &self.ranges[n.min(self.ranges.len())..])
-    }
-
-    /// Gives the memory back.
-    pub(crate) fn release(&mut self) {
-        *self = DecodedFields {
-            max_list_size: self.max_list_size,
-            ..DecodedFields::default()
-        };
     }
 
     /// Counts a field; false when the list is over its limit from here on.
@@ -211,14 +201,7 @@ impl Decoder {
     }
 
     fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), HpackError> {
-        let at = (index as usize).checked_sub(1).ok_or(HpackError::Index)?;
-        match STATIC_TABLE.get(at) {
-            Some(entry) => Ok(*entry),
-            None => self
-                .table
-                .get(at - STATIC_TABLE.len())
-                .ok_or(HpackError::Index),
-        }
+        self.table.entry(index as usize).ok_or(HpackError::Index)
     }
 
     #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Encodes field blocks (RFC 7541 §6).
 
 use super::field_list::Field;
-use super::static_table::{self, CONTENT_LENGTH, Match, STATIC_TABLE};
-use super::table::DynamicTable;
+use super::static_table::CONTENT_LENGTH;
+use super::table::{DynamicTable, Match};
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, huffman, integer};
 
 /// The encoding side of a connection. Fields are entered into the table on first use, so that the
@@ -80,25 +80,18 @@ impl Encoder {
         }
     }
 
-    fn encode_field(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
-        let Field { name, value } = field;
-        let found = match static_table::find(name, value) {
+    fn encode_field(&mut self, (name, value): Field<'_>, out: &mut Vec<u8>) {
+        let index = match self.table.find(name, value) {
             Match::Field(index) => return integer::encode(out, 0x80, 7, index),
-            in_static => match (self.table.find(name, value), in_static) {
-                (Match::Field(at), _) => {
-                    return integer::encode(out, 0x80, 7, at + 1 + STATIC_TABLE.len());
-                }
-                (_, Match::Name(index)) => index,
-                (Match::Name(at), _) => at + 1 + STATIC_TABLE.len(),
-                (Match::None, _) => 0,
-            },
+            Match::Name(index) => index,
+            Match::None => 0,
         };
         let fits = name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max_size();
         match fits {
-            true => integer::encode(out, 0b0100_0000, 6, found),
-            false => integer::encode(out, 0, 4, found),
+            true => integer::encode(out, 0b0100_0000, 6, index),
+            false => integer::encode(out, 0, 4, index),
         }
-        if found == 0 {
+        if index == 0 {
             string(name, out);
         }
         string(value, out);

@@ -4,23 +4,12 @@
 #[derive(Debug, Clone, Default)]
 pub struct FieldList {
     text: Vec<u8>,
-    fields: Vec<Entry>,
+    /// Where each field's name and value end in the text.
+    ends: Vec<(usize, usize)>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    name_end: usize,
-    value_end: usize,
-}
-
-/// One field of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field<'a> {
-    /// The name, in lower case.
-    pub name: &'a [u8],
-    /// The value.
-    pub value: &'a [u8],
-}
+/// A field: its name, in lower case, and its value.
+pub type Field<'a> = (&'a [u8], &'a [u8]);
 
 impl FieldList {
     /// Adds a field at the end.
@@ -28,25 +17,22 @@ impl FieldList {
         self.text.extend_from_slice(name);
         let name_end = self.text.len();
         self.text.extend_from_slice(value);
-        self.fields.push(Entry {
-            name_end,
-            value_end: self.text.len(),
-        });
+        self.ends.push((name_end, self.text.len()));
     }
 
     /// All fields in order.
     pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
         let mut start = 0;
-        self.fields.iter().map(move |entry| {
-            let name = &self.text[start..entry.name_end];
-            let value = &self.text[entry.name_end..entry.value_end];
-            start = entry.value_end;
-            Field { name, value }
+        self.ends.iter().map(move |&(name_end, value_end)| {
+            let name = &self.text[start..name_end];
+            let value = &self.text[name_end..value_end];
+            start = value_end;
+            (name, value)
         })
     }
 
     /// Size as RFC 9113 §6.5.2 counts it: name + value + 32 bytes each.
     pub fn list_size(&self) -> u64 {
-        self.text.len() as u64 + 32 * self.fields.len() as u64
+        self.text.len() as u64 + 32 * self.ends.len() as u64
     }
 }

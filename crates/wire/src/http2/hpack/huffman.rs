@@ -3,7 +3,7 @@
 //! The code is canonical: codes are handed out in order of length, then of symbol. So the lengths
 //! alone define it, and the tables below are computed from them when the program is compiled.
 
-use super::error::HpackError;
+use super::HpackError;
 
 /// Code length in bits of each byte and, last, of the end-of-string symbol (RFC 7541 Appendix B).
 #[rustfmt::skip]

@@ -1,6 +1,6 @@
 //! Integers with a prefix (RFC 7541 §5.1).
 
-use super::error::HpackError;
+use super::HpackError;
 
 /// Integers above this are refused: nothing in a block can need them, since lengths, indices and
 /// table sizes are all bounded by what fits 32 bits.

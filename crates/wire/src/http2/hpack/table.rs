@@ -1,8 +1,9 @@
-//! The dynamic table (RFC 7541 §2.3.2, §4).
+//! The dynamic table (RFC 7541 §2.3.2, §4), and the index space that it shares with the static one
+//! (§2.3.3).
 
 use std::collections::VecDeque;
 
-use super::static_table::Match;
+use super::static_table::STATIC_TABLE;
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD};
 
 /// Entries with the newest first, bounded by their size. Their text lies in one buffer that is
@@ -22,6 +23,16 @@ struct Entry {
     start: usize,
     name_length: usize,
     value_length: usize,
+}
+
+/// What the tables hold of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Match {
+    /// Name and value, at this index.
+    Field(usize),
+    /// Only the name, at this index.
+    Name(usize),
+    None,
 }
 
 impl Entry {
@@ -91,14 +102,26 @@ impl DynamicTable {
         self.size += size;
     }
 
-    /// Position of an entry with this name and value, or else of one with this name.
+    /// The entry of either table at `index`, 1 being the first of the static one.
+    pub(super) fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
+        let at = index.checked_sub(1)?;
+        match STATIC_TABLE.get(at) {
+            Some(entry) => Some(*entry),
+            None => self.get(at - STATIC_TABLE.len()),
+        }
+    }
+
+    /// Finds this name and value in either table, or else this name.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Match {
+        let dynamic = (0..self.entries.len()).filter_map(|position| self.get(position));
+        let all = STATIC_TABLE.iter().copied().chain(dynamic);
         let mut found = Match::None;
-        for position in 0..self.entries.len() {
-            match self.get(position) {
-                Some((n, v)) if n == name && v == value => return Match::Field(position),
-                Some((n, _)) if n == name && found == Match::None => found = Match::Name(position),
-                _ => {}
+        for (index, (n, v)) in (1..).zip(all) {
+            if n == name && v == value {
+                return Match::Field(index);
+            }
+            if n == name && found == Match::None {
+                found = Match::Name(index);
             }
         }
         found
@@ -131,8 +154,20 @@ impl DynamicTable {
 
 #[cfg(test)]
 mod tests {
+    use super::super::static_table::CONTENT_LENGTH;
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn entries_are_found_at_their_published_indices() {
+        let find = |name, value| DynamicTable::new().find(name, value);
+        assert_eq!(find(b":method", b"POST"), Match::Field(3));
+        assert_eq!(find(b":path", b"/x"), Match::Name(4));
+        assert_eq!(find(b"accept-encoding", b"gzip, deflate"), Match::Field(16));
+        assert_eq!(find(b"content-length", b"5"), Match::Name(CONTENT_LENGTH));
+        assert_eq!(find(b"www-authenticate", b""), Match::Field(61));
+        assert_eq!(find(b"grpc-status", b"0"), Match::None);
+    }
 
     #[test]
     fn an_entry_larger_than_the_table_empties_it() {

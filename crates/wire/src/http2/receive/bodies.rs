@@ -6,7 +6,7 @@ use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Sink};
 use crate::http2::connection::Connection;
 use crate::http2::error::Http2Violation;
-use crate::http2::frame::{END_STREAM, FrameHeader, PADDED, window_update};
+use crate::http2::frame::{self, END_STREAM, FrameHeader, PADDED};
 use crate::http2::streams::Stream;
 
 impl Connection {
@@ -30,11 +30,9 @@ impl Connection {
             Some(stream) => {
                 note_first_byte(stream, sink);
                 if length > stream.receive_window {
-                    let failure = Http2Violation::FlowControl.into();
-                    self.fail_stream(header.stream, failure, sink);
+                    self.fail_stream(header.stream, Http2Violation::FlowControl, sink);
                 } else if !stream.head_seen {
-                    let failure = Http2Violation::DataBeforeHead.into();
-                    self.fail_stream(header.stream, failure, sink);
+                    self.fail_stream(header.stream, Http2Violation::DataBeforeHead, sink);
                 } else {
                     stream.receive_window -= length;
                 }
@@ -101,7 +99,7 @@ impl Connection {
         if stream.unannounced > 0 && stream.unannounced >= self.limits.stream_window / 2 {
             let increment = std::mem::take(&mut stream.unannounced);
             stream.receive_window += i64::from(increment);
-            self.reply(|out| window_update::write(out, header.stream, increment));
+            self.reply(|out| frame::write_window_update(out, header.stream, increment));
         }
     }
 
@@ -112,12 +110,11 @@ impl Connection {
         if receiver.unannounced >= self.limits.connection_window / 2 {
             let increment = std::mem::take(&mut receiver.unannounced);
             receiver.window += i64::from(increment);
-            self.reply(|out| window_update::write(out, 0, increment));
+            self.reply(|out| frame::write_window_update(out, 0, increment));
         }
     }
 }
 
-/// Takes a piece of body in.
 fn body<S: Sink>(
     stream: &mut Stream,
     data: &[u8],

@@ -4,9 +4,7 @@ use crate::error::{Closing, Failure};
 use crate::event::{Event, Sink};
 use crate::http2::connection::Connection;
 use crate::http2::error::Http2Violation;
-use crate::http2::frame::{
-    ACK, FrameHeader, goaway, priority, rst_stream, settings, window_update,
-};
+use crate::http2::frame::{self, ACK, FrameHeader, PRIORITY_LENGTH, settings};
 
 impl Connection {
     pub(super) fn priority<S: Sink>(
@@ -18,9 +16,9 @@ impl Connection {
         if header.stream == 0 {
             return Err(Http2Violation::FrameStream("PRIORITY").into());
         }
-        if payload.len() != priority::LENGTH {
-            let failure = Http2Violation::FrameLength("PRIORITY").into();
-            self.fail_stream(header.stream, failure, sink);
+        if payload.len() != PRIORITY_LENGTH {
+            let violation = Http2Violation::FrameLength("PRIORITY");
+            self.fail_stream(header.stream, violation, sink);
         }
         Ok(())
     }
@@ -32,7 +30,7 @@ impl Connection {
         sink: &mut S,
     ) -> Result<(), Failure> {
         self.check_call_stream(&header, "RST_STREAM")?;
-        let code = rst_stream::read(payload)?;
+        let code = frame::read_rst_stream(payload)?;
         if let Some(stream) = self.remove(header.stream) {
             sink.take(Event::Failed {
                 token: stream.token,
@@ -82,7 +80,7 @@ impl Connection {
         sink: &mut S,
     ) -> Result<(), Failure> {
         Self::check_stream_zero(&header, "GOAWAY")?;
-        let (last, code) = goaway::read(payload)?;
+        let (last, code) = frame::read_goaway(payload)?;
         if self.last_processed.is_some_and(|earlier| last > earlier) {
             return Err(Http2Violation::GoAwayIncreased.into());
         }
@@ -104,7 +102,7 @@ impl Connection {
         payload: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
-        let increment = window_update::read(payload)?;
+        let increment = frame::read_window_update(payload)?;
         if header.stream == 0 {
             self.sender.widen(increment)?;
         } else {
@@ -117,7 +115,7 @@ impl Connection {
                 _ => self.sender.widen_stream(stream, i64::from(increment)),
             };
             if let Err(violation) = result {
-                self.fail_stream(header.stream, violation.into(), sink);
+                self.fail_stream(header.stream, violation, sink);
             }
         }
         self.pump();

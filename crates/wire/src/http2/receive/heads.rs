@@ -166,7 +166,6 @@ fn head<S: Sink>(
     Ok(())
 }
 
-/// Takes trailers in.
 fn trailers<S: Sink>(
     stream: &Stream,
     block: &mut ReceivedBlock,

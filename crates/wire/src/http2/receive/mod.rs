@@ -11,10 +11,7 @@ mod heads;
 use super::connection::Connection;
 use super::error::Http2Violation;
 use super::frame::settings::DEFAULT_WINDOW;
-use super::frame::{
-    ACK, FrameHeader, HEADER_LENGTH, continuation, data, goaway, headers, ping, priority,
-    push_promise, rst_stream, settings, window_update,
-};
+use super::frame::{self, ACK, FrameHeader, HEADER_LENGTH, headers, kind};
 use super::streams::Stream;
 use crate::error::Failure;
 use crate::event::{Event, Sink};
@@ -74,12 +71,6 @@ impl Receiver {
             initial_window: i64::from(stream_window.max(DEFAULT_WINDOW)),
             settings_seen: false,
             settings_acknowledged: false,
-        }
-    }
-
-    pub(super) fn release(&mut self) {
-        if self.partial.is_empty() {
-            self.partial = Vec::new();
         }
     }
 }
@@ -156,14 +147,14 @@ impl Connection {
             if whole.starts_with(b"HTTP/") {
                 return Err(Http2Violation::Http1Response.into());
             }
-            if header.kind != settings::KIND || header.has(ACK) {
+            if header.kind != kind::SETTINGS || header.has(ACK) {
                 return Err(Http2Violation::Preface.into());
             }
         }
         if header.length > self.limits.max_frame_size {
             return Err(Http2Violation::FrameTooLong.into());
         }
-        if self.receiver.block.is_some() || header.kind == continuation::KIND {
+        if self.receiver.block.is_some() || header.kind == kind::CONTINUATION {
             self.check_continuation(&header)?;
         }
         self.begin_frame(header, bytes, sink)
@@ -172,9 +163,9 @@ impl Connection {
     /// No other frame may interrupt a field block (RFC 9113 §4.3).
     fn check_continuation(&self, header: &FrameHeader) -> Result<(), Http2Violation> {
         match (&self.receiver.block, header.kind) {
-            (Some(block), continuation::KIND) if block.stream == header.stream => Ok(()),
+            (Some(block), kind::CONTINUATION) if block.stream == header.stream => Ok(()),
             (Some(_), _) => Err(Http2Violation::BlockInterrupted),
-            (None, continuation::KIND) => Err(Http2Violation::UnexpectedContinuation),
+            (None, kind::CONTINUATION) => Err(Http2Violation::UnexpectedContinuation),
             (None, _) => Ok(()),
         }
     }
@@ -186,15 +177,15 @@ impl Connection {
         sink: &mut S,
     ) -> Result<(), Failure> {
         match header.kind {
-            data::KIND => return self.begin_data(header, bytes, sink),
-            headers::KIND => {
+            kind::DATA => return self.begin_data(header, bytes, sink),
+            kind::HEADERS => {
                 self.check_call_stream(&header, "HEADERS")?;
                 if let Some(stream) = self.streams.get(header.stream) {
                     note_first_byte(stream, sink);
                 }
             }
-            push_promise::KIND => return Err(Http2Violation::Push.into()),
-            kind if kind > continuation::KIND => {
+            kind::PUSH_PROMISE => return Err(Http2Violation::Push.into()),
+            unknown if unknown > kind::CONTINUATION => {
                 // An unknown type is skipped (RFC 9113 §5.5).
                 if header.length > 0 {
                     self.receiver.reading = Some(Reading::Skip {
@@ -222,7 +213,7 @@ impl Connection {
     fn count_payload(&mut self, header: &FrameHeader, n: usize) {
         let received = &mut self.traffic.received;
         match header.kind {
-            headers::KIND | continuation::KIND => received.header += n as u64,
+            kind::HEADERS | kind::CONTINUATION => received.header += n as u64,
             _ => received.overhead += n as u64,
         }
     }
@@ -289,7 +280,7 @@ impl Connection {
         payload: &[u8],
         sink: &mut S,
     ) -> Result<(), Failure> {
-        if header.kind != headers::KIND {
+        if header.kind != kind::HEADERS {
             return self.other_frame(header, payload, sink);
         }
         let fragment = headers::fragment(&header, payload)?;
@@ -306,20 +297,20 @@ impl Connection {
         sink: &mut S,
     ) -> Result<(), Failure> {
         match header.kind {
-            continuation::KIND => self.continuation(header, payload, sink),
-            priority::KIND => self.priority(header, payload, sink),
-            rst_stream::KIND => self.rst_stream(header, payload, sink),
-            settings::KIND => self.settings(header, payload),
-            ping::KIND => {
+            kind::CONTINUATION => self.continuation(header, payload, sink),
+            kind::PRIORITY => self.priority(header, payload, sink),
+            kind::RST_STREAM => self.rst_stream(header, payload, sink),
+            kind::SETTINGS => self.settings(header, payload),
+            kind::PING => {
                 Self::check_stream_zero(&header, "PING")?;
-                let payload = ping::read(payload)?;
+                let payload = frame::read_ping(payload)?;
                 if !header.has(ACK) {
-                    self.reply(|out| ping::write_ack(out, payload));
+                    self.reply(|out| frame::write_ping(out, ACK, payload));
                 }
                 Ok(())
             }
-            goaway::KIND => self.goaway(header, payload, sink),
-            window_update::KIND => self.window_update(header, payload, sink),
+            kind::GOAWAY => self.goaway(header, payload, sink),
+            kind::WINDOW_UPDATE => self.window_update(header, payload, sink),
             _ => Ok(()),
         }
     }
