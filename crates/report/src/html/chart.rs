@@ -15,7 +15,6 @@ const SPIKE_MARK: [f64; 2] = [-6.0, -26.0];
 /// At which height what happened meanwhile is marked: below the axis.
 const EVENT_MARK: f64 = HEIGHT + 5.0;
 
-/// A chart with its heading.
 pub(super) fn chart(page: &mut Page, chart: &Chart) {
     page.put("<h3>{}</h3>", &[&chart.title]);
     page.put("<p class=\"intro\">{}</p>\n", &[&chart.intro]);
@@ -99,17 +98,13 @@ fn plot(page: &mut Page, plot: &Plot) {
         "<figure><figcaption>{}</figcaption><div class=\"plot {}\" role=\"img\" aria-label=\"{}\">",
         &[&plot.title, &height, &plot.label],
     );
-    for tick in &plot.y {
-        page.put(
-            "<span class=\"gy\" style=\"bottom:{}%\"><i>{}</i></span>",
-            &[&percent(tick.at), &tick.label],
-        );
-    }
-    for tick in &plot.x {
-        page.put(
-            "<span class=\"gx\" style=\"left:{}%\"><i>{}</i></span>",
-            &[&percent(tick.at), &tick.label],
-        );
+    for (class, edge, ticks) in [("gy", "bottom", &plot.y), ("gx", "left", &plot.x)] {
+        for tick in ticks {
+            page.put(
+                "<span class=\"{}\" style=\"{}:{}%\"><i>{}</i></span>",
+                &[&class, &edge, &percent(tick.at), &tick.label],
+            );
+        }
     }
     for (at, [low, high]) in &plot.crossings {
         span(page, "cross", percent(*low), percent(high - low));

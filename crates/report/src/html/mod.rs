@@ -10,6 +10,7 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
+use crate::by_key;
 use crate::document::{Answer, Block, Document, Item, Section, Shown, Span, Table, Text, Weight};
 use crate::findings::Findings;
 use crate::words;
@@ -88,22 +89,17 @@ fn whole(document: &Document, most: Most, left_out: Option<&str>) -> String {
         left_out,
     );
     page.raw("</header>\n<nav aria-label=\"Sections\">\n");
-    let mut known: Vec<&str> = Vec::new();
     let shown = document.sections.iter();
     let shown = shown.filter(|section| section.shown != Shown::InTexts);
-    let sections: Vec<(&Section, bool)> = shown
-        .map(|section| {
-            let is_first = !known.contains(&section.id);
-            known.push(section.id);
-            (section, is_first)
-        })
-        .collect();
-    for (section, _) in sections.iter().filter(|(_, is_first)| *is_first) {
-        page.put("<a href=\"#{}\">{}</a>\n", &[&section.id, &section.title]);
+    let sections = by_key(shown.map(|section| (section.id, section)));
+    for (id, same) in &sections {
+        page.put("<a href=\"#{}\">{}</a>\n", &[id, &same[0].title]);
     }
     page.raw("</nav>\n<main>\n");
-    for (one, is_first) in sections {
-        section(&mut page, one, is_first, most);
+    for (_, same) in sections {
+        for (index, one) in same.into_iter().enumerate() {
+            section(&mut page, one, index == 0, most);
+        }
     }
     page.raw("</main>\n</body>\n</html>\n");
     page.finish()
@@ -126,7 +122,6 @@ fn section(page: &mut Page, section: &Section, is_first: bool, most: Most) {
     });
 }
 
-/// Blocks below each other.
 fn blocks(page: &mut Page, blocks: &[Block], most: Most) {
     for one in blocks {
         block(page, one, most);

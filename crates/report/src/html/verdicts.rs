@@ -126,7 +126,6 @@ fn found_under(page: &mut Page, verdict: &Verdict, several: bool) {
     page.raw("</span></span>");
 }
 
-/// A verdict in full.
 fn card(page: &mut Page, verdict: &Verdict, several: bool) {
     let line = &verdict.line;
     page.raw("<div class=\"line\">");
@@ -143,7 +142,6 @@ fn card(page: &mut Page, verdict: &Verdict, several: bool) {
     page.raw("</div>");
 }
 
-/// The claims, a row each.
 pub(super) fn claims(page: &mut Page, claims: &[Claim], reach: Option<f64>) {
     page.raw("<div class=\"rows claims\"><div class=\"heads\"><span></span><span>published</span>");
     page.raw("<span>measured here</span>");
