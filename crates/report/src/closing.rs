@@ -8,10 +8,7 @@ use crate::words::{self, Answer, LONGER};
 /// How many verdicts there are of each kind, and what to do where most are open; none where a run
 /// asks no question.
 pub fn closing(findings: &Findings) -> Option<String> {
-    let asked = findings
-        .comparisons
-        .iter()
-        .filter(|comparison| !comparison.a_a);
+    let asked = findings.comparisons.iter().filter(|one| !one.a_a);
     let mut answers: Vec<(Answer, String)> = asked
         .map(|comparison| (Answer::of(comparison), counted(comparison)))
         .collect();
@@ -20,17 +17,12 @@ pub fn closing(findings: &Findings) -> Option<String> {
     }
     // What is so on one placement only stands after what is so on all.
     answers.sort();
-    let kinds: Vec<String> = answers
-        .chunk_by(|one, other| one == other)
-        .map(|same| format!("{} {}", same.len(), same[0].1))
-        .collect();
+    let kinds = answers.chunk_by(|one, other| one == other);
+    let kinds = kinds.map(|same| format!("{} {}", same.len(), same[0].1));
     let all = units::counted(answers.len() as u64, "comparison");
-    let mut text = format!("{all}: {}", kinds.join(", "));
-    let open = answers
-        .iter()
-        .filter(|(answer, _)| *answer == Answer::Open)
-        .count();
-    if open * 2 > answers.len() {
+    let mut text = format!("{all}: {}", words::joined(kinds, ", "));
+    let open = answers.iter().filter(|(answer, _)| *answer == Answer::Open);
+    if open.count() * 2 > answers.len() {
         let more = match findings.live().next() {
             Some(_) => LONGER,
             None => "longer (more invocations and blocks, or a longer --budget)",

@@ -11,6 +11,7 @@ use crate::escape;
 use crate::findings::Findings;
 use crate::findings::trial::{TrialRow, field};
 use crate::metric::row;
+use crate::words::joined;
 
 /// The columns of every trial.
 const TRIAL: [&str; 7] = [
@@ -87,8 +88,7 @@ pub fn render(findings: &Findings) -> String {
     });
     let failed = findings.failures.iter().map(|t| {
         let place = (t.index, &*t.variant, t.invocation, t.block, t.placement);
-        let nothing = columns().into_iter().skip(TRIAL.len());
-        let nothing = nothing.map(|_| String::new());
+        let nothing = vec![String::new(); columns().len() - TRIAL.len()].into_iter();
         (t.index, line(place, Some(&t.reason), nothing))
     });
     let mut rows: Vec<(u32, String)> = measured.chain(failed).collect();
@@ -117,7 +117,7 @@ fn line(
         outcome.to_owned(),
         reason.map_or_else(String::new, |reason| escape::csv(reason)),
     ];
-    own.into_iter().chain(rest).collect::<Vec<_>>().join(",") + "\r\n"
+    joined(own.into_iter().chain(rest), ",") + "\r\n"
 }
 
 fn shown(value: Option<impl ToString>) -> String {

@@ -6,6 +6,7 @@ use rpcgauge_study::settings::Placement;
 
 use crate::findings::{FailedTrial, Findings};
 use crate::units;
+use crate::words::joined;
 
 /// Of more failures than this, the first are listed and the others counted: reasons can differ by
 /// a port or a path alone, and each has a log of some kilobytes with it.
@@ -22,10 +23,9 @@ pub(crate) struct Failure<'a> {
 impl Failure<'_> {
     /// `trial 3`, or `trials 3, 8`.
     pub(crate) fn numbers(&self) -> String {
-        let numbers: Vec<String> = self.trials.iter().map(u32::to_string).collect();
-        match numbers.as_slice() {
+        match &self.trials[..] {
             [only] => format!("trial {only}"),
-            several => format!("trials {}", several.join(", ")),
+            several => format!("trials {}", joined(several, ", ")),
         }
     }
 }
@@ -57,11 +57,8 @@ impl<'a> Failures<'a> {
                 }),
             }
         }
-        let others = listed
-            .iter()
-            .skip(MOST_LISTED)
-            .map(|f| f.trials.len())
-            .sum();
+        let others = listed.iter().skip(MOST_LISTED);
+        let others = others.map(|f| f.trials.len()).sum();
         listed.truncate(MOST_LISTED);
         Self { listed, others }
     }

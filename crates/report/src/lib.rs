@@ -35,6 +35,24 @@ pub use error::ReportError;
 pub use findings::Findings;
 pub use terminal::Style;
 
+/// Values by their keys, in the order in which the keys first come.
+fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut all: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match all.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => all.push((key, vec![value])),
+        }
+    }
+    all
+}
+
+/// Values, each once.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let all = by_key(values.into_iter().map(|value| (value, ())));
+    all.into_iter().map(|(value, _)| value).collect()
+}
+
 #[cfg(test)]
 mod tests;
 

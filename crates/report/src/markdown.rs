@@ -7,14 +7,14 @@ use crate::document::{
 use crate::escape::markdown as safe;
 use crate::findings::Findings;
 use crate::units::NONE;
-use crate::words;
+use crate::words::{self, joined};
 
 /// Writes findings as Markdown.
 pub fn render(findings: &Findings) -> String {
     let document = Document::of(findings);
-    let mut text = format!("## rpcgauge: {}\n\n", safe(&document.title));
-    text += &format!(
-        "{}\n\n_{}_\n",
+    let mut text = format!(
+        "## rpcgauge: {}\n\n{}\n\n_{}_\n",
+        safe(&document.title),
         safe(&document.question),
         safe(&document.facts.join("; "))
     );
@@ -66,9 +66,8 @@ fn block(text: &mut String, block: &Block) {
 }
 
 fn item(text: &mut String, item: &Item) {
-    let sign = item
-        .sign
-        .map_or_else(String::new, |(sign, _)| format!("{sign} "));
+    let sign = item.sign.map(|(sign, _)| format!("{sign} "));
+    let sign = sign.unwrap_or_default();
     *text += &format!("- {sign}{}\n", safe(&item.text.words()));
     for line in &item.below {
         *text += &format!("  - {}\n", safe(&line.words()));
@@ -76,46 +75,42 @@ fn item(text: &mut String, item: &Item) {
 }
 
 fn table(text: &mut String, table: &Table) {
-    let shown: Vec<usize> = (0..table.columns.len())
-        .filter(|column| table.columns[*column].rank <= MOST_IN_TEXTS)
-        .collect();
-    let mut titles: Vec<&str> = shown
+    let columns = || {
+        let all = table.columns.iter().enumerate();
+        all.filter(|(_, column)| column.rank <= MOST_IN_TEXTS)
+    };
+    let has_cautions = !table.cautions.is_empty();
+    let cautions = has_cautions.then_some(("cautions", false));
+    let heads = columns().map(|(_, column)| (column.title, column.right));
+    let heads: Vec<(&str, bool)> = heads.chain(cautions).collect();
+    let titles = joined(heads.iter().map(|(title, _)| title), " | ");
+    let aligned = heads
         .iter()
-        .map(|column| table.columns[*column].title)
-        .collect();
-    let aligned = shown
-        .iter()
-        .map(|column| match table.columns[*column].right {
-            true => "--:|",
-            false => "---|",
-        });
-    let mut aligned: String = aligned.collect();
-    if !table.cautions.is_empty() {
-        titles.push("cautions");
-        aligned += "---|";
-    }
-    *text += &format!("\n| {} |\n|{aligned}\n", titles.join(" | "));
+        .map(|(_, right)| if *right { "--:|" } else { "---|" });
+    *text += &format!("\n| {titles} |\n|{}\n", aligned.collect::<String>());
     for (index, row) in table.rows.iter().enumerate() {
-        let mut cells: Vec<String> = shown.iter().map(|column| safe(&row[*column])).collect();
-        cells.extend(table.cautions.get(index).map(|labels| safe(&labels.names)));
-        *text += &format!("| {} |\n", cells.join(" | "));
+        let cells = columns().map(|(column, _)| &row[column]);
+        let cautions = table.cautions.get(index).map(|labels| &labels.names);
+        let cells = joined(cells.chain(cautions).map(|cell| safe(cell)), " | ");
+        *text += &format!("| {cells} |\n");
     }
     if !table.notes.is_empty() {
         let notes = table.notes.iter().map(|note| safe(&words::sentence(note)));
-        *text += &format!("\n{}\n", notes.collect::<Vec<_>>().join(" "));
+        *text += &format!("\n{}\n", joined(notes, " "));
     }
 }
 
 fn verdicts(text: &mut String, verdicts: &Verdicts) {
     let questions = || verdicts.groups.iter().flat_map(|group| &group.questions);
+    let mut below = Vec::new();
     if questions().next().is_some() {
         summary(text, verdicts);
+        below.push(SIGNS);
     }
-    let below: Vec<String> = verdicts.below.iter().map(|line| safe(line)).collect();
-    let signs = questions().next().map(|_| safe(SIGNS));
-    let below: Vec<String> = signs.into_iter().chain(below).collect();
+    below.extend(verdicts.below.iter().map(String::as_str));
     if !below.is_empty() {
-        *text += &format!("\n{}.\n", below.join(".  \n"));
+        let below = below.into_iter().map(safe);
+        *text += &format!("\n{}.\n", joined(below, ".  \n"));
     }
     let several = verdicts.placements.len() > 1;
     for question in questions().chain(&verdicts.checks) {
@@ -126,18 +121,16 @@ fn verdicts(text: &mut String, verdicts: &Verdicts) {
 /// Each comparison in a line, the placements beside each other.
 fn summary(text: &mut String, verdicts: &Verdicts) {
     let titles = &verdicts.placements;
+    let several = titles.len() > 1;
+    let each = |cell: &str| cell.repeat(titles.len());
     *text += &format!(
         "\n| question | {} |\n|---|{}\n",
         titles.join(" | "),
-        "---|".repeat(titles.len())
+        each("---|")
     );
     for question in verdicts.groups.iter().flat_map(|group| &group.questions) {
         if question.has_heading() {
-            *text += &format!(
-                "| {} |{}\n",
-                safe(&question.text),
-                " |".repeat(titles.len())
-            );
+            *text += &format!("| {} |{}\n", safe(&question.text), each(" |"));
         }
         for row in &question.rows {
             let sign = if row.answer == Answer::Depends {
@@ -147,20 +140,16 @@ fn summary(text: &mut String, verdicts: &Verdicts) {
             };
             *text += &format!("| {sign}{} |", safe(&row.text));
             for title in titles {
-                let only = titles.len() == 1;
-                let found = row
-                    .verdicts
-                    .iter()
-                    .find(|verdict| only || verdict.place == *title);
-                *text += &found.map_or_else(
-                    || format!(" {NONE} |"),
-                    |v| format!(" {} {} |", v.answer.sign(), safe(&v.found.text())),
-                );
+                let mut verdicts = row.verdicts.iter();
+                *text += &match verdicts.find(|verdict| !several || verdict.place == *title) {
+                    Some(v) => format!(" {} {} |", v.answer.sign(), safe(&v.found.text())),
+                    None => format!(" {NONE} |"),
+                };
             }
             *text += "\n";
         }
         for crossing in &question.crossings {
-            *text += &format!("| {} |{}\n", safe(crossing), " |".repeat(titles.len()));
+            *text += &format!("| {} |{}\n", safe(crossing), each(" |"));
         }
     }
 }
@@ -177,15 +166,15 @@ fn answers(text: &mut String, question: &Question, several: bool) {
                 Answer::Check => String::new(),
                 answer => format!("{} ", answer.sign()),
             };
-            let place = match several {
-                true => format!("_{}:_ ", verdict.place),
-                false => String::new(),
-            };
-            let reason = verdict.line.reason.as_ref();
-            let reason = reason.map_or_else(String::new, |reason| {
-                format!(" {}.", safe(&words::capital(reason)))
-            });
-            *text += &format!("- {sign}{place}{}.{reason}\n", safe(&verdict.line.text()));
+            let place = several.then(|| format!("_{}:_ ", verdict.place));
+            let reason = verdict.line.reason.as_deref().map(words::capital);
+            let reason = reason.map(|reason| format!(" {}.", safe(&reason)));
+            *text += &format!(
+                "- {sign}{}{}.{}\n",
+                place.unwrap_or_default(),
+                safe(&verdict.line.text()),
+                reason.unwrap_or_default()
+            );
         }
     }
     for crossing in &question.crossings {
@@ -200,16 +189,14 @@ fn claims(text: &mut String, claims: &[Claim]) {
     *text += "\n| claim | published | measured | outcome |\n|---|---|---|---|\n";
     for claim in claims {
         let measured = claim.measured.iter().map(|measured| {
-            let place = measured
-                .place
-                .map_or_else(String::new, |place| format!("{place}: "));
-            safe(&(place + &measured.words()))
+            let place = measured.place.map(|place| format!("{place}: "));
+            safe(&(place.unwrap_or_default() + &measured.words()))
         });
         *text += &format!(
             "| {} | {} | {} | {} |\n",
             safe(&claim.about),
             safe(&claim.published_in_full),
-            measured.collect::<Vec<_>>().join("<br>"),
+            joined(measured, "<br>"),
             safe(&claim.outcome),
         );
     }

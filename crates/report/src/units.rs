@@ -23,11 +23,10 @@ type Units = [(&'static str, f64); 4];
 /// A number with three significant digits in the unit that fits it.
 fn in_unit(units: &Units, value: f64) -> String {
     let (unit, size) = fitting(units, value);
-    // Whole nanoseconds and bytes: a fraction of them was not measured.
-    let decimals = if size == 1.0 {
-        0
-    } else {
-        decimals(value / size)
+    let decimals = match size {
+        // Whole nanoseconds and bytes: a fraction of them was not measured.
+        1.0 => 0,
+        size => decimals(value / size),
     };
     format!("{} {unit}", fixed(value / size, decimals))
 }
@@ -42,6 +41,11 @@ fn fitting(units: &Units, value: f64) -> (&'static str, f64) {
 /// A time on its own.
 pub fn time(ns: f64) -> String {
     in_unit(&TIME_UNITS, ns)
+}
+
+/// A time of whole nanoseconds.
+pub(crate) fn ns(ns: u64) -> String {
+    time(ns as f64)
 }
 
 /// A round time, without needless digits: `20 µs`, `1.5 ms`.
@@ -75,9 +79,14 @@ pub fn size(bytes: f64) -> String {
 pub fn rate(per_second: f64) -> String {
     let decimals = (4.0 - per_second.abs().log10().floor()).clamp(0.0, 12.0);
     let text = fixed(per_second, decimals as usize);
-    match text.split_once('.') {
-        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        None => text,
+    without_zeros(text)
+}
+
+/// A number without zeros at the end of its decimals.
+fn without_zeros(text: String) -> String {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
     }
 }
 
@@ -114,10 +123,7 @@ pub(crate) fn number_beside(value: f64, other: f64) -> String {
         .map(|digits| (shown(value, digits), shown(other, digits)))
         .find(|(value, other)| value != other)
         .map_or_else(|| shown(value, MOST_DIGITS), |(value, _)| value);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    without_zeros(text)
 }
 
 /// A size that was estimated, in whole numbers; below 10 with a decimal.
@@ -131,10 +137,9 @@ pub(crate) fn about(size: f64) -> String {
 
 /// How large a difference is: per cent up to a factor of 2 (`23%`), a factor beyond.
 pub(crate) fn difference(factor: f64) -> String {
-    if factor < 2.0 {
-        percent(factor - 1.0)
-    } else {
-        format!("{}×", number(factor))
+    match factor < 2.0 {
+        true => percent(factor - 1.0),
+        false => format!("{}×", number(factor)),
     }
 }
 
@@ -151,13 +156,10 @@ pub(crate) fn counted(number: u64, one: &str) -> String {
 
 /// A part of a whole, in per cent.
 pub(crate) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent > 0.0 && percent < 0.1 {
-        "< 0.1%".to_owned()
-    } else if percent < 9.95 {
-        format!("{percent:.1}%")
-    } else {
-        format!("{percent:.0}%")
+    match share * 100.0 {
+        percent if percent > 0.0 && percent < 0.1 => "< 0.1%".to_owned(),
+        percent if percent < 9.95 => format!("{percent:.1}%"),
+        percent => format!("{percent:.0}%"),
     }
 }
 
@@ -209,13 +211,9 @@ pub(crate) fn wall_clock(ms: u64) -> String {
 
 /// A time of the wall clock to the millisecond, UTC: `10:15:00.250`.
 pub(crate) fn wall_clock_to_ms(ms: u64) -> String {
-    let (seconds, rest) = (ms / 1_000 % 86_400, ms % 1_000);
-    format!(
-        "{:02}:{:02}:{:02}.{rest:03}",
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    let (s, ms) = (ms / 1_000, ms % 1_000);
+    let (h, min, s) = (s / 3_600 % 24, s / 60 % 60, s % 60);
+    format!("{h:02}:{min:02}:{s:02}.{ms:03}")
 }
 
 fn decimals(value: f64) -> usize {
@@ -238,9 +236,10 @@ fn fixed(value: f64, decimals: usize) -> String {
 }
 
 fn grouped(digits: &str) -> String {
-    let (sign, digits) = digits
-        .strip_prefix('-')
-        .map_or(("", digits), |rest| ("-", rest));
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", digits),
+    };
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index) % 3 == 0 {

@@ -10,6 +10,25 @@ pub(crate) struct Chart {
     pub(crate) plots: Vec<Plot>,
 }
 
+impl Chart {
+    /// A chart of bars or plots; none without any.
+    pub(crate) fn new(
+        weight: Weight,
+        title: &str,
+        intro: impl Into<String>,
+        bars: Option<Bars>,
+        plots: Vec<Plot>,
+    ) -> Option<Self> {
+        (bars.is_some() || !plots.is_empty()).then(|| Self {
+            weight,
+            title: title.to_owned(),
+            intro: intro.into(),
+            bars,
+            plots,
+        })
+    }
+}
+
 /// What is left out first of a page that would be too large: the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
@@ -72,6 +91,7 @@ pub(crate) struct Part {
 }
 
 /// Lines over two axes. Places are 0 to 1, upwards and to the right.
+#[derive(Default)]
 pub(crate) struct Plot {
     pub(crate) title: String,
     /// What it shows, for a reader who does not see it.
@@ -95,11 +115,12 @@ pub(crate) struct Plot {
 }
 
 /// How much room a plot gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Size {
     /// A third of the page's width.
     Small,
     /// Half of it.
+    #[default]
     Half,
     /// All of it.
     Whole,

@@ -1,6 +1,6 @@
 //! Published figures, and what became of them.
 
-use super::verdicts::{claimed, drawn, placed, reach, turned};
+use super::verdicts::{claimed, drawn, ratios, reach, turned};
 use super::{Answer, Block, Drawn, Section, Shown};
 use crate::findings::Findings;
 use crate::findings::verdict::{ClaimFindings, ClaimMeasured};
@@ -40,32 +40,19 @@ impl Measured {
     }
 }
 
-/// The section of all claims; none where the study has none.
 pub(super) fn section(findings: &Findings) -> Option<Section> {
-    let claims = findings
-        .claims
-        .iter()
-        .map(|c| claim(c, findings.study.margin));
-    let claims: Vec<Claim> = claims.collect();
-    let published = findings
-        .claims
-        .iter()
-        .filter_map(|claim| claim.published_ratio);
-    let verdicts = findings
-        .claims
-        .iter()
-        .flat_map(|claim| &claim.placements)
-        .map(|p| &p.verdict);
-    let reach = reach(verdicts, published);
-    (!claims.is_empty()).then(|| Section {
-        id: "claims",
-        title: "Published figures".to_owned(),
-        shown: Shown::InFiles,
-        blocks: vec![
-            Block::Note(words::HOW_CLAIMS_ARE_READ.to_owned()),
-            Block::Claims(claims, reach),
-        ],
-    })
+    let margin = findings.study.margin;
+    let all = || findings.claims.iter();
+    let placements = all().flat_map(|claim| &claim.placements);
+    let measured = placements.flat_map(|p| ratios(&p.verdict));
+    let reach = reach(measured.chain(all().filter_map(|claim| claim.published_ratio)));
+    let claims: Vec<Claim> = all().map(|c| claim(c, margin)).collect();
+    let blocks = [
+        Block::Note(words::HOW_CLAIMS_ARE_READ.to_owned()),
+        Block::Claims(claims, reach),
+    ];
+    let section = Section::new("claims", "Published figures", Shown::InFiles, blocks);
+    Some(section).filter(|_| !findings.claims.is_empty())
 }
 
 fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
@@ -76,11 +63,10 @@ fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
         metric: claim.metric,
         operation: None,
     };
-    let published = claim
-        .published_ratio
-        .map(|ratio| turned(claim.metric, ratio));
+    let published = claim.published_ratio;
+    let published = published.map(|ratio| turned(claim.metric, ratio));
     let measured = |(index, p): (usize, &ClaimMeasured)| Measured {
-        place: placed(several, p.verdict.placement),
+        place: several.then(|| words::place(p.verdict.placement)),
         text: words::claim_measured(claim.metric, &p.verdict),
         size: p.size.map(words::size_match),
         drawn: drawn(about, &p.verdict, margin).map(|drawn| Drawn {

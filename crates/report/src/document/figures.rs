@@ -3,15 +3,13 @@
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Placement, Timing};
 
-use super::groups::{self, Group, measured, members};
-use super::live::{LEFT_OUT, time};
-use super::{Block, Column, MOST_IN_TEXTS, Section, Shown, Table, Text};
-use crate::findings::{Cell, Figures, Findings, StageFindings, VariantFindings};
-use crate::units;
+use super::groups::{self, Group, Member, measured, members};
+use super::live::LEFT_OUT;
+use super::{Block, Column, Figure, MOST_IN_TEXTS, Section, Shown, Table, number, row, with_head};
+use crate::distinct;
+use crate::findings::{Distribution, Figures, Findings, StageFindings, VariantFindings};
+use crate::units::{self, ns};
 use crate::words::{self, Labels};
-
-/// A column of figures: its head, and what stands in it.
-type Figure = (Column, fn(&Figures) -> Option<String>);
 
 /// The rank of a column that only the page shows.
 const PAGE: u8 = MOST_IN_TEXTS + 1;
@@ -22,85 +20,60 @@ const DELAY: &str = "delay p99";
 const DELAY_RANK_AT_A_RATE: u8 = 1;
 
 const RATE: &str = "calls/s";
+const KERNEL: &str = "kernel";
 
 /// The figures, from left to right.
-const FIGURES: [Figure; 23] = [
-    (Column::number("p50", 0), |f| latency(f, |l| Some(l.p50_ns))),
-    (Column::number("p90", 8), |f| latency(f, |l| l.p90_ns)),
-    (Column::number("p95", PAGE), |f| latency(f, |l| l.p95_ns)),
-    (Column::number("p99", 1), |f| latency(f, |l| l.p99_ns)),
-    (Column::number("p99.9", 9), |f| latency(f, |l| l.p999_ns)),
-    (Column::number("max", 10), |f| {
-        latency(f, |l| Some(l.max_ns))
-    }),
-    (Column::number("mean", PAGE), |f| {
+const FIGURES: [Figure<Figures>; 23] = [
+    number("p50", 0, |f| of(&f.latency, |l| Some(l.p50_ns))),
+    number("p90", 8, |f| of(&f.latency, |l| l.p90_ns)),
+    number("p95", PAGE, |f| of(&f.latency, |l| l.p95_ns)),
+    number("p99", 1, |f| of(&f.latency, |l| l.p99_ns)),
+    number("p99.9", 9, |f| of(&f.latency, |l| l.p999_ns)),
+    number("max", 10, |f| of(&f.latency, |l| Some(l.max_ns))),
+    number("mean", PAGE, |f| {
         Some(units::time(f.latency.as_ref()?.mean_ns))
     }),
-    (Column::number("delay p50", PAGE), |f| {
-        delay(f, |d| Some(d.p50_ns))
-    }),
-    (Column::number(DELAY, 11), |f| delay(f, |d| d.p99_ns)),
-    (Column::number("delay max", PAGE), |f| {
-        delay(f, |d| Some(d.max_ns))
-    }),
-    (Column::number(RATE, 2), |f| Some(units::number(f.goodput))),
-    (Column::number("answered", PAGE), |f| {
-        Some(units::count(f.calls.answered))
-    }),
-    (Column::number("failed", PAGE), |f| {
+    number("delay p50", PAGE, |f| of(&f.send_delay, |d| Some(d.p50_ns))),
+    number(DELAY, 11, |f| of(&f.send_delay, |d| d.p99_ns)),
+    number("delay max", PAGE, |f| of(&f.send_delay, |d| Some(d.max_ns))),
+    number(RATE, 2, |f| Some(units::number(f.goodput))),
+    number("answered", PAGE, |f| Some(units::count(f.calls.answered))),
+    number("failed", PAGE, |f| {
         Some(units::count(f.calls.failed_total()))
     }),
-    (Column::number("bytes/call", 4), |f| {
-        Some(units::size(f.bytes?.total()))
-    }),
-    (Column::number("client CPU", 5), |f| {
+    number("bytes/call", 4, |f| Some(units::size(f.bytes?.total()))),
+    number("client CPU", 5, |f| {
         Some(units::time(f.cpu.client?.total_ns))
     }),
-    (Column::number("client share", 12), |f| {
-        f.client_share.map(units::percent)
-    }),
-    (Column::number("server CPU", 6), |f| {
+    number("client share", 12, |f| f.client_share.map(units::percent)),
+    number("server CPU", 6, |f| {
         Some(units::time(f.cpu.server?.total_ns))
     }),
-    (Column::number("floor", PAGE), |f| {
-        Some(units::time(f.floor.as_ref()?.round_trip_ns as f64))
-    }),
-    (Column::number(KERNEL, 7), |f| {
+    number("floor", PAGE, |f| Some(ns(f.floor.as_ref()?.round_trip_ns))),
+    number(KERNEL, 7, |f| {
         Some(units::percent(f.floor.as_ref()?.share?))
     }),
-    (Column::number("opened", PAGE), |f| {
-        f.connections.opened.map(units::count)
+    number("opened", PAGE, |f| f.connections.opened.map(units::count)),
+    number("peaks", PAGE, |f| {
+        let server = f.memory.server_peak.map(|bytes| units::size(bytes as f64));
+        Some(both_sides(units::size(f.memory.client_peak as f64), server))
     }),
-    (Column::number("peaks", PAGE), |f| {
-        let server = f
-            .memory
-            .server_peak
-            .map(|bytes| format!(" + {}", units::size(bytes as f64)));
-        Some(units::size(f.memory.client_peak as f64) + &server.unwrap_or_default())
-    }),
-    (Column::number("threads", PAGE), |f| {
-        let server = f.threads.server.map(|server| format!(" + {server}"));
-        Some(f.threads.client.to_string() + &server.unwrap_or_default())
+    number("threads", PAGE, |f| {
+        let server = f.threads.server.map(|server| server.to_string());
+        Some(both_sides(f.threads.client.to_string(), server))
     }),
     (Column::text("code", MOST_IN_TEXTS), |f| {
         Some(words::code_names(&f.code))
     }),
 ];
 
-const KERNEL: &str = "kernel";
-
-fn latency(
-    figures: &Figures,
-    of: fn(&crate::findings::Distribution) -> Option<u64>,
-) -> Option<String> {
-    Some(time(Some(of(figures.latency.as_ref()?)?)))
+fn of(times: &Option<Distribution>, figure: fn(&Distribution) -> Option<u64>) -> Option<String> {
+    figure(times.as_ref()?).map(ns)
 }
 
-fn delay(
-    figures: &Figures,
-    of: fn(&crate::findings::Distribution) -> Option<u64>,
-) -> Option<String> {
-    Some(time(Some(of(figures.send_delay.as_ref()?)?)))
+/// The client's figure, and the server's where it is known.
+fn both_sides(client: String, server: Option<String>) -> String {
+    words::joined([Some(client), server].into_iter().flatten(), " + ")
 }
 
 /// The figures of some groups. A column that no variant has is left out.
@@ -109,114 +82,80 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let is_codec = |variant: &VariantFindings| variant.how.is_codec();
     let all_codecs = members().all(|(variant, _)| is_codec(variant));
     let at_a_rate = members().any(|(variant, _)| variant.how.is_at_a_rate());
-    let shown: Vec<Figure> = FIGURES
-        .into_iter()
-        .filter(|(column, figure)| {
-            column.rank <= 2
-                || members().any(|(_, cell)| cell.figures.as_deref().and_then(figure).is_some())
-        })
-        .collect();
-    let column = |(column, _): &Figure| match column.title {
+    let is_shown = |(column, figure): &Figure<Figures>| {
+        column.rank <= 2 || measured(groups).any(|(_, figures)| figure(figures).is_some())
+    };
+    let column = |column: Column| match column.title {
         DELAY if at_a_rate => Column::number(DELAY, DELAY_RANK_AT_A_RATE),
         RATE if all_codecs => Column::number("messages/s", column.rank),
-        _ => column.clone(),
+        _ => column,
     };
-    let row = |(variant, cell): (&VariantFindings, &Cell)| {
-        let figures = cell.figures.as_deref();
-        let cells = shown
-            .iter()
-            .map(|(_, figure)| figures.and_then(figure).unwrap_or_else(units::none));
-        [variant.name.clone()].into_iter().chain(cells).collect()
-    };
-    let cautions: Vec<Labels> = members()
-        .map(|(_, cell)| Labels::of(&cell.cautions))
-        .collect();
-    let letters: String = cautions.iter().map(|labels| &*labels.letters).collect();
-    let columns: Vec<Column> = [Column::text("variant", 0)]
-        .into_iter()
-        .chain(shown.iter().map(column))
-        .collect();
-    let mut notes = Vec::new();
-    let mut explain = |title: &str, meaning: &str| {
-        let has = columns.iter().any(|column| column.title == title);
-        notes.extend(has.then(|| format!("{title}: {meaning}")));
-    };
-    explain(DELAY, "how long after they were due calls were sent");
-    explain(
-        KERNEL,
-        "how much of the median call two bare loops take at least for the same bytes (the floor)",
-    );
-    if !all_codecs && members().any(|(variant, _)| is_codec(variant)) {
-        notes.push("calls/s of a codec: messages a second".to_owned());
-    }
-    let is_load = |v: &VariantFindings| v.timing == Timing::Load && !v.is_live();
-    if members().any(|(variant, _)| is_load(variant)) {
-        notes.push(format!("the figures under load leave out {LEFT_OUT}"));
-    }
-    let mut breaks = Vec::new();
-    let mut so_far = 0;
+    let shown = FIGURES.into_iter().filter(is_shown);
+    let shown: Vec<Figure<Figures>> = shown.map(|(of, figure)| (column(of), figure)).collect();
+    let mut table = Table::of_figures(Column::text("variant", 0), &shown);
+    let cells =
+        |(variant, cell): &Member<'_>| row(variant.name.clone(), &shown, cell.figures.as_deref());
     for group in groups {
-        breaks.extend((so_far > 0).then_some(so_far));
-        so_far += group.members.len();
+        table.add_group(group.members.iter().map(cells));
     }
-    Table {
-        rows: members().map(row).collect(),
-        columns,
-        cautions,
-        breaks,
-        legend: words::caution::legend(&letters),
-        notes,
-    }
+    let cautions = members().map(|(_, cell)| Labels::of(&cell.cautions));
+    table.cautions = cautions.collect();
+    let letters = table.cautions.iter().map(|labels| &*labels.letters);
+    table.legend = words::caution::legend(&letters.collect::<String>());
+    let has = |title| shown.iter().any(|(column, _)| column.title == title);
+    let is_load = |v: &VariantFindings| v.timing == Timing::Load && !v.is_live();
+    let load = format!("the figures under load leave out {LEFT_OUT}");
+    let notes = [
+        (
+            has(DELAY),
+            "delay p99: how long after they were due calls were sent",
+        ),
+        (
+            has(KERNEL),
+            "kernel: how much of the median call two bare loops take at least for the same bytes (the \
+             floor)",
+        ),
+        (
+            !all_codecs && members().any(|(variant, _)| is_codec(variant)),
+            "calls/s of a codec: messages a second",
+        ),
+        (members().any(|(variant, _)| is_load(variant)), &*load),
+    ];
+    let notes = notes.into_iter().filter(|(is_said, _)| *is_said);
+    table.notes = notes.map(|(_, note)| note.to_owned()).collect();
+    table
 }
 
 /// The figures under each placement, for texts.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
-    let mut sections = Vec::new();
+    let (mut tables, mut legend, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for placement in &findings.study.placements {
         // What is a part of calls stands with these.
         let variants = findings.variants.iter();
         let variants = variants.filter(|variant| !findings.is_part(variant));
         let groups = groups::groups(findings, variants, *placement);
-        if groups.is_empty() {
-            continue;
+        if !groups.is_empty() {
+            let mut table = table(&groups);
+            legend.append(&mut table.legend);
+            notes.append(&mut table.notes);
+            tables.push((*placement, table, [client(&groups), spikes(&groups)]));
         }
-        let mut blocks = vec![Block::Table(table(&groups))];
-        blocks.extend(client(&groups).map(Block::Note));
-        blocks.extend(spikes(&groups).map(Block::Note));
-        sections.push(Section {
-            id: "figures",
-            title: format!("Figures {}", words::on(*placement)),
-            shown: Shown::InTexts,
-            blocks,
-        });
     }
     // How to read them is said once, below the last.
-    let (mut legend, mut notes) = (Vec::new(), Vec::new());
-    let mut tables = sections
-        .iter_mut()
-        .filter_map(|section| match section.blocks.first_mut() {
-            Some(Block::Table(table)) => Some(table),
-            _ => None,
-        });
-    let mut last = None;
-    for table in &mut tables {
-        merge(&mut legend, std::mem::take(&mut table.legend));
-        merge(&mut notes, std::mem::take(&mut table.notes));
-        last = Some(table);
+    if let Some((_, last, _)) = tables.last_mut() {
+        (last.legend, last.notes) = (distinct(legend), distinct(notes));
     }
-    if let Some(table) = last {
-        (table.legend, table.notes) = (legend, notes);
-    }
-    sections
-}
-
-/// Adds the lines that are not there yet.
-fn merge(known: &mut Vec<String>, more: Vec<String>) {
-    for line in more {
-        if !known.contains(&line) {
-            known.push(line);
-        }
-    }
+    let sections = tables.into_iter().map(|(placement, table, said)| {
+        let title = format!("Figures {}", words::on(placement));
+        let said = said.into_iter().flatten().map(Block::Note);
+        Section::new(
+            "figures",
+            title,
+            Shown::InTexts,
+            with_head(Block::Table(table), said),
+        )
+    });
+    sections.collect()
 }
 
 /// What the instrument itself took, and how late it was, in every report: the columns of both may have no
@@ -224,10 +163,8 @@ fn merge(known: &mut Vec<String>, more: Vec<String>) {
 fn client(groups: &[Group<'_>]) -> Option<String> {
     let shares = measured(groups).filter_map(|(v, f)| Some((f.client_share_max?, &v.name)));
     let (share, busiest) = shares.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let mut text = format!(
-        "rpcgauge's own client used up to {} of its core ({busiest})",
-        units::percent(share)
-    );
+    let share = units::percent(share);
+    let mut text = format!("rpcgauge's own client used up to {share} of its core ({busiest})");
     let delays = measured(groups).filter_map(|(variant, figures)| {
         let name = &variant.name;
         let delay = figures.send_delay.as_ref()?;
@@ -238,10 +175,8 @@ fn client(groups: &[Group<'_>]) -> Option<String> {
         })
     });
     if let Some((delay, calls, latest)) = delays.max_by_key(|(ns, ..)| *ns) {
-        text += &format!(
-            " and sent {calls} within {} of when they were due ({latest})",
-            units::time(delay as f64)
-        );
+        let delay = ns(delay);
+        text += &format!(" and sent {calls} within {delay} of when they were due ({latest})");
     }
     Some(text + ".")
 }
@@ -257,45 +192,37 @@ fn spikes(groups: &[Group<'_>]) -> Option<String> {
         "{} in {with} of {} variants, the highest of {} in {}; report.html shows when.",
         units::counted(found, "spike"),
         members(groups).count(),
-        units::time(highest as f64),
+        ns(highest),
         variant.name,
     ))
 }
 
 /// The stages of all variants that were timed by stages, mean and median; none without any.
 pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
-    let staged: Vec<(&str, &[StageFindings])> = measured(groups)
+    let staged = measured(groups).filter(|(_, figures)| !figures.stages.is_empty());
+    let staged: Vec<(&str, &[StageFindings])> = staged
         .map(|(variant, figures)| (&*variant.name, &*figures.stages))
-        .filter(|(_, stages)| !stages.is_empty())
         .collect();
-    let has = |stage: &Stage| {
-        let mut all = staged.iter().flat_map(|(_, stages)| stages.iter());
-        all.any(|found| found.stage == *stage)
+    let of = |stages: &[StageFindings], stage: &Stage| {
+        stages.iter().find(|found| found.stage == *stage).copied()
     };
-    let used: Vec<Stage> = Stage::ALL.into_iter().filter(has).collect();
-    let cell = |stages: &[StageFindings], stage: Stage| {
-        let found = stages.iter().find(|s| s.stage == stage);
-        found.map_or_else(units::none, |s| {
-            format!(
-                "{} ({})",
-                units::time(s.mean_ns),
-                units::time(s.p50_ns as f64)
-            )
-        })
-    };
+    let used = Stage::ALL.into_iter();
+    let used = used.filter(|stage| staged.iter().any(|(_, stages)| of(stages, stage).is_some()));
+    let used: Vec<Stage> = used.collect();
+    let cell =
+        |found: StageFindings| format!("{} ({})", units::time(found.mean_ns), ns(found.p50_ns));
     let row = |(name, stages): &(&str, &[StageFindings])| {
-        let cells = used.iter().map(|stage| cell(stages, *stage));
-        [(*name).to_owned()].into_iter().chain(cells).collect()
+        let cells = used
+            .iter()
+            .map(|stage| of(stages, stage).map_or_else(units::none, cell));
+        with_head((*name).to_owned(), cells)
     };
     let columns = used
         .iter()
         .map(|stage| Column::number(stage_name(*stage), PAGE));
     (!staged.is_empty()).then(|| Table {
         rows: staged.iter().map(row).collect(),
-        columns: [Column::text("variant", 0)]
-            .into_iter()
-            .chain(columns)
-            .collect(),
+        columns: with_head(Column::text("variant", 0), columns),
         notes: vec!["Mean (median) of each stage, over the calls that had it.".to_owned()],
         ..Table::default()
     })
@@ -304,7 +231,6 @@ pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
 /// The spans that overlap the client's stages.
 pub(super) const SPANS: [Stage; 3] = [Stage::RequestTime, Stage::HandlerTime, Stage::ResponseTime];
 
-/// A stage's name.
 pub(super) fn stage_name(stage: Stage) -> &'static str {
     match stage {
         Stage::Connect => "connect",
@@ -321,23 +247,16 @@ pub(super) fn stage_name(stage: Stage) -> &'static str {
     }
 }
 
-/// How each of some variants calls.
-pub(super) fn how(variants: &[&VariantFindings]) -> Vec<(String, Text)> {
-    let how = variants.iter().map(|variant| {
+pub(super) fn how(variants: &[&VariantFindings]) -> Block {
+    Block::facts(variants.iter().map(|variant| {
         let how = &variant.how;
-        let line = format!("{}; {}", how.line, how.called);
-        (variant.name.clone(), line.into())
-    });
-    how.collect()
+        (&variant.name, format!("{}; {}", how.line, how.called))
+    }))
 }
 
 /// The placements that some variants were planned under.
 pub(super) fn placements(findings: &Findings, variants: &[&VariantFindings]) -> Vec<Placement> {
     let all = findings.study.placements.iter().copied();
-    all.filter(|place| {
-        variants
-            .iter()
-            .any(|variant| variant.cell(*place).is_some())
-    })
-    .collect()
+    let is_planned = |place: &Placement| variants.iter().any(|v| v.cell(*place).is_some());
+    all.filter(is_planned).collect()
 }

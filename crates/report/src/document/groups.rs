@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use rpcgauge_study::settings::Placement;
 
+use super::{Block, Section, Shown, Table};
+use crate::by_key;
 use crate::findings::verdict::Comparison;
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::words::{self, About};
@@ -20,14 +22,11 @@ impl<'a> Asked<'a> {
     pub(crate) fn about(&self, findings: &'a Findings, comparison: &'a Comparison) -> About<'a> {
         let group = |c: &Comparison| findings.variant(&c.of).map(|v| v.group.as_deref());
         let about = About::from(comparison);
-        if self
-            .comparisons
-            .iter()
-            .all(|c| group(c) == group(comparison))
-        {
-            return about.within_group(findings);
+        let mut all = self.comparisons.iter();
+        match all.all(|c| group(c) == group(comparison)) {
+            true => about.within_group(findings),
+            false => about,
         }
-        about
     }
 
     /// The parts of the study that its variants belong to.
@@ -40,20 +39,13 @@ impl<'a> Asked<'a> {
 
 /// The questions in the study's order.
 pub(crate) fn questions(findings: &Findings) -> Vec<Asked<'_>> {
-    let mut questions: Vec<Asked<'_>> = Vec::new();
-    for comparison in findings.comparisons.iter().filter(|c| !c.a_a) {
-        match questions.iter_mut().find(|q| q.text == comparison.question) {
-            Some(question) => question.comparisons.push(comparison),
-            None => questions.push(Asked {
-                text: &comparison.question,
-                comparisons: vec![comparison],
-            }),
-        }
-    }
+    let comparisons = findings.comparisons.iter().filter(|c| !c.a_a);
+    let questions = by_key(comparisons.map(|c| (&*c.question, c))).into_iter();
     questions
+        .map(|(text, comparisons)| Asked { text, comparisons })
+        .collect()
 }
 
-/// The A/A pairs.
 pub(crate) fn a_a_checks(findings: &Findings) -> impl Iterator<Item = &Comparison> {
     findings.comparisons.iter().filter(|c| c.a_a)
 }
@@ -80,13 +72,10 @@ pub(crate) fn together(findings: &Findings) -> Vec<Together<'_>> {
     let mut left: Vec<&VariantFindings> = findings.variants.iter().collect();
     let mut groups = Vec::new();
     for (parts, questions) in all {
-        let (variants, others) = left
-            .into_iter()
-            .partition(|variant| parts.contains(&variant.group.as_deref()));
-        left = others;
+        let variants = left.extract_if(.., |v| parts.contains(&v.group.as_deref()));
         groups.push(Together {
             questions,
-            variants,
+            variants: variants.collect(),
         });
     }
     if !left.is_empty() {
@@ -98,20 +87,20 @@ pub(crate) fn together(findings: &Findings) -> Vec<Together<'_>> {
     groups
 }
 
-/// Variants of a study that are looked at together, and what was measured of them.
+/// A variant, and what was planned and measured of it under a placement.
+pub(crate) type Member<'a> = (&'a VariantFindings, &'a Cell);
+
+/// Variants of a study that are looked at together.
 pub(crate) struct Group<'a> {
     /// The part of the study they belong to, and what their names share: `list n=10`.
     pub(crate) title: Option<String>,
-    pub(crate) members: Vec<(&'a VariantFindings, &'a Cell)>,
+    pub(crate) members: Vec<Member<'a>>,
 }
 
 /// Every variant of some groups.
-pub(crate) fn members<'a>(
-    groups: &[Group<'a>],
-) -> impl Iterator<Item = (&'a VariantFindings, &'a Cell)> {
-    groups
-        .iter()
-        .flat_map(|group| group.members.iter().copied())
+pub(crate) fn members<'a>(groups: &[Group<'a>]) -> impl Iterator<Item = Member<'a>> {
+    let groups = groups.iter();
+    groups.flat_map(|group| group.members.iter().copied())
 }
 
 /// Every variant of some groups that was measured.
@@ -128,18 +117,12 @@ pub(crate) fn groups<'a>(
     variants: impl IntoIterator<Item = &'a VariantFindings>,
     placement: Placement,
 ) -> Vec<Group<'a>> {
-    let mut parts: Vec<Vec<(&VariantFindings, &Cell)>> = Vec::new();
-    for variant in variants {
-        let Some(cell) = variant.cell(placement) else {
-            continue;
-        };
-        match parts.iter_mut().find(|p| p[0].0.group == variant.group) {
-            Some(part) => part.push((variant, cell)),
-            None => parts.push(vec![(variant, cell)]),
-        }
-    }
+    let planned = variants.into_iter().filter_map(|variant| {
+        let cell = variant.cell(placement)?;
+        Some((&variant.group, (variant, cell)))
+    });
     let mut groups = Vec::new();
-    for part in parts {
+    for (_, part) in by_key(planned) {
         let compared = compared(findings, part);
         let several = compared.len() > 1;
         groups.extend(compared.into_iter().map(|members| Group {
@@ -150,11 +133,24 @@ pub(crate) fn groups<'a>(
     groups
 }
 
-/// Splits variants into those that are compared with each other, directly or through others.
-fn compared<'a>(
+/// A section with a table for each of the study's placements that has one.
+pub(super) fn tables(
     findings: &Findings,
-    part: Vec<(&'a VariantFindings, &'a Cell)>,
-) -> Vec<Vec<(&'a VariantFindings, &'a Cell)>> {
+    id: &'static str,
+    title: &str,
+    table: impl Fn(&[Group<'_>]) -> Option<Table>,
+) -> Vec<Section> {
+    let placements = findings.study.placements.iter();
+    let sections = placements.map(|placement| {
+        let groups = groups(findings, &findings.variants, *placement);
+        let title = format!("{title}, {}", words::on(*placement));
+        Section::new(id, title, Shown::Always, table(&groups).map(Block::Table))
+    });
+    sections.collect()
+}
+
+/// Splits variants into those that are compared with each other, directly or through others.
+fn compared<'a>(findings: &Findings, part: Vec<Member<'a>>) -> Vec<Vec<Member<'a>>> {
     let place = |name: &str| part.iter().position(|(v, _)| v.name == name);
     let mut set: Vec<usize> = (0..part.len()).collect();
     for comparison in &findings.comparisons {
@@ -168,33 +164,22 @@ fn compared<'a>(
             }
         }
     }
-    let sets: BTreeSet<usize> = set.iter().copied().collect();
-    let members = |wanted: usize| {
-        let all = part.iter().zip(&set);
-        all.filter(|(_, set)| **set == wanted)
-            .map(|(member, _)| *member)
-            .collect()
-    };
-    sets.into_iter().map(members).collect()
+    let sets = by_key(set.into_iter().zip(part)).into_iter();
+    sets.map(|(_, members)| members).collect()
 }
 
 /// The group's name, and where it has several titles what all of its variants' names share.
-fn title(members: &[(&VariantFindings, &Cell)], several: bool) -> Option<String> {
+fn title(members: &[Member<'_>], several: bool) -> Option<String> {
     let group = members.first()?.0.group.as_deref()?;
-    let mut shared: Vec<&str> = Vec::new();
-    for (index, (variant, _)) in members.iter().enumerate() {
+    let mut names = members.iter().map(|(variant, _)| {
         let local = words::local(&variant.name, group).unwrap_or(&variant.name);
-        let parts: Vec<&str> = local.split(['-', ' ']).collect();
-        if index == 0 {
-            shared = parts;
-        } else {
-            shared.retain(|part| parts.contains(part));
-        }
-    }
-    Some(if several && !shared.is_empty() {
-        format!("{group}: {}", shared.join(" "))
-    } else {
-        group.to_owned()
+        local.split(['-', ' ']).collect::<Vec<&str>>()
+    });
+    let mut shared = names.next()?;
+    names.for_each(|parts| shared.retain(|part| parts.contains(part)));
+    Some(match several && !shared.is_empty() {
+        true => format!("{group}: {}", shared.join(" ")),
+        false => group.to_owned(),
     })
 }
 

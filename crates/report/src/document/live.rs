@@ -2,12 +2,12 @@
 
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 
-use super::{Answer, Block, Column, Item, Section, Shown, Table, Text};
+use super::{Answer, Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
-use crate::findings::objective::ObjectiveOutcome;
+use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::findings::steps::StepFindings;
-use crate::findings::{BytesPerCall, Cell, Distribution, Figures, Findings, VariantFindings};
-use crate::units::{self, none};
+use crate::findings::{Cell, Distribution, Figures, Findings, VariantFindings};
+use crate::units::{self, none, ns};
 use crate::words;
 
 /// What no figure of a load holds: requests are encoded before they are due, or on another thread, and a
@@ -22,27 +22,21 @@ pub(super) fn results(findings: &Findings) -> Vec<Section> {
         measured.map(move |(cell, figures)| (variant, cell, figures))
     });
     let section = |(variant, cell, figures): (&VariantFindings, &Cell, &Figures)| {
-        let mut blocks = vec![Block::Facts(facts(variant, figures))];
+        let mut blocks = vec![facts(variant, figures)];
         let cautions = cell.cautions.iter();
-        blocks.extend(cautions.map(|caution| {
-            let clause = words::caution::clause(caution, false);
-            Block::Note(words::capital(&clause) + ".")
-        }));
-        Section {
-            id: "result",
-            title: match several {
-                true => format!("Target {}", variant.name),
-                false => "Result".to_owned(),
-            },
-            shown: Shown::Always,
-            blocks,
-        }
+        let clauses = cautions.map(|caution| words::caution::clause(caution, false));
+        blocks.extend(clauses.map(|clause| Block::Note(words::capital(&clause) + ".")));
+        let title = match several {
+            true => format!("Target {}", variant.name),
+            false => "Result".to_owned(),
+        };
+        Section::new("result", title, Shown::Always, blocks)
     };
     cells.map(section).collect()
 }
 
 /// What is said of a live service: a label and a text each.
-fn facts(variant: &VariantFindings, figures: &Figures) -> Vec<(String, Text)> {
+fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     let mut facts: Vec<(&str, Text)> = vec![
         ("called", Text::from(&variant.how.called)),
         ("how", Text::from(&variant.how.line)),
@@ -67,52 +61,38 @@ fn facts(variant: &VariantFindings, figures: &Figures) -> Vec<(String, Text)> {
         ("checked", checked(figures).into()),
         ("left out", LEFT_OUT.into()),
     ]);
-    let named = facts.into_iter();
-    named
-        .map(|(label, text)| (label.to_owned(), text))
-        .collect()
+    Block::facts(facts)
 }
 
 fn calls(figures: &Figures) -> String {
     let calls = &figures.calls;
-    let never_sent = match calls.never_sent {
+    let some = |count: u64, before: &str, after: &str| match count {
         0 => String::new(),
-        calls => format!(" ({} of them never sent)", units::count(calls)),
+        count => format!("{before}{}{after}", units::count(count)),
     };
-    let mut text = format!(
-        "{} started{never_sent}: {} answered, {} failed",
-        units::count(calls.started),
-        units::count(calls.answered),
-        units::count(calls.failed_total()),
-    );
-    if calls.abandoned > 0 {
-        text += &format!(", {} open at the end", units::count(calls.abandoned));
-    }
-    if calls.answered_after_retry > 0 {
-        let after = units::count(calls.answered_after_retry);
-        text += &format!("; {after} answered after a retry");
-    }
-    if calls.answered_late > 0 {
-        let late = units::count(calls.answered_late);
-        text += &format!("; {late} answered when no more were due");
-    }
-    text
+    [
+        format!("{} started", units::count(calls.started)),
+        some(calls.never_sent, " (", " of them never sent)"),
+        format!(": {} answered", units::count(calls.answered)),
+        format!(", {} failed", units::count(calls.failed_total())),
+        some(calls.abandoned, ", ", " open at the end"),
+        some(calls.answered_after_retry, "; ", " answered after a retry"),
+        some(calls.answered_late, "; ", " answered when no more were due"),
+    ]
+    .concat()
 }
 
 fn rate(figures: &Figures) -> String {
-    let seconds = figures.elapsed_ns as f64 / 1e9;
-    let sent = figures
-        .calls
-        .started
-        .saturating_sub(figures.calls.never_sent);
-    let sent = match seconds > 0.0 {
-        true => units::number(sent as f64 / seconds),
-        false => none(),
+    let calls = &figures.calls;
+    let sent = calls.started.saturating_sub(calls.never_sent);
+    let sent = match figures.elapsed_ns {
+        0 => none(),
+        ns => units::number(sent as f64 / (ns as f64 / 1e9)),
     };
     format!(
         "sent {sent}/s, answered {}/s, in {}",
         units::number(figures.goodput),
-        units::time(figures.elapsed_ns as f64)
+        ns(figures.elapsed_ns)
     )
 }
 
@@ -125,13 +105,11 @@ fn times(of: &Distribution) -> String {
         ("p99.9", of.p999_ns),
         ("max", Some(of.max_ns)),
     ];
-    let shown = known.into_iter().filter_map(|(name, ns)| {
-        let time = units::time(ns? as f64);
-        Some(format!("{name} {time}"))
-    });
-    let mut shown: Vec<String> = shown.collect();
-    shown.push(format!("mean {}", units::time(of.mean_ns)));
-    shown.join(", ")
+    let known = known
+        .into_iter()
+        .filter_map(|(name, time)| Some((name, ns(time?))));
+    let shown = known.chain([("mean", units::time(of.mean_ns))]);
+    words::joined(shown.map(|(name, time)| format!("{name} {time}")), ", ")
 }
 
 /// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
@@ -153,30 +131,21 @@ fn errors(figures: &Figures) -> Vec<Text> {
 }
 
 fn bytes(figures: &Figures) -> String {
-    let size = |of: fn(&BytesPerCall) -> f64| {
-        let bytes = figures.bytes.as_ref();
-        bytes.map_or_else(none, |bytes| units::size(of(bytes)))
-    };
-    format!(
-        "{} sent and {} received a call",
-        size(|bytes| bytes.sent.total()),
-        size(|bytes| bytes.received.total())
-    )
+    let bytes = figures.bytes.as_ref();
+    let sizes = bytes.map(|bytes| [bytes.sent, bytes.received].map(|of| units::size(of.total())));
+    let [sent, received] = sizes.unwrap_or_else(|| [none(), none()]);
+    format!("{sent} sent and {received} received a call")
 }
 
 fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     let connections = &figures.connections;
-    let at_start = connections.fewest_at_start.map_or_else(none, units::count);
-    let mut text = format!(
-        "{at_start} at the start, {} opened later",
-        connections.opened.map_or_else(none, units::count)
-    );
+    let [at_start, opened] = [connections.fewest_at_start, connections.opened]
+        .map(|count| count.map_or_else(none, units::count));
+    let mut text = format!("{at_start} at the start, {opened} opened later");
     let tls = variant.how.service.as_ref().and_then(|it| it.verified);
     if tls.is_some() && connections.opened > Some(0) {
-        text += &format!(
-            " ({} of them with a resumed TLS session)",
-            units::count(connections.tls_resumed)
-        );
+        let resumed = units::count(connections.tls_resumed);
+        text += &format!(" ({resumed} of them with a resumed TLS session)");
     }
     if connections.failed > 0 {
         let has = |kind| figures.errors.iter().any(|error| error.kind == kind);
@@ -196,15 +165,11 @@ fn client(figures: &Figures) -> String {
         true => ": so much that the figures are this client's, not the service's",
         false => "",
     };
-    format!(
-        "{} of CPU a call, {} of memory at most, {} of a core{bound}",
-        figures
-            .cpu
-            .client
-            .map_or_else(none, |cpu| units::time(cpu.total_ns)),
-        units::size(figures.memory.client_peak as f64),
-        figures.client_share.map_or_else(none, units::percent),
-    )
+    let cpu = figures.cpu.client.map(|cpu| units::time(cpu.total_ns));
+    let memory = units::size(figures.memory.client_peak as f64);
+    let share = figures.client_share.map_or_else(none, units::percent);
+    let cpu = cpu.unwrap_or_else(none);
+    format!("{cpu} of CPU a call, {memory} of memory at most, {share} of a core{bound}")
 }
 
 /// How responses were checked: there is no message to hold them against.
@@ -214,33 +179,27 @@ fn checked(figures: &Figures) -> String {
 }
 
 /// Each objective with what became of it.
-pub(super) fn objectives(findings: &Findings) -> Option<Section> {
+pub(super) fn objectives(findings: &Findings) -> Section {
     let several = findings.live().count() > 1;
-    let item = |found: &crate::findings::objective::ObjectiveFindings| {
+    let item = |found: &ObjectiveFindings| {
+        let sign = match found.outcome {
+            ObjectiveOutcome::Reached => ('✓', Answer::Better),
+            ObjectiveOutcome::Missed => ('✗', Answer::Worse),
+            ObjectiveOutcome::TooFewCalls { .. } => ('?', Answer::Open),
+        };
         let of = match several {
             true => format!("{}: ", found.variant),
             false => String::new(),
         };
         let outcome = words::objective::objective(found);
         Item {
-            sign: Some(match found.outcome {
-                ObjectiveOutcome::Reached => ('✓', Answer::Better),
-                ObjectiveOutcome::Missed => ('✗', Answer::Worse),
-                ObjectiveOutcome::TooFewCalls { .. } => ('?', Answer::Open),
-            }),
-            ..Item::plain(
-                Text::from(of)
-                    .and(found.objective.to_string())
-                    .and(format!(" {outcome}")),
-            )
+            sign: Some(sign),
+            text: format!("{of}{} {outcome}", found.objective).into(),
+            ..Item::default()
         }
     };
-    (!findings.objectives.is_empty()).then(|| Section {
-        id: "objectives",
-        title: "Objectives".to_owned(),
-        shown: Shown::Always,
-        blocks: vec![Block::List(findings.objectives.iter().map(item).collect())],
-    })
+    let list = Block::list(findings.objectives.iter().map(item));
+    Section::new("objectives", "Objectives", Shown::Always, list)
 }
 
 /// The tables that stand beside a live service's figures: a search, then ramps.
@@ -248,26 +207,26 @@ pub(super) fn listings(findings: &Findings) -> Vec<Section> {
     let cells = findings.variants.iter().flat_map(VariantFindings::measured);
     let figures = cells.map(|(_, figures)| figures);
     let ramps = figures.filter(|figures| !figures.steps.is_empty());
-    findings
-        .capacity
-        .iter()
-        .map(capacity)
-        .chain(ramps.map(ramp))
-        .collect()
+    let searches = findings.capacity.iter().map(capacity);
+    searches.chain(ramps.map(ramp)).collect()
 }
 
-/// The columns of a ramp's steps.
-const STEP_COLUMNS: [Column; 10] = [
-    Column::number("step", 0),
-    Column::number("at", 6),
-    Column::number("asked/s", 0),
-    Column::number("sent/s", 3),
-    Column::number("answered/s", 0),
-    Column::number("unanswered", 2),
-    Column::number("p50", 1),
-    Column::number("p99", 0),
-    Column::number("max", 5),
-    Column::number("delay p99", 4),
+/// What stands behind the number of a ramp's step.
+const STEP: [Figure<StepFindings>; 9] = [
+    number("at", 6, |s| match s.start_ns {
+        0 => Some("0 s".to_owned()),
+        ns => Some(units::round_time(ns as f64)),
+    }),
+    number("asked/s", 0, |s| Some(asked(s))),
+    number("sent/s", 3, |s| a_second(s, s.sent)),
+    number("answered/s", 0, |s| a_second(s, s.answered)),
+    number("unanswered", 2, |s| {
+        Some(units::count(s.started.saturating_sub(s.answered)))
+    }),
+    number("p50", 1, |s| Some(ns(s.latency.as_ref()?.p50_ns))),
+    number("p99", 0, |s| s.latency.as_ref()?.p99_ns.map(ns)),
+    number("max", 5, |s| Some(ns(s.latency.as_ref()?.max_ns))),
+    number("delay p99", 4, |s| s.send_delay.as_ref()?.p99_ns.map(ns)),
 ];
 
 const STEP_NOTE: &str = "Each row is of the calls that were due in it, whenever they were answered. A \
@@ -275,31 +234,29 @@ const STEP_NOTE: &str = "Each row is of the calls that were due in it, whenever 
      was sent.";
 
 fn ramp(figures: &Figures) -> Section {
+    let step = |(place, step): (usize, &StepFindings)| row(place.to_string(), &STEP, Some(step));
     let table = Table {
-        columns: STEP_COLUMNS.to_vec(),
         rows: (1..).zip(&figures.steps).map(step).collect(),
         notes: vec![STEP_NOTE.to_owned()],
-        ..Table::default()
+        ..Table::of_figures(Column::number("step", 0), &STEP)
     };
-    Section {
-        id: "ramp",
-        title: "Ramp".to_owned(),
-        shown: Shown::Always,
-        blocks: vec![Block::Table(table)],
-    }
+    Section::new("ramp", "Ramp", Shown::Always, [Block::Table(table)])
 }
 
-/// The columns of a search's trials.
-const TRIAL_COLUMNS: [Column; 9] = [
-    Column::number("asked/s", 0),
-    Column::number("sent/s", 5),
-    Column::number("answered/s", 3),
-    Column::number("unanswered", 4),
-    Column::number("p50", 2),
-    Column::number("p99", 0),
-    Column::number("delay p99", 1),
-    Column::number("client share", 2),
-    Column::text("outcome", 0),
+/// What stands behind the rate that a search's trial was asked for.
+const TRIAL: [Figure<CapacityTrial>; 8] = [
+    number("sent/s", 5, |t| Some(units::number(t.sent_rate))),
+    number("answered/s", 3, |t| Some(units::number(t.goodput))),
+    number("unanswered", 4, |t| {
+        Some(units::count(t.started.saturating_sub(t.answered)))
+    }),
+    number("p50", 2, |t| t.latency_p50_ns.map(ns)),
+    number("p99", 0, |t| t.latency_p99_ns.map(ns)),
+    number("delay p99", 1, |t| t.send_delay_p99_ns.map(ns)),
+    number("client share", 2, |t| t.client_share.map(units::percent)),
+    (Column::text("outcome", 0), |t| {
+        Some(words::capacity::outcome(t))
+    }),
 ];
 
 const TRIAL_NOTE: &str = "Every trial, in the order they ran. A rate counts as held when every objective \
@@ -308,70 +265,24 @@ const TRIAL_NOTE: &str = "Every trial, in the order they ran. A rate counts as h
 
 fn capacity(found: &CapacityFindings) -> Section {
     let sentences = words::capacity::sentences(found).into_iter().enumerate();
-    let mut blocks: Vec<Block> = sentences
-        .map(|(index, sentence)| {
-            Block::Paragraph(match index {
-                0 => Text::strong(sentence),
-                _ => sentence.into(),
-            })
-        })
-        .collect();
-    blocks.push(Block::Table(Table {
-        columns: TRIAL_COLUMNS.to_vec(),
+    let paragraphs = sentences.map(|(index, sentence)| match index {
+        0 => Block::Paragraph(Text::strong(sentence)),
+        _ => Block::Paragraph(sentence.into()),
+    });
+    let trial = |trial: &CapacityTrial| row(units::rate(trial.rate), &TRIAL, Some(trial));
+    let table = Block::Table(Table {
         rows: found.trials.iter().map(trial).collect(),
         notes: vec![TRIAL_NOTE.to_owned()],
-        ..Table::default()
-    }));
-    Section {
-        id: "capacity",
-        title: "Capacity".to_owned(),
-        shown: Shown::Always,
-        blocks,
-    }
+        ..Table::of_figures(Column::number("asked/s", 0), &TRIAL)
+    });
+    let blocks = paragraphs.chain([table]);
+    Section::new("capacity", "Capacity", Shown::Always, blocks)
 }
 
-/// A time of whole nanoseconds, or a dash where there is none.
-pub(super) fn time(ns: Option<u64>) -> String {
-    ns.map_or_else(none, |ns| units::time(ns as f64))
-}
-
-fn trial(trial: &CapacityTrial) -> Vec<String> {
-    vec![
-        units::rate(trial.rate),
-        units::number(trial.sent_rate),
-        units::number(trial.goodput),
-        units::count(trial.started.saturating_sub(trial.answered)),
-        time(trial.latency_p50_ns),
-        time(trial.latency_p99_ns),
-        time(trial.send_delay_p99_ns),
-        trial.client_share.map_or_else(none, units::percent),
-        words::capacity::outcome(trial),
-    ]
-}
-
-fn step((number, step): (usize, &StepFindings)) -> Vec<String> {
+/// Calls of a step as a rate; none of one without any.
+fn a_second(step: &StepFindings, calls: u64) -> Option<String> {
     let seconds = step.lasted_ns as f64 / 1e9;
-    let a_second = |calls: u64| match step.started {
-        0 => none(),
-        _ => units::number(calls as f64 / seconds),
-    };
-    let latency = step.latency.as_ref();
-    let at = match step.start_ns {
-        0 => "0 s".to_owned(),
-        ns => units::round_time(ns as f64),
-    };
-    vec![
-        number.to_string(),
-        at,
-        asked(step),
-        a_second(step.sent),
-        a_second(step.answered),
-        units::count(step.started.saturating_sub(step.answered)),
-        time(latency.map(|l| l.p50_ns)),
-        time(latency.and_then(|l| l.p99_ns)),
-        time(latency.map(|l| l.max_ns)),
-        time(step.send_delay.as_ref().and_then(|d| d.p99_ns)),
-    ]
+    (step.started > 0).then(|| units::number(calls as f64 / seconds))
 }
 
 /// The rate of a step: `400`, or `400–500` where it changes.

@@ -22,9 +22,9 @@ pub(crate) use run::{cautions, machine_facts};
 pub(crate) use verdicts::{Answer, Drawn, Question, Row, SIGNS, Verdict, Verdicts};
 
 use crate::findings::Findings;
+use crate::units;
 use crate::words::Labels;
 
-/// A report.
 pub(crate) struct Document {
     pub(crate) title: String,
     pub(crate) question: String,
@@ -43,7 +43,24 @@ pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) shown: Shown,
+    /// Of one without any, nothing is shown.
     pub(crate) blocks: Vec<Block>,
+}
+
+impl Section {
+    pub(crate) fn new(
+        id: &'static str,
+        title: impl Into<String>,
+        shown: Shown,
+        blocks: impl IntoIterator<Item = Block>,
+    ) -> Self {
+        Self {
+            id,
+            title: title.into(),
+            shown,
+            blocks: blocks.into_iter().collect(),
+        }
+    }
 }
 
 /// Where a section is shown at once.
@@ -76,7 +93,27 @@ pub(crate) enum Block {
     Chart(Chart),
 }
 
+impl Block {
+    pub(crate) fn facts<L: Into<String>, T: Into<Text>>(
+        facts: impl IntoIterator<Item = (L, T)>,
+    ) -> Self {
+        let facts = facts.into_iter();
+        Self::Facts(
+            facts
+                .map(|(label, text)| (label.into(), text.into()))
+                .collect(),
+        )
+    }
+
+    /// A list; none without an item.
+    pub(crate) fn list(items: impl IntoIterator<Item = Item>) -> Option<Self> {
+        let items: Vec<Item> = items.into_iter().collect();
+        (!items.is_empty()).then_some(Self::List(items))
+    }
+}
+
 /// A line of a list, with lines below it.
+#[derive(Default)]
 pub(crate) struct Item {
     pub(crate) sign: Option<(char, Answer)>,
     pub(crate) text: Text,
@@ -88,10 +125,8 @@ pub(crate) struct Item {
 impl Item {
     pub(crate) fn plain(text: Text) -> Self {
         Self {
-            sign: None,
             text,
-            below: Vec::new(),
-            log: String::new(),
+            ..Self::default()
         }
     }
 }
@@ -158,8 +193,49 @@ pub(crate) struct Table {
     pub(crate) notes: Vec<String>,
 }
 
+impl Table {
+    /// A table without rows: a head, and figures behind it.
+    pub(crate) fn of_figures<T>(head: Column, figures: &[Figure<T>]) -> Self {
+        Self {
+            columns: with_head(head, figures.iter().map(|(column, _)| *column)),
+            ..Self::default()
+        }
+    }
+
+    /// Adds rows that stand together, apart from those above them.
+    pub(crate) fn add_group(&mut self, rows: impl IntoIterator<Item = Vec<String>>) {
+        let first = self.rows.len();
+        self.rows.extend(rows);
+        if first > 0 && self.rows.len() > first {
+            self.breaks.push(first);
+        }
+    }
+}
+
+/// Columns or cells: the first, and those behind it.
+pub(crate) fn with_head<T>(head: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
+    std::iter::once(head).chain(others).collect()
+}
+
+/// A column of figures: its head, and what stands in it.
+pub(crate) type Figure<T> = (Column, fn(&T) -> Option<String>);
+
+pub(crate) const fn number<T>(
+    title: &'static str,
+    rank: u8,
+    figure: fn(&T) -> Option<String>,
+) -> Figure<T> {
+    (Column::number(title, rank), figure)
+}
+
+/// A row of figures, with a dash where there is none.
+pub(crate) fn row<T>(head: String, figures: &[Figure<T>], of: Option<&T>) -> Vec<String> {
+    let cell = |(_, figure): &Figure<T>| of.and_then(figure).unwrap_or_else(units::none);
+    with_head(head, figures.iter().map(cell))
+}
+
 /// A column, and how long it stays where there is little room.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) title: &'static str,
     /// 0 always stays; the highest number is dropped first. Texts have none above [`MOST_IN_TEXTS`].
@@ -191,9 +267,10 @@ impl Column {
 impl Document {
     /// Everything that there is to say of some findings.
     pub(crate) fn of(findings: &Findings) -> Self {
+        let environment = findings.environment.as_ref();
         let is_single_load = findings.live().count() == 1;
         let mut sections = live::listings(findings);
-        sections.extend(live::objectives(findings));
+        sections.push(live::objectives(findings));
         if !is_single_load {
             sections.extend(verdicts::section(findings));
         }
@@ -201,27 +278,25 @@ impl Document {
         if is_single_load {
             sections.extend(charts::of_load(findings));
         }
-        sections.extend(stacks::section(findings));
+        sections.push(stacks::section(findings));
         sections.extend(claims::section(findings));
         sections.extend(spikes::sections(findings));
         if !is_single_load {
             sections.extend(figures::sections(findings));
             sections.extend(parts::sections(findings));
         }
-        sections.extend(run::failures(findings));
-        sections.extend(run::calls(findings));
+        sections.push(run::failures(findings));
+        sections.push(run::calls(findings));
         sections.extend(run::environment(findings));
         sections.push(run::reading(findings));
+        sections.retain(|section| !section.blocks.is_empty());
         Self {
             title: findings.study.name.clone(),
             question: findings.study.question.clone(),
             facts: run::facts(findings),
             cautions: cautions(findings),
             sections,
-            rpcgauge: findings
-                .environment
-                .as_ref()
-                .map_or_else(String::new, |e| e.rpcgauge.clone()),
+            rpcgauge: environment.map_or_else(String::new, |e| e.rpcgauge.clone()),
         }
     }
 }

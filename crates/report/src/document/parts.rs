@@ -1,56 +1,33 @@
 //! Where the time of a call goes: the table of kernel, client, codec and server.
 
 use super::groups::{self, Group};
-use super::{Block, Column, Section, Shown, Table};
+use super::{Column, Section, Table, with_head};
 use crate::findings::parts::{Part, Parts};
 use crate::findings::{Findings, VariantFindings};
-use crate::units;
-use crate::words;
+use crate::{units, words};
 
 /// A table for each placement under which a codec was measured beside the calls.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
-    let placements = findings.study.placements.iter();
-    let sections = placements.filter_map(|placement| {
-        let groups = groups::groups(findings, &findings.variants, *placement);
-        Some(Section {
-            id: "parts",
-            title: format!("Where a call's time goes, {}", words::on(*placement)),
-            shown: Shown::Always,
-            blocks: vec![Block::Table(table(&groups)?)],
-        })
-    });
-    sections.collect()
+    groups::tables(findings, "parts", "Where a call's time goes", table)
 }
 
-/// A variant's name, whether a stack's client calls, and the parts of its call.
+/// A variant, and the parts of its call.
 type Row<'a> = (&'a VariantFindings, &'a Parts);
 
 fn table(groups: &[Group<'_>]) -> Option<Table> {
-    let of_group = |group: &Group<'_>| -> Vec<Vec<String>> {
-        rows(group)
-            .map(|(variant, parts)| row(variant, parts))
-            .collect()
-    };
     let all: Vec<Row<'_>> = groups.iter().flat_map(rows).collect();
     if all.iter().all(|(_, parts)| parts.codecs.is_empty()) {
         return None;
     }
+    let parts = ["mean call", "kernel", "client", "codec", "server"];
+    let parts = parts.map(|title| Column::number(title, 0));
     let mut table = Table {
-        columns: [Column::text("variant", 0)]
-            .into_iter()
-            .chain(
-                ["mean call", "kernel", "client", "codec", "server"]
-                    .map(|title| Column::number(title, 0)),
-            )
-            .collect(),
+        columns: with_head(Column::text("variant", 0), parts),
         notes: notes(&all),
         ..Table::default()
     };
     for group in groups {
-        let rows = of_group(group);
-        let begins = !table.rows.is_empty() && !rows.is_empty();
-        table.breaks.extend(begins.then_some(table.rows.len()));
-        table.rows.extend(rows);
+        table.add_group(rows(group).map(|(variant, parts)| row(variant, parts)));
     }
     Some(table)
 }
@@ -89,9 +66,9 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
     }
     let mut without = |what: &str, lacks: fn(&Parts) -> bool| {
         let names = rows.iter().filter(|(_, parts)| lacks(parts));
-        let names: Vec<&str> = names.map(|(variant, _)| &*variant.name).collect();
+        let names = words::joined(names.map(|(variant, _)| &variant.name), ", ");
         if !names.is_empty() {
-            notes.push(format!("{what}: {}", names.join(", ")));
+            notes.push(format!("{what}: {names}"));
         }
     };
     without(

@@ -13,17 +13,14 @@ pub(super) fn facts(findings: &Findings) -> Vec<String> {
     let started_at_ms = findings.progress.started_at_ms;
     let environment = findings.environment.as_ref();
     let limits = findings.study.limits.changed();
-    let optional = [
+    let facts = [
+        Some(words::capital(&progress(findings))),
         started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"),
         environment.map(machine),
         environment.map(|e| e.idle.got.to_string()),
         limits.map(|changed| format!("limits {changed}")),
     ];
-    let progress = words::capital(&progress(findings));
-    [progress]
-        .into_iter()
-        .chain(optional.into_iter().flatten())
-        .collect()
+    facts.into_iter().flatten().collect()
 }
 
 /// How much of the plan is there, in words.
@@ -45,15 +42,10 @@ fn progress(findings: &Findings) -> String {
     text
 }
 
-/// The machine in one line.
 fn machine(e: &Environment) -> String {
-    let place = e
-        .virtualization
-        .as_ref()
-        .map(|v| format!(", {v}"))
-        .unwrap_or_default();
     let cores = units::counted(u64::from(e.cores), "core");
-    format!("{}, {cores}{place}", e.processor)
+    let place = e.virtualization.iter().map(|v| format!(", {v}"));
+    format!("{}, {cores}{}", e.processor, place.collect::<String>())
 }
 
 /// What makes all of a report weaker than it could be.
@@ -78,53 +70,44 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
 }
 
 /// The variants that were not measured, and trials that failed.
-pub(super) fn failures(findings: &Findings) -> Option<Section> {
-    let mut blocks = Vec::new();
-    let mut list = |heading: &str, items: Vec<Item>| {
-        if !items.is_empty() {
-            blocks.extend([Block::Heading(heading.to_owned()), Block::List(items)]);
-        }
-    };
+pub(super) fn failures(findings: &Findings) -> Section {
     let not_run = findings.variants.iter().filter(|v| !v.not_run.is_empty());
-    list(
-        "Not measured",
-        not_run
-            .map(|v| {
-                let name = Text::strong(&v.name).and(": ");
-                let mut failed = findings.failures.iter().filter(|f| f.variant == v.name);
-                Item {
-                    log: failed.next().map_or_else(String::new, |f| f.log.clone()),
-                    ..Item::plain(name.and_foreign(v.not_run.join("; ")))
-                }
-            })
-            .collect(),
-    );
+    let not_run = not_run.map(|v| {
+        let name = Text::strong(&v.name).and(": ");
+        let failed = findings.failures.iter().find(|f| f.variant == v.name);
+        Item {
+            log: failed.map_or_else(String::new, |f| f.log.clone()),
+            ..Item::plain(name.and_foreign(v.not_run.join("; ")))
+        }
+    });
     let failures = Failures::of(findings);
-    let mut failed: Vec<Item> = failures.listed.iter().map(failure).collect();
-    failed.extend(failures.left_out().map(|text| Item::plain(text.into())));
-    list("Failed trials", failed);
-    (!blocks.is_empty()).then(|| Section {
-        id: "failed",
-        title: "What failed".to_owned(),
-        shown: Shown::Always,
-        blocks,
-    })
+    let failed = failures.listed.iter().map(failure);
+    let left_out = failures.left_out().map(|text| Item::plain(text.into()));
+    let mut blocks = Vec::new();
+    for (heading, list) in [
+        ("Not measured", Block::list(not_run)),
+        ("Failed trials", Block::list(failed.chain(left_out))),
+    ] {
+        if let Some(list) = list {
+            blocks.extend([Block::Heading(heading.to_owned()), list]);
+        }
+    }
+    Section::new("failed", "What failed", Shown::Always, blocks)
 }
 
 /// What failed of the calls and connections of subjects; a live service's stands with its result.
-pub(super) fn calls(findings: &Findings) -> Option<Section> {
+pub(super) fn calls(findings: &Findings) -> Section {
     let subjects = findings.variants.iter().filter(|v| !v.is_live());
-    let items = subjects.flat_map(|variant| {
+    let list = Block::list(subjects.flat_map(|variant| {
         let measured = variant.measured();
         measured.filter_map(move |(cell, figures)| failed_calls(variant, cell, figures))
-    });
-    let items: Vec<Item> = items.collect();
-    (!items.is_empty()).then(|| Section {
-        id: "calls",
-        title: "Failed calls and connections".to_owned(),
-        shown: Shown::InFiles,
-        blocks: vec![Block::List(items)],
-    })
+    }));
+    Section::new(
+        "calls",
+        "Failed calls and connections",
+        Shown::InFiles,
+        list,
+    )
 }
 
 /// Trials that failed in the same way: which, why, whose fault it was, and the first one's log.
@@ -147,64 +130,55 @@ fn failure(failure: &Failure<'_>) -> Item {
 /// What failed of a variant's calls and connections; none where nothing did.
 fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Option<Item> {
     let cautions = cell.cautions.iter().filter(|c| caution::is_of_calls(c));
-    let cautions: Vec<String> = cautions.map(|c| caution::clause(c, false)).collect();
+    let cautions = words::joined(cautions.map(|c| caution::clause(c, false)), "; ");
     let latency = figures.failed_latency.as_ref().map(|l| {
-        let (p50, max) = (units::time(l.p50_ns as f64), units::time(l.max_ns as f64));
+        let (p50, max) = (units::ns(l.p50_ns), units::ns(l.max_ns));
         format!("; failed calls took {p50} (p50), at most {max}")
     });
     let kinds = figures.calls.failed.iter().flat_map(|(kind, count)| {
-        let said = figures.errors.iter().filter(|error| error.kind == *kind);
-        let said: Vec<(u64, Text)> = said.map(|e| (e.count, Text::foreign(&e.text))).collect();
         let line = |count: u64| Text::from(format!("{} × {kind}", units::count(count)));
-        if said.is_empty() {
-            return vec![line(*count)];
+        let said = figures.errors.iter().filter(|error| error.kind == *kind);
+        let said = said.map(|e| line(e.count).and(": ").and_foreign(&e.text));
+        match said.collect::<Vec<Text>>() {
+            none if none.is_empty() => vec![line(*count)],
+            said => said,
         }
-        let lines = said.into_iter().map(|(count, mut text)| {
-            let mut all = line(count).and(": ");
-            all.0.append(&mut text.0);
-            all
-        });
-        lines.collect()
     });
     let others = words::other_errors(figures).map(Text::from);
     let name = format!("{} {}: ", variant.name, words::on(cell.placement));
+    let text = name + &cautions + &latency.unwrap_or_default();
     (!cautions.is_empty()).then(|| Item {
         below: kinds.chain(others).collect(),
-        ..Item::plain(Text::from(
-            name + &cautions.join("; ") + &latency.unwrap_or_default(),
-        ))
+        ..Item::plain(text.into())
     })
 }
 
-/// The machine and the programs.
 pub(super) fn environment(findings: &Findings) -> Option<Section> {
     let environment = findings.environment.as_ref()?;
     let own = machine_facts(environment).into_iter();
     let own = own.map(|(name, fact)| (name.to_owned(), fact));
     let subjects = environment.subjects.iter().map(|(subject, versions)| {
         let versions = versions.iter().map(|(what, v)| format!("{what} {v}"));
-        let versions: Vec<String> = versions.collect();
-        (format!("Subject {subject}"), versions.join(", "))
+        (format!("Subject {subject}"), words::joined(versions, ", "))
     });
     let floors = floor_blocks(findings).map(|text| ("Floor by block".to_owned(), text));
     let facts = own.chain(subjects).chain(floors);
-    let facts = facts.map(|(name, fact)| (name, Text::foreign(fact)));
-    Some(Section {
-        id: "environment",
-        title: "Environment".to_owned(),
-        shown: Shown::Folded,
-        blocks: vec![Block::Facts(facts.collect())],
-    })
+    let facts = Block::facts(facts.map(|(name, fact)| (name, Text::foreign(fact))));
+    Some(Section::new(
+        "environment",
+        "Environment",
+        Shown::Folded,
+        [facts],
+    ))
 }
 
 /// The machine, name by name; what makes it noisy is among the cautions.
 pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String); 8] {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
-    let mut idle_text = if idle.asked == idle.got {
-        idle.got.to_string()
-    } else {
-        format!("{} asked, {} got", idle.asked, idle.got)
+    let mut idle_text = match idle.asked == idle.got {
+        true => idle.got.to_string(),
+        false => format!("{} asked, {} got", idle.asked, idle.got),
     };
     if let Some(reason) = &idle.reason {
         idle_text += &format!(" ({reason})");
@@ -225,25 +199,18 @@ pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String
 /// of other bytes and transports are not to be compared. None without two blocks of a floor.
 fn floor_blocks(findings: &Findings) -> Option<String> {
     let floors = findings.variants.iter().flat_map(|variant| {
-        let floors = variant.measured();
-        let floors = floors.filter_map(|(cell, figures)| Some((cell, figures.floor.as_ref()?)));
-        floors
-            .filter(|(_, floor)| floor.blocks > 1)
-            .map(move |(cell, floor)| {
-                let lowest = floor.lowest_round_trip_ns.max(1) as f64;
-                (
-                    floor.highest_round_trip_ns as f64 / lowest,
-                    floor,
-                    variant,
-                    cell,
-                )
-            })
+        variant.measured().filter_map(move |(cell, figures)| {
+            let floor = figures.floor.as_ref().filter(|floor| floor.blocks > 1)?;
+            let lowest = floor.lowest_round_trip_ns.max(1) as f64;
+            let moved = floor.highest_round_trip_ns as f64 / lowest;
+            Some((moved, floor, variant, cell))
+        })
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(
         "{} to {} ({}×) over {} blocks, of {} {}: the most of any floor",
-        units::time(floor.lowest_round_trip_ns as f64),
-        units::time(floor.highest_round_trip_ns as f64),
+        units::ns(floor.lowest_round_trip_ns),
+        units::ns(floor.highest_round_trip_ns),
         units::ratio(moved),
         floor.blocks,
         variant.name,
@@ -251,40 +218,43 @@ fn floor_blocks(findings: &Findings) -> Option<String> {
     ))
 }
 
-/// How often variants ran.
-fn design(findings: &Findings) -> String {
+/// How often variants ran: `2 blocks in each of 8 invocations`; `10 blocks` of services of which there
+/// was none.
+fn design(findings: &Findings, is_live: bool) -> String {
     let study = &findings.study;
     let most = u64::from(study.invocations) * u64::from(study.blocks);
     let mut cells = findings.variants.iter().flat_map(|v| &v.cells);
     let fewer = cells.any(|cell| cell.trials.planned < most);
     let at_most = if fewer { "at most " } else { "" };
-    let is_live = findings.live().next().is_some();
-    at_most.to_owned() + &words::design(study.invocations, study.blocks, is_live)
+    let blocks = units::counted(study.blocks.into(), "block");
+    let invocations = units::counted(study.invocations.into(), "invocation");
+    match study.invocations {
+        _ if is_live => format!("{at_most}{blocks}"),
+        1 => format!("{at_most}{blocks} in {invocations}"),
+        _ => format!("{at_most}{blocks} in each of {invocations}"),
+    }
 }
 
 /// How to read the rest, and the method in short.
 pub(super) fn reading(findings: &Findings) -> Section {
     let study = &findings.study;
-    let (confidence, margin) = (
-        words::margin_percent(study.confidence),
-        words::margin_percent(study.margin),
-    );
+    let [confidence, margin] = [study.confidence, study.margin].map(words::margin_percent);
     let is_live = findings.live().next().is_some();
     let mut blocks: Vec<Block> = Vec::new();
     let mut about = |what: &str, text: String| {
         blocks.push(Block::Paragraph(Text::strong(what).and(" ").and(text)));
     };
     if !findings.comparisons.is_empty() {
-        let bootstrap = match is_live {
-            true => {
-                "a bootstrap over blocks, since nothing was started afresh: it holds for these \
-                     running services"
-            }
-            false => "a hierarchical bootstrap over invocations, then blocks",
-        };
-        let afresh = match is_live {
-            true => "",
-            false => " (fresh starts of the processes)",
+        let (afresh, bootstrap) = match is_live {
+            true => (
+                "",
+                "a bootstrap over blocks, since nothing was started afresh: it holds for these running \
+                 services",
+            ),
+            false => (
+                " (fresh starts of the processes)",
+                "a hierarchical bootstrap over invocations, then blocks",
+            ),
         };
         about(
             "Verdicts.",
@@ -315,7 +285,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
                  in turn, slice by slice, in an order drawn anew for each round; the first calls of each \
                  slice are left out. In each group one variant was measured twice under two names (A/A): \
                  a difference whose interval does not lie beyond that of this pair is not resolved.",
-                design(findings),
+                design(findings, is_live),
                 study.seed
             ),
         );
@@ -338,19 +308,13 @@ pub(super) fn reading(findings: &Findings) -> Section {
         );
     }
     let meanings = caution::meanings().map(|(name, meaning)| format!("{name}: {meaning}"));
-    let meanings: Vec<String> = meanings.collect();
     about(
         "Cautions.",
         format!(
             "{}. Beside a caution stands how many it is about; beside a bar it stands only where it is about \
              most trials.",
-            meanings.join("; ")
+            words::joined(meanings, "; ")
         ),
     );
-    Section {
-        id: "reading",
-        title: "How to read it".to_owned(),
-        shown: Shown::Folded,
-        blocks,
-    }
+    Section::new("reading", "How to read it", Shown::Folded, blocks)
 }

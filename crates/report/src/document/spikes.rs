@@ -1,80 +1,21 @@
 //! Slow calls by what explains them.
 
-use super::groups::{self, measured};
-use super::{Block, Column, Section, Shown, Table};
+use super::groups::{self, Group, measured};
+use super::{Column, Section, Table, with_head};
 use crate::findings::Findings;
 use crate::findings::spikes::{Cause, SpikeCauses};
 use crate::{units, words};
 
 /// The causes of each variant whose slow calls were watched, placement by placement.
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
-    let of_placement = |placement| {
-        let groups = groups::groups(findings, &findings.variants, placement);
-        let causes = measured(&groups).filter_map(|(variant, figures)| {
-            Some((&*variant.name, figures.timeline.causes.as_ref()?))
-        });
-        let table = table(causes.collect())?;
-        Some(Section {
-            id: "spikes",
-            title: format!("Slow calls by their cause, {}", words::on(placement)),
-            shown: Shown::Always,
-            blocks: vec![Block::Table(table)],
-        })
-    };
-    let placements = findings.study.placements.iter();
-    placements
-        .filter_map(|&placement| of_placement(placement))
-        .collect()
+    groups::tables(findings, "spikes", "Slow calls by their cause", table)
 }
 
-fn table(variants: Vec<(&str, &SpikeCauses)>) -> Option<Table> {
-    let (mut rows, mut breaks) = (Vec::new(), Vec::new());
-    for (name, causes) in &variants {
-        if !rows.is_empty() {
-            breaks.push(rows.len());
-        }
-        if causes.causes.is_empty() {
-            rows.push(
-                ["", "no slow calls", "0", "", ""]
-                    .map(str::to_owned)
-                    .to_vec(),
-            );
-        }
-        rows.extend(causes.causes.iter().map(|of| {
-            vec![
-                String::new(),
-                words::spikes::cause(of.cause).to_owned(),
-                units::count(of.spikes),
-                units::time(of.lost_ns as f64),
-                units::percent(of.share),
-            ]
-        }));
-        let first = breaks.last().copied().unwrap_or(0);
-        (*name).clone_into(&mut rows[first][0]);
-    }
-    let mut notes = vec![
-        "A call is slow if it takes more than three times the median of up to 64 calls before it. Slow calls \
-         that follow each other are one spike; the time beyond the median is lost. A cause is named if it \
-         covers half of that. Where no cause does, a garbage collection whose whole pause lies in the call is \
-         named, since its threads go on after the pause."
-            .to_owned(),
-    ];
-    let is_open = |of: &&(&str, &SpikeCauses)| {
-        let unexplained = of.1.causes.iter().any(|of| of.cause == Cause::Unexplained);
-        of.1.runtimes == 0 && unexplained
-    };
-    let unknown: Vec<&str> = variants
-        .iter()
-        .filter(is_open)
-        .map(|(name, _)| *name)
-        .collect();
-    if !unknown.is_empty() {
-        let names = unknown.join(", ");
-        notes.push(format!(
-            "What the runtimes themselves did is not known of {names}."
-        ));
-    }
-    (!rows.is_empty()).then(|| Table {
+fn table(groups: &[Group<'_>]) -> Option<Table> {
+    let variants = measured(groups)
+        .filter_map(|(variant, figures)| Some((&*variant.name, figures.timeline.causes.as_ref()?)));
+    let variants: Vec<(&str, &SpikeCauses)> = variants.collect();
+    let mut table = Table {
         columns: vec![
             Column::text("variant", 0),
             Column::text("cause", 0),
@@ -82,17 +23,49 @@ fn table(variants: Vec<(&str, &SpikeCauses)>) -> Option<Table> {
             Column::number("time lost", 0),
             Column::number("share", 0),
         ],
-        rows,
-        breaks,
-        notes,
+        notes: vec![HOW_TO_READ.to_owned()],
         ..Table::default()
-    })
+    };
+    for (name, causes) in &variants {
+        let causes = causes.causes.iter().map(|of| {
+            [
+                words::spikes::cause(of.cause).to_owned(),
+                units::count(of.spikes),
+                units::ns(of.lost_ns),
+                units::percent(of.share),
+            ]
+        });
+        let mut causes: Vec<[String; 4]> = causes.collect();
+        if causes.is_empty() {
+            causes.push(["no slow calls", "0", "", ""].map(str::to_owned));
+        }
+        let heads = [*name].into_iter().chain(std::iter::repeat(""));
+        let rows = heads.zip(causes);
+        table.add_group(rows.map(|(head, cells)| with_head(head.to_owned(), cells)));
+    }
+    let is_open = |(_, causes): &&(&str, &SpikeCauses)| {
+        let mut known = causes.causes.iter();
+        causes.runtimes == 0 && known.any(|of| of.cause == Cause::Unexplained)
+    };
+    let unknown = variants.iter().filter(is_open).map(|(name, _)| name);
+    let unknown = words::joined(unknown, ", ");
+    if !unknown.is_empty() {
+        let note = format!("What the runtimes themselves did is not known of {unknown}.");
+        table.notes.push(note);
+    }
+    (!table.rows.is_empty()).then_some(table)
 }
+
+const HOW_TO_READ: &str = "A call is slow if it takes more than three times the median of up to 64 calls \
+    before it. Slow calls that follow each other are one spike; the time beyond the median is lost. A \
+    cause is named if it covers half of that. Where no cause does, a garbage collection whose whole pause \
+    lies in the call is named, since its threads go on after the pause.";
 
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::record::{Disturbed, SlowCall, TrialOutcome, Watched};
 
+    use super::super::Block;
     use super::*;
     use crate::fixture::two;
 

@@ -3,98 +3,57 @@
 use rpcgauge_study::features::Role;
 use rpcgauge_study::settings::REFERENCE;
 
-use super::{Block, Column, Section, Shown, Table};
+use super::{Block, Column, Figure, Section, Shown, Table, number, row};
+use crate::by_key;
 use crate::findings::Findings;
 use crate::findings::stacks::{StackFindings, StackVariant, Typical};
 use crate::units;
 use crate::words::{self, Labels};
 
-/// A column: its head, and what stands in it.
-type Figure = (Column, fn(&StackFindings) -> Option<String>);
-
-const FIGURES: [Figure; 8] = [
-    (Column::number("p50", 0), |s| {
-        typical(s.latency_p50, units::time)
-    }),
-    (Column::number("p99", 3), |s| {
-        typical(s.latency_p99, units::time)
-    }),
-    (Column::number("calls/s", 1), |s| {
-        typical(s.goodput, units::number)
-    }),
-    (Column::number("CPU a call", 4), |s| {
-        typical(s.cpu, units::time)
-    }),
-    (Column::number("memory", 5), |s| bytes(s.peak_bytes)),
-    (Column::number("threads", 7), |s| {
+const FIGURES: [Figure<StackFindings>; 8] = [
+    number("p50", 0, |s| typical(s.latency_p50, units::time)),
+    number("p99", 3, |s| typical(s.latency_p99, units::time)),
+    number("calls/s", 1, |s| typical(s.goodput, units::number)),
+    number("CPU a call", 4, |s| typical(s.cpu, units::time)),
+    number("memory", 5, |s| bytes(s.peak_bytes)),
+    number("threads", 7, |s| {
         s.threads.map(|threads| threads.to_string())
     }),
-    (Column::number("start-up", 2), |s| {
-        typical(s.startup, units::time)
-    }),
-    (Column::number("on disk", 6), |s| bytes(s.disk_bytes)),
+    number("start-up", 2, |s| typical(s.startup, units::time)),
+    number("on disk", 6, |s| bytes(s.disk_bytes)),
 ];
 
-/// The section; none where too few stacks were measured.
-pub(super) fn section(findings: &Findings) -> Option<Section> {
-    let mut tables: Vec<(Role, &str, Vec<&StackFindings>)> = Vec::new();
-    for stack in &findings.stacks {
-        let of = (stack.role, &*stack.called);
-        match tables
-            .iter_mut()
-            .find(|(role, called, _)| (*role, *called) == of)
-        {
-            Some((.., stacks)) => stacks.push(stack),
-            None => tables.push((of.0, of.1, vec![stack])),
-        }
+pub(super) fn section(findings: &Findings) -> Section {
+    let stacks = findings.stacks.iter();
+    let tables = by_key(stacks.map(|stack| ((stack.role, &*stack.called), stack)));
+    let mut blocks = Vec::new();
+    for ((role, called), stacks) in tables {
+        let title = match role {
+            Role::Server => "Servers, called by rpcgauge's engine",
+            Role::Client | Role::Codec => "Clients",
+        };
+        blocks.extend([
+            Block::Heading(format!("{title}: {called}")),
+            Block::Table(table(findings, &stacks)),
+        ]);
     }
-    let last = tables.len().checked_sub(1)?;
-    let blocks = tables
-        .iter()
-        .enumerate()
-        .flat_map(|(index, (role, called, stacks))| {
-            let title = match role {
-                Role::Server => "Servers, called by rpcgauge's engine",
-                Role::Client | Role::Codec => "Clients",
-            };
-            let mut table = table(findings, stacks);
-            if index == last {
-                table.notes = notes(findings);
-                table.legend = legend(findings);
-            }
-            [
-                Block::Heading(format!("{title}: {called}")),
-                Block::Table(table),
-            ]
-        });
-    Some(Section {
-        id: "stacks",
-        title: "Stacks".to_owned(),
-        shown: Shown::Always,
-        blocks: blocks.collect(),
-    })
+    // How to read them is said once, below the last.
+    if let Some(Block::Table(last)) = blocks.last_mut() {
+        last.notes = notes(findings);
+        last.legend = legend(findings);
+    }
+    Section::new("stacks", "Stacks", Shown::Always, blocks)
 }
 
 fn table(findings: &Findings, stacks: &[&StackFindings]) -> Table {
-    let row = |stack: &&StackFindings| {
+    let named = |stack: &&StackFindings| {
         let name = [&*stack.stack, &*stack.way].join(" ");
-        let cells = FIGURES
-            .iter()
-            .map(|(_, figure)| figure(stack).unwrap_or_else(units::none));
-        [name.trim_end().to_owned()]
-            .into_iter()
-            .chain(cells)
-            .collect()
+        row(name.trim_end().to_owned(), &FIGURES, Some(stack))
     };
-    let columns = FIGURES.iter().map(|(column, _)| column.clone());
     Table {
-        columns: [Column::text("stack", 0)]
-            .into_iter()
-            .chain(columns)
-            .collect(),
-        rows: stacks.iter().map(row).collect(),
+        rows: stacks.iter().map(named).collect(),
         cautions: stacks.iter().map(|stack| labels(findings, stack)).collect(),
-        ..Table::default()
+        ..Table::of_figures(Column::text("stack", 0), &FIGURES)
     }
 }
 
@@ -104,30 +63,22 @@ fn labels(findings: &Findings, stack: &StackFindings) -> Labels {
     for StackVariant { variant, .. } in [&stack.few, &stack.many].into_iter().flatten() {
         let variant = findings.variant(variant);
         let cell = variant.and_then(|v| v.cell(*findings.study.placements.first()?));
-        cautions.extend(
-            cell.into_iter()
-                .flat_map(|cell| cell.cautions.iter().cloned()),
-        );
+        cautions.extend(cell.iter().flat_map(|cell| cell.cautions.clone()));
     }
     Labels::of(&cautions)
 }
 
 fn legend(findings: &Findings) -> Vec<String> {
-    let letters = findings
-        .stacks
-        .iter()
-        .map(|stack| labels(findings, stack).letters);
+    let stacks = findings.stacks.iter();
+    let letters = stacks.map(|stack| labels(findings, stack).letters);
     words::caution::legend(&letters.collect::<String>())
 }
 
-/// How to read the tables.
 fn notes(findings: &Findings) -> Vec<String> {
     let in_flight = |of: fn(&StackFindings) -> Option<&StackVariant>| {
         let numbers = findings.stacks.iter().filter_map(of);
-        units::counted(
-            numbers.map(|v| u64::from(v.in_flight)).max().unwrap_or(1),
-            "call",
-        )
+        let most = numbers.map(|v| u64::from(v.in_flight)).max();
+        units::counted(most.unwrap_or(1), "call")
     };
     let few = in_flight(|stack| stack.few.as_ref());
     let many = in_flight(|stack| stack.many.as_ref());

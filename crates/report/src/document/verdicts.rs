@@ -1,12 +1,13 @@
 //! The verdicts: each question with its comparisons, and what was found under each placement.
 
+use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::settings::Placement;
 
 use super::groups::{self, Asked};
 use super::{Block, Section, Shown, charts};
+use crate::by_key;
 use crate::findings::Findings;
-use crate::findings::verdict::{ClaimOutcome, Comparison, PlacementVerdict};
+use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
 use crate::metric::{better, row as metric};
 use crate::units::MOST_RATIO;
 use crate::words::{self, About, Found, Line};
@@ -51,7 +52,6 @@ impl Question {
     }
 }
 
-/// A comparison.
 pub(crate) struct Row {
     /// The question, or where one question has several comparisons what this one is about.
     pub(crate) text: String,
@@ -75,12 +75,9 @@ impl Row {
     /// placements, otherwise those of another answer.
     pub(crate) fn others(&self) -> impl Iterator<Item = &Verdict> {
         let own = self.verdicts.first().map(|verdict| verdict.answer);
-        let others = self.verdicts.iter().enumerate();
-        others
-            .filter(move |(index, verdict)| {
-                self.answer == Answer::Depends || (*index > 0 && Some(verdict.answer) != own)
-            })
-            .map(|(_, verdict)| verdict)
+        let depends = self.answer == Answer::Depends;
+        let others = self.verdicts.iter();
+        others.filter(move |verdict| depends || Some(verdict.answer) != own)
     }
 }
 
@@ -110,64 +107,46 @@ pub(crate) struct Drawn {
     pub(crate) published: Option<f64>,
 }
 
-/// The section of all verdicts.
 pub(super) fn section(findings: &Findings) -> Option<Section> {
-    let several = findings.study.placements.len() > 1;
-    let mut checks: Vec<String> = groups::a_a_checks(findings).map(check).collect();
-    checks.extend(claims_counted(findings));
+    let placements = match &findings.study.placements[..] {
+        [] | [_] => vec!["verdict"],
+        several => several.iter().map(|p| words::place(*p)).collect(),
+    };
+    let groups = groups::together(findings);
+    let checks = || groups::a_a_checks(findings);
+    let below = checks().map(check).chain(claims_counted(findings));
     let verdicts = Verdicts {
-        placements: match several {
-            true => findings
-                .study
-                .placements
-                .iter()
-                .map(|p| words::place(*p))
-                .collect(),
-            false => vec!["verdict"],
-        },
-        groups: groups::together(findings)
-            .into_iter()
-            .map(|together| Group {
-                reach: reach(
-                    together
-                        .questions
-                        .iter()
-                        .flat_map(|asked| &asked.comparisons)
-                        .flat_map(|comparison| &comparison.placements),
-                    std::iter::empty(),
-                ),
-                questions: together
-                    .questions
-                    .iter()
-                    .map(|asked| question(findings, asked))
-                    .collect(),
-                title: title(&together),
-                more: charts::of_group(findings, &together.variants),
-            })
+        placements,
+        groups: groups
+            .iter()
+            .map(|together| group(findings, together))
             .collect(),
         checks: checks_of(findings),
-        checks_reach: reach(
-            groups::a_a_checks(findings).flat_map(|c| &c.placements),
-            std::iter::empty(),
-        ),
-        below: checks,
+        checks_reach: reach(checks().flat_map(|c| &c.placements).flat_map(ratios)),
+        below: below.collect(),
     };
-    (!findings.variants.is_empty()).then(|| Section {
-        id: "verdicts",
-        title: "Verdicts".to_owned(),
-        shown: Shown::Always,
-        blocks: vec![Block::Verdicts(verdicts)],
-    })
+    let blocks = [Block::Verdicts(verdicts)];
+    let section = Section::new("verdicts", "Verdicts", Shown::Always, blocks);
+    Some(section).filter(|_| !findings.variants.is_empty())
+}
+
+fn group(findings: &Findings, together: &groups::Together<'_>) -> Group {
+    let questions = together.questions.iter();
+    let comparisons = questions.clone().flat_map(|asked| &asked.comparisons);
+    let verdicts = comparisons.flat_map(|comparison| &comparison.placements);
+    Group {
+        reach: reach(verdicts.flat_map(ratios)),
+        questions: questions.map(|asked| question(findings, asked)).collect(),
+        title: title(together),
+        more: charts::of_group(findings, &together.variants),
+    }
 }
 
 /// What a group's charts and tables are called: by its part of the study, if it is one.
 fn title(together: &groups::Together<'_>) -> String {
-    let first = together.variants.first().and_then(|v| v.group.as_deref());
-    let same = together
-        .variants
-        .iter()
-        .all(|v| v.group.as_deref() == first);
-    match first.filter(|_| same) {
+    let mut parts = together.variants.iter().map(|v| v.group.as_deref());
+    let first = parts.next().flatten();
+    match first.filter(|_| parts.all(|part| part == first)) {
         Some(group) => format!("Charts and figures of {group}"),
         None => "Charts and figures".to_owned(),
     }
@@ -184,16 +163,14 @@ fn question(findings: &Findings, asked: &Asked<'_>) -> Question {
             false => asked.text.to_owned(),
         };
         let lines = words::lines(about, comparison, margin).into_iter();
+        let verdicts = lines.zip(&comparison.placements).map(|(line, v)| Verdict {
+            found: words::brief(comparison.metric, v).by(comparison.operation),
+            ..verdict(about, v, line, margin)
+        });
         Row {
             text: text + code.max().unwrap_or_default(),
             answer: Answer::of(comparison),
-            verdicts: lines
-                .zip(&comparison.placements)
-                .map(|(line, v)| Verdict {
-                    found: words::brief(comparison.metric, v).by(comparison.operation),
-                    ..verdict(about, v, line, margin)
-                })
-                .collect(),
+            verdicts: verdicts.collect(),
         }
     };
     Question {
@@ -227,7 +204,6 @@ fn checks_of(findings: &Findings) -> Option<Question> {
         let about = About::from(comparison);
         let verdicts = comparison.placements.iter().map(|v| {
             let line = Line {
-                placement: v.placement,
                 answer: Answer::Check,
                 clause: words::a_a(about, v),
                 ratio: String::new(),
@@ -264,75 +240,58 @@ fn crossings(findings: &Findings, asked: &Asked<'_>) -> Vec<String> {
 
 /// What an A/A check says, in one line: how far the verdicts beside it can be relied on.
 fn check(comparison: &Comparison) -> String {
-    let several = comparison.placements.len() > 1;
     let said = comparison.placements.iter().map(|v| {
         let brief = words::a_a_brief(v);
-        match several {
-            true => format!("{}: {brief}", words::place(v.placement)),
-            false => brief,
+        match comparison.placements.len() {
+            1 => brief,
+            _ => format!("{}: {brief}", words::place(v.placement)),
         }
     });
-    format!(
-        "A/A check of {} in {}: {}",
-        comparison.against,
-        metric(comparison.metric).name,
-        said.collect::<Vec<_>>().join("; ")
-    )
+    let name = metric(comparison.metric).name;
+    let said = words::joined(said, "; ");
+    format!("A/A check of {} in {name}: {said}", comparison.against)
 }
 
 /// What became of the published figures, counted; none where the study has none.
 fn claims_counted(findings: &Findings) -> Option<String> {
-    let mut counts: Vec<(String, usize)> = Vec::new();
     // In this order; what is so on one placement only stands after what is so on all.
-    let mut claims: Vec<_> = findings.claims.iter().collect();
+    let mut claims: Vec<&ClaimFindings> = findings.claims.iter().collect();
     claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
-    for claim in claims {
-        let outcome = match claim.depends_on_placement {
-            true => "dependent on placement".to_owned(),
-            false => words::claim_outcome(claim),
-        };
-        match counts.iter_mut().find(|(known, _)| *known == outcome) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((outcome, 1)),
-        }
-    }
-    let counted = counts
-        .into_iter()
-        .map(|(outcome, count)| format!("{count} {outcome}"));
-    let counted: Vec<String> = counted.collect();
-    (!counted.is_empty()).then(|| format!("Published figures: {}", counted.join(", ")))
+    let outcome = |claim: &ClaimFindings| match claim.depends_on_placement {
+        true => "dependent on placement".to_owned(),
+        false => words::claim_outcome(claim),
+    };
+    let counted = by_key(claims.into_iter().map(|claim| (outcome(claim), claim))).into_iter();
+    let counted = counted.map(|(outcome, claims)| format!("{} {outcome}", claims.len()));
+    let counted = words::joined(counted, ", ");
+    (!counted.is_empty()).then(|| format!("Published figures: {counted}"))
 }
 
 /// Where the axis of ratios may end, so that its labels are round.
 const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_000.0];
 
-/// How far the axis of some verdicts reaches to either side of 1: to the round ratio beyond the furthest
-/// interval. What lies further off is drawn at the axis's end.
-pub(super) fn reach<'a>(
-    verdicts: impl Iterator<Item = &'a PlacementVerdict>,
-    others: impl Iterator<Item = f64>,
-) -> Option<f64> {
-    let ratios = verdicts.filter_map(|v| v.estimate).flat_map(|e| {
-        let ends = e.interval.into_iter().flatten();
-        ends.chain([e.ratio])
-    });
-    let furthest = ratios
-        .chain(others)
-        .map(|ratio| ratio.ln().abs())
-        .filter(|log| log.is_finite())
-        .reduce(f64::max)?;
+/// How far the axis of some ratios reaches to either side of 1: to the round ratio beyond the furthest.
+/// What lies further off is drawn at the axis's end.
+pub(super) fn reach(ratios: impl Iterator<Item = f64>) -> Option<f64> {
+    let logs = ratios.map(|ratio| ratio.ln().abs());
+    let furthest = logs.filter(|log| log.is_finite()).reduce(f64::max)?;
     let round = ENDS.into_iter().find(|end| end.ln() >= furthest * 1.05);
     Some(round.unwrap_or(MOST_RATIO))
+}
+
+/// The measured ratio and the ends of its interval.
+pub(super) fn ratios(verdict: &PlacementVerdict) -> impl Iterator<Item = f64> {
+    let ends = verdict.estimate.and_then(|e| e.interval);
+    let ratio = verdict.estimate.map(|e| e.ratio);
+    ends.into_iter().flatten().chain(ratio)
 }
 
 /// A verdict to be drawn; none without an estimate.
 pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
     let estimate = verdict.estimate?;
     let turn = |ratio: f64| turned(about.metric, ratio);
-    let control = verdict
-        .control
-        .as_ref()
-        .and_then(|control| control.estimate.interval);
+    let control = verdict.control.as_ref();
+    let control = control.and_then(|control| control.estimate.interval);
     Some(Drawn {
         at: turn(estimate.ratio),
         interval: estimate.interval.map(|ends| {
@@ -348,8 +307,8 @@ pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -
 /// The logarithm of a ratio, better to the right.
 pub(super) fn turned(metric: Metric, ratio: f64) -> f64 {
     match better(metric) {
-        rpcgauge_stats::Better::Higher => ratio.ln(),
-        rpcgauge_stats::Better::Lower => -ratio.ln(),
+        Better::Higher => ratio.ln(),
+        Better::Lower => -ratio.ln(),
     }
 }
 
@@ -362,9 +321,4 @@ pub(super) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
         ClaimOutcome::NotReproduced => ('✗', Answer::Open),
         ClaimOutcome::NotResolved => ('?', Answer::Open),
     }
-}
-
-/// A placement's name where a study has several.
-pub(super) fn placed(several: bool, placement: Placement) -> Option<&'static str> {
-    several.then(|| words::place(placement))
 }

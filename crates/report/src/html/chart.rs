@@ -1,9 +1,9 @@
 //! Charts. A plot is an SVG that stretches with the page (`preserveAspectRatio="none"`, strokes that do
 //! not scale), and beside it labels in HTML, placed in per cent: so they stay readable at every width.
 
-use super::page::Page;
-use super::{block, table};
-use crate::document::{Bar, Bars, Block, Chart, Drawn, Named, Part, Plot, Size};
+use super::page::{Page, filled, percent, rounded};
+use super::table;
+use crate::document::{Bar, Bars, Chart, Drawn, Named, Part, Plot, Size};
 
 /// Width and height of a plot's own coordinates.
 const WIDTH: f64 = 1_000.0;
@@ -15,10 +15,9 @@ const SPIKE_MARK: [f64; 2] = [-6.0, -26.0];
 /// At which height what happened meanwhile is marked: below the axis.
 const EVENT_MARK: f64 = HEIGHT + 5.0;
 
-/// A chart with its heading.
 pub(super) fn chart(page: &mut Page, chart: &Chart) {
-    page.element("<h3>", &chart.title, "</h3>");
-    page.element("<p class=\"intro\">", &chart.intro, "</p>\n");
+    page.put("<h3>{}</h3>", &[&chart.title]);
+    page.put("<p class=\"intro\">{}</p>\n", &[&chart.intro]);
     if let Some(all) = &chart.bars {
         bars(page, all);
     }
@@ -36,9 +35,10 @@ pub(super) fn chart(page: &mut Page, chart: &Chart) {
 fn bars(page: &mut Page, bars: &Bars) {
     key(page, bars.key.iter());
     for scale in &bars.scales {
-        page.raw("<div class=\"bars\"><h4>")
-            .text(scale.title.as_deref().unwrap_or_default());
-        page.element(" <small>full width ", &scale.width, "</small></h4>\n");
+        page.put(
+            "<div class=\"bars\"><h4>{} <small>full width {}</small></h4>\n",
+            &[&scale.title.as_deref().unwrap_or_default(), &scale.width],
+        );
         scale.bars.iter().for_each(|one| bar(page, one, scale.full));
         page.raw("</div>\n");
     }
@@ -48,23 +48,20 @@ fn bars(page: &mut Page, bars: &Bars) {
 fn key<'n>(page: &mut Page, named: impl Iterator<Item = &'n Named>) {
     page.raw("<ul class=\"key\">");
     for (class, name) in named {
-        page.raw("<li><span class=\"swatch ")
-            .raw(class)
-            .raw("\"></span>");
-        page.text(name).raw("</li>");
+        page.put(
+            "<li><span class=\"swatch {}\"></span>{}</li>",
+            &[class, name],
+        );
     }
     page.raw("</ul>\n");
 }
 
 fn bar(page: &mut Page, bar: &Bar, full: f64) {
-    page.element(
-        "<div class=\"bar-row\"><div class=\"bar-name\">",
-        &bar.name,
-        "",
+    page.put(
+        "<div class=\"bar-row\"><div class=\"bar-name\">{}",
+        &[&bar.name],
     );
-    if !bar.cautions.is_empty() {
-        page.element(" <span class=\"mark\">", &bar.cautions, "</span>");
-    }
+    page.each(" <span class=\"mark\">{}</span>", filled(&bar.cautions));
     page.raw("</div><div class=\"bar-track\"><div class=\"bar\">");
     parts(page, &bar.parts, full);
     page.raw("</div>");
@@ -73,70 +70,59 @@ fn bar(page: &mut Page, bar: &Bar, full: f64) {
         parts(page, &bar.spans, full);
         page.raw("</div>");
     }
-    if let Some(floor) = bar.floor {
-        let at = (floor / full).min(1.0) * 100.0;
-        page.raw("<span class=\"floor\" style=\"left:")
-            .number(at)
-            .raw("%\" title=\"floor\"></span>");
-    }
-    page.element("</div><div class=\"bar-total\">", &bar.total, "</div>");
-    if !bar.detail.is_empty() {
-        page.element("<div class=\"bar-detail\">", &bar.detail, "</div>");
-    }
+    page.each(
+        "<span class=\"floor\" style=\"left:{}%\" title=\"floor\"></span>",
+        bar.floor.map(|floor| percent((floor / full).min(1.0))),
+    );
+    page.put("</div><div class=\"bar-total\">{}</div>", &[&bar.total]);
+    page.each("<div class=\"bar-detail\">{}</div>", filled(&bar.detail));
     page.raw("</div>\n");
 }
 
 fn parts(page: &mut Page, parts: &[Part], full: f64) {
     for part in parts {
         let (class, name) = part.named;
-        page.raw("<span class=\"seg ")
-            .raw(class)
-            .raw("\" style=\"width:");
-        page.number(part.size / full * 100.0).raw("%\" title=\"");
-        page.text(name)
-            .raw(": ")
-            .text(&part.value)
-            .raw("\"></span>");
+        page.put(
+            "<span class=\"seg {}\" style=\"width:{}%\" title=\"{}: {}\"></span>",
+            &[&class, &percent(part.size / full), &name, &part.value],
+        );
     }
 }
 
 fn plot(page: &mut Page, plot: &Plot) {
-    page.element("<figure><figcaption>", &plot.title, "</figcaption>");
-    page.raw(match plot.size {
-        Size::Small => "<div class=\"plot low\"",
-        Size::Half | Size::Whole => "<div class=\"plot tall\"",
-    });
-    page.element(" role=\"img\" aria-label=\"", &plot.label, "\">");
-    for tick in &plot.y {
-        page.raw("<span class=\"gy\" style=\"bottom:")
-            .number(tick.at * 100.0);
-        page.element("%\"><i>", &tick.label, "</i></span>");
-    }
-    for tick in &plot.x {
-        page.raw("<span class=\"gx\" style=\"left:")
-            .number(tick.at * 100.0);
-        page.element("%\"><i>", &tick.label, "</i></span>");
+    let height = match plot.size {
+        Size::Small => "low",
+        Size::Half | Size::Whole => "tall",
+    };
+    page.put(
+        "<figure><figcaption>{}</figcaption><div class=\"plot {}\" role=\"img\" aria-label=\"{}\">",
+        &[&plot.title, &height, &plot.label],
+    );
+    for (class, edge, ticks) in [("gy", "bottom", &plot.y), ("gx", "left", &plot.x)] {
+        for tick in ticks {
+            page.put(
+                "<span class=\"{}\" style=\"{}:{}%\"><i>{}</i></span>",
+                &[&class, &edge, &percent(tick.at), &tick.label],
+            );
+        }
     }
     for (at, [low, high]) in &plot.crossings {
-        page.raw("<span class=\"cross\" style=\"left:")
-            .number(low * 100.0);
-        page.raw("%;width:").number((high - low) * 100.0);
-        page.raw("%\"></span><span class=\"cross at\" style=\"left:")
-            .number(at * 100.0);
-        page.raw("%\"></span>");
+        span(page, "cross", percent(*low), percent(high - low));
+        page.put(
+            "<span class=\"cross at\" style=\"left:{}%\"></span>",
+            &[&percent(*at)],
+        );
     }
     page.raw("<svg viewBox=\"0 0 1000 300\" preserveAspectRatio=\"none\" aria-hidden=\"true\">");
     uprights(page, "trial", &plot.trials, [HEIGHT, 0.0]);
     for line in &plot.lines {
-        page.raw("<path class=\"curve ")
-            .raw(line.class)
-            .raw("\" d=\"");
+        page.put("<path class=\"curve {}\" d=\"", &[&line.class]);
         path(page, &line.points);
         page.raw("\"/>");
     }
     uprights(page, "spike", &plot.spikes, SPIKE_MARK);
     for ((class, _), places) in &plot.marks {
-        spans(page, class, places);
+        marks(page, class, places);
     }
     page.raw("</svg></div>\n");
     if !plot.marks.is_empty() {
@@ -145,11 +131,9 @@ fn plot(page: &mut Page, plot: &Plot) {
     if !plot.heads.is_empty() {
         legend(page, plot);
     }
-    if !plot.below.is_empty() {
-        page.element("<p class=\"under\">", &plot.below, "</p>");
-    }
+    page.each("<p class=\"under\">{}</p>", filled(&plot.below));
     if let Some((name, rows)) = &plot.table {
-        page.element("<details class=\"data\"><summary>", name, "</summary>");
+        page.put("<details class=\"data\"><summary>{}</summary>", &[name]);
         table(page, rows);
         page.raw("</details>");
     }
@@ -158,19 +142,15 @@ fn plot(page: &mut Page, plot: &Plot) {
 
 fn legend(page: &mut Page, plot: &Plot) {
     page.raw("<table class=\"legend\"><thead><tr><th></th>");
-    for head in &plot.heads {
-        page.element("<th scope=\"col\">", head, "</th>");
-    }
+    page.each("<th scope=\"col\">{}</th>", &plot.heads);
     page.raw("</tr></thead><tbody>");
     for line in &plot.lines {
-        page.raw("<tr><td><svg class=\"dash\" viewBox=\"0 0 28 8\" aria-hidden=\"true\"><path class=\"curve ");
-        page.raw(line.class)
-            .raw("\" d=\"M0 4L28 4\"/></svg>")
-            .text(&line.name)
-            .raw("</td>");
-        for figure in &line.figures {
-            page.element("<td class=\"n\">", figure, "</td>");
-        }
+        page.put(
+            "<tr><td><svg class=\"dash\" viewBox=\"0 0 28 8\" aria-hidden=\"true\">\
+             <path class=\"curve {}\" d=\"M0 4L28 4\"/></svg>{}</td>",
+            &[&line.class, &line.name],
+        );
+        page.each("<td class=\"n\">{}</td>", &line.figures);
         page.raw("</tr>");
     }
     page.raw("</tbody></table>");
@@ -183,14 +163,11 @@ fn path(page: &mut Page, points: &[(f64, f64)]) {
     for (x, y) in points {
         let (x, y) = ((x * WIDTH).round(), ((1.0 - y) * HEIGHT).round());
         match last {
-            None => {
-                page.raw("M").number(x).raw(" ").number(y);
-            }
+            None => page.put("M{} {}", &[&x, &y]),
             Some(last) if last == (x, y) => continue,
             Some((last_x, last_y)) => {
-                page.raw("l").number(x - last_x);
-                page.raw(if y < last_y { "" } else { " " })
-                    .number(y - last_y);
+                let gap = if y < last_y { "" } else { " " };
+                page.put("l{}{}{}", &[&(x - last_x), &gap, &(y - last_y)]);
             }
         }
         last = Some((x, y));
@@ -202,69 +179,61 @@ fn uprights(page: &mut Page, class: &'static str, places: &[f64], [from, to]: [f
     if places.is_empty() {
         return;
     }
-    page.raw("<path class=\"").raw(class).raw("\" d=\"");
+    page.put("<path class=\"{}\" d=\"", &[&class]);
     for place in places {
-        page.raw("M")
-            .number((place * WIDTH).round())
-            .raw(" ")
-            .number(from);
-        page.raw("v").number(to - from);
+        page.put(
+            "M{} {}v{}",
+            &[&(place * WIDTH).round(), &from, &(to - from)],
+        );
     }
     page.raw("\"/>");
 }
 
 /// Marks below the axis from one place to another, each at least so wide that it is seen.
-fn spans(page: &mut Page, class: &'static str, places: &[[f64; 2]]) {
-    page.raw("<path class=\"mark-span ")
-        .raw(class)
-        .raw("\" d=\"");
+fn marks(page: &mut Page, class: &'static str, places: &[[f64; 2]]) {
+    page.put("<path class=\"mark-span {}\" d=\"", &[&class]);
     for [from, to] in places {
         let (from, to) = ((from * WIDTH).round(), (to * WIDTH).round());
-        page.raw("M").number(from).raw(" ").number(EVENT_MARK);
-        page.raw("h").number((to - from).max(1.0));
+        page.put("M{} {}h{}", &[&from, &EVENT_MARK, &(to - from).max(1.0)]);
     }
     page.raw("\"/>");
+}
+
+/// From one place to another, in per cent.
+fn span(page: &mut Page, class: &'static str, left: f64, width: f64) {
+    page.put(
+        "<span class=\"{}\" style=\"left:{}%;width:{}%\"></span>",
+        &[&class, &left, &width],
+    );
 }
 
 /// A ratio with its interval on a logarithmic axis that reaches so far to either side of 1.
 pub(super) fn ratio(page: &mut Page, class: &'static str, drawn: &Drawn, reach: f64, label: &str) {
     let place = |log: f64| (0.5 + log / reach.ln() / 2.0).clamp(0.0, 1.0) * 100.0;
-    let span = |page: &mut Page, class: &'static str, low: f64, high: f64| {
+    let between = |page: &mut Page, class: &'static str, low: f64, high: f64| {
         let (low, high) = (place(low), place(high));
-        page.raw("<span class=\"")
-            .raw(class)
-            .raw("\" style=\"left:")
-            .number(low);
-        page.raw("%;width:").number(high - low).raw("%\"></span>");
+        span(page, class, rounded(low), rounded(high - low));
     };
-    page.raw("<span class=\"track ").raw(class).element(
-        "\" role=\"img\" aria-label=\"",
-        label,
-        "\">",
+    page.put(
+        "<span class=\"track {}\" role=\"img\" aria-label=\"{}\">",
+        &[&class, &label],
     );
-    span(page, "zone", -drawn.margin, drawn.margin);
+    between(page, "zone", -drawn.margin, drawn.margin);
     if let Some(control) = drawn.control {
-        span(page, "control", -control, control);
+        between(page, "control", -control, control);
     }
     page.raw("<span class=\"one\"></span>");
     if let Some([low, high]) = drawn.interval {
-        span(page, "whisker", low, high);
+        between(page, "whisker", low, high);
     }
-    if let Some(published) = drawn.published {
-        page.raw("<span class=\"published\" style=\"left:")
-            .number(place(published))
-            .raw("%\"></span>");
-    }
-    page.raw("<span class=\"dot\" style=\"left:")
-        .number(place(drawn.at))
-        .raw("%\"></span></span>");
-}
-
-/// Blocks below each other.
-pub(super) fn blocks(page: &mut Page, blocks: &[Block], most: super::Most) {
-    for one in blocks {
-        block(page, one, most);
-    }
+    page.each(
+        "<span class=\"published\" style=\"left:{}%\"></span>",
+        drawn.published.map(|log| rounded(place(log))),
+    );
+    page.put(
+        "<span class=\"dot\" style=\"left:{}%\"></span></span>",
+        &[&rounded(place(drawn.at))],
+    );
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ mod verdicts;
 #[cfg(test)]
 mod tests;
 
+use crate::by_key;
 use crate::document::{Answer, Block, Document, Item, Section, Shown, Span, Table, Text, Weight};
 use crate::findings::Findings;
 use crate::words;
-use chart::blocks;
-use page::Page;
+use page::{Page, filled};
 
 /// The size that a page keeps under, bytes.
 pub const LIMIT: usize = 600_000;
@@ -30,35 +30,25 @@ const HEAD: &str = "<!DOCTYPE html>
 ";
 const STYLE: &str = include_str!("report.css");
 
-/// The heaviest charts that a page still has, and what it then leaves out.
-#[derive(Clone, Copy)]
-struct Most {
-    weight: Option<Weight>,
-    left_out: Option<&'static str>,
-}
+/// The heaviest charts that a page still has; none without any.
+type Most = Option<Weight>;
 
-/// Later ones are smaller; a page takes the first one that fits.
-const MOSTS: [Most; 5] = [
-    Most {
-        weight: Some(Weight::Further),
-        left_out: None,
-    },
-    Most {
-        weight: Some(Weight::Timelines),
-        left_out: Some("the plots of further placements"),
-    },
-    Most {
-        weight: Some(Weight::Curves),
-        left_out: Some("the plots of further placements and all timelines"),
-    },
-    Most {
-        weight: Some(Weight::Bars),
-        left_out: Some("the plots of further placements, all timelines and percentile curves"),
-    },
-    Most {
-        weight: None,
-        left_out: Some("all plots"),
-    },
+/// What a page then leaves out. Later ones are smaller; a page takes the first one that fits.
+const MOSTS: [(Most, Option<&str>); 5] = [
+    (Some(Weight::Further), None),
+    (
+        Some(Weight::Timelines),
+        Some("the plots of further placements"),
+    ),
+    (
+        Some(Weight::Curves),
+        Some("the plots of further placements and all timelines"),
+    ),
+    (
+        Some(Weight::Bars),
+        Some("the plots of further placements, all timelines and percentile curves"),
+    ),
+    (None, Some("all plots")),
 ];
 
 /// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
@@ -66,8 +56,8 @@ const MOSTS: [Most; 5] = [
 pub fn render(findings: &Findings) -> String {
     let document = Document::of(findings);
     let mut drawn = String::new();
-    for most in MOSTS {
-        drawn = whole(&document, most);
+    for (most, left_out) in MOSTS {
+        drawn = whole(&document, most, left_out);
         if drawn.len() < LIMIT {
             break;
         }
@@ -75,59 +65,41 @@ pub fn render(findings: &Findings) -> String {
     drawn
 }
 
-fn whole(document: &Document, most: Most) -> String {
+fn whole(document: &Document, most: Most, left_out: Option<&str>) -> String {
     let mut page = Page::default();
-    page.raw(HEAD)
-        .raw(STYLE)
-        .raw("</style>\n<title>")
-        .text(&document.title);
-    page.element(
-        ": rpcgauge</title>\n<meta name=\"generator\" content=\"rpcgauge ",
-        &document.rpcgauge,
-        "\">\n",
+    page.raw(HEAD);
+    page.raw(STYLE);
+    page.put(
+        "</style>\n<title>{}: rpcgauge</title>\n<meta name=\"generator\" content=\"rpcgauge {}\">\n",
+        &[&document.title, &document.rpcgauge],
     );
     page.raw("</head>\n<body>\n<header>\n<p class=\"brand\">rpcgauge report</p>\n");
-    page.element("<h1>", &document.title, "</h1>\n");
-    page.element(
-        "<p class=\"lede\">",
-        &document.question,
-        "</p>\n<p class=\"facts\">",
-    );
-    for fact in &document.facts {
-        page.element("<span>", fact, "</span>");
-    }
+    page.put("<h1>{}</h1>\n", &[&document.title]);
+    page.put("<p class=\"lede\">{}</p>\n", &[&document.question]);
+    page.raw("<p class=\"facts\">");
+    page.each("<span>{}</span>", &document.facts);
     page.raw("</p>\n");
-    for caution in &document.cautions {
-        page.element("<p class=\"warning\"><bdi>", caution, "</bdi></p>\n");
-    }
-    if let Some(left_out) = most.left_out {
-        page.element(
-            "<p class=\"warning\">To keep this page small it leaves out ",
-            left_out,
-            "; <code>report.json</code> holds their figures.</p>\n",
-        );
-    }
+    page.each(
+        "<p class=\"warning\"><bdi>{}</bdi></p>\n",
+        &document.cautions,
+    );
+    page.each(
+        "<p class=\"warning\">To keep this page small it leaves out {}; <code>report.json</code> holds \
+         their figures.</p>\n",
+        left_out,
+    );
     page.raw("</header>\n<nav aria-label=\"Sections\">\n");
-    let mut known: Vec<&str> = Vec::new();
-    let shown = document
-        .sections
-        .iter()
-        .filter(|section| section.shown != Shown::InTexts);
-    let sections: Vec<(&Section, bool)> = shown
-        .map(|section| {
-            let is_first = !known.contains(&section.id);
-            known.push(section.id);
-            (section, is_first)
-        })
-        .collect();
-    for (section, _) in sections.iter().filter(|(_, is_first)| *is_first) {
-        page.raw("<a href=\"#")
-            .raw(section.id)
-            .element("\">", &section.title, "</a>\n");
+    let shown = document.sections.iter();
+    let shown = shown.filter(|section| section.shown != Shown::InTexts);
+    let sections = by_key(shown.map(|section| (section.id, section)));
+    for (id, same) in &sections {
+        page.put("<a href=\"#{}\">{}</a>\n", &[id, &same[0].title]);
     }
     page.raw("</nav>\n<main>\n");
-    for (one, is_first) in sections {
-        section(&mut page, one, is_first, most);
+    for (_, same) in sections {
+        for (index, one) in same.into_iter().enumerate() {
+            section(&mut page, one, index == 0, most);
+        }
     }
     page.raw("</main>\n</body>\n</html>\n");
     page.finish()
@@ -135,42 +107,40 @@ fn whole(document: &Document, most: Most) -> String {
 
 fn section(page: &mut Page, section: &Section, is_first: bool, most: Most) {
     let is_folded = section.shown == Shown::Folded;
-    page.raw(if is_folded {
-        "<details class=\"section\""
-    } else {
-        "<section"
+    page.raw(match is_folded {
+        true => "<details class=\"section\"",
+        false => "<section",
     });
-    if is_first {
-        page.raw(" id=\"").raw(section.id).raw("\"");
-    }
+    page.each(" id=\"{}\"", is_first.then_some(section.id));
     page.raw(if is_folded { "><summary>" } else { ">" });
-    page.element("<h2>", &section.title, "</h2>");
+    page.put("<h2>{}</h2>", &[&section.title]);
     page.raw(if is_folded { "</summary>\n" } else { "\n" });
     blocks(page, &section.blocks, most);
-    page.raw(if is_folded {
-        "</details>\n"
-    } else {
-        "</section>\n"
+    page.raw(match is_folded {
+        true => "</details>\n",
+        false => "</section>\n",
     });
+}
+
+fn blocks(page: &mut Page, blocks: &[Block], most: Most) {
+    for one in blocks {
+        block(page, one, most);
+    }
 }
 
 fn block(page: &mut Page, block: &Block, most: Most) {
     match block {
-        Block::Heading(heading) => {
-            page.element("<h3 class=\"place\">", heading, "</h3>\n");
-        }
+        Block::Heading(heading) => page.put("<h3 class=\"place\">{}</h3>\n", &[heading]),
         Block::Paragraph(paragraph) => {
             page.raw("<p class=\"prose\">");
             text(page, paragraph);
             page.raw("</p>\n");
         }
-        Block::Note(note) => {
-            page.element("<p class=\"note\">", note, "</p>\n");
-        }
+        Block::Note(note) => page.put("<p class=\"note\">{}</p>\n", &[note]),
         Block::Facts(facts) => {
             page.raw("<dl class=\"how\">");
             for (label, fact) in facts {
-                page.element("<dt>", label, "</dt><dd>");
+                page.put("<dt>{}</dt><dd>", &[label]);
                 text(page, fact);
                 page.raw("</dd>");
             }
@@ -184,9 +154,7 @@ fn block(page: &mut Page, block: &Block, most: Most) {
         Block::Table(one) => table(page, one),
         Block::Verdicts(all) => verdicts::verdicts(page, all, most),
         Block::Claims(all, reach) => verdicts::claims(page, all, *reach),
-        Block::Chart(one) if most.weight.is_some_and(|most| one.weight <= most) => {
-            chart::chart(page, one);
-        }
+        Block::Chart(one) if most.is_some_and(|most| one.weight <= most) => chart::chart(page, one),
         Block::Chart(_) => {}
     }
 }
@@ -194,18 +162,17 @@ fn block(page: &mut Page, block: &Block, most: Most) {
 fn text(page: &mut Page, text: &Text) {
     for span in &text.0 {
         match span {
-            Span::Plain(words) => page.text(words),
-            Span::Strong(words) => page.element("<strong>", words, "</strong>"),
-            Span::Foreign(words) => page.element("<bdi>", words, "</bdi>"),
-        };
+            Span::Plain(words) => page.put("{}", &[words]),
+            Span::Strong(words) => page.put("<strong>{}</strong>", &[words]),
+            Span::Foreign(words) => page.put("<bdi>{}</bdi>", &[words]),
+        }
     }
 }
 
 fn item(page: &mut Page, item: &Item) {
     page.raw("<li>");
     if let Some((sign, answer)) = item.sign {
-        page.raw("<b class=\"sign ").raw(class(answer));
-        page.element("\">", &sign.to_string(), "</b> ");
+        page.put("<b class=\"sign {}\">{}</b> ", &[&class(answer), &sign]);
     }
     text(page, &item.text);
     if !item.below.is_empty() {
@@ -217,66 +184,55 @@ fn item(page: &mut Page, item: &Item) {
         }
         page.raw("</ul>");
     }
-    if !item.log.is_empty() {
-        page.element(
-            "<details class=\"data\"><summary>Its log</summary><pre>",
-            &item.log,
-            "</pre></details>",
-        );
-    }
+    page.each(
+        "<details class=\"data\"><summary>Its log</summary><pre>{}</pre></details>",
+        filled(&item.log),
+    );
     page.raw("</li>\n");
 }
 
 fn table(page: &mut Page, table: &Table) {
     page.raw("<div class=\"scroll\"><table class=\"figures\"><thead><tr>");
     for column in &table.columns {
-        page.raw(if column.right {
-            "<th scope=\"col\" class=\"n\">"
-        } else {
-            "<th scope=\"col\">"
-        });
-        page.text(column.title).raw("</th>");
+        let class = if column.right { " class=\"n\"" } else { "" };
+        page.raw("<th scope=\"col\"");
+        page.raw(class);
+        page.put(">{}</th>", &[&column.title]);
     }
     page.raw("</tr></thead>\n<tbody>");
     for (index, row) in table.rows.iter().enumerate() {
-        page.raw(if table.breaks.contains(&index) {
-            "<tr class=\"break\">"
-        } else {
-            "<tr>"
+        page.raw(match table.breaks.contains(&index) {
+            true => "<tr class=\"break\">",
+            false => "<tr>",
         });
         for (place, cell) in row.iter().enumerate() {
             let right = table.columns.get(place).is_some_and(|column| column.right);
-            let is_head = place == 0 && !right;
-            page.raw(match (is_head, right) {
-                (true, _) => "<th scope=\"row\">",
-                (_, true) => "<td class=\"n\">",
-                _ => "<td>",
-            });
-            page.text(cell);
-            let labels = table
-                .cautions
-                .get(index)
-                .filter(|labels| is_head && !labels.names.is_empty());
-            if let Some(labels) = labels {
-                page.raw(match labels.main.is_empty() {
-                    true => " <span class=\"mark minor\">",
-                    false => " <span class=\"mark\">",
-                });
-                page.text(&labels.names).raw("</span>");
+            if place > 0 || right {
+                page.raw(if right { "<td class=\"n\">" } else { "<td>" });
+                page.put("{}</td>", &[cell]);
+                continue;
             }
-            page.raw(if is_head { "</th>" } else { "</td>" });
+            page.put("<th scope=\"row\">{}", &[cell]);
+            let labels = table.cautions.get(index);
+            if let Some(labels) = labels.filter(|labels| !labels.names.is_empty()) {
+                let class = if labels.main.is_empty() {
+                    "mark minor"
+                } else {
+                    "mark"
+                };
+                page.put(" <span class=\"{}\">{}</span>", &[&class, &labels.names]);
+            }
+            page.raw("</th>");
         }
         page.raw("</tr>\n");
     }
     page.raw("</tbody></table></div>\n");
-    if !table.notes.is_empty() {
-        let notes = table.notes.iter().map(|note| words::sentence(note));
-        page.element(
-            "<p class=\"note\">",
-            &notes.collect::<Vec<_>>().join(" "),
-            "</p>\n",
-        );
-    }
+    let notes: Vec<String> = table
+        .notes
+        .iter()
+        .map(|note| words::sentence(note))
+        .collect();
+    page.each("<p class=\"note\">{}</p>\n", filled(&notes.join(" ")));
 }
 
 /// The class that gives an answer its colour.

@@ -1,5 +1,7 @@
-//! Text of a page. What goes in as it is must be a constant of this program or a number; everything
-//! else, which a server or a study may have sent, is escaped.
+//! Text of a page. Markup must be a constant of this program; every value in it, which a server or a study
+//! may have sent, is escaped.
+
+use std::fmt::Display;
 
 use crate::escape;
 
@@ -8,14 +10,34 @@ use crate::escape;
 pub(super) struct Page(String);
 
 impl Page {
-    /// Markup of this program.
-    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+    /// Markup without values.
+    pub(super) fn raw(&mut self, markup: &'static str) {
         self.0.push_str(markup);
-        self
     }
 
-    /// A text of any origin.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    /// Markup with a value, escaped, in the place of each `{}`.
+    pub(super) fn put(&mut self, markup: &'static str, values: &[&dyn Display]) {
+        let mut parts = markup.split("{}");
+        self.raw(parts.next().unwrap_or_default());
+        debug_assert_eq!(parts.clone().count(), values.len(), "{markup}");
+        for (value, part) in values.iter().zip(parts) {
+            self.text(&value.to_string());
+            self.raw(part);
+        }
+    }
+
+    /// The same markup for each of some values.
+    pub(super) fn each<T: Display>(
+        &mut self,
+        markup: &'static str,
+        values: impl IntoIterator<Item = T>,
+    ) {
+        for value in values {
+            self.put(markup, &[&value]);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
         for character in escape::page(text).chars() {
             match character {
                 '&' => self.0.push_str("&amp;"),
@@ -26,27 +48,24 @@ impl Page {
                 other => self.0.push(other),
             }
         }
-        self
-    }
-
-    /// A number with at most two decimals.
-    pub(super) fn number(&mut self, number: f64) -> &mut Self {
-        let rounded = (number * 100.0).round() / 100.0;
-        self.0.push_str(&rounded.to_string());
-        self
-    }
-
-    /// An element with a text in it.
-    pub(super) fn element(
-        &mut self,
-        open: &'static str,
-        text: &str,
-        close: &'static str,
-    ) -> &mut Self {
-        self.raw(open).text(text).raw(close)
     }
 
     pub(super) fn finish(self) -> String {
         self.0
     }
+}
+
+/// A number with at most two decimals.
+pub(super) fn rounded(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
+}
+
+/// A part of a whole in per cent, for a style.
+pub(super) fn percent(share: f64) -> f64 {
+    rounded(share * 100.0)
+}
+
+/// A text that is left out where it is empty.
+pub(super) fn filled(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }

@@ -1,24 +1,20 @@
 //! The verdicts and the claims: a table of rows that open, each with its intervals drawn.
 
-use super::chart::{blocks, ratio};
-use super::page::Page;
-use super::{Most, class};
+use super::chart::ratio;
+use super::page::{Page, filled, rounded};
+use super::{Most, blocks, class};
 use crate::document::{Answer, Claim, Question, Row, SIGNS, Verdict, Verdicts};
 use crate::words;
 
 /// All verdicts: the first thing on the page.
 pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
-    let several = all.placements.len() > 1;
-    page.raw(match all.placements.len() {
-        1 => "<div class=\"rows places-1\">",
-        2 => "<div class=\"rows places-2\">",
-        _ => "<div class=\"rows places-3\">",
-    });
+    page.put(
+        "<div class=\"rows places-{}\">",
+        &[&all.placements.len().min(3)],
+    );
     if all.groups.iter().any(|group| !group.questions.is_empty()) {
         page.raw("<div class=\"heads\"><span></span>");
-        for place in &all.placements {
-            page.element("<span>", place, "</span>");
-        }
+        page.each("<span>{}</span>", &all.placements);
         page.raw("<span></span></div>\n");
     }
     for group in &all.groups {
@@ -27,87 +23,75 @@ pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
         for question in &group.questions {
             asked(page, question, reach.take());
             for row in &question.rows {
-                comparison(page, row, &all.placements, group.reach, several);
+                comparison(page, row, &all.placements, group.reach);
             }
-            for crossing in &question.crossings {
-                page.element("<p class=\"crossing\">", crossing, "</p>\n");
-            }
-            if let Some(cautions) = &question.cautions {
-                page.element("<p class=\"note\">", cautions, "</p>\n");
-            }
+            page.each("<p class=\"crossing\">{}</p>\n", &question.crossings);
+            page.each("<p class=\"note\">{}</p>\n", &question.cautions);
         }
-        page.element(
-            "<details class=\"more\"><summary>",
-            &group.title,
-            "</summary>\n",
+        page.put(
+            "<details class=\"more\"><summary>{}</summary>\n",
+            &[&group.title],
         );
         blocks(page, &group.more, most);
         page.raw("</details></section>\n");
     }
     if let Some(checks) = &all.checks {
-        page.raw("<section class=\"group\">");
-        page.element("<div class=\"asked\"><h3>", &checks.text, "</h3>");
+        page.put(
+            "<section class=\"group\"><div class=\"asked\"><h3>{}</h3>",
+            &[&checks.text],
+        );
         axis(page, all.checks_reach);
         page.raw("</div>\n");
         for row in &checks.rows {
-            comparison(page, row, &all.placements, all.checks_reach, several);
+            comparison(page, row, &all.placements, all.checks_reach);
         }
         page.raw("</section>\n");
     }
-    page.raw("</div>\n");
-    page.element("<p class=\"signs\">", SIGNS, ".</p>\n");
+    page.put("</div>\n<p class=\"signs\">{}.</p>\n", &[&SIGNS]);
 }
 
 /// A question above its rows, and beside it the axis that they share.
 fn asked(page: &mut Page, question: &Question, reach: Option<f64>) {
-    let heading = question.has_heading().then_some(&question.text);
-    if heading.is_none() && reach.is_none() {
+    let has_heading = question.has_heading();
+    if !has_heading && reach.is_none() {
         return;
     }
     page.raw("<div class=\"asked\">");
-    match heading {
-        Some(text) => page.element("<h3>", text, "</h3>"),
-        None => page.raw("<span></span>"),
-    };
+    match has_heading {
+        true => page.put("<h3>{}</h3>", &[&question.text]),
+        false => page.raw("<span></span>"),
+    }
     axis(page, reach);
     page.raw("</div>\n");
 }
 
 /// The ends of an axis of ratios.
 fn axis(page: &mut Page, reach: Option<f64>) {
-    if let Some(reach) = reach {
-        page.raw("<p class=\"axis\" aria-hidden=\"true\"><span>")
-            .number(reach);
-        page.raw("× worse</span><span>equal</span><span>")
-            .number(reach);
-        page.raw("× better</span></p>");
+    if let Some(reach) = reach.map(rounded) {
+        page.put(
+            "<p class=\"axis\" aria-hidden=\"true\"><span>{}× worse</span><span>equal</span>\
+             <span>{}× better</span></p>",
+            &[&reach, &reach],
+        );
     }
 }
 
 /// A comparison: a line, and its card.
-fn comparison(
-    page: &mut Page,
-    row: &Row,
-    placements: &[&'static str],
-    reach: Option<f64>,
-    several: bool,
-) {
-    page.raw("<details class=\"row\"><summary><span class=\"what\">")
-        .text(&row.text);
+fn comparison(page: &mut Page, row: &Row, placements: &[&'static str], reach: Option<f64>) {
+    let several = placements.len() > 1;
+    page.put(
+        "<details class=\"row\"><summary><span class=\"what\">{}",
+        &[&row.text],
+    );
     if row.answer == Answer::Depends {
         page.raw(" <em class=\"tag depends\">~ depends on placement</em>");
     }
     page.raw("</span>");
     for place in placements {
-        let found = row
-            .verdicts
-            .iter()
-            .find(|verdict| !several || verdict.place == *place);
-        match found {
+        let mut verdicts = row.verdicts.iter();
+        match verdicts.find(|verdict| !several || verdict.place == *place) {
             Some(verdict) => found_under(page, verdict, several),
-            None => {
-                page.raw("<span class=\"found none\">–</span>");
-            }
+            None => page.raw("<span class=\"found none\">–</span>"),
         }
     }
     page.raw("<span class=\"ratios\">");
@@ -126,50 +110,38 @@ fn comparison(
 
 /// What was found under a placement, in as few words as can be.
 fn found_under(page: &mut Page, verdict: &Verdict, several: bool) {
+    let (answer, found) = (verdict.answer, &verdict.found);
     page.raw("<span class=\"found\"");
-    if several {
-        page.element(" data-label=\"", verdict.place, "\"");
-    }
-    page.raw("><b class=\"sign ")
-        .raw(class(verdict.answer))
-        .raw("\" title=\"");
-    page.text(verdict.answer.label())
-        .raw("\">")
-        .text(&verdict.answer.sign().to_string());
-    page.element("</b> <span>", &verdict.found.phrase, "");
-    if !verdict.found.interval.is_empty() {
-        page.element(" <i>", &verdict.found.interval, "</i>");
-    }
+    page.each(" data-label=\"{}\"", several.then_some(verdict.place));
+    page.put(
+        "><b class=\"sign {}\" title=\"{}\">{}</b> <span>{}",
+        &[
+            &class(answer),
+            &answer.label(),
+            &answer.sign(),
+            &found.phrase,
+        ],
+    );
+    page.each(" <i>{}</i>", filled(&found.interval));
     page.raw("</span></span>");
 }
 
-/// A verdict in full.
 fn card(page: &mut Page, verdict: &Verdict, several: bool) {
     let line = &verdict.line;
     page.raw("<div class=\"line\">");
-    if several {
-        page.element("<p class=\"place\">", &words::capital(verdict.on), "</p>");
-    }
+    let place = several.then(|| words::capital(verdict.on));
+    page.each("<p class=\"place\">{}</p>", place);
     // The ratio stands apart from it here.
-    page.element(
-        "<p class=\"clause\">",
-        line.clause.trim_end_matches([',', ':']),
-        "",
-    );
-    if !line.ratio.is_empty() {
-        page.element(" <span class=\"ratio\">", &line.ratio, "</span>");
-    }
+    let clause = line.clause.trim_end_matches([',', ':']);
+    page.put("<p class=\"clause\">{}", &[&clause]);
+    page.each(" <span class=\"ratio\">{}</span>", filled(&line.ratio));
     page.raw("</p>");
-    if let Some(figures) = &line.figures {
-        page.element("<p class=\"figs\">", figures, "</p>");
-    }
-    if let Some(reason) = &line.reason {
-        page.element("<p class=\"why\">", &words::capital(reason), ".</p>");
-    }
+    page.each("<p class=\"figs\">{}</p>", &line.figures);
+    let reason = line.reason.as_deref().map(words::capital);
+    page.each("<p class=\"why\">{}.</p>", reason);
     page.raw("</div>");
 }
 
-/// The claims, a row each.
 pub(super) fn claims(page: &mut Page, claims: &[Claim], reach: Option<f64>) {
     page.raw("<div class=\"rows claims\"><div class=\"heads\"><span></span><span>published</span>");
     page.raw("<span>measured here</span>");
@@ -177,52 +149,43 @@ pub(super) fn claims(page: &mut Page, claims: &[Claim], reach: Option<f64>) {
     page.raw("</div>\n");
     for claim in claims {
         let (sign, answer) = claim.sign;
-        page.raw("<details class=\"row\"><summary><span class=\"what\"><b class=\"sign ");
-        page.raw(class(answer))
-            .raw("\">")
-            .text(&sign.to_string())
-            .raw("</b> ")
-            .text(&claim.about);
-        page.raw(" <em class=\"tag ").raw(class(answer)).element(
-            "\">",
-            &claim.outcome,
-            "</em></span>",
+        let class = class(answer);
+        page.put(
+            "<details class=\"row\"><summary><span class=\"what\"><b class=\"sign {}\">{}</b> {}",
+            &[&class, &sign, &claim.about],
         );
-        page.element(
-            "<span class=\"found\" data-label=\"published\">",
-            &claim.published,
-            "</span>",
+        page.put(
+            " <em class=\"tag {}\">{}</em></span>",
+            &[&class, &claim.outcome],
+        );
+        page.put(
+            "<span class=\"found\" data-label=\"published\">{}</span>",
+            &[&claim.published],
         );
         page.raw("<span class=\"found\" data-label=\"measured\"><span>");
         for (index, measured) in claim.measured.iter().enumerate() {
             page.raw(if index > 0 { "<br>" } else { "" });
-            if let Some(place) = measured.place {
-                page.element("<small>", place, "</small> ");
-            }
-            page.text(&measured.text);
+            page.each("<small>{}</small> ", measured.place);
+            page.put("{}", &[&measured.text]);
         }
         page.raw("</span></span><span class=\"ratios\">");
         for measured in &claim.measured {
             if let Some((drawn, reach)) = measured.drawn.as_ref().zip(reach) {
-                ratio(page, class(answer), drawn, reach, &measured.text);
+                ratio(page, class, drawn, reach, &measured.text);
             }
         }
-        page.element(
-            "</span></summary><div class=\"card\"><p>",
-            &claim.says,
-            "</p>",
+        page.put(
+            "</span></summary><div class=\"card\"><p>{}</p>",
+            &[&claim.says],
         );
-        page.element(
-            "<p class=\"figs\">Published: ",
-            &claim.published_in_full,
-            "</p>",
+        page.put(
+            "<p class=\"figs\">Published: {}</p>",
+            &[&claim.published_in_full],
         );
         for measured in &claim.measured {
             page.raw("<p class=\"figs\">Measured");
-            if let Some(place) = measured.place {
-                page.raw(", ").text(place);
-            }
-            page.element(": ", &measured.words(), "</p>");
+            page.each(", {}", measured.place);
+            page.put(": {}</p>", &[&measured.words()]);
         }
         page.raw("</div></details>\n");
     }

@@ -11,8 +11,7 @@ pub use style::Style;
 use table::fitted;
 
 use crate::document::{
-    Answer, Block, Claim, Document, Item, Question, Row, SIGNS, Section, Shown, Table, Verdict,
-    Verdicts,
+    Answer, Block, Claim, Document, Item, Question, Row, SIGNS, Section, Shown, Table, Verdicts,
 };
 use crate::escape::terminal as safe;
 use crate::findings::Findings;
@@ -28,11 +27,7 @@ pub fn render(findings: &Findings, style: Style) -> String {
         page.paragraph(Paint::Open, "! ", caution);
     }
     for section in &document.sections {
-        let is_wanted = match section.shown {
-            Shown::Always | Shown::InTexts => true,
-            Shown::InFiles | Shown::Folded => style.verbose,
-        };
-        if is_wanted {
+        if style.verbose || matches!(section.shown, Shown::Always | Shown::InTexts) {
             page.section(section);
         }
     }
@@ -78,8 +73,7 @@ impl Page {
     }
 
     fn title(&mut self, text: &str) {
-        let title = self.style.wrap("", &safe(text));
-        self.line(&self.style.paint(Paint::Heading, &title));
+        self.paragraph(Paint::Heading, "", text);
     }
 
     fn line(&mut self, line: &str) {
@@ -89,13 +83,16 @@ impl Page {
 
     fn heading(&mut self, text: &str) {
         self.text.push('\n');
-        let wrapped = self.style.wrap("", &safe(text));
-        self.line(&self.style.paint(Paint::Heading, &wrapped));
+        self.title(text);
     }
 
     fn paragraph(&mut self, paint: Paint, first: &str, text: &str) {
         let wrapped = self.style.wrap(first, &safe(text));
         self.line(&self.style.paint(paint, &wrapped));
+    }
+
+    fn sign(&self, answer: Answer) -> String {
+        self.style.paint(paint(answer), &answer.sign().to_string())
     }
 
     /// A coloured sign, a label, and a text beside them.
@@ -107,17 +104,14 @@ impl Page {
     }
 
     fn section(&mut self, section: &Section) {
-        let is_drawn = |block: &Block| !matches!(block, Block::Chart(_));
-        if !section.blocks.iter().any(is_drawn) {
+        let is_chart = |block: &Block| matches!(block, Block::Chart(_));
+        if section.blocks.iter().all(is_chart) {
             return;
         }
-        // The verdicts have headings of their own, and so has what failed.
-        let has_own = matches!(
-            section.blocks.first(),
-            Some(Block::Verdicts(_) | Block::Heading(_))
-        );
-        if !has_own {
-            self.heading(&section.title);
+        match section.blocks.first() {
+            // The verdicts have headings of their own, and so has what failed.
+            Some(Block::Verdicts(_) | Block::Heading(_)) => {}
+            _ => self.heading(&section.title),
         }
         for block in &section.blocks {
             self.block(block);
@@ -168,10 +162,12 @@ impl Page {
             if index > 0 && table.breaks.contains(&(index - 1)) {
                 self.text.push('\n');
             }
-            match index {
-                0 => self.line(&self.style.paint(Paint::Quiet, line)),
-                _ => self.line(line),
-            }
+            let paint = if index == 0 {
+                Paint::Quiet
+            } else {
+                Paint::Plain
+            };
+            self.line(&self.style.paint(paint, line));
         }
         for note in table.legend.iter().chain(&table.notes) {
             self.paragraph(Paint::Quiet, "", note);
@@ -185,8 +181,8 @@ impl Page {
     }
 
     fn verdicts(&mut self, verdicts: &Verdicts) {
-        let groups = || verdicts.groups.iter().flat_map(|group| &group.questions);
-        let questions: Vec<&Question> = groups().collect();
+        let questions = verdicts.groups.iter().flat_map(|group| &group.questions);
+        let questions: Vec<&Question> = questions.collect();
         if !questions.is_empty() {
             self.summary(verdicts, &questions);
         }
@@ -205,7 +201,7 @@ impl Page {
             }
             return;
         }
-        let mut cautions: Vec<&String> = groups().filter_map(|q| q.cautions.as_ref()).collect();
+        let mut cautions: Vec<&String> = questions.iter().flat_map(|q| &q.cautions).collect();
         cautions.dedup();
         if !cautions.is_empty() {
             self.heading("Cautions");
@@ -217,10 +213,10 @@ impl Page {
 
     /// Each comparison in a line.
     fn summary(&mut self, verdicts: &Verdicts, questions: &[&Question]) {
-        self.heading(&match &verdicts.placements[..] {
-            [own, _, ..] => format!("Summary ({own}, unless a line says otherwise)"),
-            _ => "Summary".to_owned(),
-        });
+        match &verdicts.placements[..] {
+            [own, _, ..] => self.heading(&format!("Summary ({own}, unless a line says otherwise)")),
+            _ => self.heading("Summary"),
+        }
         let rows = || questions.iter().flat_map(|question| &question.rows);
         let phrase = rows().map(phrase_width).max().unwrap_or(0);
         let widest = rows().map(|row| result(row, phrase).chars().count()).max();
@@ -231,8 +227,7 @@ impl Page {
             for row in &question.rows {
                 self.row(row, &result(row, phrase), widest.unwrap_or(0));
                 for other in row.others() {
-                    let sign = other.answer.sign().to_string();
-                    let sign = self.style.paint(paint(other.answer), &sign);
+                    let sign = self.sign(other.answer);
                     self.line(&format!("  {sign} {}: {}", other.place, other.found.text()));
                 }
             }
@@ -244,8 +239,7 @@ impl Page {
     }
 
     fn row(&mut self, row: &Row, result: &str, widest: usize) {
-        let answer = row.sign();
-        let sign = self.style.paint(paint(answer), &answer.sign().to_string());
+        let sign = self.sign(row.sign());
         let indent = 2 + widest + 2;
         if self.style.columns() < indent + LEAST_ROOM {
             let wrapped = self.style.wrap("  ", &safe(&row.text));
@@ -259,17 +253,17 @@ impl Page {
 
     /// A line for each comparison and placement, and why it is open below it.
     fn answers(&mut self, question: &Question, width: usize) {
-        let label = |verdict: &Verdict| match width {
-            0 => String::new(),
-            width => format!("{:<width$}", verdict.place),
-        };
         for row in &question.rows {
             if row.answer == Answer::Depends {
                 self.signed(Paint::Open, '~', "", "Depends on placement:");
             }
             for verdict in &row.verdicts {
                 let (answer, line) = (verdict.answer, &verdict.line);
-                self.signed(paint(answer), answer.sign(), &label(verdict), &line.text());
+                let label = match width {
+                    0 => String::new(),
+                    width => format!("{:<width$}", verdict.place),
+                };
+                self.signed(paint(answer), answer.sign(), &label, &line.text());
                 if let Some(reason) = &line.reason {
                     let indent = " ".repeat(4 + width);
                     self.paragraph(Paint::Quiet, &indent, &(words::capital(reason) + "."));
@@ -296,7 +290,6 @@ impl Page {
     }
 }
 
-/// The colour of an answer.
 fn paint(answer: Answer) -> Paint {
     match answer {
         Answer::Better => Paint::Good,

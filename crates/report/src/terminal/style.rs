@@ -16,16 +16,16 @@ const DEFAULT_WIDTH: usize = 100;
 const NARROWEST: usize = 40;
 const WIDEST: usize = 200;
 
-/// What a stretch of text is, for its colour.
+/// What a stretch of text is, with the code of its colour (SGR, ECMA-48 8.3.117).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
-    Plain,
-    Heading,
-    Quiet,
-    Good,
-    Bad,
-    Even,
-    Open,
+    Plain = 0,
+    Heading = 1,
+    Quiet = 2,
+    Good = 32,
+    Open = 33,
+    Even = 34,
+    Bad = 35,
 }
 
 impl Style {
@@ -45,21 +45,12 @@ impl Style {
         self.width.clamp(NARROWEST, WIDEST)
     }
 
-    /// Text in a colour (SGR, ECMA-48 8.3.117), or as it is.
+    /// Text in a colour, or as it is.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
-        if !self.color || paint == Paint::Plain {
-            return text.to_owned();
+        match self.color && paint != Paint::Plain {
+            true => format!("\u{1b}[{}m{text}\u{1b}[0m", paint as u8),
+            false => text.to_owned(),
         }
-        let code = match paint {
-            Paint::Plain => "0",
-            Paint::Heading => "1",
-            Paint::Quiet => "2",
-            Paint::Good => "32",
-            Paint::Bad => "35",
-            Paint::Even => "34",
-            Paint::Open => "33",
-        };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }
 
     /// Text in lines that fit, the first one after `first`, the others after as many spaces. A

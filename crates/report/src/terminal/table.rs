@@ -2,6 +2,7 @@
 
 use crate::document::{Column, MOST_IN_TEXTS, Table};
 use crate::escape::terminal as safe;
+use crate::words::joined;
 
 /// Spaces between columns.
 const GAP: usize = 2;
@@ -11,37 +12,27 @@ const LEAST_NAME: usize = 12;
 /// Lines of at most `width` columns as far as that can be, the header first; the titles of the columns
 /// that were dropped.
 pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<&'static str>) {
-    let columns: Vec<Fitted<'_>> = fitted_columns(table);
-    let mut shown: Vec<usize> = (0..columns.len())
-        .filter(|c| !columns[*c].is_empty())
-        .collect();
+    let mut shown = columns(table);
     let mut dropped = Vec::new();
-    let total = |shown: &[usize]| {
-        shown
-            .iter()
-            .map(|c| columns[*c].width() + GAP)
-            .sum::<usize>()
-    };
+    let total = |shown: &[Fitted]| shown.iter().map(|column| column.width + GAP).sum::<usize>();
     while total(&shown) > width + GAP {
-        let last = shown.iter().copied().filter(|c| columns[*c].head.rank > 0);
-        let Some(last) = last.max_by_key(|c| columns[*c].head.rank) else {
+        let ranks = shown
+            .iter()
+            .enumerate()
+            .map(|(at, column)| (column.head.rank, at));
+        let Some((1.., last)) = ranks.max() else {
             break;
         };
-        shown.retain(|c| *c != last);
-        dropped.push(columns[last].head.title);
+        dropped.push(shown.remove(last).head.title);
     }
     let over = total(&shown).saturating_sub(width + GAP);
-    let name = columns.first().map_or(0, |first| {
-        let width = first.width();
-        width.saturating_sub(over).max(LEAST_NAME.min(width))
-    });
-    let line = |cell: &dyn Fn(&Fitted<'_>) -> String| {
-        let fields = shown.iter().map(|&c| {
-            let width = if c == 0 { name } else { columns[c].width() };
-            pad(&cell(&columns[c]), width, columns[c].head.right)
-        });
-        let fields: Vec<String> = fields.collect();
-        fields.join(&" ".repeat(GAP)).trim_end().to_owned()
+    if let Some(name) = shown.first_mut() {
+        let least = LEAST_NAME.min(name.width);
+        name.width = name.width.saturating_sub(over).max(least);
+    }
+    let line = |cell: &dyn Fn(&Fitted) -> String| {
+        let fields = shown.iter().map(|column| column.padded(&cell(column)));
+        joined(fields, &" ".repeat(GAP)).trim_end().to_owned()
     };
     let mut lines = vec![line(&|column| column.head.title.to_owned())];
     lines.extend((0..table.rows.len()).map(|row| line(&|column| column.cells[row].clone())));
@@ -50,49 +41,56 @@ pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<&'static 
 }
 
 /// A column with its cells.
-struct Fitted<'a> {
-    head: std::borrow::Cow<'a, Column>,
+struct Fitted {
+    head: Column,
     cells: Vec<String>,
+    width: usize,
 }
 
-impl Fitted<'_> {
-    fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.chars().count());
-        cells
-            .chain([self.head.title.chars().count()])
-            .max()
-            .unwrap_or(0)
+impl Fitted {
+    fn of(head: Column, cells: Vec<String>) -> Self {
+        let texts = cells.iter().map(String::as_str).chain([head.title]);
+        let width = texts.map(|text| text.chars().count()).max();
+        Self {
+            width: width.unwrap_or(0),
+            head,
+            cells,
+        }
     }
 
-    fn is_empty(&self) -> bool {
-        self.cells.iter().all(String::is_empty)
+    /// A cell as wide as the column.
+    fn padded(&self, text: &str) -> String {
+        let (width, length) = (self.width, text.chars().count());
+        if length > width {
+            // The end of a name tells variants apart better than its middle.
+            let keep = width.saturating_sub(1);
+            let head = keep / 2;
+            let start: String = text.chars().take(head).collect();
+            let end: String = text.chars().skip(length - (keep - head)).collect();
+            return format!("{start}…{end}");
+        }
+        match self.head.right {
+            true => format!("{text:>width$}"),
+            false => format!("{text:<width$}"),
+        }
     }
 }
 
-/// The columns that a text shows; last the cautions, a letter each.
-fn fitted_columns(table: &Table) -> Vec<Fitted<'_>> {
-    use std::borrow::Cow;
+/// The columns that a text shows and that are not empty; last the cautions, a letter each.
+fn columns(table: &Table) -> Vec<Fitted> {
     let columns = table.columns.iter().enumerate();
-    let mut all: Vec<Fitted<'_>> = columns
-        .filter(|(_, head)| head.rank <= MOST_IN_TEXTS)
+    let columns = columns.filter(|(_, head)| head.rank <= MOST_IN_TEXTS);
+    let mut all: Vec<Fitted> = columns
         .map(|(index, head)| {
             let cells = table.rows.iter().map(|row| safe(&row[index]));
-            Fitted {
-                head: Cow::Borrowed(head),
-                cells: units_aligned(cells.collect()),
-            }
+            Fitted::of(*head, units_aligned(cells.collect()))
         })
         .collect();
     if !table.cautions.is_empty() {
-        all.push(Fitted {
-            head: Cow::Owned(Column::text("", 0)),
-            cells: table
-                .cautions
-                .iter()
-                .map(|labels| labels.letters.clone())
-                .collect(),
-        });
+        let letters = table.cautions.iter().map(|labels| labels.letters.clone());
+        all.push(Fitted::of(Column::text("", 0), letters.collect()));
     }
+    all.retain(|column| !column.cells.iter().all(String::is_empty));
     all
 }
 
@@ -113,24 +111,6 @@ fn units_aligned(cells: Vec<String>) -> Vec<String> {
         _ => cell,
     });
     aligned.collect()
-}
-
-fn pad(text: &str, width: usize, right: bool) -> String {
-    let length = text.chars().count();
-    if length > width {
-        // The end of a name tells variants apart better than its middle.
-        let keep = width.saturating_sub(1);
-        let head = keep / 2;
-        let start: String = text.chars().take(head).collect();
-        let end: String = text.chars().skip(length - (keep - head)).collect();
-        return format!("{start}…{end}");
-    }
-    let space = " ".repeat(width - length);
-    if right {
-        space + text
-    } else {
-        format!("{text}{space}")
-    }
 }
 
 #[cfg(test)]

@@ -10,13 +10,7 @@ use crate::units;
 
 /// The A/A pair's own line.
 pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
-    let About {
-        of,
-        against,
-        metric,
-        ..
-    } = about;
-    let name = row(metric).name;
+    let (of, against, name) = (about.of, about.against, row(about.metric).name);
     let Some(estimate) = &verdict.estimate else {
         let why = match without(verdict) {
             NOT_MEASURED => "were not both measured".to_owned(),
@@ -24,7 +18,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         };
         return format!("A/A check missing: {of} and {against} {why}");
     };
-    let found = Found::of(metric, estimate).text();
+    let found = Found::of(about.metric, estimate).text();
     let (outcome, means) = a_a_outcome(estimate);
     let means = means.map_or_else(String::new, |means| format!("; {means}"));
     format!(
@@ -65,10 +59,8 @@ fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
         true if farthest > LOOSE => "too wide",
         true => "holds",
     };
-    (
-        outcome,
-        Some(format!("differences below {unseen} are not resolved")),
-    )
+    let means = format!("differences below {unseen} are not resolved");
+    (outcome, Some(means))
 }
 
 /// Intervals of fewer invocations are wide by their number alone (docs/method.md).
@@ -84,8 +76,10 @@ fn too_little(estimate: &Estimate) -> String {
     if runs == 1 {
         return format!("too few blocks ({blocks})");
     }
-    let [blocks, runs] =
-        [(blocks, "block"), (runs, "invocation")].map(|(n, one)| units::counted(n, one));
+    let (blocks, runs) = (
+        units::counted(blocks, "block"),
+        units::counted(runs, "invocation"),
+    );
     format!("too few blocks ({blocks} in {runs})")
 }
 

@@ -1,6 +1,6 @@
 //! What a comparison comes to, as a sign and in a word or two.
 
-use super::on;
+use super::{joined, on};
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
 
 /// What a comparison comes to, for a sign or a colour.
@@ -26,11 +26,10 @@ impl Answer {
         if comparison.combined == Combined::DependsOnPlacement {
             return Self::Depends;
         }
-        let answers: Vec<Self> = comparison.placements.iter().map(Self::under).collect();
-        let resolved = answers
-            .iter()
-            .find(|a| !matches!(a, Self::Open | Self::Nothing));
-        *resolved.or(answers.first()).unwrap_or(&Self::Nothing)
+        let mut answers = comparison.placements.iter().map(Self::under);
+        let first = answers.clone().next();
+        let resolved = answers.find(|answer| !matches!(answer, Self::Open | Self::Nothing));
+        resolved.or(first).unwrap_or(Self::Nothing)
     }
 
     /// The answer under one placement.
@@ -44,7 +43,6 @@ impl Answer {
         }
     }
 
-    /// The sign of a line.
     pub(crate) fn sign(self) -> char {
         match self {
             Self::Better => '▲',
@@ -56,7 +54,6 @@ impl Answer {
         }
     }
 
-    /// In a word or two.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -76,11 +73,10 @@ pub(crate) fn answer(comparison: &Comparison) -> String {
     if comparison.combined != Combined::Unconfirmed {
         return answer.label().to_owned();
     }
-    let places: Vec<&str> = comparison
+    let same = comparison
         .placements
         .iter()
-        .filter(|v| Answer::under(v) == answer)
-        .map(|v| on(v.placement))
-        .collect();
-    format!("{} {} only", answer.label(), places.join(" and "))
+        .filter(|v| Answer::under(v) == answer);
+    let places = joined(same.map(|v| on(v.placement)), " and ");
+    format!("{} {places} only", answer.label())
 }

@@ -2,6 +2,7 @@
 
 use rpcgauge_study::objective::{Measure, Objective};
 
+use super::joined;
 use crate::findings::capacity::{
     CapacityBound, CapacityEnd, CapacityFindings, CapacityTrial, Limit, MissedObjective,
 };
@@ -9,7 +10,7 @@ use crate::units;
 
 /// What was found, one sentence each: the answer, how sure it is, and what stood in the way.
 pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
-    let objectives = objectives(found);
+    let objectives = joined(&found.objectives, " and ");
     let answer = match (&found.held, &found.missed) {
         (Some(held), Some(missed)) => format!(
             "{} {} {objectives} ({}); {} {} ({}).",
@@ -63,11 +64,6 @@ fn unanswered(found: &CapacityFindings) -> Option<String> {
     })
 }
 
-fn objectives(found: &CapacityFindings) -> String {
-    let words: Vec<String> = found.objectives.iter().map(ToString::to_string).collect();
-    words.join(" and ")
-}
-
 fn rate(bound: &CapacityBound) -> String {
     format!("{} calls/s", units::rate(bound.rate))
 }
@@ -77,10 +73,11 @@ fn sure(bound: &CapacityBound, yes: &'static str, no: &'static str) -> &'static 
 }
 
 fn trials(bound: &CapacityBound) -> String {
-    let (holds, all) = (bound.holds, bound.holds + bound.misses);
+    let all = u64::from(bound.holds + bound.misses);
     format!(
-        "held in {holds} of {}",
-        units::counted(u64::from(all), "trial")
+        "held in {} of {}",
+        bound.holds,
+        units::counted(all, "trial")
     )
 }
 
@@ -115,26 +112,22 @@ fn limited(limit: Limit) -> &'static str {
     }
 }
 
-/// What became of a trial.
 pub(crate) fn outcome(trial: &CapacityTrial) -> String {
     if trial.held {
         return "held".to_owned();
     }
-    let missed: Vec<String> = trial.missed.iter().map(missed).collect();
+    let missed = joined(trial.missed.iter().map(missed), ", ");
     let by = match trial.limit {
         Some(Limit::ClientCpu) => " (client at its limit)",
         Some(Limit::SendDelay) => " (sent late)",
         _ => "",
     };
-    format!("missed {}{by}", missed.join(", "))
+    format!("missed {missed}{by}")
 }
 
 fn missed(missed: &MissedObjective) -> String {
-    let figure = missed
-        .figure
-        .map(|figure| super::objective::measured(&missed.objective, figure));
-    let text = match (figure, missed.unanswered) {
-        (Some(figure), _) => figure,
+    let text = match (missed.figure, missed.unanswered) {
+        (Some(figure), _) => super::objective::measured(&missed.objective, figure),
         (None, Some(share)) => format!("{} never answered", units::percent(share)),
         (None, None) => "too few calls".to_owned(),
     };

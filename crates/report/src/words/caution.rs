@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Placement;
 
-use super::{capital, on};
+use super::{capital, joined, on};
 use crate::findings::caution::{Caution, CautionKind as Kind};
 use crate::findings::verdict::{Comparison, Outcome, PlacementVerdict};
 use crate::units;
+use crate::{by_key, distinct};
 
 /// The kinds that stand beside a variant's figures: a letter, a name, and what it means.
 const LABELS: [(Kind, char, &str, &str); 8] = [
@@ -89,16 +90,15 @@ impl Labels {
                 units::count(of)
             ),
         };
+        let letter = |(caution, letter, _): (&Caution, char, &str)| match caution.is_minor() {
+            true => letter.to_ascii_lowercase(),
+            false => letter,
+        };
         let main = named().filter(|(caution, ..)| !caution.is_minor());
         Self {
-            letters: all()
-                .map(|(caution, letter, _)| match caution.is_minor() {
-                    true => letter.to_ascii_lowercase(),
-                    false => letter,
-                })
-                .collect(),
-            names: named().map(counted).collect::<Vec<_>>().join(", "),
-            main: main.map(|(.., name)| name).collect::<Vec<_>>().join(", "),
+            letters: all().map(letter).collect(),
+            names: joined(named().map(counted), ", "),
+            main: joined(main.map(|(.., name)| name), ", "),
         }
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn legend(letters: &str) -> Vec<String> {
 pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
     LABELS
         .into_iter()
-        .map(|(_, _, name, meaning)| (name, meaning))
+        .map(|(.., name, meaning)| (name, meaning))
 }
 
 /// A caution in a clause, without its full stop. `named` says whether the variant is named.
@@ -232,9 +232,9 @@ pub(crate) fn of_run(
     environment: Option<&Environment>,
     named: bool,
 ) -> Vec<String> {
+    let reason = environment.and_then(|environment| environment.idle.reason.as_ref());
     let sentence = |caution: &Caution| {
         let text = clause(caution, named);
-        let reason = environment.and_then(|environment| environment.idle.reason.as_ref());
         match reason.filter(|_| caution.kind == Kind::IdleNotHeld) {
             Some(reason) => text.replacen("held off", &format!("held off ({reason})"), 1),
             None => text,
@@ -246,14 +246,12 @@ pub(crate) fn of_run(
 /// The cautions of some comparisons, each once; none where there are none. Of several placements each is
 /// named: a sentence for what is so under every one, and one for what is so under some.
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
-    let mut placements: Vec<Placement> = Vec::new();
+    let verdicts = comparisons.iter().flat_map(|one| &one.placements);
+    let placements = distinct(verdicts.map(|verdict| verdict.placement));
     // In the order of kinds, then of variants.
     let mut clauses: BTreeMap<(Kind, String), Vec<Placement>> = BTreeMap::new();
     for comparison in comparisons {
         for verdict in &comparison.placements {
-            if !placements.contains(&verdict.placement) {
-                placements.push(verdict.placement);
-            }
             for caution in verdict.cautions.iter().filter(|c| stands_apart(c, verdict)) {
                 let text = clause(caution, true);
                 let text = match caution.kind {
@@ -269,27 +267,18 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
             }
         }
     }
-    let mut sentences: Vec<(Vec<Placement>, Vec<String>)> = Vec::new();
-    for ((_, text), places) in clauses {
-        match sentences.iter_mut().find(|(known, _)| *known == places) {
-            Some((_, texts)) => texts.push(text),
-            None => sentences.push((places, vec![text])),
-        }
-    }
+    let clauses = clauses.into_iter();
+    let mut sentences = by_key(clauses.map(|((_, text), places)| (places, text)));
     sentences.sort_by_key(|(places, _)| std::cmp::Reverse(places.len()));
     let label = |places: &[Placement]| match places.len() {
         _ if placements.len() == 1 => String::new(),
         count if count == placements.len() => "under every placement: ".to_owned(),
-        _ => {
-            let places: Vec<&str> = places.iter().map(|place| on(*place)).collect();
-            format!("{}: ", places.join(" and "))
-        }
+        _ => joined(places.iter().map(|place| on(*place)), " and ") + ": ",
     };
-    let sentences: Vec<String> = sentences
-        .iter()
-        .map(|(places, texts)| capital(&(label(places) + &texts.join("; "))) + ".")
-        .collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    let sentences = sentences.iter();
+    let sentences = sentences.map(|(places, texts)| label(places) + &texts.join("; "));
+    let text = joined(sentences.map(|clauses| capital(&clauses) + "."), " ");
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Whether a caution is not in a verdict's own line, and is about enough to be said of a verdict: the

@@ -1,12 +1,12 @@
 //! Claims as sentences.
 
-use rpcgauge_study::plan::Metric;
+use rpcgauge_study::plan::{Metric, Published};
 use rpcgauge_study::settings::{ENGINE, REFERENCE};
 
 use super::ratio::factor_phrase;
 use super::reason::{aa_misses_1, code_mark};
 use super::verdict::brief;
-use super::{capital, on};
+use super::{capital, joined, on};
 use crate::findings::verdict::{
     ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Unresolved,
 };
@@ -27,10 +27,10 @@ pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
         ClaimOutcome::NotReproduced => format!("not reproduced on {}", measured_stacks(claim)),
         ClaimOutcome::NotResolved => "not resolved".to_owned(),
     };
-    let places: Vec<&str> = claim.only_under.iter().map(|p| on(*p)).collect();
-    match places.as_slice() {
-        [] => outcome,
-        places => format!("{outcome} {} only", places.join(" and ")),
+    let places = joined(claim.only_under.iter().map(|p| on(*p)), " and ");
+    match claim.only_under.is_empty() {
+        true => outcome,
+        false => format!("{outcome} {places} only"),
     }
 }
 
@@ -47,7 +47,7 @@ fn measured_stacks(claim: &ClaimFindings) -> String {
     };
     let others = claim.measured_stacks.iter().map(String::as_str);
     let others = others.filter(|stack| ![ENGINE, REFERENCE].contains(stack));
-    others.chain(own).collect::<Vec<_>>().join(" and ")
+    joined(others.chain(own), " and ")
 }
 
 /// The measured side of a claim: `3.10× faster [2.94, 3.27]`.
@@ -79,18 +79,14 @@ pub(crate) fn size_match(size: SizeMatch) -> &'static str {
 
 /// The published side of a claim: `2.45× faster (2.92 against 7.16 ms)`.
 pub(crate) fn claim_published(claim: &ClaimFindings) -> String {
-    let published = &claim.published;
-    let figures = format!(
-        "{} against {} {}",
-        published.of, published.against, published.unit
-    );
+    let Published { of, against, unit } = &claim.published;
+    let figures = format!("{of} against {against} {unit}");
     match claim.published_ratio {
         Some(ratio) => format!("{} ({figures})", factor_phrase(claim.metric, ratio)),
         None => figures,
     }
 }
 
-/// A claim in a plain sentence.
 pub(crate) fn claim(claim: &ClaimFindings) -> String {
     let mut text = format!(
         "{}: {} against {} in {}, published {}",
@@ -101,10 +97,9 @@ pub(crate) fn claim(claim: &ClaimFindings) -> String {
         claim_published(claim),
     );
     for (index, p) in claim.placements.iter().enumerate() {
-        let place = if claim.placements.len() > 1 {
-            format!(" {}", on(p.verdict.placement))
-        } else {
-            String::new()
+        let place = match claim.placements.len() {
+            1 => String::new(),
+            _ => format!(" {}", on(p.verdict.placement)),
         };
         if p.verdict.estimate.is_none() {
             let without = brief(claim.metric, &p.verdict).text();
@@ -112,13 +107,9 @@ pub(crate) fn claim(claim: &ClaimFindings) -> String {
             continue;
         }
         let joint = if index == 0 { "; measured" } else { ", and" };
-        text += &format!(
-            "{joint}{place} {}",
-            claim_measured(claim.metric, &p.verdict)
-        );
-        if let Some(size) = p.size {
-            text += &format!(" ({})", size_match(size));
-        }
+        let measured = claim_measured(claim.metric, &p.verdict);
+        let size = p.size.map(|size| format!(" ({})", size_match(size)));
+        text += &format!("{joint}{place} {measured}{}", size.unwrap_or_default());
     }
     text + "."
 }

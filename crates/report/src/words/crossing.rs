@@ -1,6 +1,6 @@
 //! Crossings as sentences.
 
-use super::{local, place};
+use super::{joined, local, place};
 use crate::findings::Findings;
 use crate::findings::sweep::{Crossing, SizeVerdict, Stretch, Sweep, Swept, SweptOutcome, Turn};
 use crate::metric::{Kind, row};
@@ -22,13 +22,13 @@ pub(crate) fn crossing_lines(
     sweep: &Sweep,
     crossing: &Crossing,
 ) -> Vec<String> {
-    let several = crossing.placements.len() > 1;
     let under = |swept: &Swept| {
-        let by = match several {
-            true => format!("By {}, {}", sweep.sized_by, place(swept.placement)),
-            false => format!("By {}", sweep.sized_by),
+        let place = match crossing.placements.len() {
+            1 => String::new(),
+            _ => format!(", {}", place(swept.placement)),
         };
-        format!("{by}: {}", found(findings, sweep, crossing, swept))
+        let found = found(findings, sweep, crossing, swept);
+        format!("By {}{place}: {found}", sweep.sized_by)
     };
     crossing.placements.iter().map(under).collect()
 }
@@ -38,7 +38,6 @@ pub(crate) fn crossing(findings: &Findings, sweep: &Sweep, crossing: &Crossing) 
     crossing_lines(findings, sweep, crossing).join(". ") + "."
 }
 
-/// What was found under a placement.
 pub(crate) fn found(
     findings: &Findings,
     sweep: &Sweep,
@@ -56,17 +55,14 @@ pub(crate) fn found(
             Kind::Bytes(_) | Kind::Cpu(_) | Kind::Goodput => format!("has {better}"),
         },
     };
-    let listed = |stretches: &mut dyn Iterator<Item = &Stretch>| {
-        let each: Vec<String> = stretches.map(|stretch| names.stretch(stretch)).collect();
-        each.join(", ")
-    };
-    match (swept.outcome, &swept.stretches[..]) {
+    let stretches = &swept.stretches[..];
+    let listed = || names.stretches(stretches);
+    match (swept.outcome, stretches) {
         (SweptOutcome::Crosses, _) => {
-            let beside = listed(&mut swept.beside());
             let turns = names.turns(swept);
-            match beside.is_empty() {
-                true => turns,
-                false => format!("{turns}; {beside}"),
+            match names.stretches(swept.beside()) {
+                none if none.is_empty() => turns,
+                beside => format!("{turns}; {beside}"),
             }
         }
         (SweptOutcome::NoCrossing, [all]) => {
@@ -75,19 +71,13 @@ pub(crate) fn found(
         }
         (SweptOutcome::NoCrossing, several) => {
             let last = several.last().map_or(0, |stretch| stretch.to);
-            let listed = listed(&mut several.iter());
-            format!("no crossing up to {}: {listed}", names.at(last))
+            format!("no crossing up to {}: {}", names.at(last), listed())
         }
         (SweptOutcome::NotResolved, [all]) => {
             let [from, to] = [all.from, all.to].map(|size| names.at(size));
             format!("not resolved between {from} and {to}")
         }
-        (SweptOutcome::NotResolved, several) => {
-            format!(
-                "a crossing is not resolved: {}",
-                listed(&mut several.iter())
-            )
-        }
+        (SweptOutcome::NotResolved, _) => format!("a crossing is not resolved: {}", listed()),
     }
 }
 
@@ -115,36 +105,32 @@ impl Names<'_> {
         }
     }
 
-    /// `grpc is faster at n=10 to 100`.
-    fn stretch(&self, stretch: &Stretch) -> String {
-        let ahead = self.ahead(stretch.verdict);
-        match stretch.from == stretch.to {
-            true => format!("{ahead} at {}", self.at(stretch.from)),
-            false => {
-                let to = units::count(stretch.to.into());
-                format!("{ahead} at {} to {to}", self.at(stretch.from))
+    /// `grpc is faster at n=10 to 100, no difference at n=300`.
+    fn stretches<'s>(&self, stretches: impl IntoIterator<Item = &'s Stretch>) -> String {
+        let stretch = |stretch: &Stretch| {
+            let (ahead, from) = (self.ahead(stretch.verdict), self.at(stretch.from));
+            match stretch.from == stretch.to {
+                true => format!("{ahead} at {from}"),
+                false => format!("{ahead} at {from} to {}", units::count(stretch.to.into())),
             }
-        }
+        };
+        joined(stretches.into_iter().map(stretch), ", ")
     }
 
     /// `grpc is faster up to n≈120 [95, 160], rest-json from there on`.
     fn turns(&self, swept: &Swept) -> String {
         let ahead = |of: bool| if of { self.of } else { self.against };
-        let first = swept
-            .stretches
-            .iter()
-            .find_map(|stretch| match stretch.verdict {
-                SizeVerdict::Faster => Some(true),
-                SizeVerdict::Slower => Some(false),
-                SizeVerdict::NoDifference | SizeVerdict::NotResolved => None,
-            });
+        let mut stretches = swept.stretches.iter();
+        let first = stretches.find_map(|stretch| match stretch.verdict {
+            SizeVerdict::Faster => Some(true),
+            SizeVerdict::Slower => Some(false),
+            SizeVerdict::NoDifference | SizeVerdict::NotResolved => None,
+        });
         let mut is_of = first.unwrap_or(true);
         let mut text = format!("{} {}", ahead(is_of), self.is_better);
         for (place, turn) in swept.turns.iter().enumerate() {
             if place > 0 {
-                text += ", ";
-                text += ahead(is_of);
-                text += " from there";
+                text += &format!(", {} from there", ahead(is_of));
             }
             text += &format!(" up to {}", self.turn(turn));
             is_of = !is_of;

@@ -94,20 +94,6 @@ pub(crate) fn place(placement: Placement) -> &'static str {
     }
 }
 
-/// How often each variant ran: `2 blocks in each of 8 invocations`; `10 blocks` of services of which
-/// there was none.
-pub(crate) fn design(invocations: u32, blocks: u32, is_live: bool) -> String {
-    let blocks = units::counted(blocks.into(), "block");
-    match invocations {
-        _ if is_live => blocks,
-        1 => format!("{blocks} in 1 invocation"),
-        _ => format!(
-            "{blocks} in each of {}",
-            units::counted(invocations.into(), "invocation")
-        ),
-    }
-}
-
 /// `3%`, `2.5%`.
 pub(crate) fn margin_percent(margin: f64) -> String {
     let percent = (margin * 1_000.0).round() / 10.0;
@@ -116,14 +102,16 @@ pub(crate) fn margin_percent(margin: f64) -> String {
 
 /// The texts of errors that are not listed; none where all are.
 pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
-    let texts = (figures.errors_left_out > 0)
-        .then(|| format!("{} other texts", units::count(figures.errors_left_out)));
-    let unrecorded = (figures.errors_without_sample > 0).then(|| {
-        let count = units::count(figures.errors_without_sample);
-        format!("{count} × texts that were not recorded")
-    });
-    let others: Vec<String> = texts.into_iter().chain(unrecorded).collect();
-    (!others.is_empty()).then(|| format!("and {}", others.join(", ")))
+    let others = [
+        (figures.errors_left_out, " other texts"),
+        (
+            figures.errors_without_sample,
+            " × texts that were not recorded",
+        ),
+    ];
+    let others = others.into_iter().filter(|(count, _)| *count > 0);
+    let others = joined(others.map(|(count, what)| units::count(count) + what), ", ");
+    (!others.is_empty()).then(|| format!("and {others}"))
 }
 
 /// How codecs came to know their message.
@@ -132,41 +120,33 @@ pub(crate) fn code_names(code: &[Code]) -> String {
         Code::Generated => "generated",
         Code::Dynamic => "dynamic",
     };
-    code.iter().map(name).collect::<Vec<_>>().join(", ")
+    joined(code.iter().map(name), ", ")
 }
 
 /// A whole comparison, all placements, in plain sentences.
 pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     let about = About::from(c);
-    let sentences: Vec<(Placement, String)> = if c.a_a {
-        let check = |v| a_a(about, v);
-        c.placements
-            .iter()
-            .map(|v| (v.placement, check(v)))
-            .collect()
-    } else {
-        let lines = lines(about, c, margin);
-        lines
-            .iter()
-            .map(|l| (l.placement, verdict_text(l)))
-            .collect()
+    let texts: Vec<String> = match c.a_a {
+        true => c.placements.iter().map(|v| a_a(about, v)).collect(),
+        false => lines(about, c, margin).iter().map(verdict_text).collect(),
     };
-    match sentences.as_slice() {
+    match &texts[..] {
         [] => format!("No verdict on {} against {}.", c.of, c.against),
-        [(_, only)] => format!("{only}."),
+        [only] => format!("{only}."),
         several => {
             let flips = c.combined == Combined::DependsOnPlacement && !c.a_a;
             let flips = flips.then(|| "Depends on placement.".to_owned());
-            let placed = several
-                .iter()
-                .map(|(place, text)| format!("{}: {text}.", capital(on(*place))));
-            flips
-                .into_iter()
-                .chain(placed)
-                .collect::<Vec<_>>()
-                .join(" ")
+            let placed = c.placements.iter().zip(several);
+            let placed = placed.map(|(v, text)| format!("{}: {text}.", capital(on(v.placement))));
+            joined(flips.into_iter().chain(placed), " ")
         }
     }
+}
+
+/// Texts with others between them.
+pub(crate) fn joined(parts: impl IntoIterator<Item: ToString>, between: &str) -> String {
+    let parts: Vec<String> = parts.into_iter().map(|part| part.to_string()).collect();
+    parts.join(between)
 }
 
 /// A clause with a capital and a full stop.

@@ -19,17 +19,10 @@ pub(crate) struct Factor {
 impl Factor {
     pub(crate) fn of(metric: Metric, ratio: f64, interval: Option<[f64; 2]>) -> Self {
         let less = ratio < 1.0;
-        let (value, interval) = if less {
-            (
-                1.0 / ratio,
-                interval.map(|[low, high]| [1.0 / high, 1.0 / low]),
-            )
-        } else {
-            (ratio, interval)
-        };
+        let turned = interval.map(|[low, high]| [1.0 / high, 1.0 / low]);
         Self {
-            value,
-            interval,
+            value: if less { 1.0 / ratio } else { ratio },
+            interval: if less { turned } else { interval },
             is_better: less == (better(metric) == Better::Lower),
         }
     }
@@ -46,23 +39,24 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn of(metric: Metric, estimate: &Estimate) -> Self {
+        let is_alike = |end: f64| is_counted(metric) && (end - 1.0).abs() < ALIKE;
         match estimate.interval {
-            Some(ends)
-                if is_counted(metric) && ends.iter().all(|end| (end - 1.0).abs() < ALIKE) =>
-            {
-                Self {
-                    phrase: "equal".to_owned(),
-                    interval: String::new(),
-                }
+            Some(ends) if ends.into_iter().all(is_alike) => Self::word("equal"),
+            Some([low, high]) if low <= 1.0 && 1.0 <= high => {
+                Self::word(both_ways(metric, low, high))
             }
-            Some([low, high]) if low <= 1.0 && 1.0 <= high => Self {
-                phrase: both_ways(metric, low, high),
-                interval: String::new(),
-            },
             _ => Self {
                 phrase: factor_phrase(metric, estimate.ratio),
                 interval: interval(metric, estimate),
             },
+        }
+    }
+
+    /// What stands without an interval.
+    pub(crate) fn word(phrase: impl Into<String>) -> Self {
+        Self {
+            phrase: phrase.into(),
+            interval: String::new(),
         }
     }
 
@@ -77,7 +71,6 @@ impl Found {
         }
     }
 
-    /// Both parts in one.
     pub(crate) fn text(&self) -> String {
         format!("{} {}", self.phrase, self.interval)
             .trim_end()
@@ -126,10 +119,8 @@ fn both_ways(metric: Metric, low: f64, high: f64) -> String {
     };
     let [better, worse] = row(metric).sides();
     if good.min(bad) > units::MOST_RATIO {
-        return format!(
-            "over {}× either way",
-            units::count(units::MOST_RATIO as u64)
-        );
+        let most = units::count(units::MOST_RATIO as u64);
+        return format!("over {most}× either way");
     }
     let near = good.min(bad) < 1.01;
     let (good, bad) = units::ratios([good, bad], if near { 3 } else { 2 });

@@ -16,7 +16,9 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
     let code = dynamic_code(verdict);
     let (why, more) = match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
-            let beyond = beyond_aa(metric, verdict);
+            // A difference stands although the A/A pair differs from itself.
+            let beyond = || format!("this lies beyond {}", a_a(metric, verdict));
+            let beyond = aa_misses_1(verdict).then(beyond);
             return joined([beyond, contrary(verdict), unanswered, code]);
         }
         Outcome::NoDifference => return joined([power(verdict), unanswered, code]),
@@ -84,8 +86,8 @@ pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
 
 /// The parts that there are, in one sentence.
 fn joined<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
+    let text = super::joined(parts.into_iter().flatten(), "; ");
+    Some(text).filter(|text| !text.is_empty())
 }
 
 /// Whether the A/A pair of a verdict differs from itself.
@@ -94,22 +96,14 @@ pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
     interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
 }
 
-/// That a difference stands although the A/A pair differs from itself.
-fn beyond_aa(metric: Metric, verdict: &PlacementVerdict) -> Option<String> {
-    aa_misses_1(verdict).then(|| format!("this lies beyond {}", a_a(metric, verdict)))
-}
-
 /// The A/A pair with what it came to: its own line is about one metric, and a verdict may be about
 /// another.
 fn a_a(metric: Metric, verdict: &PlacementVerdict) -> String {
     let Some(control) = &verdict.control else {
         return "what the A/A pair shows, which is one thing measured twice".to_owned();
     };
-    let found = Found::of(metric, &control.estimate).text();
-    format!(
-        "what the A/A pair shows ({found}), which is {} measured twice",
-        control.of
-    )
+    let (of, found) = (&control.of, Found::of(metric, &control.estimate).text());
+    format!("what the A/A pair shows ({found}), which is {of} measured twice")
 }
 
 /// The two figures beside a ratio are over all calls, the ratio is the median of the blocks': where
@@ -117,16 +111,11 @@ fn a_a(metric: Metric, verdict: &PlacementVerdict) -> String {
 fn contrary(verdict: &PlacementVerdict) -> Option<String> {
     let (of, against) = verdict.of_value.zip(verdict.against_value)?;
     let estimate = verdict.estimate.as_ref()?;
-    let ratio = estimate.ratio;
+    let (ratio, interval) = (estimate.ratio, estimate.interval);
     // Such a ratio is given both ways.
-    if estimate
-        .interval
-        .is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high)
-    {
-        return None;
-    }
+    let is_both_ways = interval.is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high);
     let points_other_way = (of < against && ratio > 1.0) || (of > against && ratio < 1.0);
-    points_other_way.then(|| {
+    (points_other_way && !is_both_ways).then(|| {
         "over all calls together the figures point the other way: a few blocks hold most of what \
          makes them up, and the ratio is that of the median block"
             .to_owned()
@@ -141,13 +130,13 @@ fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> St
         }
         Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
         Unresolved::IntervalTooWide => "the interval holds 1 and is too wide".to_owned(),
-        Unresolved::NotBeyondAa => {
-            format!("this does not lie beyond {}", a_a(metric, verdict))
+        Unresolved::NotBeyondAa => format!("this does not lie beyond {}", a_a(metric, verdict)),
+        Unresolved::AaBeyondMargin => {
+            format!(
+                "this lies inside the margin, but not {}",
+                a_a(metric, verdict)
+            )
         }
-        Unresolved::AaBeyondMargin => format!(
-            "this lies inside the margin, but not {}",
-            a_a(metric, verdict)
-        ),
         Unresolved::AaNoInterval => "the A/A pair has no interval".to_owned(),
     }
 }
@@ -188,14 +177,13 @@ pub(super) const WORTHLESS: f64 = 10.0;
 /// The power of a comparison: what it would have shown with 80% probability.
 fn power(verdict: &PlacementVerdict) -> Option<String> {
     let smallest = verdict.smallest_difference?;
-    Some(if smallest > WORTHLESS {
-        "too noisy to show any difference that is to be expected".to_owned()
-    } else {
-        format!(
-            "a difference of {} would probably have been seen",
-            units::difference(smallest)
-        )
-    })
+    if smallest > WORTHLESS {
+        return Some("too noisy to show any difference that is to be expected".to_owned());
+    }
+    let smallest = units::difference(smallest);
+    Some(format!(
+        "a difference of {smallest} would probably have been seen"
+    ))
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// What a runtime did.
 pub(crate) fn event(kind: EventKind) -> &'static str {
     match kind {
         EventKind::GcPause => "garbage collection",
@@ -36,6 +35,6 @@ pub(crate) fn explained(causes: &SpikeCauses) -> String {
     format!(
         "{} of the time lost in slow calls ({}) has a named cause",
         units::percent(causes.explained),
-        units::time(causes.lost_ns as f64)
+        units::ns(causes.lost_ns)
     )
 }

@@ -1,7 +1,6 @@
 //! Verdicts as lines: what is said, how sure it is, the figures behind it, why it is open.
 
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::settings::Placement;
 
 use super::ratio::Found;
 use super::reason::reason;
@@ -11,7 +10,6 @@ use crate::metric::row;
 
 /// A verdict under one placement, in parts that each output puts together in its own way.
 pub(crate) struct Line {
-    pub(crate) placement: Placement,
     pub(crate) answer: Answer,
     /// `grpc responds 1.17× faster than rest`; of a further placement only `1.09× faster`.
     pub(crate) clause: String,
@@ -26,13 +24,10 @@ pub(crate) struct Line {
 impl Line {
     /// All but the reason, without a full stop.
     pub(crate) fn text(&self) -> String {
-        let mut text = self.clause.clone();
-        if !self.ratio.is_empty() {
-            text = format!("{text} {}", self.ratio);
-        }
+        let text = format!("{} {}", self.clause, self.ratio);
         match &self.figures {
-            Some(figures) => format!("{text}: {figures}"),
-            None => text,
+            Some(figures) => format!("{}: {figures}", text.trim_end()),
+            None => text.trim_end().to_owned(),
         }
     }
 }
@@ -52,19 +47,16 @@ pub(super) fn line(
     margin: f64,
     is_further: bool,
 ) -> Line {
-    let (clause, ratio) = if is_further {
-        further(about.metric, verdict)
-    } else {
-        headline(about, verdict, margin)
+    let (clause, ratio) = match is_further {
+        true => further(about.metric, verdict),
+        false => headline(about, verdict, margin),
     };
     let figures = verdict.of_value.zip(verdict.against_value);
-    let unit = if is_further {
-        String::new()
-    } else {
-        format!(" {}", row(about.metric).phrase(about.operation))
+    let unit = match is_further {
+        true => String::new(),
+        false => format!(" {}", row(about.metric).phrase(about.operation)),
     };
     Line {
-        placement: verdict.placement,
         answer: Answer::under(verdict),
         clause,
         ratio,
@@ -78,19 +70,14 @@ pub(super) fn line(
 
 /// What is said of a pair, and the ratio and interval that stand behind it.
 fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (String, String) {
-    let About {
-        of,
-        against,
-        metric,
-        operation,
-    } = about;
-    let verb = row(metric).verb(operation);
-    let name = row(metric).name;
+    let (of, against, operation) = (about.of, about.against, about.operation);
+    let row = row(about.metric);
+    let (verb, name) = (row.verb(operation), row.name);
     let no_verdict = format!("No verdict on {of} against {against} in {name}");
     let Some(estimate) = &verdict.estimate else {
         return (no_verdict, String::new());
     };
-    let found = Found::of(metric, estimate).by(operation);
+    let found = Found::of(about.metric, estimate).by(operation);
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => (
             format!("{of} {verb} {} than {against}", found.phrase),
@@ -124,31 +111,16 @@ fn further(metric: Metric, verdict: &PlacementVerdict) -> (String, String) {
 
 /// A verdict in as few words as can be, for a table: `1.17× faster`, `[1.06, 1.29]`.
 pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
-    let word = |phrase: &str| Found {
-        phrase: phrase.to_owned(),
-        interval: String::new(),
+    let withheld = match verdict.outcome {
+        Outcome::NoVerdict { reason } => Some(reason),
+        _ => None,
     };
-    match (&verdict.estimate, verdict.outcome) {
-        (
-            _,
-            Outcome::NoVerdict {
-                reason: Withheld::ClientBound,
-            },
-        ) => word("client-bound"),
-        (
-            _,
-            Outcome::NoVerdict {
-                reason: Withheld::SendDelay,
-            },
-        ) => word("calls sent late"),
-        (
-            _,
-            Outcome::NoVerdict {
-                reason: Withheld::Unanswered,
-            },
-        ) => word("unanswered calls"),
-        (None, _) => word(without(verdict)),
-        (Some(estimate), _) => Found::of(metric, estimate),
+    match (withheld, &verdict.estimate) {
+        (Some(Withheld::ClientBound), _) => Found::word("client-bound"),
+        (Some(Withheld::SendDelay), _) => Found::word("calls sent late"),
+        (Some(Withheld::Unanswered), _) => Found::word("unanswered calls"),
+        (_, None) => Found::word(without(verdict)),
+        (_, Some(estimate)) => Found::of(metric, estimate),
     }
 }
 
@@ -169,7 +141,7 @@ pub(super) const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::settings::{Operation, Timing};
+    use rpcgauge_study::settings::{Operation, Placement, Timing};
 
     use super::*;
 

@@ -4,8 +4,9 @@ use rpcgauge_study::record::Stage;
 
 use super::super::chart::{Bar, Bars, Chart, Named, Part, Scale, Weight};
 use super::super::figures::{SPANS, stage_name};
-use super::super::groups::{Group, members};
-use crate::findings::{Cell, CpuSide, Figures, TrafficPerCall, VariantFindings};
+use super::super::groups::{Group, Member, members};
+use crate::by_key;
+use crate::findings::{CpuSide, Figures, TrafficPerCall};
 use crate::units;
 use crate::words::Labels;
 
@@ -20,7 +21,7 @@ fn bars(
     all: impl IntoIterator<Item = Named>,
     bar: impl Fn(&Figures) -> Option<Bar>,
 ) -> Option<Bars> {
-    let drawn = |(variant, cell): &(&VariantFindings, &Cell)| {
+    let drawn = |(variant, cell): &Member<'_>| {
         let bar = bar(cell.figures.as_deref()?)?;
         Some(Bar {
             name: variant.name.clone(),
@@ -30,39 +31,26 @@ fn bars(
     };
     let mut scales = Vec::new();
     for Group { title, members } in groups {
-        let mut left: Vec<(usize, Bar)> = members
-            .iter()
-            .filter_map(drawn)
-            .filter(|bar| bar.length() > 0.0)
-            .enumerate()
-            .collect();
-        let mut bands: Vec<(usize, Scale)> = Vec::new();
-        while let Some(most) = left.iter().map(|(_, bar)| bar.length()).reduce(f64::max) {
-            let (together, shorter): (Vec<_>, Vec<_>) = left
-                .into_iter()
-                .partition(|(_, bar)| bar.length() >= most * SHORTEST);
-            left = shorter;
-            let first = together.first().map_or(0, |(place, _)| *place);
-            let scale = Scale {
-                title: title.clone(),
-                full: most,
-                width: show(most),
-                bars: together.into_iter().map(|(_, bar)| bar).collect(),
-            };
-            bands.push((first, scale));
-        }
+        let bars = members.iter().filter_map(drawn);
+        let bars: Vec<Bar> = bars.filter(|bar| bar.length() > 0.0).collect();
+        // The longest bar of each scale.
+        let mut longest: Vec<f64> = bars.iter().map(Bar::length).collect();
+        longest.sort_by(|one, other| other.total_cmp(one));
+        longest.dedup_by(|shorter, long| *shorter >= *long * SHORTEST);
+        let full = |bar: &Bar| longest.iter().copied().rfind(|long| bar.length() <= *long);
         // In the study's order, not that of size.
-        bands.sort_by_key(|(place, _)| *place);
-        scales.extend(bands.into_iter().map(|(_, scale)| scale));
+        let of_scales = by_key(bars.into_iter().filter_map(|bar| Some((full(&bar)?, bar))));
+        scales.extend(of_scales.into_iter().map(|(full, bars)| Scale {
+            title: title.clone(),
+            full,
+            width: show(full),
+            bars,
+        }));
     }
     let has = |named: &Named| {
-        let mut bars = scales.iter().flat_map(|scale: &Scale| &scale.bars);
-        bars.any(|bar| {
-            bar.parts
-                .iter()
-                .chain(&bar.spans)
-                .any(|part| part.named == *named)
-        })
+        let bars = scales.iter().flat_map(|scale: &Scale| &scale.bars);
+        let mut parts = bars.flat_map(|bar| bar.parts.iter().chain(&bar.spans));
+        parts.any(|part| part.named == *named)
     };
     let key = all.into_iter().filter(has).collect();
     (!scales.is_empty()).then_some(Bars { key, scales })
@@ -81,18 +69,6 @@ fn parts(
     named.into_iter().filter_map(has_size).collect()
 }
 
-/// A chart of bars alone.
-fn chart(weight: Weight, title: &str, intro: String, bars: Bars) -> Chart {
-    Chart {
-        weight,
-        title: title.to_owned(),
-        intro,
-        bars: Some(bars),
-        plots: Vec::new(),
-    }
-}
-
-/// A stage's class and name.
 fn stage_named(stage: Stage) -> Named {
     let class = match stage {
         Stage::RequestTime => "request",
@@ -115,42 +91,33 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             stages.map(|s| (stage_named(s.stage), Some(s.per_call_ns)))
         };
         let between = [(BETWEEN, figures.between_stages_ns)];
-        let floor = figures.floor.as_ref();
+        let (floor, latency) = (figures.floor.as_ref(), figures.latency.as_ref());
+        let median = latency.map(|l| format!(" ({})", units::time(l.p50_ns as f64)));
         // The share is of the median call, and the bar that of the mean one.
-        let detail = floor
-            .and_then(|f| Some((f.round_trip_ns, f.share?)))
-            .map(|(ns, share)| {
-                format!(
-                    "floor {}, {} of the median call{}",
-                    units::time(ns as f64),
-                    units::percent(share),
-                    figures.latency.as_ref().map_or_else(String::new, |l| {
-                        format!(" ({})", units::time(l.p50_ns as f64))
-                    })
-                )
-            });
+        let detail = floor.and_then(|floor| {
+            Some(format!(
+                "floor {}, {} of the median call{}",
+                units::ns(floor.round_trip_ns),
+                units::percent(floor.share?),
+                median.unwrap_or_default()
+            ))
+        });
         (!figures.stages.is_empty()).then(|| Bar {
             parts: parts(of_stages(true).chain(between), units::time),
             spans: parts(of_stages(false), units::time),
-            total: figures
-                .latency
-                .as_ref()
-                .map_or_else(String::new, |l| units::time(l.mean_ns)),
+            total: latency.map_or_else(String::new, |l| units::time(l.mean_ns)),
             floor: floor.map(|f| f.round_trip_ns as f64),
             detail: detail.unwrap_or_default(),
             ..Bar::default()
         })
     };
-    let own = Stage::CLIENT
-        .iter()
-        .map(|stage| stage_named(*stage))
-        .chain([BETWEEN]);
-    let bars = bars(groups, units::time, own.chain(SPANS.map(stage_named)), bar)?;
+    let own = Stage::CLIENT.iter().copied().map(stage_named);
+    let all = own.chain([BETWEEN]).chain(SPANS.map(stage_named));
+    let bars = bars(groups, units::time, all, bar);
     let intro = "The mean call, stage by stage; a stage that only some calls had, such as connecting, \
                 counts by how many had it. Below it, thinner: request time, handler time, response time. \
-                The dashed mark is the floor: the median round trip of two bare loops with the same bytes."
-        .to_owned();
-    Some(chart(weight, "Where the time goes", intro, bars))
+                The dashed mark is the floor: the median round trip of two bare loops with the same bytes.";
+    Chart::new(weight, "Where the time goes", intro, bars, Vec::new())
 }
 
 const SENT: [Named; 3] = [
@@ -194,28 +161,23 @@ pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             ..Bar::default()
         })
     };
-    let bars = bars(groups, units::size, SENT.into_iter().chain(RECEIVED), bar)?;
+    let bars = bars(groups, units::size, SENT.into_iter().chain(RECEIVED), bar);
     let subjects = match any_subject(groups) {
+        false => "",
         true => {
             " The handler marks, which a server adds to its headers only where stages are timed, are \
-                 left out."
+             left out."
         }
-        false => "",
     };
     let intro = format!(
         "On the connection, both directions. Overhead is frames, chunking, message prefixes and the \
          connection's set-up.{subjects}"
     );
-    Some(chart(weight, "Bytes a call", intro, bars))
+    Chart::new(weight, "Bytes a call", intro, bars, Vec::new())
 }
 
 fn any_subject(groups: &[Group<'_>]) -> bool {
     members(groups).any(|(variant, _)| !variant.is_live())
-}
-
-/// Whether nothing is called: codecs make and read messages.
-fn is_of_codecs(groups: &[Group<'_>]) -> bool {
-    members(groups).all(|(variant, _)| variant.how.is_codec())
 }
 
 /// One side's user, system and unsplit time.
@@ -237,8 +199,8 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             [side.user_ns, side.system_ns, side.unsplit_ns]
         })
     };
-    let total =
-        |side: Option<CpuSide>| side.map_or_else(units::none, |side| units::time(side.total_ns));
+    let shown = |side: CpuSide| units::time(side.total_ns);
+    let total = |side: Option<CpuSide>| side.map_or_else(units::none, shown);
     let bar = |figures: &Figures| {
         let (client, server) = (figures.cpu.client, figures.cpu.server);
         let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
@@ -259,12 +221,8 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             ..Bar::default()
         })
     };
-    let bars = bars(
-        groups,
-        units::time,
-        CLIENT_CPU.into_iter().chain(SERVER_CPU),
-        bar,
-    )?;
+    let all = CLIENT_CPU.into_iter().chain(SERVER_CPU);
+    let bars = bars(groups, units::time, all, bar);
     let subjects = match any_subject(groups) {
         true => {
             " and of the server's process. The server's split into user and system is the kernel's \
@@ -273,10 +231,11 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         }
         false => ".",
     };
-    let title = match is_of_codecs(groups) {
+    // Codecs make and read messages, and call nothing.
+    let title = match members(groups).all(|(variant, _)| variant.how.is_codec()) {
         true => "CPU a message",
         false => "CPU a call",
     };
     let intro = format!("Processor time of the client's measuring thread{subjects}");
-    Some(chart(weight, title, intro, bars))
+    Chart::new(weight, title, intro, bars, Vec::new())
 }

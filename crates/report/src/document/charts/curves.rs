@@ -2,9 +2,8 @@
 
 use rpcgauge_study::settings::Timing;
 
-use super::super::chart::{Axis, Chart, Line, Plot, Size, Tick, Weight};
+use super::super::chart::{Axis, Chart, Line, Plot, Tick, Weight};
 use super::super::groups::Group;
-use super::super::live::time;
 use crate::findings::{Distribution, VariantFindings};
 use crate::units;
 
@@ -28,16 +27,9 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             }
         }
     }
-    (!plots.is_empty()).then(|| Chart {
-        weight,
-        title: "Latency".to_owned(),
-        intro:
-            "How long the slowest calls take. To the right, each further nine of the tail has the \
-                same room."
-                .to_owned(),
-        bars: None,
-        plots,
-    })
+    let intro = "How long the slowest calls take. To the right, each further nine of the tail has the \
+                 same room.";
+    Chart::new(weight, "Latency", intro, None, plots)
 }
 
 fn curve(
@@ -61,22 +53,19 @@ fn curve(
             name: variant.name.clone(),
             class,
             points: percentile_points(latency, nines, axis),
-            figures: vec![units::time(latency.p50_ns as f64), time(latency.p99_ns)],
+            figures: vec![
+                units::ns(latency.p50_ns),
+                latency.p99_ns.map_or_else(units::none, units::ns),
+            ],
         };
     Plot {
         label: format!("Latency by percentile, {title}; the figures are in the table of figures"),
         title,
-        size: Size::Half,
         x: percentiles(nines),
         y: axis.times(),
         lines: curves.iter().zip(SERIES).map(line).collect(),
-        trials: Vec::new(),
-        spikes: Vec::new(),
-        marks: Vec::new(),
-        crossings: Vec::new(),
         heads: vec!["p50", "p99"],
-        below: String::new(),
-        table: None,
+        ..Plot::default()
     }
 }
 

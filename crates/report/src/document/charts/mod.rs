@@ -32,7 +32,7 @@ pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Ve
         }
         blocks.push(Block::Table(figures::table(&groups)));
     }
-    blocks.push(Block::Facts(figures::how(variants)));
+    blocks.push(figures::how(variants));
     blocks
 }
 
@@ -40,13 +40,8 @@ pub(super) fn of_group(findings: &Findings, variants: &[&VariantFindings]) -> Ve
 pub(super) fn of_load(findings: &Findings) -> Option<Section> {
     let placement = *findings.study.placements.first()?;
     let groups = groups::groups(findings, &findings.variants, placement);
-    let blocks: Vec<Block> = plots(&groups, |weight| weight).map(Block::Chart).collect();
-    (!blocks.is_empty()).then(|| Section {
-        id: "charts",
-        title: "Charts".to_owned(),
-        shown: Shown::Always,
-        blocks,
-    })
+    let blocks = plots(&groups, |weight| weight).map(Block::Chart);
+    Some(Section::new("charts", "Charts", Shown::Always, blocks))
 }
 
 fn plots(groups: &[Group<'_>], weight: impl Fn(Weight) -> Weight) -> impl Iterator<Item = Chart> {

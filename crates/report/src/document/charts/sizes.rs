@@ -4,9 +4,10 @@ use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::super::chart::{Axis, Chart, Line, Plot, Size, Weight};
+use super::super::chart::{Axis, Chart, Line, Plot, Weight};
 use super::super::{Column, Table};
 use super::curves::SERIES;
+use crate::distinct;
 use crate::findings::sweep::{Crossing, Series, Sweep, Swept};
 use crate::findings::{Findings, VariantFindings};
 use crate::metric::{self, better, row};
@@ -36,27 +37,13 @@ pub(super) fn chart(
     let sweeps = findings.sweeps.iter();
     let sweeps = sweeps.filter(|sweep| sweep.series.iter().any(is_shown));
     let plots = sweeps.flat_map(|sweep| {
-        let mut metrics: Vec<Metric> = Vec::new();
-        for crossing in &sweep.crossings {
-            if !metrics.contains(&crossing.metric) {
-                metrics.push(crossing.metric);
-            }
-        }
-        metrics
-            .into_iter()
-            .flat_map(move |metric| plots(findings, sweep, metric, placement))
+        let metrics = distinct(sweep.crossings.iter().map(|crossing| crossing.metric)).into_iter();
+        metrics.flat_map(move |metric| plots(findings, sweep, metric, placement))
     });
-    let plots: Vec<Plot> = plots.collect();
-    (!plots.is_empty()).then(|| Chart {
-        weight,
-        title: "By size".to_owned(),
-        intro: "What is compared, by the size of the message, both axes logarithmic. Between two sizes \
-                a cost is drawn as so much a call and so much for each item. An upright line stands \
-                where two cross, with its interval."
-            .to_owned(),
-        bars: None,
-        plots,
-    })
+    let intro = "What is compared, by the size of the message, both axes logarithmic. Between two sizes \
+                 a cost is drawn as so much a call and so much for each item. An upright line stands \
+                 where two cross, with its interval.";
+    Chart::new(weight, "By size", intro, None, plots.collect())
 }
 
 /// The plots of a metric: more than one where there are more lines than colours.
@@ -106,34 +93,31 @@ fn plot(
         let found = words::crossing_found(findings, sweep, crossing, swept);
         format!("{of} against {against}: {found}.")
     });
-    let said = said.collect::<Vec<_>>().join(" ");
+    let said = words::joined(said, " ");
     let turns = swept.iter().flat_map(|(_, swept)| &swept.turns);
     let drawn = turns.map(|turn| (x.place(turn.size), turn.interval.map(|end| x.place(end))));
     let line = |(curve, class): (&Curve<'_>, &'static str)| Line {
         name: words::within_group(findings, sweep, curve.name).to_owned(),
         class,
         points: points(metric, &curve.figures, x, y),
-        figures: [curve.figures.first(), curve.figures.last()]
-            .into_iter()
-            .flatten()
-            .map(|(_, figure)| row.value(*figure))
-            .collect(),
+        figures: {
+            let ends = [curve.figures.first(), curve.figures.last()];
+            let ends = ends.into_iter().flatten();
+            ends.map(|(_, figure)| row.value(*figure)).collect()
+        },
     };
     let title = format!("{} by {by}", words::capital(row.name));
     Plot {
         label: format!("{title}. {said}"),
         title,
-        size: Size::Half,
         x: x.labels(units::about),
         y: y.labels(|value| row.round_value(value)),
         lines: curves.iter().zip(SERIES).map(line).collect(),
-        trials: Vec::new(),
-        spikes: Vec::new(),
-        marks: Vec::new(),
         crossings: drawn.collect(),
         heads: vec!["smallest", "largest"],
         below: said,
         table: Some(("Figures", figures(findings, sweep, metric, curves))),
+        ..Plot::default()
     }
 }
 
@@ -168,19 +152,11 @@ fn figures(findings: &Findings, sweep: &Sweep, metric: Metric, curves: &[Curve<'
         ..Table::default()
     };
     for curve in curves {
-        if !table.rows.is_empty() {
-            table.breaks.push(table.rows.len());
-        }
         let name = words::within_group(findings, sweep, curve.name);
-        table
-            .rows
-            .extend(curve.figures.iter().map(|(size, figure)| {
-                vec![
-                    name.to_owned(),
-                    units::about(*size),
-                    row(metric).value(*figure),
-                ]
-            }));
+        table.add_group(curve.figures.iter().map(|(size, figure)| {
+            let figure = row(metric).value(*figure);
+            vec![name.to_owned(), units::about(*size), figure]
+        }));
     }
     table
 }

@@ -19,38 +19,25 @@ pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         2 => Size::Half,
         _ => Size::Small,
     };
-    let plots: Vec<Plot> = measured(groups)
-        .filter_map(|(variant, figures)| timeline(&variant.name, &figures.timeline, size))
-        .collect();
-    (!plots.is_empty()).then(|| Chart {
-        weight,
-        title: "Timeline".to_owned(),
-        intro:
-            "All trials of a variant one after the other, over the measured time: the mean (blue) and \
-                the longest (grey) of each moment; spikes are marked above."
-                .to_owned(),
-        bars: None,
-        plots,
-    })
+    let plots = measured(groups)
+        .filter_map(|(variant, figures)| timeline(&variant.name, &figures.timeline, size));
+    let intro = "All trials of a variant one after the other, over the measured time: the mean (blue) and \
+                 the longest (grey) of each moment; spikes are marked above.";
+    Chart::new(weight, "Timeline", intro, None, plots.collect())
 }
 
 fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot> {
     let last = timeline.bins.last()?;
     let end = last.start_ns.saturating_add(last.length_ns).max(1) as f64;
-    let low = timeline
-        .bins
-        .iter()
-        .filter_map(|bin| bin.mean_ns)
-        .reduce(f64::min)?;
-    let high = timeline.bins.iter().map(|bin| bin.max_ns).max()? as f64;
+    let bins = || timeline.bins.iter();
+    let low = bins().filter_map(|bin| bin.mean_ns).reduce(f64::min)?;
+    let high = bins().map(|bin| bin.max_ns).max()? as f64;
     let axis = Axis::over(low, high);
     let middle = |start: u64, length: u64| ((start as f64 + length as f64 / 2.0) / end).min(1.0);
     let line = |class: &'static str, value: fn(&Bin) -> Option<f64>| Line {
         name: String::new(),
         class,
-        points: timeline
-            .bins
-            .iter()
+        points: bins()
             .filter_map(|bin| Some((middle(bin.start_ns, bin.length_ns), axis.place(value(bin)?))))
             .collect(),
         figures: Vec::new(),
@@ -58,6 +45,8 @@ fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot>
     let starts = timeline.trial_starts_ns.iter().skip(1);
     let starts = starts.filter(|_| timeline.trial_starts_ns.len() <= MOST_BOUNDARIES);
     let summary = summary(timeline);
+    let spiked = timeline.spikes.iter();
+    let causes = timeline.causes.as_ref();
     Some(Plot {
         title: name.to_owned(),
         label: format!("Timeline of {name}: {summary}"),
@@ -71,23 +60,16 @@ fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot>
             line("mean", |bin| bin.mean_ns),
         ],
         trials: starts.map(|start| *start as f64 / end).collect(),
-        spikes: timeline
-            .spikes
-            .iter()
+        spikes: spiked
             .map(|spike| middle(spike.start_ns, spike.length_ns))
             .collect(),
-        marks: timeline
-            .causes
-            .as_ref()
-            .map_or_else(Vec::new, |causes| marks(causes, end)),
-        crossings: Vec::new(),
-        heads: Vec::new(),
+        marks: causes.map_or_else(Vec::new, |causes| marks(causes, end)),
         below: summary,
         table: (!timeline.spikes.is_empty()).then(|| ("Spikes", spikes(&timeline.spikes))),
+        ..Plot::default()
     })
 }
 
-/// The class and name of what runtimes do.
 fn named(kind: EventKind) -> Named {
     let class = match kind {
         EventKind::GcPause => "m0",
@@ -131,11 +113,8 @@ fn summary(timeline: &TimelineFindings) -> String {
     if searched > 0 && searched < trials {
         text += &format!(", {} too short to be searched", trials - searched);
     }
-    let failed: u64 = timeline
-        .bins
-        .iter()
-        .map(|bin| bin.failed)
-        .fold(0, u64::saturating_add);
+    let failed = timeline.bins.iter().map(|bin| bin.failed);
+    let failed = failed.fold(0, u64::saturating_add);
     if let Some(causes) = &timeline.causes {
         text += &format!("; {}", words::spikes::explained(causes));
     }
@@ -150,8 +129,8 @@ fn spikes(spikes: &[Spike]) -> Table {
         vec![
             spike.trial.to_string(),
             units::wall_clock_to_ms(spike.at_ms),
-            units::time(spike.offset_ns as f64),
-            units::time(spike.max_ns as f64),
+            units::ns(spike.offset_ns),
+            units::ns(spike.max_ns),
             format!("{}×", units::ratio(spike.factor)),
         ]
     };
