@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 
 use crate::read::{Time, filled, of};
@@ -13,7 +14,7 @@ use crate::settings::{
 use crate::words::Word;
 
 /// What one stack can do, in each of its roles.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {
     /// What it can be.
@@ -62,11 +63,7 @@ pub struct Features {
     #[serde(default)]
     pub warm_up_calls: u64,
     /// What can be set of its runtime, which its subject declares for all its stacks.
-    #[serde(
-        default,
-        skip_deserializing,
-        skip_serializing_if = "Adjustable::is_nothing"
-    )]
+    #[serde(skip_deserializing, skip_serializing_if = "is_default")]
     pub runtime: Adjustable,
 }
 
@@ -80,12 +77,6 @@ pub struct Adjustable {
     pub heap: bool,
     /// Whether it tells its events.
     pub events: bool,
-}
-
-impl Adjustable {
-    fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 fn no_compression() -> Vec<CompressionKind> {
@@ -201,29 +192,17 @@ impl Features {
             roles: vec![Role::Server, Role::Codec],
             protocols: BTreeMap::from([
                 (Protocol::Grpc, vec![HttpVersion::Http2]),
-                (Protocol::Rest, vec![HttpVersion::Http1, HttpVersion::Http2]),
-                (
-                    Protocol::Connect,
-                    vec![HttpVersion::Http1, HttpVersion::Http2],
-                ),
+                (Protocol::Rest, all()),
+                (Protocol::Connect, all()),
             ]),
             encodings: all(),
             compressions: all(),
             transports: all(),
             workloads: all(),
-            codecs: all()
-                .into_iter()
-                .map(|encoding| (encoding, REFERENCE.to_owned()))
-                .collect(),
+            codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MOST_THREADS,
-            styles: Vec::new(),
-            connections: Vec::new(),
-            channels: 0,
-            in_flight: 0,
-            start_up_ms: 0,
-            warm_up_ms: 0,
-            warm_up_calls: 0,
-            runtime: Adjustable::default(),
+            // What only a client has, and what needs no time.
+            ..Self::default()
         }
     }
 }

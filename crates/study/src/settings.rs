@@ -7,6 +7,7 @@ pub use rpcgauge_message::contract::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
 };
 use rpcgauge_message::{Compression, Encoding, data::Order, workload::WorkloadSpec};
+use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -53,10 +54,10 @@ pub struct Settings {
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
     /// The first calls after a start that are timed, one after the other, before any other call; 0 for none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cold_calls: u32,
     /// What is asked of the runtimes of its stacks.
-    #[serde(default, skip_serializing_if = "Runtime::is_usual")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runtime: Runtime,
 }
 
@@ -72,22 +73,8 @@ pub struct Runtime {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_bytes: Option<u64>,
     /// Whether what may explain a slow call is recorded.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub events: bool,
-}
-
-impl Runtime {
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-fn is_zero(value: &u32) -> bool {
-    *value == 0
 }
 
 fn one_thread() -> u32 {
@@ -161,7 +148,7 @@ pub struct LiveService {
     /// What it is sent.
     pub messages: Messages,
     /// What becomes of calls in flight when the time is up.
-    #[serde(default, skip_serializing_if = "AtEnd::is_wait")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub at_end: AtEnd,
     /// How silent connections are kept alive, or found dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,12 +164,6 @@ pub enum AtEnd {
     Wait,
     /// They are given up at once and counted as abandoned.
     Cancel,
-}
-
-impl AtEnd {
-    fn is_wait(&self) -> bool {
-        *self == Self::Wait
-    }
 }
 
 /// How TLS is spoken with a live service.
