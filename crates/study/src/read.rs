@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use rpcgauge_message::nearest::Nearest;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor, value};
+use serde::de::{
+    Deserializer, Error as _, IntoDeserializer, Visitor, value::SeqAccessDeserializer,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
@@ -377,6 +379,16 @@ impl From<Time> for u64 {
     }
 }
 
+/// Where a value stands that is written.
+pub(crate) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    written.as_ref().map(Spanned::span)
+}
+
+/// The value itself.
+pub(crate) fn value<T: Clone>(written: &Option<Spanned<T>>) -> Option<T> {
+    written.as_ref().map(|value| value.get_ref().clone())
+}
+
 /// What can be made of a value that is read as a `T`.
 pub(crate) fn of<'de, D, T, U>(deserializer: D) -> Result<U, D::Error>
 where
@@ -418,7 +430,7 @@ where
         }
 
         fn visit_seq<A: serde::de::SeqAccess<'de>>(self, items: A) -> Result<Vec<T>, A::Error> {
-            filled(value::SeqAccessDeserializer::new(items))
+            filled(SeqAccessDeserializer::new(items))
         }
     }
     deserializer.deserialize_any(OneOrMore(std::marker::PhantomData))

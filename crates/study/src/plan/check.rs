@@ -3,6 +3,7 @@
 use rpcgauge_trial::LONGEST_MS;
 
 use super::Plan;
+use crate::settings::Placement;
 use crate::words::number_word;
 
 /// Most trials of a plan: more are a slip in the factors, not a study that ends.
@@ -66,6 +67,11 @@ impl Plan {
         self.check_names()
     }
 
+    /// Whether it has that block of that invocation under that placement.
+    pub(crate) fn has_block(&self, invocation: u32, block: u32, placement: Placement) -> bool {
+        invocation < self.invocations && block < self.blocks && self.placements.contains(&placement)
+    }
+
     fn check_trials(&self) -> Result<(), String> {
         if self.trials.len() as u64 > MAX_TRIALS {
             let count = self.trials.len();
@@ -82,10 +88,7 @@ impl Plan {
                     trial.variant
                 ));
             }
-            if trial.invocation >= self.invocations
-                || trial.block >= self.blocks
-                || !self.placements.contains(&trial.placement)
-            {
+            if !self.has_block(trial.invocation, trial.block, trial.placement) {
                 return Err(format!(
                     "trial {place} is of an invocation, block or placement that is not there"
                 ));
@@ -95,19 +98,17 @@ impl Plan {
     }
 
     fn check_names(&self) -> Result<(), String> {
-        let pairs = self.pairs.iter().map(|pair| {
-            let names = [&pair.of, &pair.against];
-            ("pair", &pair.name, names)
-        });
-        let claims = self.claims.iter().map(|claim| {
-            let names = [&claim.of, &claim.against];
-            ("claim", &claim.name, names)
-        });
+        let pairs = self
+            .pairs
+            .iter()
+            .map(|pair| ("pair", &pair.name, [&pair.of, &pair.against]));
+        let claims = self
+            .claims
+            .iter()
+            .map(|claim| ("claim", &claim.name, [&claim.of, &claim.against]));
         for (what, name, variants) in pairs.chain(claims) {
-            if let Some(absent) = variants
-                .into_iter()
-                .find(|name| self.variant(name).is_none())
-            {
+            let is_absent = |name: &&String| self.variant(name).is_none();
+            if let Some(absent) = variants.into_iter().find(is_absent) {
                 return Err(format!(
                     "{what} {name} names the variant \"{absent}\", which is not there"
                 ));

@@ -6,7 +6,7 @@
 
 pub use rpcgauge_trial::Slice;
 
-use super::{Pair, Plan, Variant};
+use super::{Claim, Pair, Plan, Variant};
 use crate::settings::{ConnectionUse, Schedule, Settings, Target, Timing};
 
 /// A slice lasts so long unless the study says otherwise, µs: short beside the machine's moods, which
@@ -41,6 +41,14 @@ impl Settings {
             return None;
         };
         let in_flight = u64::from(in_flight);
+        let per_call = match self.connection {
+            ConnectionUse::Reuse => 1,
+            ConnectionUse::PerCall => PER_CALL_FACTOR,
+        };
+        let asked = match self.target.is_asked() {
+            true => ASKED_FACTOR,
+            false => 1,
+        };
         Some(Slice {
             skip_calls: in_flight,
             skip_us: SKIP_US,
@@ -48,16 +56,7 @@ impl Settings {
                 1 => LEAST_CALLS,
                 _ => LEAST_CALLS_IN_FLIGHT * in_flight,
             },
-            time_us: slice_us
-                .saturating_mul(match self.connection {
-                    ConnectionUse::Reuse => 1,
-                    ConnectionUse::PerCall => PER_CALL_FACTOR,
-                })
-                .saturating_mul(if self.target.is_asked() {
-                    ASKED_FACTOR
-                } else {
-                    1
-                }),
+            time_us: slice_us.saturating_mul(per_call).saturating_mul(asked),
         })
     }
 
@@ -108,9 +107,14 @@ pub(super) fn rotations<'n>(
     rotation
 }
 
-/// The names that a pair compares.
-pub(super) fn names(pair: &Pair) -> (&str, &str) {
-    (&pair.of, &pair.against)
+/// The names that pairs and claims compare.
+pub(super) fn compared<'n>(
+    pairs: &'n [Pair],
+    claims: &'n [Claim],
+) -> impl Iterator<Item = (&'n str, &'n str)> {
+    let pairs = pairs.iter().map(|pair| (&*pair.of, &*pair.against));
+    let claims = claims.iter().map(|claim| (&*claim.of, &*claim.against));
+    pairs.chain(claims)
 }
 
 #[cfg(test)]
