@@ -37,7 +37,6 @@ pub enum ScaleError {
 /// The same method with a response `factor` times as long.
 ///
 /// # Errors
-///
 /// When there is nothing to repeat, the response would grow beyond the decoding limit, or the
 /// workload does not fit together.
 pub fn response(

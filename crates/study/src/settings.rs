@@ -288,10 +288,8 @@ impl Settings {
     /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
     /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
-        match (&self.schedule, &self.target) {
-            (Schedule::Closed { in_flight: 1 }, Target::Subject { .. } | Target::Codec { .. }) => {
-                Timing::Stages
-            }
+        match self.schedule {
+            Schedule::Closed { in_flight: 1 } if self.target.live().is_none() => Timing::Stages,
             _ => Timing::Load,
         }
     }
@@ -336,13 +334,13 @@ impl Target {
     /// The codec, and what it does with which message.
     pub fn codec(&self) -> Option<(&str, Operation, Sample)> {
         match self {
+            Self::Subject { .. } | Self::Live { .. } => None,
             Self::Codec {
                 codec,
                 operation,
                 sample,
                 ..
             } => Some((codec, *operation, *sample)),
-            Self::Subject { .. } | Self::Live { .. } => None,
         }
     }
 

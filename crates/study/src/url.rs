@@ -7,6 +7,8 @@ use std::str::FromStr;
 use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Serialize};
 
+use crate::words::Word;
+
 /// What is called: `grpc://host:port/package.Service/Method`, `http://host:port/path?query`, and
 /// both with an `s` over TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,22 +68,21 @@ pub struct UrlError {
     what: String,
 }
 
-impl Scheme {
-    const NAMES: [(&'static str, Self); 4] = [
+impl Word for Scheme {
+    const WHAT: &'static str = "scheme";
+    const WORDS: &'static [(&'static str, Self)] = &[
         ("grpc", Self::Grpc),
         ("grpcs", Self::Grpcs),
         ("http", Self::Http),
         ("https", Self::Https),
     ];
+}
 
+impl Scheme {
     fn of(name: &str) -> Result<Self, String> {
-        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, scheme)| *scheme).ok_or_else(|| {
-            let names = Self::NAMES.iter().map(|(known, _)| *known);
-            format!(
-                "there is no scheme \"{name}\"{}",
-                Nearest::or_known(name, names)
-            )
+        Self::from_word(name).ok_or_else(|| {
+            let hint = Nearest::or_known(name, Self::WORDS.iter().map(|(known, _)| *known));
+            format!("there is no scheme \"{name}\"{hint}")
         })
     }
 
@@ -109,9 +110,8 @@ impl Url {
     /// The same calls over a Unix domain socket; host and port are only sent to the server.
     #[must_use]
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
-        self.address = Address::Unix {
-            path: path.to_owned(),
-        };
+        let path = path.to_owned();
+        self.address = Address::Unix { path };
         self
     }
 
@@ -164,19 +164,16 @@ impl FromStr for Url {
             let what = "it holds a user name; give credentials in the header 'authorization: …'";
             return Err(wrong(what.to_owned()));
         }
-        let uri: http::Uri = text
-            .parse()
-            .map_err(|e: http::uri::InvalidUri| wrong(e.to_string()))?;
-        let authority = uri
-            .authority()
-            .filter(|authority| !authority.host().is_empty())
-            .ok_or_else(|| wrong("it has no host".to_owned()))?;
+        let uri = text
+            .parse::<http::Uri>()
+            .map_err(|e| wrong(e.to_string()))?;
+        let authority = uri.authority().filter(|at| !at.host().is_empty());
+        let authority = authority.ok_or_else(|| wrong("it has no host".to_owned()))?;
         let port = port(authority, scheme).map_err(wrong)?;
         // Its `Display` writes the slash that a URL with a query alone leaves out (RFC 9112,
         // section 3.2.1).
-        let path = uri
-            .path_and_query()
-            .map_or_else(|| "/".to_owned(), ToString::to_string);
+        let path = uri.path_and_query().map(ToString::to_string);
+        let path = path.unwrap_or_else(|| "/".to_owned());
         check_path(scheme, &path).map_err(wrong)?;
         Ok(Self {
             scheme,
@@ -234,10 +231,7 @@ fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = Scheme::NAMES
-            .iter()
-            .find(|(_, scheme)| *scheme == self.scheme);
-        let scheme = scheme.map_or("", |(name, _)| name);
+        let scheme = self.scheme.word();
         write!(f, "{scheme}://{}{}", self.authority, self.path)?;
         match &self.address {
             Address::Tcp { .. } => Ok(()),

@@ -87,7 +87,6 @@ impl Word for Sample {
 /// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`.
 ///
 /// # Errors
-///
 /// One sentence that shows the form.
 pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no time; write it as 150ms, 10s or 1m30s");
@@ -142,7 +141,6 @@ const SIZES: [(&str, u64); 4] = [
 /// A size in bytes from `256MiB`, `4GiB`, `512KiB`.
 ///
 /// # Errors
-///
 /// One sentence that shows the form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no size; write it as 256MiB or 4GiB");

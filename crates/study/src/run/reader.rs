@@ -53,7 +53,6 @@ impl Run {
     /// warning.
     ///
     /// # Errors
-    ///
     /// When it is no run directory, was written by a version with another schema, a file of it is missing or
     /// damaged, or a record does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {

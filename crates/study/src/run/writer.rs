@@ -73,7 +73,6 @@ impl Resumed {
     /// so that a run that is looked at and then refused keeps what it has.
     ///
     /// # Errors
-    ///
     /// When it cannot be written.
     pub fn begin_again(&mut self) -> Result<(), RunError> {
         for invocation in std::mem::take(&mut self.broken_off) {
@@ -87,7 +86,6 @@ impl RunWriter {
     /// Makes a run directory.
     ///
     /// # Errors
-    ///
     /// When there is something at `directory` already (an empty directory is taken over), or it
     /// cannot be made or filled. Nothing is left behind then.
     pub fn create(directory: &Path, new: &NewRun<'_>) -> Result<Self, RunError> {
@@ -123,7 +121,6 @@ impl RunWriter {
     /// [`Resumed::begin_again`] is to be called before anything is appended.
     ///
     /// # Errors
-    ///
     /// When the directory cannot be read ([`Run::read`]), is being written by another program, or its plan
     /// has limits that cannot be kept to.
     pub fn resume(directory: &Path) -> Result<Resumed, RunError> {
@@ -174,7 +171,6 @@ impl RunWriter {
     /// Appends one record and hands it to the disk.
     ///
     /// # Errors
-    ///
     /// When it cannot be written; the file then ends with the record before it.
     pub fn append(&mut self, record: &Record) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
@@ -195,7 +191,6 @@ impl RunWriter {
     /// Writes `environment.json`, in place of an earlier one.
     ///
     /// # Errors
-    ///
     /// When it cannot be written; an earlier one is then still whole.
     pub fn write_environment(&self, environment: &Environment) -> Result<(), RunError> {
         let path = self.directory.join(names::ENVIRONMENT);
