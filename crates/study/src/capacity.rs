@@ -65,10 +65,7 @@ impl Capacity {
         if let Schedule::Rate { per_second, .. } = &mut settings.schedule {
             *per_second = rate;
         }
-        settings.stop = Stop {
-            calls: None,
-            time_ms: Some(self.trial_ms(rate)),
-        };
+        settings.stop = Stop::after_ms(self.trial_ms(rate));
         settings
     }
 }

@@ -11,7 +11,7 @@ use crate::read::{Time, filled, of};
 use crate::settings::{
     ConnectionUse, HttpVersion, MOST_THREADS, Protocol, REFERENCE, Style, Transport,
 };
-use crate::words::Word;
+use crate::words::{Word, words};
 
 /// What one stack can do, in each of its roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,14 +95,7 @@ pub enum Role {
     Codec,
 }
 
-impl Word for Role {
-    const WHAT: &'static str = "role";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("server", Self::Server),
-        ("client", Self::Client),
-        ("codec", Self::Codec),
-    ];
-}
+words!(Role, "role": "server" => Server, "client" => Client, "codec" => Codec);
 
 /// A compression without its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -136,26 +129,11 @@ pub enum WorkloadKind {
     Own,
 }
 
-impl Word for CompressionKind {
-    const WHAT: &'static str = "compression";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("none", Self::None),
-        ("gzip", Self::Gzip),
-        ("zstd", Self::Zstd),
-    ];
-}
+words!(CompressionKind, "compression": "none" => None, "gzip" => Gzip, "zstd" => Zstd);
 
-impl Word for WorkloadKind {
-    const WHAT: &'static str = "workload";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("echo", Self::Echo),
-        ("hello", Self::Hello),
-        ("list", Self::List),
-        ("records", Self::Records),
-        ("profile", Self::Profile),
-        ("followers", Self::Followers),
-        ("own", Self::Own),
-    ];
+words! { WorkloadKind, "workload":
+    "echo" => Echo, "hello" => Hello, "list" => List, "records" => Records,
+    "profile" => Profile, "followers" => Followers, "own" => Own,
 }
 
 impl From<Compression> for CompressionKind {

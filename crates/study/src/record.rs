@@ -209,9 +209,8 @@ impl Measured {
 
     /// The calls that the processor time and the connections are of.
     pub fn carried_calls(&self) -> u64 {
-        [self.calls.answered, self.warmup_ended_after]
-            .into_iter()
-            .fold(self.calls.failed_total(), u64::saturating_add)
+        let ended = self.calls.ended();
+        ended.saturating_add(self.warmup_ended_after)
     }
 }
 

@@ -12,7 +12,7 @@ pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule
 use serde::{Deserialize, Serialize};
 
 use crate::url::Url;
-use crate::words::Word;
+use crate::words::words;
 
 /// The name of the embedded subject's one stack.
 pub const REFERENCE: &str = "reference";
@@ -227,10 +227,7 @@ pub struct RowsSource {
 }
 
 /// How long a trial measures when a study bounds it neither by calls nor by time.
-pub const DEFAULT_STOP: Stop = Stop {
-    calls: None,
-    time_ms: Some(1_000),
-};
+pub const DEFAULT_STOP: Stop = Stop::after_ms(1_000);
 /// When a call that has not ended has failed, unless a study says otherwise.
 pub const DEFAULT_DEADLINE_MS: u64 = 10_000;
 
@@ -433,27 +430,9 @@ impl fmt::Display for Idle {
     }
 }
 
-impl Word for Transport {
-    const WHAT: &'static str = "transport";
-    const WORDS: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("unix", Self::Unix)];
-}
+words!(Transport, "transport": "tcp" => Tcp, "unix" => Unix);
 
-impl Word for Arrivals {
-    const WHAT: &'static str = "spacing of arrivals";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
-}
+words!(Arrivals, "spacing of arrivals": "constant" => Constant, "poisson" => Poisson);
+words!(Placement, "placement": "one-core" => OneCore, "two-cores" => TwoCores, "free" => Free);
 
-impl Word for Placement {
-    const WHAT: &'static str = "placement";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("one-core", Self::OneCore),
-        ("two-cores", Self::TwoCores),
-        ("free", Self::Free),
-    ];
-}
-
-impl Word for Idle {
-    const WHAT: &'static str = "idle state";
-    const WORDS: &'static [(&'static str, Self)] = &[("held", Self::Held), ("as-is", Self::AsIs)];
-}
+words!(Idle, "idle state": "held" => Held, "as-is" => AsIs);

@@ -181,8 +181,10 @@ fn collectors<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
     let named: BTreeMap<Name, Vec<Line>> = BTreeMap::deserialize(deserializer)?;
-    let words = |words: Vec<Line>| words.into_iter().map(Into::into).collect();
-    let named = named.into_iter().map(|(Name(name), of)| (name, words(of)));
+    let named = named.into_iter().map(|(Name(name), words)| {
+        let words = words.into_iter().map(String::from).collect();
+        (name, words)
+    });
     Ok(named.collect())
 }
 
@@ -196,7 +198,7 @@ fn usual_timeout() -> u64 {
 
 impl From<Command> for Vec<String> {
     fn from(Command(words): Command) -> Self {
-        words.into_iter().map(|Line(word)| word).collect()
+        words.into_iter().map(String::from).collect()
     }
 }
 
@@ -429,7 +431,7 @@ impl Stack {
             name: name.0,
             features,
             recommended,
-            disk: disk.into_iter().flatten().map(|Line(path)| path).collect(),
+            disk: disk.into_iter().flatten().map(String::from).collect(),
         })
     }
 }

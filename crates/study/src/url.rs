@@ -7,7 +7,8 @@ use std::str::FromStr;
 use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Serialize};
 
-use crate::words::Word;
+use crate::error::FormError;
+use crate::words::{Word as _, words};
 
 /// What is called: `grpc://host:port/package.Service/Method`, `http://host:port/path?query`, and
 /// both with an `s` over TLS.
@@ -57,26 +58,7 @@ pub enum Address {
     },
 }
 
-/// Why a text is no target.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{text}\" is no target: {what}; write it like grpc://localhost:50051/shop.Orders/Get or \
-     http://localhost:8080/orders"
-)]
-pub struct UrlError {
-    text: String,
-    what: String,
-}
-
-impl Word for Scheme {
-    const WHAT: &'static str = "scheme";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("grpc", Self::Grpc),
-        ("grpcs", Self::Grpcs),
-        ("http", Self::Http),
-        ("https", Self::Https),
-    ];
-}
+words!(Scheme, "scheme": "grpc" => Grpc, "grpcs" => Grpcs, "http" => Http, "https" => Https);
 
 impl Scheme {
     fn of(name: &str) -> Result<Self, String> {
@@ -148,12 +130,14 @@ impl Url {
 }
 
 impl FromStr for Url {
-    type Err = UrlError;
+    type Err = FormError;
 
-    fn from_str(text: &str) -> Result<Self, UrlError> {
-        let wrong = |what: String| UrlError {
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let wrong = |what: String| FormError {
             text: without_user(text),
+            kind: "target",
             what,
+            example: "grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders",
         };
         let (scheme, rest) = text
             .split_once("://")

@@ -63,6 +63,14 @@ impl Schedule {
         }
     }
 
+    /// Calls in flight in a closed loop.
+    pub fn in_flight(&self) -> Option<u32> {
+        match self {
+            Self::Closed { in_flight } => Some(*in_flight),
+            Self::Rate { .. } | Self::Ramp { .. } => None,
+        }
+    }
+
     /// The parts of a ramp; none of other schedules.
     pub fn ramp(&self) -> &[RampPart] {
         match self {
@@ -94,6 +102,14 @@ pub struct Stop {
 }
 
 impl Stop {
+    /// After a time, however many calls there are.
+    pub const fn after_ms(time_ms: u64) -> Self {
+        Self {
+            calls: None,
+            time_ms: Some(time_ms),
+        }
+    }
+
     /// Its time.
     pub fn time(&self) -> Option<Duration> {
         self.time_ms.map(Duration::from_millis)

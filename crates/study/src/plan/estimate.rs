@@ -104,7 +104,8 @@ impl Plan {
             // However short it is asked to be, one slice has its calls.
             Some(slice) => {
                 let calls = (slice.skip_calls + slice.least_calls) as f64;
-                let least = call.mul_f64(calls / in_flight(settings));
+                let at_a_time = f64::from(settings.schedule.in_flight().unwrap_or(1));
+                let least = call.mul_f64(calls / at_a_time);
                 measured.mul_f64(SLICED).max(least)
             }
         };
@@ -133,14 +134,6 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     };
     // The call that is under way at the bound is waited for.
     Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
-}
-
-/// Calls of a closed loop that go on at the same time.
-fn in_flight(settings: &Settings) -> f64 {
-    match settings.schedule {
-        Schedule::Closed { in_flight } => f64::from(in_flight),
-        Schedule::Rate { .. } | Schedule::Ramp { .. } => 1.0,
-    }
 }
 
 /// A guess of one call's latency.

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::Word;
+use crate::words::{Word as _, words};
 
 /// A figure of one trial that pairs and claims compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -51,24 +51,21 @@ enum Has {
     Stages,
 }
 
-impl Word for Metric {
-    const WHAT: &'static str = "metric";
-    /// In the order in which they are shown. A new one stands last: so do its columns.
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("latency-p50", Self::LatencyP50),
-        ("latency-mean", Self::LatencyMean),
-        ("latency-p99", Self::LatencyP99),
-        ("request-time", Self::RequestTime),
-        ("response-time", Self::ResponseTime),
-        ("decode-time", Self::DecodeTime),
-        ("goodput", Self::Goodput),
-        ("response-bytes", Self::ResponseBytes),
-        ("call-bytes", Self::CallBytes),
-        ("client-cpu", Self::ClientCpu),
-        ("server-cpu", Self::ServerCpu),
-        ("first-call", Self::FirstCall),
-        ("first-calls", Self::FirstCalls),
-    ];
+// In the order in which they are shown. A new one stands last: so do its columns.
+words! { Metric, "metric":
+    "latency-p50" => LatencyP50,
+    "latency-mean" => LatencyMean,
+    "latency-p99" => LatencyP99,
+    "request-time" => RequestTime,
+    "response-time" => ResponseTime,
+    "decode-time" => DecodeTime,
+    "goodput" => Goodput,
+    "response-bytes" => ResponseBytes,
+    "call-bytes" => CallBytes,
+    "client-cpu" => ClientCpu,
+    "server-cpu" => ServerCpu,
+    "first-call" => FirstCall,
+    "first-calls" => FirstCalls,
 }
 
 impl Metric {

@@ -7,7 +7,7 @@
 pub use rpcgauge_trial::Slice;
 
 use super::{Claim, Pair, Plan, Variant};
-use crate::settings::{ConnectionUse, Schedule, Settings, Target, Timing};
+use crate::settings::{ConnectionUse, Settings, Timing};
 
 /// A slice lasts so long unless the study says otherwise, µs: short beside the machine's moods, which
 /// last 0.1 to 2 s, and long beside what a change of variant disturbs.
@@ -37,10 +37,7 @@ impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
     /// measured in one piece. Arrivals cannot stop between slices: those of a rate go on.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
-        let Schedule::Closed { in_flight } = self.schedule else {
-            return None;
-        };
-        let in_flight = u64::from(in_flight);
+        let in_flight = u64::from(self.schedule.in_flight()?);
         let per_call = match self.connection {
             ConnectionUse::Reuse => 1,
             ConnectionUse::PerCall => PER_CALL_FACTOR,
@@ -62,13 +59,8 @@ impl Settings {
 
     /// Only variants of one kind go round together: a codec's operations are no calls.
     fn kind(&self) -> Option<(Timing, u32, bool)> {
-        match self.schedule {
-            Schedule::Closed { in_flight } => {
-                let is_codec = matches!(self.target, Target::Codec { .. });
-                Some((self.timing(), in_flight, is_codec))
-            }
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
-        }
+        let is_codec = self.target.codec().is_some();
+        Some((self.timing(), self.schedule.in_flight()?, is_codec))
     }
 }
 
@@ -122,7 +114,7 @@ mod tests {
     use rpcgauge_message::WorkloadSpec;
 
     use super::*;
-    use crate::settings::{Arrivals, Client, Operation, Protocol, Sample, Style};
+    use crate::settings::{Arrivals, Client, Operation, Protocol, Sample, Schedule, Style, Target};
 
     fn variant(name: &str, schedule: Schedule) -> Variant {
         let settings = Settings {

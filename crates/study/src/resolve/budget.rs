@@ -139,16 +139,10 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
 /// Sets the length of every trial, and bounds its warm-up by the same: most end long before. Of what is
 /// only a part of other variants' calls little is enough.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
-    let stop = Stop {
-        calls: None,
-        time_ms: Some(trial_ms),
-    };
+    let stop = Stop::after_ms(trial_ms);
     for variant in &mut plan.variants {
         variant.settings.stop = match is_part(variant, &plan.pairs, &plan.claims) {
-            true => Stop {
-                time_ms: Some(SHORTEST_TRIAL_MS),
-                ..stop
-            },
+            true => Stop::after_ms(SHORTEST_TRIAL_MS),
             false => stop,
         };
     }

@@ -111,8 +111,5 @@ impl Resolver<'_> {
 
 /// The longest warm-up of a search's trials.
 pub(super) fn warmup(search: &Capacity) -> Stop {
-    Stop {
-        calls: None,
-        time_ms: Some(LONGEST_WARMUP_MS.min(search.time_ms)),
-    }
+    Stop::after_ms(LONGEST_WARMUP_MS.min(search.time_ms))
 }

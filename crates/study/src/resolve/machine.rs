@@ -175,21 +175,21 @@ impl Resolver<'_> {
     /// Refuses services of which one has as many calls in flight as are asked for, and another cannot: they
     /// would be compared under different loads.
     fn check_concurrency(&self, combined: &[Combined]) -> Result<(), StudyError> {
-        let fewer = |settings: &Settings| match settings.schedule {
-            Schedule::Closed { in_flight } => settings.at_a_time().filter(|most| *most < in_flight),
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
+        let fewer = |settings: &Settings| {
+            let in_flight = settings.schedule.in_flight()?;
+            settings.at_a_time().filter(|most| *most < in_flight)
         };
         let limited = combined.iter().find_map(|one| {
             let settings = &one.variant.settings;
             let place = one.layer.span(Key::Connections);
-            Some((fewer(settings)?, &settings.schedule, place))
+            Some((fewer(settings)?, settings.schedule.in_flight()?, place))
         });
-        let Some((least, schedule @ Schedule::Closed { in_flight }, place)) = limited else {
+        let Some((least, in_flight, place)) = limited else {
             return Ok(());
         };
         let has_all = |one: &Combined| {
             let settings = &one.variant.settings;
-            settings.schedule == *schedule && fewer(settings).is_none()
+            settings.schedule.in_flight() == Some(in_flight) && fewer(settings).is_none()
         };
         match combined.iter().any(has_all) {
             false => Ok(()),
@@ -203,10 +203,7 @@ impl Resolver<'_> {
     /// The bounds of the warm-up of trials of live services: no longer than what it prepares for, unless
     /// that was asked for. A ramp has none: its first part can be one, and is then measured like the others.
     fn live_warmup(&self, combined: &[Combined], kept: usize) -> Result<Stop, StudyError> {
-        const NONE: Stop = Stop {
-            calls: None,
-            time_ms: Some(0),
-        };
+        const NONE: Stop = Stop::after_ms(0);
         if let Some(ramp) = combined.iter().find(|one| one.is_ramp()) {
             let warm_up = &self.study.top.warm_up;
             let stop = value(warm_up).and_then(|written| written.stop());

@@ -83,10 +83,7 @@ pub const DEFAULT_MARGIN: f64 = 0.03;
 /// The share of intervals that hold the true value (docs/method.md).
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
 /// A trial that has not settled after this is measured as it is, and says so.
-pub const DEFAULT_WARMUP: Stop = Stop {
-    calls: None,
-    time_ms: Some(500),
-};
+pub const DEFAULT_WARMUP: Stop = Stop::after_ms(500);
 /// Most variants of a plan: more are a slip in the factors, not a study that ends.
 pub const MAX_VARIANTS: usize = 1_000;
 

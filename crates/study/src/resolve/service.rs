@@ -14,7 +14,7 @@ use super::settings::{Check, fill};
 use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::file::{ServiceWritten, check_description};
-use crate::read::{Line, PathText, Time, value};
+use crate::read::{PathText, Time, value};
 use crate::setting::Key;
 use crate::settings::{
     Arrivals, AtEnd, Keepalive, LiveService, Messages, Protocol, RowsSource, Schedule, Settings,
@@ -23,10 +23,7 @@ use crate::settings::{
 use crate::url::{Address, Url};
 
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
-const DEFAULT_STOP: Stop = Stop {
-    calls: None,
-    time_ms: Some(10_000),
-};
+const DEFAULT_STOP: Stop = Stop::after_ms(10_000);
 /// The shortest time of a keep-alive.
 const SHORTEST_KEEPALIVE_MS: u64 = 1_000;
 
@@ -99,8 +96,7 @@ impl Resolver<'_> {
         let has_body = written.data.is_some() || written.rows.is_some();
         let http_method = (!url.scheme.is_grpc()).then(|| {
             let usual = if has_body { "POST" } else { "GET" };
-            let given = value(&written.http_method);
-            given.map_or_else(|| usual.to_owned(), |Line(given)| given)
+            value(&written.http_method).map_or(usual.to_owned(), String::from)
         });
         check_description(
             self.source,

@@ -55,7 +55,7 @@ pub enum RunError {
     Locked(PathBuf),
     /// A value could not be put into JSON.
     #[error("cannot write {} as JSON: {}", .0.display(), .1)]
-    Encode(PathBuf, #[source] serde_json::Error),
+    Encode(PathBuf, serde_json::Error),
 }
 
 impl RunError {

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{RunError, RunInfo, names};
+use crate::error::Refusal;
 use crate::plan::{Plan, TrialSpec};
 use crate::record::{Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialRecord};
-use crate::refusal::Refusal;
 use crate::settings::Placement;
 
 /// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.

@@ -347,19 +347,18 @@ pub static SETTINGS: [Setting; 28] = [
         values: COUNT_IN_FLIGHT,
         contradicts: &[(Key::Rate, CLOSED_OR_RATE), (Key::Arrivals, NO_ARRIVALS)],
         pushes_out: &[Key::Rate, Key::Arrivals],
-        get: |s| match s.schedule {
-            Schedule::Closed { in_flight } => Some(Value::Whole(in_flight.into())),
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
+        get: |s| {
+            s.schedule
+                .in_flight()
+                .map(|number| Value::Whole(number.into()))
         },
         set: |s, value| {
             let in_flight = value.number();
             s.schedule = Schedule::Closed { in_flight };
         },
-        lack: |s, has, role| match only(role, Role::Client, &s.schedule)? {
-            Schedule::Closed { in_flight } if *in_flight > has.in_flight => {
-                Some(format!("has at most {} in flight", has.in_flight))
-            }
-            _ => None,
+        lack: |s, has, role| {
+            let needed = only(role, Role::Client, s.schedule.in_flight()?)?;
+            (needed > has.in_flight).then(|| format!("has at most {} in flight", has.in_flight))
         },
         column: "sent",
         says: |s, value| match s.schedule {
@@ -390,9 +389,9 @@ pub static SETTINGS: [Setting; 28] = [
                 _ => return,
             };
         },
-        lack: |s, _, role| match only(role, Role::Client, &s.schedule)? {
-            Schedule::Closed { .. } => None,
-            _ => Some("sends each call when one ends, and has no rate".into()),
+        lack: |s, _, role| {
+            let is_asked = role == Role::Client && s.schedule.in_flight().is_none();
+            is_asked.then(|| "sends each call when one ends, and has no rate".into())
         },
         column: "sent",
         says: |_, value| match value {
