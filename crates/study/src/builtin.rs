@@ -2,9 +2,6 @@
 
 use rpcgauge_message::nearest::Nearest;
 
-use crate::error::StudyError;
-use crate::file::StudyFile;
-
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
@@ -46,30 +43,11 @@ pub struct NoSuchStudy {
     hint: Nearest,
 }
 
-/// The built-in study of that name.
-///
-/// # Errors
-/// When there is none, with the nearest name.
+/// The built-in study of that name; otherwise an error with the nearest name.
 pub fn find(name: &str) -> Result<&'static BuiltIn, NoSuchStudy> {
     let found = ALL.iter().find(|study| study.name == name);
     found.ok_or_else(|| NoSuchStudy {
         name: name.to_owned(),
         hint: Nearest::or_known(name, ALL.iter().map(|study| study.name)),
     })
-}
-
-impl BuiltIn {
-    /// Its question.
-    pub fn question(&self) -> &'static str {
-        let line = self.text.lines().next().unwrap_or_default();
-        line.trim_start_matches(['#', ' '])
-    }
-
-    /// Parses it, like a user's own.
-    ///
-    /// # Errors
-    /// None, as the tests see to; a caller treats it as any other file.
-    pub fn parse(&self) -> Result<StudyFile, StudyError> {
-        StudyFile::parse(self.text, self.name)
-    }
 }

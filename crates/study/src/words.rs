@@ -40,24 +40,18 @@ pub(crate) use words;
 
 words!(Protocol, "protocol": "grpc" => Grpc, "rest" => Rest, "connect" => Connect);
 words!(HttpVersion, "HTTP version": "1.1" => Http1, "2" => Http2);
-
 words! { Encoding, "encoding":
     "protobuf" => Protobuf, "json" => Json, "json-proto-names" => JsonProtoNames,
     "protojson" => ProtoJson, "msgpack" => Msgpack, "cbor" => Cbor, "hybrid" => Hybrid,
 }
 words!(ConnectionUse, "connection use": "reuse" => Reuse, "per-call" => PerCall);
-
 words! { Style, "style":
     "blocking" => Blocking, "future" => Future, "coroutine" => Coroutine, "async" => Async,
 }
 words!(Operation, "operation": "encode" => Encode, "decode" => Decode);
-
 words!(Sample, "sample": "request" => Request, "response" => Response);
 
-/// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`.
-///
-/// # Errors
-/// One sentence that shows the form.
+/// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`; otherwise a sentence that shows the form.
 pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no time; write it as 150ms, 10s or 1m30s");
     let (mut total, mut rest) = (0_u64, text);
@@ -108,10 +102,7 @@ const SIZES: [(&str, u64); 4] = [
     ("GiB", 1 << 30),
 ];
 
-/// A size in bytes from `256MiB`, `4GiB`, `512KiB`.
-///
-/// # Errors
-/// One sentence that shows the form.
+/// A size in bytes from `256MiB`, `4GiB`, `512KiB`; otherwise a sentence that shows the form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no size; write it as 256MiB or 4GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;

@@ -86,10 +86,8 @@ impl Calls {
         }
     }
 
-    /// Holds the counts to each other: every call has one end, and a part is no more than its whole.
-    ///
-    /// # Errors
-    /// What does not add up: a part of a sentence.
+    /// Holds the counts to each other: every call has one end, and a part is no more than its whole. An error
+    /// is a part of a sentence.
     pub fn check(&self) -> Result<(), String> {
         // Sums saturate, so that too large numbers do not look small.
         let failed = self.failed_total();

@@ -69,9 +69,6 @@ impl RampPart {
     }
 
     /// Holds a ramp to what can be carried out.
-    ///
-    /// # Errors
-    /// Which number of it, and what it may be.
     pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
         let mut rates = parts.iter().flat_map(|part| [part.from, part.to]);
         let mut times = parts.iter().map(|part| part.time_ms);

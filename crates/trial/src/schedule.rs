@@ -46,9 +46,6 @@ pub enum Arrivals {
 
 impl Schedule {
     /// Refuses what cannot be carried out.
-    ///
-    /// # Errors
-    /// Which number, and what it may be.
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
         match self {

@@ -97,10 +97,8 @@ impl HeaderWritten {
     }
 }
 
-/// A header field's name and value, from `name: value`.
-///
-/// # Errors
-/// One sentence, which does not show the value: it may be a secret.
+/// A header field's name and value, from `name: value`; otherwise a sentence that does not show the value: it
+/// may be a secret.
 pub fn parse_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')

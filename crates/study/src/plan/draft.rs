@@ -92,7 +92,6 @@ impl Draft {
         Ok(self)
     }
 
-    /// Whether it has a variant of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         find(&self.variants, name).is_some()
     }
@@ -124,9 +123,6 @@ impl Draft {
     }
 
     /// Adds the A/A pair where there is to be one, and orders the trials.
-    ///
-    /// # Errors
-    /// When there is no variant or no trial, or the second name of the A/A pair is taken.
     pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
         let pairs = &mut self.plan.pairs;
         if !pairs.iter().any(|pair| pair.headline)
@@ -204,7 +200,6 @@ impl Draft {
         }
     }
 
-    /// The group of the variant of this name.
     fn group_of(&self, name: &str) -> Option<Option<&str>> {
         let (variant, _) = find(&self.variants, name)?;
         Some(variant.group.as_deref())

@@ -34,7 +34,6 @@ impl Rounds {
 pub(super) struct GroupMember {
     /// Its index in the plan.
     pub(super) index: u32,
-    /// How often it is repeated.
     pub(super) rounds: Rounds,
     /// Which ones it goes round with.
     pub(super) rotation: u32,
@@ -43,7 +42,6 @@ pub(super) struct GroupMember {
 /// Which variants run under a placement, and how often.
 pub(super) struct PlacementGroup {
     pub(super) placement: Placement,
-    /// The variants.
     pub(super) variants: Vec<GroupMember>,
 }
 

@@ -121,13 +121,10 @@ struct Resolver<'a> {
     searches: bool,
     /// What calls to live services are made of, by the names of variants.
     services: BTreeMap<String, ServiceInputs>,
-    // What was made or read once for all variants: workloads, ...
+    // What was made, checked or read once for all variants.
     made: Vec<(WorkloadSpec, Workload)>,
-    /// ... the ways of sending one that are known to be within the limits, ...
     within_limits: Vec<(Sent, ())>,
-    /// ... users' own methods, ...
     own: Vec<(OwnSource, OwnWorkload)>,
-    /// ... and texts and descriptions of messages for live services.
     templates: Vec<(String, Arc<Template>)>,
     schemas: Vec<(SchemaSource, Schema)>,
 }
@@ -161,9 +158,6 @@ impl StudyFile {
     }
 
     /// As [`StudyFile::resolve`], with what calls to live services are made of.
-    ///
-    /// # Errors
-    /// As [`StudyFile::resolve`].
     pub fn resolve_with_inputs(
         &self,
         context: &ResolveContext<'_>,

@@ -130,12 +130,10 @@ impl<'r, 'a> Check<'r, 'a> {
             };
             return Err(self.error(Some(Key::Http), message));
         }
-        let searches = self.resolver.searches;
-        if self.says(Key::Arrivals) && !self.says(Key::Rate) && !searches {
-            return Err(self.error(
-                Some(Key::Arrivals),
-                "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000",
-            ));
+        if self.says(Key::Arrivals) && !self.says(Key::Rate) && !self.resolver.searches {
+            let message =
+                "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000";
+            return Err(self.error(Some(Key::Arrivals), message));
         }
         if let (Schedule::Ramp { .. }, false) = (&settings.schedule, is_live) {
             let message =
@@ -269,24 +267,20 @@ impl<'r, 'a> Check<'r, 'a> {
             ConnectionUse::PerCall => "a connection made for one call carries one call",
             ConnectionUse::Reuse => "HTTP/1.1 carries one call at a time on a connection",
         };
-        match (&settings.schedule, asked) {
-            (Schedule::Closed { in_flight }, None) if one_each => Ok(*in_flight),
+        match (settings.schedule.in_flight(), asked) {
+            (Some(in_flight), None) if one_each => Ok(in_flight),
+            (None, None) if one_each => Ok(CONNECTIONS_AT_A_RATE),
             // Where fewer are open than calls could be in flight, a live service has fewer in flight.
-            (Schedule::Closed { in_flight }, Some(asked))
-                if one_each && asked != *in_flight && !is_live =>
-            {
+            (Some(in_flight), Some(asked)) if one_each && asked != in_flight && !is_live => {
                 Err(self.error(
                     Some(Key::Connections),
                     format!("{why}, so {in_flight} in flight need {in_flight} connections, not {asked}; leave \"connections\" out"),
                 ))
             }
-            (Schedule::Closed { in_flight }, Some(asked)) if asked > *in_flight => Err(self.error(
+            (Some(in_flight), Some(asked)) if asked > in_flight => Err(self.error(
                 Some(Key::Connections),
                 format!("{in_flight} in flight cannot use {asked} connections; write fewer, or a larger in-flight"),
             )),
-            (Schedule::Rate { .. } | Schedule::Ramp { .. }, None) if one_each => {
-                Ok(CONNECTIONS_AT_A_RATE)
-            }
             (_, asked) => Ok(asked.unwrap_or(1)),
         }
     }

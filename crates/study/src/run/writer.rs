@@ -71,9 +71,6 @@ impl Resumed {
 
     /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
     /// so that a run that is looked at and then refused keeps what it has.
-    ///
-    /// # Errors
-    /// When it cannot be written.
     pub fn begin_again(&mut self) -> Result<(), RunError> {
         for invocation in std::mem::take(&mut self.broken_off) {
             self.writer.append(&Record::Restart { invocation })?;
@@ -168,10 +165,7 @@ impl RunWriter {
         &self.directory
     }
 
-    /// Appends one record and hands it to the disk.
-    ///
-    /// # Errors
-    /// When it cannot be written; the file then ends with the record before it.
+    /// Appends one record and hands it to the disk. When that fails, the file ends with the record before it.
     pub fn append(&mut self, record: &Record) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
         let line = serde_json::to_string(record);
@@ -188,10 +182,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes `environment.json`, in place of an earlier one.
-    ///
-    /// # Errors
-    /// When it cannot be written; an earlier one is then still whole.
+    /// Writes `environment.json`, in place of an earlier one, which is still whole when that fails.
     pub fn write_environment(&self, environment: &Environment) -> Result<(), RunError> {
         let path = self.directory.join(names::ENVIRONMENT);
         let draft = self.directory.join(".environment.json.draft");
