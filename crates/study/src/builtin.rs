@@ -2,9 +2,6 @@
 
 use rpcgauge_message::nearest::Nearest;
 
-use crate::error::StudyError;
-use crate::file::StudyFile;
-
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
@@ -24,7 +21,7 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub const ALL: [BuiltIn; 11] = [
+pub static ALL: [BuiltIn; 11] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
@@ -38,11 +35,6 @@ pub const ALL: [BuiltIn; 11] = [
     built_in!("libraries"),
 ];
 
-/// All built-in studies, the one to begin with first.
-pub fn all() -> &'static [BuiltIn] {
-    &ALL
-}
-
 /// There is no built-in study of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no built-in study \"{name}\"{hint}")]
@@ -51,35 +43,11 @@ pub struct NoSuchStudy {
     hint: Nearest,
 }
 
-/// The built-in study of that name.
-///
-/// # Errors
-///
-/// When there is none, with the nearest name.
+/// The built-in study of that name; otherwise an error with the nearest name.
 pub fn find(name: &str) -> Result<&'static BuiltIn, NoSuchStudy> {
-    ALL.iter()
-        .find(|study| study.name == name)
-        .ok_or_else(|| NoSuchStudy {
-            name: name.to_owned(),
-            hint: Nearest::or_known(name, ALL.iter().map(|study| study.name)),
-        })
-}
-
-impl BuiltIn {
-    /// Its question.
-    pub fn question(&self) -> &'static str {
-        self.text
-            .lines()
-            .next()
-            .map_or("", |line| line.trim_start_matches(['#', ' ']))
-    }
-
-    /// Parses it, like a user's own.
-    ///
-    /// # Errors
-    ///
-    /// None, as the tests see to; a caller treats it as any other file.
-    pub fn parse(&self) -> Result<StudyFile, StudyError> {
-        StudyFile::parse(self.text, self.name)
-    }
+    let found = ALL.iter().find(|study| study.name == name);
+    found.ok_or_else(|| NoSuchStudy {
+        name: name.to_owned(),
+        hint: Nearest::or_known(name, ALL.iter().map(|study| study.name)),
+    })
 }

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 
 use rpcgauge_trial::{LONGEST_MS, is_rate};
+use serde::{Deserialize, Serialize};
 
-use crate::plan::Capacity;
 use crate::settings::{Schedule, Settings, Stop};
 use crate::words::number_word;
 
@@ -14,7 +14,33 @@ pub const MOST_TRIALS: u32 = 60;
 /// How near both ends of a search can be asked to come.
 pub(crate) const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
 
+/// A search for the highest rate that holds all objectives. Rates are in calls a second.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capacity {
+    /// The first rate that is tried.
+    pub start: f64,
+    /// The lowest that is tried.
+    pub lowest: f64,
+    /// The highest that is tried, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub highest: Option<f64>,
+    /// The search ends when the rate that does not hold is above the one that does by no more than
+    /// this, 0.05 for 5%.
+    pub precision: f64,
+    /// The least time of a trial, ms.
+    pub time_ms: u64,
+    /// The fewest calls of a trial: it lasts longer at rates that do not bring them in its time.
+    pub calls: u64,
+}
+
 impl Capacity {
+    /// How long a trial at a rate lasts, ms.
+    pub fn trial_ms(&self, rate: f64) -> u64 {
+        let needed = (self.calls as f64 / rate * 1_000.0).ceil();
+        self.time_ms.max(needed as u64)
+    }
+
     /// Holds a search of a plan to what can be asked for.
     pub(crate) fn check(&self) -> Result<(), String> {
         let rates = [Some(self.start), Some(self.lowest), self.highest];
@@ -24,17 +50,13 @@ impl Capacity {
                 number_word(rate)
             ));
         }
-        match PRECISIONS.contains(&self.precision)
-            && (1..=LONGEST_MS).contains(&self.time_ms)
-            && self.calls > 0
-        {
-            true => Ok(()),
-            false => Err(
-                "the search has a precision, time or number of calls that cannot be \
-                          asked for"
-                    .to_owned(),
-            ),
+        let is_time = (1..=LONGEST_MS).contains(&self.time_ms);
+        if PRECISIONS.contains(&self.precision) && is_time && self.calls > 0 {
+            return Ok(());
         }
+        let problem =
+            "the search has a precision, time or number of calls that cannot be asked for";
+        Err(problem.to_owned())
     }
 
     /// The settings of a trial at a rate.
@@ -43,10 +65,7 @@ impl Capacity {
         if let Schedule::Rate { per_second, .. } = &mut settings.schedule {
             *per_second = rate;
         }
-        settings.stop = Stop {
-            calls: None,
-            time_ms: Some(self.trial_ms(rate)),
-        };
+        settings.stop = Stop::after_ms(self.trial_ms(rate));
         settings
     }
 }

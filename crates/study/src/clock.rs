@@ -5,28 +5,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
-/// A moment in UTC, to the second, in the proleptic Gregorian calendar.
+/// A moment in UTC, to the second since 1970, in the proleptic Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Utc {
-    year: u64,
-    month: u64,
-    day: u64,
-    second_of_day: u64,
-}
+pub struct Utc(u64);
 
 impl From<SystemTime> for Utc {
     /// Times before 1970 count as 1970-01-01: no clock that a run meets says so rightly.
     fn from(time: SystemTime) -> Self {
-        let seconds = time
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
-        let (year, month, day) = civil(seconds / SECONDS_A_DAY);
-        Self {
-            year,
-            month,
-            day,
-            second_of_day: seconds % SECONDS_A_DAY,
-        }
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self(since.as_secs())
     }
 }
 
@@ -45,50 +32,32 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
+    let month = match month_from_march {
+        0..10 => month_from_march + 3,
+        _ => month_from_march - 9,
     };
     let year = era * 400 + year_of_era + u64::from(month <= 2);
     (year, month, day)
 }
 
 impl Utc {
-    fn time(self) -> (u64, u64, u64) {
-        (
-            self.second_of_day / 3_600,
-            self.second_of_day / 60 % 60,
-            self.second_of_day % 60,
-        )
-    }
-
     /// `20261120T101500Z`: sorts by time, and is a file name everywhere.
     pub fn compact(self) -> String {
-        let (hour, minute, second) = self.time();
-        let Self {
-            year, month, day, ..
-        } = self;
-        format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+        self.to_string().replace(['-', ':'], "")
     }
 
     /// `2026-11-20 10:15`, for people.
     pub fn to_minute(self) -> String {
-        let (hour, minute, _) = self.time();
-        let Self {
-            year, month, day, ..
-        } = self;
-        format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+        let text = self.to_string().replace('T', " ");
+        text[..text.len() - ":00Z".len()].to_owned()
     }
 }
 
 /// `2026-11-20T10:15:00Z` (RFC 3339).
 impl fmt::Display for Utc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (hour, minute, second) = self.time();
-        let Self {
-            year, month, day, ..
-        } = self;
+        let (year, month, day) = civil(self.0 / SECONDS_A_DAY);
+        let (hour, minute, second) = (self.0 / 3_600 % 24, self.0 / 60 % 60, self.0 % 60);
         write!(
             f,
             "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use rpcgauge_message::workload::WorkloadSpec;
 use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 
 use crate::read::{Time, filled, of};
 use crate::settings::{
     ConnectionUse, HttpVersion, MOST_THREADS, Protocol, REFERENCE, Style, Transport,
 };
-use crate::words::Word;
+use crate::words::{Word, words};
 
 /// What one stack can do, in each of its roles.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {
     /// What it can be.
@@ -62,11 +63,7 @@ pub struct Features {
     #[serde(default)]
     pub warm_up_calls: u64,
     /// What can be set of its runtime, which its subject declares for all its stacks.
-    #[serde(
-        default,
-        skip_deserializing,
-        skip_serializing_if = "Adjustable::is_nothing"
-    )]
+    #[serde(skip_deserializing, skip_serializing_if = "is_default")]
     pub runtime: Adjustable,
 }
 
@@ -80,12 +77,6 @@ pub struct Adjustable {
     pub heap: bool,
     /// Whether it tells its events.
     pub events: bool,
-}
-
-impl Adjustable {
-    fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 fn no_compression() -> Vec<CompressionKind> {
@@ -104,14 +95,7 @@ pub enum Role {
     Codec,
 }
 
-impl Word for Role {
-    const WHAT: &'static str = "role";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("server", Self::Server),
-        ("client", Self::Client),
-        ("codec", Self::Codec),
-    ];
-}
+words!(Role, "role": "server" => Server, "client" => Client, "codec" => Codec);
 
 /// A compression without its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -145,26 +129,11 @@ pub enum WorkloadKind {
     Own,
 }
 
-impl Word for CompressionKind {
-    const WHAT: &'static str = "compression";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("none", Self::None),
-        ("gzip", Self::Gzip),
-        ("zstd", Self::Zstd),
-    ];
-}
+words!(CompressionKind, "compression": "none" => None, "gzip" => Gzip, "zstd" => Zstd);
 
-impl Word for WorkloadKind {
-    const WHAT: &'static str = "workload";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("echo", Self::Echo),
-        ("hello", Self::Hello),
-        ("list", Self::List),
-        ("records", Self::Records),
-        ("profile", Self::Profile),
-        ("followers", Self::Followers),
-        ("own", Self::Own),
-    ];
+words! { WorkloadKind, "workload":
+    "echo" => Echo, "hello" => Hello, "list" => List, "records" => Records,
+    "profile" => Profile, "followers" => Followers, "own" => Own,
 }
 
 impl From<Compression> for CompressionKind {
@@ -201,29 +170,17 @@ impl Features {
             roles: vec![Role::Server, Role::Codec],
             protocols: BTreeMap::from([
                 (Protocol::Grpc, vec![HttpVersion::Http2]),
-                (Protocol::Rest, vec![HttpVersion::Http1, HttpVersion::Http2]),
-                (
-                    Protocol::Connect,
-                    vec![HttpVersion::Http1, HttpVersion::Http2],
-                ),
+                (Protocol::Rest, all()),
+                (Protocol::Connect, all()),
             ]),
             encodings: all(),
             compressions: all(),
             transports: all(),
             workloads: all(),
-            codecs: all()
-                .into_iter()
-                .map(|encoding| (encoding, REFERENCE.to_owned()))
-                .collect(),
+            codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MOST_THREADS,
-            styles: Vec::new(),
-            connections: Vec::new(),
-            channels: 0,
-            in_flight: 0,
-            start_up_ms: 0,
-            warm_up_ms: 0,
-            warm_up_calls: 0,
-            runtime: Adjustable::default(),
+            // What only a client has, and what needs no time.
+            ..Self::default()
         }
     }
 }

@@ -22,7 +22,6 @@ pub type Unpacked = Hdr<u64>;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
     packed: Box<[u8]>,
-    /// How many values it holds.
     count: u64,
 }
 
@@ -105,14 +104,9 @@ impl From<Unpacked> for Histogram {
 
 impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let histogram = self.unpack();
-        write!(
-            f,
-            "Histogram({} values, {} to {})",
-            histogram.len(),
-            histogram.min(),
-            histogram.max()
-        )
+        let (all, count) = (self.unpack(), self.count);
+        let (min, max) = (all.min(), all.max());
+        write!(f, "Histogram({count} values, {min} to {max})")
     }
 }
 

@@ -17,7 +17,6 @@ pub mod printable;
 pub mod ramp;
 mod read;
 pub mod record;
-mod refusal;
 pub mod resolve;
 pub mod run;
 pub mod scale;
@@ -28,4 +27,4 @@ pub mod system;
 pub mod url;
 pub mod words;
 
-pub use error::{Position, StudyError};
+pub use error::{FormError, Position, StudyError};

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::FormError;
+
 /// One thing that a figure must hold. Written as measure, sign and bound: `p99<20ms`,
 /// `errors<=0.1%`, `goodput>500`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,16 +48,6 @@ pub enum Sign {
     Above,
     /// `>=`
     AtLeast,
-}
-
-/// Why a text is no objective.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{text}\" is no objective: {what}; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"
-)]
-pub struct ObjectiveError {
-    text: String,
-    what: String,
 }
 
 /// Units of time and how many ns each has.
@@ -110,12 +102,9 @@ impl Measure {
 
     fn parse(word: &str) -> Result<Self, String> {
         if let Some(number) = word.strip_prefix('p') {
-            return match number.parse::<f64>() {
-                Ok(percentile) if (0.0..=100.0).contains(&percentile) => {
-                    Ok(Self::Percentile(percentile))
-                }
-                _ => Err(format!("there is no percentile \"{word}\"")),
-            };
+            let percentile = number.parse().ok().filter(|p| (0.0..=100.0).contains(p));
+            let problem = || format!("there is no percentile \"{word}\"");
+            return percentile.map(Self::Percentile).ok_or_else(problem);
         }
         match word {
             "mean" => Ok(Self::Mean),
@@ -136,15 +125,17 @@ impl Measure {
         let number = number
             .parse::<f64>()
             .ok()
-            .filter(|number| number.is_finite() && *number >= 0.0)
-            .ok_or_else(|| format!("\"{text}\" does not begin with a number from 0 on"))?;
+            .filter(|n| n.is_finite() && *n >= 0.0);
+        let number =
+            number.ok_or_else(|| format!("\"{text}\" does not begin with a number from 0 on"))?;
         let unit = unit.trim();
         match self {
-            Self::Percentile(_) | Self::Mean | Self::Max => TIME_UNITS
-                .iter()
-                .find(|(name, _)| *name == unit)
-                .map(|(_, ns)| number * ns)
-                .ok_or_else(|| "a time needs a unit: ns, us, ms or s".to_owned()),
+            Self::Percentile(_) | Self::Mean | Self::Max => {
+                match TIME_UNITS.iter().find(|(name, _)| *name == unit) {
+                    Some((_, ns)) => Ok(number * ns),
+                    None => Err("a time needs a unit: ns, us, ms or s".to_owned()),
+                }
+            }
             Self::Errors => match unit {
                 "%" if number <= 100.0 => Ok(number / 100.0),
                 // Who writes 1 may mean 1% or all of them.
@@ -167,12 +158,14 @@ impl Measure {
 }
 
 impl FromStr for Objective {
-    type Err = ObjectiveError;
+    type Err = FormError;
 
-    fn from_str(text: &str) -> Result<Self, ObjectiveError> {
-        let wrong = |what: String| ObjectiveError {
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let wrong = |what: String| FormError {
             text: text.to_owned(),
+            kind: "objective",
             what,
+            example: "'p99<20ms', 'errors<0.1%' or 'goodput>500'",
         };
         let at = text
             .find(['<', '>'])
@@ -186,10 +179,9 @@ impl FromStr for Objective {
         };
         let measure = Measure::parse(word.trim()).map_err(wrong)?;
         if !measure.wants(sign) {
-            let sign = if measure == Measure::Goodput {
-                ">"
-            } else {
-                "<"
+            let sign = match measure {
+                Measure::Goodput => ">",
+                _ => "<",
             };
             return Err(wrong(format!("{} is bounded with {sign}", word.trim())));
         }
@@ -209,9 +201,9 @@ impl fmt::Display for Objective {
 }
 
 impl TryFrom<String> for Objective {
-    type Error = ObjectiveError;
+    type Error = FormError;
 
-    fn try_from(text: String) -> Result<Self, ObjectiveError> {
+    fn try_from(text: String) -> Result<Self, FormError> {
         text.parse()
     }
 }

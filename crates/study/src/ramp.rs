@@ -11,19 +11,12 @@ use std::str::FromStr;
 
 use rpcgauge_trial::RampPart;
 
+use crate::error::FormError;
 use crate::words::{parse_time_ms, time_word};
 
 /// A ramp as the command line gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ramp(pub Vec<RampPart>);
-
-/// Why a text is no ramp.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no ramp: {what}; write it like 100,200,400:10s or 0..1000:30s,1000:1m")]
-pub struct RampError {
-    text: String,
-    what: String,
-}
 
 /// The parts as they can be written, each with its time.
 pub fn parts_word(parts: &[RampPart]) -> String {
@@ -38,12 +31,14 @@ pub fn parts_word(parts: &[RampPart]) -> String {
 }
 
 impl FromStr for Ramp {
-    type Err = RampError;
+    type Err = FormError;
 
-    fn from_str(text: &str) -> Result<Self, RampError> {
-        let wrong = |what: String| RampError {
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let wrong = |what: String| FormError {
             text: text.to_owned(),
+            kind: "ramp",
             what,
+            example: "100,200,400:10s or 0..1000:30s,1000:1m",
         };
         let mut parts: Vec<RampPart> = Vec::new();
         // Those whose time is still to come.

@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use rpcgauge_message::nearest::Nearest;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error as _, IntoDeserializer, Visitor, value};
+use serde::de::{
+    Deserializer, Error as _, IntoDeserializer, Visitor, value::SeqAccessDeserializer,
+};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
-use crate::error::{Source, StudyError};
-use crate::refusal::Refusal;
+use crate::error::{Refusal, Source, StudyError};
 use crate::words::{parse_size, parse_time_ms};
 
 /// A table under reading. Each key is taken once; keys that are left at the end are refused.
@@ -35,9 +36,6 @@ struct Nothing {}
 
 impl<'a> Table<'a> {
     /// A file's own table.
-    ///
-    /// # Errors
-    /// It is no TOML.
     pub(crate) fn root(source: &'a Source) -> Result<Self, StudyError> {
         let table = DeTable::parse(&source.text).map_err(|error| {
             let place = error.span().unwrap_or(0..0);
@@ -60,10 +58,8 @@ impl<'a> Table<'a> {
 
     /// An error at the table's own place, which names the table.
     pub(crate) fn error(&self, message: &str) -> StudyError {
-        self.source.error(
-            self.span.clone(),
-            format!("{} {message}", titled(&self.path)),
-        )
+        let message = format!("{} {message}", titled(&self.path));
+        self.source.error(self.span.clone(), message)
     }
 
     /// Where the value of a key stands that was not taken yet.
@@ -80,9 +76,10 @@ impl<'a> Table<'a> {
             return Ok(None);
         };
         let place = value.span();
-        let read = T::deserialize(ValueDeserializer::from(value));
-        read.map(Some)
-            .map_err(|error| self.refusal(key, place, error))
+        match T::deserialize(ValueDeserializer::from(value)) {
+            Ok(read) => Ok(Some(read)),
+            Err(error) => Err(self.refusal(key, place, error)),
+        }
     }
 
     /// The value of a key that must be there.
@@ -133,18 +130,15 @@ impl<'a> Table<'a> {
             let message = format!("\"{key}\" must be tables, each under [[{key}]]");
             return Err(self.source.error(place, message));
         };
-        items
-            .into_iter()
-            .map(|item| self.inner(key, item))
-            .collect()
+        let tables = items.into_iter().map(|item| self.inner(key, item));
+        tables.collect()
     }
 
     fn inner(&self, key: &str, value: Spanned<DeValue<'a>>) -> Result<Self, StudyError> {
         let span = value.span();
         let DeValue::Table(entries) = value.into_inner() else {
-            return Err(self
-                .source
-                .error(span, format!("\"{key}\" must be a table")));
+            let message = format!("\"{key}\" must be a table");
+            return Err(self.source.error(span, message));
         };
         Ok(Self {
             source: self.source,
@@ -187,10 +181,10 @@ impl<'a> Table<'a> {
 
     fn no_key(&self, path: &str, name: &str, known: &[&str]) -> String {
         let elsewhere = (self.elsewhere)(name).filter(|_| path == self.path);
-        let hint = elsewhere.map_or_else(
-            || Nearest::or_known(name, known.iter().copied()).to_string(),
-            |place| format!("; {place}"),
-        );
+        let hint = match elsewhere {
+            Some(place) => format!("; {place}"),
+            None => Nearest::or_known(name, known.iter().copied()).to_string(),
+        };
         format!("{} has no key \"{name}\"{hint}", titled(path))
     }
 
@@ -284,48 +278,29 @@ fn needs(path: &str, key: &str) -> String {
     format!("needs the key \"{key}\"{example}")
 }
 
-/// A text of one line that is not blank and holds no control characters.
+/// A text that is not blank, and holds no control characters where it must be of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Line(pub(crate) String);
+pub(crate) struct Text<const OF_ONE_LINE: bool>(pub(crate) String);
 
-impl TryFrom<String> for Line {
+pub(crate) type Line = Text<true>;
+pub(crate) type PathText = Text<false>;
+
+impl<const OF_ONE_LINE: bool> TryFrom<String> for Text<OF_ONE_LINE> {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        match text.trim() {
-            "" => Err("this is empty"),
-            _ if text.chars().any(char::is_control) => Err("this must be one line without tabs"),
-            _ => Ok(Self(text)),
+        if text.trim().is_empty() {
+            return Err("this is empty");
+        }
+        match OF_ONE_LINE && text.contains(char::is_control) {
+            true => Err("this must be one line without tabs"),
+            false => Ok(Self(text)),
         }
     }
 }
 
-/// A path that is not blank.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct PathText(pub(crate) String);
-
-impl TryFrom<String> for PathText {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        match text.trim() {
-            "" => Err("this is empty"),
-            _ => Ok(Self(text)),
-        }
-    }
-}
-
-impl std::ops::Deref for PathText {
-    type Target = String;
-
-    fn deref(&self) -> &String {
-        &self.0
-    }
-}
-
-impl std::ops::Deref for Line {
+impl<const OF_ONE_LINE: bool> std::ops::Deref for Text<OF_ONE_LINE> {
     type Target = String;
 
     fn deref(&self) -> &String {
@@ -366,8 +341,8 @@ impl From<Size> for Option<u64> {
 }
 
 impl From<Line> for String {
-    fn from(Line(text): Line) -> Self {
-        text
+    fn from(line: Line) -> Self {
+        line.0
     }
 }
 
@@ -375,6 +350,16 @@ impl From<Time> for u64 {
     fn from(Time(ms): Time) -> Self {
         ms
     }
+}
+
+/// Where a value stands that is written.
+pub(crate) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    written.as_ref().map(Spanned::span)
+}
+
+/// The value itself.
+pub(crate) fn value<T: Clone>(written: &Option<Spanned<T>>) -> Option<T> {
+    written.as_ref().map(|value| value.get_ref().clone())
 }
 
 /// What can be made of a value that is read as a `T`.
@@ -418,7 +403,7 @@ where
         }
 
         fn visit_seq<A: serde::de::SeqAccess<'de>>(self, items: A) -> Result<Vec<T>, A::Error> {
-            filled(value::SeqAccessDeserializer::new(items))
+            filled(SeqAccessDeserializer::new(items))
         }
     }
     deserializer.deserialize_any(OneOrMore(std::marker::PhantomData))

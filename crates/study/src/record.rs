@@ -9,6 +9,7 @@ mod events;
 use std::collections::BTreeMap;
 
 pub use rpcgauge_message::contract::{Code, EventKind, Fault, RuntimeEvent};
+use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
     Calls, Cpu, Ending, ErrorSample, FailureKind, Payload, Stage, Timeline, TimelineSlice, Warmup,
 };
@@ -107,7 +108,7 @@ pub struct Measured {
     pub steps: Vec<Step>,
     /// Calls of the warm-up that ended in the measured part, at a rate: their bytes and processor time
     /// are among those measured.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub warmup_ended_after: u64,
     /// The slices that the trial went in; absent where it was measured in one piece.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +132,7 @@ pub struct Measured {
     /// Threads at the end of the measured part.
     pub threads: Threads,
     /// How long its processes took to start.
-    #[serde(default, skip_serializing_if = "Startup::is_unknown")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub startup: Startup,
     /// The share of its core that the engine used, 0 to 1; absent where another client calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -141,7 +142,7 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Why it ended.
-    #[serde(default, skip_serializing_if = "Ending::is_complete")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub ending: Ending,
     /// Connections that were open when the measured part began;
     /// absent in records that do not tell it.
@@ -151,20 +152,20 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_opened: Option<u64>,
     /// Connections that the server had closed between slices, opened again outside the figures.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub connections_reopened: u64,
     /// How many of those opened in the measured part went on with the TLS session of an earlier one.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, those of the warm-up included. Calls are then
     /// made over fewer connections than asked for.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub connects_failed: u64,
     /// Responses to measured calls that came uncompressed although a compression was asked for.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub uncompressed_responses: u64,
     /// Calls that were due and had no body yet: begun late by the client's fault.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bodies_late: u64,
     /// The most calls that were in flight at a time; absent in records that do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,13 +174,8 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,
     /// Failures whose text is in none of the samples, since there were too many distinct ones.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub errors_without_sample: u64,
-}
-
-/// Counts of what should not happen are left out where it did not.
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// A client above this share of its core is "client-bound": its trial says nothing of the server.
@@ -213,9 +209,8 @@ impl Measured {
 
     /// The calls that the processor time and the connections are of.
     pub fn carried_calls(&self) -> u64 {
-        [self.calls.answered, self.warmup_ended_after]
-            .into_iter()
-            .fold(self.calls.failed_total(), u64::saturating_add)
+        let ended = self.calls.ended();
+        ended.saturating_add(self.warmup_ended_after)
     }
 }
 
@@ -229,7 +224,7 @@ pub struct Slices {
     /// Calls at their starts that were left out of the figures but the bytes.
     pub skipped: u64,
     /// How many of them failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub skipped_failed: u64,
 }
 
@@ -245,7 +240,7 @@ pub struct Step {
     /// Calls that were due in it.
     pub started: u64,
     /// How many of them were never sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub never_sent: u64,
     /// How many of them succeeded.
     pub answered: u64,
@@ -278,7 +273,7 @@ pub struct BytesByClass {
     pub overhead: u64,
     /// The handler marks' header fields, which are not among `headers`: the server sends them only
     /// where stages are timed, and they are no part of the call. Absent where there are none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub marks: u64,
 }
 
@@ -360,12 +355,6 @@ impl Cold {
         let sum: u128 = latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
         let mean_ns = (sum / latencies_ns.len() as u128) as u64;
         Some(Self { first_ns, mean_ns })
-    }
-}
-
-impl Startup {
-    fn is_unknown(&self) -> bool {
-        *self == Self::default()
     }
 }
 

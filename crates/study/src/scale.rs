@@ -37,7 +37,6 @@ pub enum ScaleError {
 /// The same method with a response `factor` times as long.
 ///
 /// # Errors
-///
 /// When there is nothing to repeat, the response would grow beyond the decoding limit, or the
 /// workload does not fit together.
 pub fn response(
@@ -68,13 +67,10 @@ pub fn response(
             limit,
         });
     }
-    let wrong = |problem: String| ScaleError::Schema(problem);
-    let response = response_type(workload)?
-        .from_json(&workload.response.to_string())
-        .map_err(|e| wrong(e.to_string()))?
-        .grown(factor_bytes)
-        .map_err(|e| wrong(e.to_string()))?
-        .ok_or_else(|| ScaleError::NothingToRepeat(workload.method.clone()))?;
+    let message = response_type(workload)?.from_json(&workload.response.to_string());
+    let grown = message.map_err(wrong)?.grown(factor_bytes);
+    let response = grown.map_err(wrong)?;
+    let response = response.ok_or_else(|| ScaleError::NothingToRepeat(workload.method.clone()))?;
     Ok(OwnWorkload {
         response,
         ..workload.clone()
@@ -83,10 +79,8 @@ pub fn response(
 
 /// What [`response`] repeats of this method's response; all else of it stays as it is.
 pub fn repeated(workload: &OwnWorkload) -> &'static str {
-    match outermost_lists(&workload.response)
-        .iter()
-        .all(|list| list.is_empty())
-    {
+    let mut lists = outermost_lists(&workload.response).into_iter();
+    match lists.all(Vec::is_empty) {
         true => "texts and bytes",
         false => "outermost lists",
     }
@@ -108,15 +102,14 @@ pub fn alike(workload: &OwnWorkload) -> Option<String> {
 }
 
 fn response_type(workload: &OwnWorkload) -> Result<MessageType, ScaleError> {
-    let wrong = |problem: String| ScaleError::Schema(problem);
-    let set = STANDARD
-        .decode(&workload.descriptor_set)
-        .map_err(|e| wrong(e.to_string()))?;
-    let schema = Schema::from_descriptor_set(&set).map_err(|e| wrong(e.to_string()))?;
-    let method = schema
-        .method(&workload.method)
-        .map_err(|e| wrong(e.to_string()))?;
+    let set = STANDARD.decode(&workload.descriptor_set).map_err(wrong)?;
+    let schema = Schema::from_descriptor_set(&set).map_err(wrong)?;
+    let method = schema.method(&workload.method).map_err(wrong)?;
     Ok(method.response)
+}
+
+fn wrong(problem: impl ToString) -> ScaleError {
+    ScaleError::Schema(problem.to_string())
 }
 
 /// The lists of a value that stand in no other.

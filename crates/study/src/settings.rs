@@ -7,11 +7,12 @@ pub use rpcgauge_message::contract::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
 };
 use rpcgauge_message::{Compression, Encoding, data::Order, workload::WorkloadSpec};
+use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
 use crate::url::Url;
-use crate::words::Word;
+use crate::words::words;
 
 /// The name of the embedded subject's one stack.
 pub const REFERENCE: &str = "reference";
@@ -53,10 +54,10 @@ pub struct Settings {
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
     /// The first calls after a start that are timed, one after the other, before any other call; 0 for none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cold_calls: u32,
     /// What is asked of the runtimes of its stacks.
-    #[serde(default, skip_serializing_if = "Runtime::is_usual")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub runtime: Runtime,
 }
 
@@ -72,22 +73,8 @@ pub struct Runtime {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_bytes: Option<u64>,
     /// Whether what may explain a slow call is recorded.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub events: bool,
-}
-
-impl Runtime {
-    fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-fn is_zero(value: &u32) -> bool {
-    *value == 0
 }
 
 fn one_thread() -> u32 {
@@ -161,7 +148,7 @@ pub struct LiveService {
     /// What it is sent.
     pub messages: Messages,
     /// What becomes of calls in flight when the time is up.
-    #[serde(default, skip_serializing_if = "AtEnd::is_wait")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub at_end: AtEnd,
     /// How silent connections are kept alive, or found dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,12 +164,6 @@ pub enum AtEnd {
     Wait,
     /// They are given up at once and counted as abandoned.
     Cancel,
-}
-
-impl AtEnd {
-    fn is_wait(&self) -> bool {
-        *self == Self::Wait
-    }
 }
 
 /// How TLS is spoken with a live service.
@@ -246,10 +227,7 @@ pub struct RowsSource {
 }
 
 /// How long a trial measures when a study bounds it neither by calls nor by time.
-pub const DEFAULT_STOP: Stop = Stop {
-    calls: None,
-    time_ms: Some(1_000),
-};
+pub const DEFAULT_STOP: Stop = Stop::after_ms(1_000);
 /// When a call that has not ended has failed, unless a study says otherwise.
 pub const DEFAULT_DEADLINE_MS: u64 = 10_000;
 
@@ -307,10 +285,8 @@ impl Settings {
     /// Stage timing needs one call in flight in a closed loop, and a server that marks its handler;
     /// everything else is timed as load.
     pub fn timing(&self) -> Timing {
-        match (&self.schedule, &self.target) {
-            (Schedule::Closed { in_flight: 1 }, Target::Subject { .. } | Target::Codec { .. }) => {
-                Timing::Stages
-            }
+        match self.schedule {
+            Schedule::Closed { in_flight: 1 } if self.target.live().is_none() => Timing::Stages,
             _ => Timing::Load,
         }
     }
@@ -355,13 +331,13 @@ impl Target {
     /// The codec, and what it does with which message.
     pub fn codec(&self) -> Option<(&str, Operation, Sample)> {
         match self {
+            Self::Subject { .. } | Self::Live { .. } => None,
             Self::Codec {
                 codec,
                 operation,
                 sample,
                 ..
             } => Some((codec, *operation, *sample)),
-            Self::Subject { .. } | Self::Live { .. } => None,
         }
     }
 
@@ -454,27 +430,9 @@ impl fmt::Display for Idle {
     }
 }
 
-impl Word for Transport {
-    const WHAT: &'static str = "transport";
-    const WORDS: &'static [(&'static str, Self)] = &[("tcp", Self::Tcp), ("unix", Self::Unix)];
-}
+words!(Transport, "transport": "tcp" => Tcp, "unix" => Unix);
 
-impl Word for Arrivals {
-    const WHAT: &'static str = "spacing of arrivals";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("constant", Self::Constant), ("poisson", Self::Poisson)];
-}
+words!(Arrivals, "spacing of arrivals": "constant" => Constant, "poisson" => Poisson);
+words!(Placement, "placement": "one-core" => OneCore, "two-cores" => TwoCores, "free" => Free);
 
-impl Word for Placement {
-    const WHAT: &'static str = "placement";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("one-core", Self::OneCore),
-        ("two-cores", Self::TwoCores),
-        ("free", Self::Free),
-    ];
-}
-
-impl Word for Idle {
-    const WHAT: &'static str = "idle state";
-    const WORDS: &'static [(&'static str, Self)] = &[("held", Self::Held), ("as-is", Self::AsIs)];
-}
+words!(Idle, "idle state": "held" => Held, "as-is" => AsIs);

@@ -181,8 +181,10 @@ fn collectors<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
     let named: BTreeMap<Name, Vec<Line>> = BTreeMap::deserialize(deserializer)?;
-    let words = |words: Vec<Line>| words.into_iter().map(Into::into).collect();
-    let named = named.into_iter().map(|(Name(name), of)| (name, words(of)));
+    let named = named.into_iter().map(|(Name(name), words)| {
+        let words = words.into_iter().map(String::from).collect();
+        (name, words)
+    });
     Ok(named.collect())
 }
 
@@ -196,7 +198,7 @@ fn usual_timeout() -> u64 {
 
 impl From<Command> for Vec<String> {
     fn from(Command(words): Command) -> Self {
-        words.into_iter().map(|Line(word)| word).collect()
+        words.into_iter().map(String::from).collect()
     }
 }
 
@@ -234,27 +236,9 @@ impl Manifest {
                 "has no stack; write [[stacks]] with name = \"http\" and roles = [\"server\"]",
             ));
         }
-        let (run, build) = (table.place("run"), table.place("build"));
-        let (flags, events) = (table.place("flags"), table.place("events"));
+        let places = ["run", "build", "flags", "events"].map(|key| table.place(key));
         let mut manifest: Self = table.rest()?;
-        let names_messages = |words: &[String]| words.iter().any(|word| word.contains(MESSAGES));
-        let place = match (run.clone(), build) {
-            (_, Some(build)) if manifest.build.iter().any(|words| names_messages(words)) => Some((
-                build,
-                "is not there yet when it is built: use it in \"generate\"",
-            )),
-            (Some(run), _) if manifest.messages.is_none() && names_messages(&manifest.run) => {
-                Some((
-                    run,
-                    "needs [messages] with \"generate\", which fills that folder",
-                ))
-            }
-            _ => None,
-        };
-        if let Some((place, what)) = place {
-            return Err(source.error(place, format!("{MESSAGES} {what}")));
-        }
-        if let Some((place, message)) = manifest.wrong_flags((run, flags, events)) {
+        if let Some((place, message)) = manifest.wrong_commands(places) {
             return Err(source.error(place, message));
         }
         for tool in &mut manifest.toolchain {
@@ -289,51 +273,55 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// What is wrong with how the settings of its runtime come into its command, and where: the places are
-    /// those of `run`, `[flags]` and `[events]`.
-    fn wrong_flags(
-        &self,
-        (run, flags, events): (Option<Place>, Option<Place>, Option<Place>),
-    ) -> Option<(Place, String)> {
+    /// What is wrong with the words that stand for something else in its commands, and where: the places
+    /// are those of `run`, `build`, `[flags]` and `[events]`, as far as they are there.
+    fn wrong_commands(&self, places: [Option<Place>; 4]) -> Option<(Place, String)> {
+        let [run, build, flags, events] = places;
         let holds = |words: &[String], what| words.iter().any(|word| word.contains(what));
-        let places = self.run.iter().skip(1).filter(|word| *word == FLAGS);
-        let is_used = self.run.iter().any(|word| word.contains(FLAGS));
-        if let Some(place) = flags.clone().or(events.clone())
-            && places.count() != 1
+        if let Some(build) = build
+            && self.build.iter().any(|words| holds(words, MESSAGES))
         {
+            let what = "is not there yet when it is built: use it in \"generate\"";
+            return Some((build, format!("{MESSAGES} {what}")));
+        }
+        if let Some(run) = &run
+            && self.messages.is_none()
+            && holds(&self.run, MESSAGES)
+        {
+            let what = "needs [messages] with \"generate\", which fills that folder";
+            return Some((run.clone(), format!("{MESSAGES} {what}")));
+        }
+        let words = self.run.iter().skip(1).filter(|word| *word == FLAGS);
+        let Some(place) = flags.as_ref().or(events.as_ref()) else {
+            let message = format!("{FLAGS} needs [flags] or [events], which say what comes there");
+            return run
+                .filter(|_| holds(&self.run, FLAGS))
+                .map(|run| (run, message));
+        };
+        if words.count() != 1 {
             let message =
                 format!("needs the word \"{FLAGS}\" once in \"run\", where the flags come");
-            return Some((place, message));
-        }
-        let heap = &self.flags.heap;
-        if let Some(place) = flags
-            .clone()
-            .filter(|_| !heap.is_empty() && !holds(heap, HEAP))
-        {
-            return Some((
-                place,
-                format!("\"heap\" needs {HEAP} in a word, for its bytes"),
-            ));
-        }
-        let usual = &self.flags.usual;
-        let is_known = usual
-            .gc
-            .as_ref()
-            .is_none_or(|gc| self.flags.gc.contains_key(gc));
-        let is_set = usual.heap_bytes.is_none() || !heap.is_empty();
-        if let Some(place) = flags.clone().filter(|_| !(is_known && is_set)) {
-            let message = "\"usual\" has a \"gc\" or \"heap\" that the flags beside it do not have";
-            return Some((place, message.to_owned()));
-        }
-        if let (Some(told), Some(place)) = (&self.events, &events)
-            && !(holds(&told.flags, EVENTS) && holds(&told.read, EVENTS))
-        {
-            let message = format!("\"flags\" and \"read\" need {EVENTS} in a word, for the file");
             return Some((place.clone(), message));
         }
-        let message = || format!("{FLAGS} needs [flags] or [events], which say what comes there");
-        let place = run.filter(|_| is_used && flags.is_none() && events.is_none())?;
-        Some((place, message()))
+        if let Some(flags) = flags {
+            let Flags { gc, heap, usual } = &self.flags;
+            if !heap.is_empty() && !holds(heap, HEAP) {
+                let message = format!("\"heap\" needs {HEAP} in a word, for its bytes");
+                return Some((flags, message));
+            }
+            let is_known = usual.gc.as_ref().is_none_or(|usual| gc.contains_key(usual));
+            if !is_known || usual.heap_bytes.is_some() && heap.is_empty() {
+                let message =
+                    "\"usual\" has a \"gc\" or \"heap\" that the flags beside it do not have";
+                return Some((flags, message.to_owned()));
+            }
+        }
+        let (told, place) = self.events.as_ref().zip(events)?;
+        let is_told = holds(&told.flags, EVENTS) && holds(&told.read, EVENTS);
+        (!is_told).then(|| {
+            let message = format!("\"flags\" and \"read\" need {EVENTS} in a word, for the file");
+            (place, message)
+        })
     }
 
     /// The stack of that name.
@@ -358,15 +346,14 @@ impl Manifest {
 /// Whether the codecs of a stack are there, and make what it makes.
 fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
     for (encoding, codec) in &stack.features.codecs {
-        let has = |stack: &&Stack| stack.features.encodings.contains(encoding);
-        let word = encoding.word();
-        if !has(&stack) {
-            let name = &stack.name;
+        let has = |stack: &Stack| stack.features.encodings.contains(encoding);
+        let (word, name) = (encoding.word(), &stack.name);
+        if !has(stack) {
             return Err(format!(
                 "\"codecs\" has {word}, which is no encoding of \"{name}\""
             ));
         }
-        let is_codec = |stack: &&Stack| stack.features.roles.contains(&Role::Codec);
+        let is_codec = |stack: &Stack| stack.features.roles.contains(&Role::Codec);
         let fitting = all.iter().filter(|stack| is_codec(stack) && has(stack));
         let fitting: Vec<&str> = fitting.map(|stack| &*stack.name).collect();
         if !fitting.contains(&&**codec) {
@@ -384,36 +371,34 @@ impl Stack {
         let name: Name = table.need("name")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
         let disk: Option<Vec<Line>> = table.take("disk")?;
+        // Who has a key, and whether it is needed then.
         let keys = [
-            "protocols",
-            "transports",
-            "styles",
-            "connections",
-            "channels",
-            "in-flight",
-            "threads",
-            "codecs",
+            ("protocols", "server's or client's", true),
+            ("transports", "server's or client's", true),
+            ("styles", "client's", true),
+            ("connections", "client's", false),
+            ("channels", "client's", false),
+            ("in-flight", "client's", false),
+            ("threads", "server's", false),
+            ("codecs", "server's or client's", false),
         ];
-        let places = keys.map(|key| (key, table.place(key)));
+        let keys = keys.map(|(key, whose, is_needed)| (key, whose, is_needed, table.place(key)));
         let (source, span) = (table.source, table.span.clone());
         let mut features: Features = table.rest()?;
         let is = |role| features.roles.contains(&role);
         let (is_server, is_client) = (is(Role::Server), is(Role::Client));
-        let calls = is_server || is_client;
-        for (number, (key, place)) in places.into_iter().enumerate() {
-            let (is_used, is_needed, whose) = match (number, key) {
-                (0 | 1, _) => (calls, calls, "server's or client's"),
-                (2, _) => (is_client, is_client, "client's"),
-                (_, "threads") => (is_server, false, "server's"),
-                (_, "codecs") => (calls, false, "server's or client's"),
-                _ => (is_client, false, "client's"),
+        for (key, whose, is_needed, place) in keys {
+            let is_used = match whose {
+                "server's" => is_server,
+                "client's" => is_client,
+                _ => is_server || is_client,
             };
             match place {
                 Some(place) if !is_used => {
                     let message = format!("\"{key}\" is a {whose}; leave it out");
                     return Err(source.error(place, message));
                 }
-                None if is_needed => {
+                None if is_used && is_needed => {
                     let message = format!("[stacks] needs the key \"{key}\", a {whose}");
                     return Err(source.error(span, message));
                 }
@@ -446,7 +431,7 @@ impl Stack {
             name: name.0,
             features,
             recommended,
-            disk: disk.into_iter().flatten().map(|Line(path)| path).collect(),
+            disk: disk.into_iter().flatten().map(String::from).collect(),
         })
     }
 }

@@ -7,6 +7,9 @@ use std::str::FromStr;
 use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Serialize};
 
+use crate::error::FormError;
+use crate::words::{Word as _, words};
+
 /// What is called: `grpc://host:port/package.Service/Method`, `http://host:port/path?query`, and
 /// both with an `s` over TLS.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,33 +58,13 @@ pub enum Address {
     },
 }
 
-/// Why a text is no target.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "\"{text}\" is no target: {what}; write it like grpc://localhost:50051/shop.Orders/Get or \
-     http://localhost:8080/orders"
-)]
-pub struct UrlError {
-    text: String,
-    what: String,
-}
+words!(Scheme, "scheme": "grpc" => Grpc, "grpcs" => Grpcs, "http" => Http, "https" => Https);
 
 impl Scheme {
-    const NAMES: [(&'static str, Self); 4] = [
-        ("grpc", Self::Grpc),
-        ("grpcs", Self::Grpcs),
-        ("http", Self::Http),
-        ("https", Self::Https),
-    ];
-
     fn of(name: &str) -> Result<Self, String> {
-        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, scheme)| *scheme).ok_or_else(|| {
-            let names = Self::NAMES.iter().map(|(known, _)| *known);
-            format!(
-                "there is no scheme \"{name}\"{}",
-                Nearest::or_known(name, names)
-            )
+        Self::from_word(name).ok_or_else(|| {
+            let hint = Nearest::or_known(name, Self::WORDS.iter().map(|(known, _)| *known));
+            format!("there is no scheme \"{name}\"{hint}")
         })
     }
 
@@ -109,9 +92,8 @@ impl Url {
     /// The same calls over a Unix domain socket; host and port are only sent to the server.
     #[must_use]
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
-        self.address = Address::Unix {
-            path: path.to_owned(),
-        };
+        let path = path.to_owned();
+        self.address = Address::Unix { path };
         self
     }
 
@@ -148,12 +130,14 @@ impl Url {
 }
 
 impl FromStr for Url {
-    type Err = UrlError;
+    type Err = FormError;
 
-    fn from_str(text: &str) -> Result<Self, UrlError> {
-        let wrong = |what: String| UrlError {
+    fn from_str(text: &str) -> Result<Self, FormError> {
+        let wrong = |what: String| FormError {
             text: without_user(text),
+            kind: "target",
             what,
+            example: "grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders",
         };
         let (scheme, rest) = text
             .split_once("://")
@@ -164,19 +148,16 @@ impl FromStr for Url {
             let what = "it holds a user name; give credentials in the header 'authorization: …'";
             return Err(wrong(what.to_owned()));
         }
-        let uri: http::Uri = text
-            .parse()
-            .map_err(|e: http::uri::InvalidUri| wrong(e.to_string()))?;
-        let authority = uri
-            .authority()
-            .filter(|authority| !authority.host().is_empty())
-            .ok_or_else(|| wrong("it has no host".to_owned()))?;
+        let uri = text
+            .parse::<http::Uri>()
+            .map_err(|e| wrong(e.to_string()))?;
+        let authority = uri.authority().filter(|at| !at.host().is_empty());
+        let authority = authority.ok_or_else(|| wrong("it has no host".to_owned()))?;
         let port = port(authority, scheme).map_err(wrong)?;
         // Its `Display` writes the slash that a URL with a query alone leaves out (RFC 9112,
         // section 3.2.1).
-        let path = uri
-            .path_and_query()
-            .map_or_else(|| "/".to_owned(), ToString::to_string);
+        let path = uri.path_and_query().map(ToString::to_string);
+        let path = path.unwrap_or_else(|| "/".to_owned());
         check_path(scheme, &path).map_err(wrong)?;
         Ok(Self {
             scheme,
@@ -234,10 +215,7 @@ fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = Scheme::NAMES
-            .iter()
-            .find(|(_, scheme)| *scheme == self.scheme);
-        let scheme = scheme.map_or("", |(name, _)| name);
+        let scheme = self.scheme.word();
         write!(f, "{scheme}://{}{}", self.authority, self.path)?;
         match &self.address {
             Address::Tcp { .. } => Ok(()),

@@ -14,81 +14,44 @@ pub trait Word: Copy + PartialEq + Sized + 'static {
     /// The value's word.
     fn word(self) -> &'static str {
         // Every value is in the list: the tests below walk through the sets.
-        Self::WORDS
-            .iter()
-            .find(|(_, value)| *value == self)
-            .map_or("", |(word, _)| word)
+        let mut all = Self::WORDS.iter();
+        let found = all.find(|(_, value)| *value == self);
+        found.map_or("", |(word, _)| word)
     }
 
     /// The value of a word.
     fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS
-            .iter()
-            .find(|(known, _)| *known == word)
-            .map(|(_, value)| *value)
+        let mut all = Self::WORDS.iter();
+        let found = all.find(|(known, _)| *known == word);
+        found.map(|(_, value)| *value)
     }
 }
 
-impl Word for Protocol {
-    const WHAT: &'static str = "protocol";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("grpc", Self::Grpc),
-        ("rest", Self::Rest),
-        ("connect", Self::Connect),
-    ];
+/// Says what the values of a closed set are called, and the word of each, in the order to show them.
+macro_rules! words {
+    ($set:ident, $what:literal: $($word:literal => $value:ident),+ $(,)?) => {
+        impl $crate::words::Word for $set {
+            const WHAT: &'static str = $what;
+            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+        }
+    };
 }
+pub(crate) use words;
 
-impl Word for HttpVersion {
-    const WHAT: &'static str = "HTTP version";
-    const WORDS: &'static [(&'static str, Self)] = &[("1.1", Self::Http1), ("2", Self::Http2)];
+words!(Protocol, "protocol": "grpc" => Grpc, "rest" => Rest, "connect" => Connect);
+words!(HttpVersion, "HTTP version": "1.1" => Http1, "2" => Http2);
+words! { Encoding, "encoding":
+    "protobuf" => Protobuf, "json" => Json, "json-proto-names" => JsonProtoNames,
+    "protojson" => ProtoJson, "msgpack" => Msgpack, "cbor" => Cbor, "hybrid" => Hybrid,
 }
-
-impl Word for Encoding {
-    const WHAT: &'static str = "encoding";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("protobuf", Self::Protobuf),
-        ("json", Self::Json),
-        ("json-proto-names", Self::JsonProtoNames),
-        ("protojson", Self::ProtoJson),
-        ("msgpack", Self::Msgpack),
-        ("cbor", Self::Cbor),
-        ("hybrid", Self::Hybrid),
-    ];
+words!(ConnectionUse, "connection use": "reuse" => Reuse, "per-call" => PerCall);
+words! { Style, "style":
+    "blocking" => Blocking, "future" => Future, "coroutine" => Coroutine, "async" => Async,
 }
+words!(Operation, "operation": "encode" => Encode, "decode" => Decode);
+words!(Sample, "sample": "request" => Request, "response" => Response);
 
-impl Word for ConnectionUse {
-    const WHAT: &'static str = "connection use";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("reuse", Self::Reuse), ("per-call", Self::PerCall)];
-}
-
-impl Word for Style {
-    const WHAT: &'static str = "style";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("blocking", Self::Blocking),
-        ("future", Self::Future),
-        ("coroutine", Self::Coroutine),
-        ("async", Self::Async),
-    ];
-}
-
-impl Word for Operation {
-    const WHAT: &'static str = "operation";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("encode", Self::Encode), ("decode", Self::Decode)];
-}
-
-impl Word for Sample {
-    const WHAT: &'static str = "sample";
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("request", Self::Request), ("response", Self::Response)];
-}
-
-/// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`.
-///
-/// # Errors
-///
-/// One sentence that shows the form.
+/// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`; otherwise a sentence that shows the form.
 pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no time; write it as 150ms, 10s or 1m30s");
     let (mut total, mut rest) = (0_u64, text);
@@ -139,11 +102,7 @@ const SIZES: [(&str, u64); 4] = [
     ("GiB", 1 << 30),
 ];
 
-/// A size in bytes from `256MiB`, `4GiB`, `512KiB`.
-///
-/// # Errors
-///
-/// One sentence that shows the form.
+/// A size in bytes from `256MiB`, `4GiB`, `512KiB`; otherwise a sentence that shows the form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is no size; write it as 256MiB or 4GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rpcgauge_study::builtin;
 use rpcgauge_study::features::{Features, embedded_only};
+use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::{Metric, Plan};
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
@@ -32,10 +33,8 @@ fn subjects() -> BTreeMap<String, Features> {
 }
 
 fn resolve(name: &str, cores: u32) -> Plan {
-    let file = builtin::find(name)
-        .unwrap()
-        .parse()
-        .unwrap_or_else(|error| panic!("{error}"));
+    let text = builtin::find(name).unwrap().text;
+    let file = StudyFile::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
     let context = ResolveContext {
         subjects: &subjects(),
         loader: &FileLoader::default(),
@@ -48,12 +47,13 @@ fn resolve(name: &str, cores: u32) -> Plan {
 
 #[test]
 fn all_resolve_and_hold_to_the_method() {
-    for study in builtin::all() {
+    for study in &builtin::ALL {
         let plan = resolve(study.name, 2);
         assert_eq!(plan.name, study.name);
+        let line = study.text.lines().next().unwrap();
         assert_eq!(
             plan.question,
-            study.question(),
+            line.trim_start_matches(['#', ' ']),
             "the first line of {}",
             study.name
         );
@@ -113,7 +113,7 @@ fn all_resolve_and_hold_to_the_method() {
 
 #[test]
 fn one_core_is_enough_to_plan_all() {
-    for study in builtin::all() {
+    for study in &builtin::ALL {
         let plan = resolve(study.name, 1);
         assert_eq!(plan.placements[0], Placement::OneCore, "{}", study.name);
     }

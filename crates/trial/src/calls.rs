@@ -1,11 +1,11 @@
-//! What became of a trial's calls.
+//! What a trial counts: its calls, its timeline, processor time.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::failure::FailureKind;
-use crate::is_zero;
+use crate::is_default;
 
 /// What became of every measured call: `started = answered + failed + abandoned`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Calls {
     pub answered: u64,
     /// How many of them ended after the time in which calls were due at a rate. None in a closed loop,
     /// whose time lasts until the last call ends.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub answered_late: u64,
     /// Calls that failed, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -25,21 +25,21 @@ pub struct Calls {
     pub abandoned: u64,
     /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
     /// most ten million are counted, here and in the sums.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub never_begun: u64,
     /// How many of the failed and abandoned ones were never given to the transport: those that were
     /// [never begun](Self::never_begun), and those for which no connection, no body or no room was found.
     /// All others were sent.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub never_sent: u64,
     /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
     /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
     /// the server closed before any byte of the response. A call is sent again three times at most,
     /// keeps its due time and deadline, and is one call in every other number.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub retried: u64,
     /// How many of the answered ones were sent more than once. Their stages are left out.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub answered_after_retry: u64,
 }
 
@@ -86,10 +86,8 @@ impl Calls {
         }
     }
 
-    /// Holds the counts to each other: every call has one end, and a part is no more than its whole.
-    ///
-    /// # Errors
-    /// What does not add up: a part of a sentence.
+    /// Holds the counts to each other: every call has one end, and a part is no more than its whole. An error
+    /// is a part of a sentence.
     pub fn check(&self) -> Result<(), String> {
         // Sums saturate, so that too large numbers do not look small.
         let failed = self.failed_total();
@@ -142,7 +140,7 @@ pub struct Warmup {
     /// and begun, or failed, after.
     pub calls: u64,
     /// How many of them failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub failed: u64,
     /// How long it took.
     pub elapsed_ns: u64,
@@ -166,6 +164,51 @@ pub struct Payload {
     /// Response, as carried after compression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_compressed: Option<f64>,
+}
+
+/// A trial in slices of equal length, from the first measured call's due time: at least 100 of them,
+/// where there are as many nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timeline {
+    /// Length of a slice.
+    pub slice_ns: u64,
+    /// The slices in order; empty ones are kept.
+    pub slices: Vec<TimelineSlice>,
+}
+
+/// What happened within one slice, by the time a call was due.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineSlice {
+    /// Calls that succeeded.
+    pub answered: u64,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Sum of the latencies of those that succeeded.
+    pub latency_sum_ns: u64,
+    /// The longest latency among them.
+    pub latency_max_ns: u64,
+}
+
+/// Processor time of a thread or process, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// User and system together.
+    pub total_ns: u64,
+    /// In user mode, by the kernel's estimate; absent, as is `system_ns`, where the split is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_ns: Option<u64>,
+    /// In the kernel, by the kernel's estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_ns: Option<u64>,
+}
+
+impl Cpu {
+    /// User and system time, where they are known apart. Both at 0 beside a total are not: the kernel
+    /// counted no tick.
+    pub fn split(&self) -> Option<[u64; 2]> {
+        let split = [self.user_ns?, self.system_ns?];
+        (split != [0, 0] || self.total_ns == 0).then_some(split)
+    }
 }
 
 #[cfg(test)]

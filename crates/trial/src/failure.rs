@@ -6,10 +6,34 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Fault;
-
 /// Distinct error texts that are kept.
 const MOST_SAMPLES: usize = 10;
+
+/// Who can do something about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// What the user asked for cannot be done: a sample that does not fit its message, for one.
+    User,
+    /// This program, its settings or its message: to a subject, whoever wrote its settings line.
+    Instrument,
+    /// What is called: a server, or something in between that speaks for it; a subject that lacks
+    /// what it declared, or broke.
+    Subject,
+    /// The machine: a port, a path, a limit, memory.
+    Machine,
+}
+
+impl Fault {
+    /// The exit code of a subject that ends with this fault.
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Subject => 1,
+            Self::User | Self::Instrument => 2,
+            Self::Machine => 3,
+        }
+    }
+}
 
 /// Why a call failed. Its `Display` is a short stable name for counting by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -173,22 +197,10 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// A text that names no kind of failure.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownFailure(String);
-
-impl fmt::Display for UnknownFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no kind of failure", self.0)
-    }
-}
-
-impl std::error::Error for UnknownFailure {}
-
 impl FromStr for FailureKind {
-    type Err = UnknownFailure;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, UnknownFailure> {
+    fn from_str(text: &str) -> Result<Self, String> {
         let status = || {
             if let Some(status) = text.strip_prefix("http-") {
                 return status.parse().ok().map(Self::HttpStatus);
@@ -201,7 +213,7 @@ impl FromStr for FailureKind {
         known
             .map(|(kind, _)| *kind)
             .or_else(status)
-            .ok_or_else(|| UnknownFailure(text.to_owned()))
+            .ok_or_else(|| format!("{text:?} is no kind of failure"))
     }
 }
 
@@ -324,7 +336,7 @@ mod tests {
             assert_eq!(read, counts);
         }
         for text in ["", "http-", "http-99999", "grpc-14", "timeout"] {
-            let problem = text.parse::<FailureKind>().unwrap_err().to_string();
+            let problem = text.parse::<FailureKind>().unwrap_err();
             assert_eq!(problem, format!("{text:?} is no kind of failure"));
         }
     }

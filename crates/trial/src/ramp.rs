@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{LONGEST_MS, OutOfBounds, is_rate};
+use crate::schedule::{LONGEST_MS, OutOfBounds, is_rate};
 
 /// A part of a ramp: a time in which the rate stays, or goes evenly from one to another. With both
 /// rates 0 it is a pause.
@@ -69,37 +69,25 @@ impl RampPart {
     }
 
     /// Holds a ramp to what can be carried out.
-    ///
-    /// # Errors
-    /// Which number of it, and what it may be.
     pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
-        let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
-        let is_level_or_rate = |rate: f64| rate == 0.0 || is_rate(rate);
-        let Some(first) = parts.first() else {
-            return refuse("the number of a ramp's parts", "at least 1");
+        let mut rates = parts.iter().flat_map(|part| [part.from, part.to]);
+        let mut times = parts.iter().map(|part| part.time_ms);
+        let begins_with_a_pause = |first: &Self| first.from == 0.0 && first.to == 0.0;
+        let (what, allowed) = if parts.is_empty() {
+            ("the number of a ramp's parts", "at least 1")
+        } else if !rates.all(|rate| rate == 0.0 || is_rate(rate)) {
+            ("each rate of a ramp", "0 to 1e9 calls a second")
+        } else if !times.all(|ms| (1..=LONGEST_MS).contains(&ms)) {
+            ("the time of each part of a ramp", "1ms to 24h")
+        } else if parts.first().is_some_and(begins_with_a_pause) {
+            ("the first part of a ramp", "more than a pause")
+        } else if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
+            let allowed = "at most 200 (a part whose rate changes has 10)";
+            ("the number of a ramp's steps", allowed)
+        } else {
+            return Ok(());
         };
-        if !parts
-            .iter()
-            .all(|part| [part.from, part.to].into_iter().all(is_level_or_rate))
-        {
-            return refuse("each rate of a ramp", "0 to 1e9 calls a second");
-        }
-        if !parts
-            .iter()
-            .all(|part| (1..=LONGEST_MS).contains(&part.time_ms))
-        {
-            return refuse("the time of each part of a ramp", "1ms to 24h");
-        }
-        if first.from == 0.0 && first.to == 0.0 {
-            return refuse("the first part of a ramp", "more than a pause");
-        }
-        if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
-            return refuse(
-                "the number of a ramp's steps",
-                "at most 200 (a part whose rate changes has 10)",
-            );
-        }
-        Ok(())
+        Err(OutOfBounds { what, allowed })
     }
 }
 

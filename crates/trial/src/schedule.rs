@@ -1,10 +1,10 @@
-//! When calls are due.
+//! When calls are due, when a trial or a slice of it ends, and what can be asked for at most.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{MOST_IN_FLIGHT, OutOfBounds, is_rate};
 use crate::ramp::RampPart;
 
 /// When calls are due.
@@ -46,9 +46,6 @@ pub enum Arrivals {
 
 impl Schedule {
     /// Refuses what cannot be carried out.
-    ///
-    /// # Errors
-    /// Which number, and what it may be.
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
         match self {
@@ -60,6 +57,14 @@ impl Schedule {
             }
             Self::Ramp { parts, .. } => RampPart::check(parts),
             _ => Ok(()),
+        }
+    }
+
+    /// Calls in flight in a closed loop.
+    pub fn in_flight(&self) -> Option<u32> {
+        match self {
+            Self::Closed { in_flight } => Some(*in_flight),
+            Self::Rate { .. } | Self::Ramp { .. } => None,
         }
     }
 
@@ -80,10 +85,83 @@ impl Schedule {
     }
 }
 
+/// When a trial's measured part, or its warm-up, ends: whichever comes first. A ramp needs neither and
+/// ends with its last part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// After this many calls were started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Calls due this long after the first measured one are no part of it any more, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_ms: Option<u64>,
+}
+
+impl Stop {
+    /// After a time, however many calls there are.
+    pub const fn after_ms(time_ms: u64) -> Self {
+        Self {
+            calls: None,
+            time_ms: Some(time_ms),
+        }
+    }
+
+    /// Its time.
+    pub fn time(&self) -> Option<Duration> {
+        self.time_ms.map(Duration::from_millis)
+    }
+}
+
+/// What a slice of a closed loop is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slice {
+    /// Calls at its start that are left out of the figures, at least.
+    pub skip_calls: u64,
+    /// And so long calls are left out, at least, µs.
+    pub skip_us: u64,
+    /// Calls that count, at least; 1 or more.
+    pub least_calls: u64,
+    /// After this time of counted calls, and its least number of them, the slice ends, µs.
+    pub time_us: u64,
+}
+
+/// The most calls in flight that a trial can ask for, and the most connections: each takes memory
+/// before the first call is made, and beyond this no machine has the ports for them.
+pub const MOST_IN_FLIGHT: u32 = 65_536;
+
+/// The highest rate, calls a second: one a nanosecond, the resolution of due times.
+pub const MOST_RATE: f64 = 1e9;
+
+/// The longest time that can be asked for anywhere, ms: a day.
+pub const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Whether calls can be sent at a rate, calls a second.
+pub fn is_rate(per_second: f64) -> bool {
+    per_second > 0.0 && per_second <= MOST_RATE
+}
+
+/// A term that cannot be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfBounds {
+    /// The term.
+    pub what: &'static str,
+    /// What it may be.
+    pub allowed: &'static str,
+}
+
+impl fmt::Display for OutOfBounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be {}", self.what, self.allowed)
+    }
+}
+
+impl std::error::Error for OutOfBounds {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MOST_RATE;
 
     #[test]
     fn what_is_no_rate_or_loop_is_refused() {

@@ -82,14 +82,14 @@ impl Records for Kept {
 /// Whether there was no room for what was not written.
 fn is_full(error: &RunError) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    matches!(error, RunError::Write { source, .. }
+    matches!(error, RunError::Write(_, source)
         if matches!(source.kind(), FileTooLarge | QuotaExceeded | StorageFull))
 }
 
 /// What was not written, without advice to go on, which a load cannot.
 fn what(error: &RunError) -> String {
     match error {
-        RunError::Write { path, source } => {
+        RunError::Write(path, source) => {
             format!("cannot write {}: {}", path.display(), sentence(source))
         }
         other => other.to_string(),

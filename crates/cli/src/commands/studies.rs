@@ -26,7 +26,7 @@ struct Listed {
 }
 
 fn list(json: bool) -> Outcome {
-    let listed = builtin::all()
+    let listed = builtin::ALL
         .iter()
         .map(|study| {
             let file = StudyFile::parse(study.text, study.name).map_err(Failure::cannot)?;

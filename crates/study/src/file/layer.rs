@@ -83,7 +83,6 @@ fn refuse_contradictions(
     Ok(())
 }
 
-/// `[factors]`.
 pub(super) fn factors(table: Table<'_>) -> Result<Values, StudyError> {
     let source = table.source;
     let mut factors = Values::new();
@@ -100,7 +99,6 @@ pub(super) fn factors(table: Table<'_>) -> Result<Values, StudyError> {
     Ok(factors)
 }
 
-/// One `[[exclude]]`.
 pub(super) fn exclude(table: Table<'_>) -> Result<Exclude, StudyError> {
     let (source, span) = (table.source, table.span.clone());
     let mut values = Values::new();

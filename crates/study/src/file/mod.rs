@@ -21,6 +21,7 @@ use crate::read::Table;
 use crate::setting::Key;
 
 pub(crate) use layer::{Layer, Values};
+use part::each;
 pub(crate) use part::{ClaimWritten, Group, PairWritten, Part, VariantWritten};
 pub(crate) use service::ServiceWritten;
 pub use service::parse_header;
@@ -44,7 +45,6 @@ impl StudyFile {
     /// built-in's name; its stem becomes the study's name.
     ///
     /// # Errors
-    ///
     /// The first thing that is wrong, with its line and column.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
         let source = Source {
@@ -56,8 +56,7 @@ impl StudyFile {
             .hinting(|key| Key::from_word(key).map(|_| "it is a setting: write it under [base]"));
         let placement = PlacementWritten::read(&mut table)?;
         let part = Part::read(&mut table)?;
-        let groups = table.tables("groups")?.into_iter().map(Group::read);
-        let groups = groups.collect::<Result<_, _>>()?;
+        let groups = each(table.tables("groups")?, Group::read)?;
         let top = Top::read(table)?;
         let question = match &top.question {
             Some(question) => Some(question.to_string()),
@@ -104,22 +103,10 @@ fn first_comment(text: &str) -> Option<String> {
 
 /// A file's stem in the characters that a directory's name can hold anywhere.
 fn study_name(file: &str) -> String {
-    let stem = Path::new(file)
-        .file_stem()
-        .map_or_else(String::new, |s| s.to_string_lossy().into());
-    let plain: String = stem
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || "-_.".contains(c) {
-                c
-            } else {
-                '-'
-            }
-        })
-        .collect();
-    if plain.is_empty() {
-        "study".to_owned()
-    } else {
-        plain
+    let stem = Path::new(file).file_stem().unwrap_or_default();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    match stem.to_string_lossy().replace(|c| !is_plain(c), "-") {
+        empty if empty.is_empty() => "study".to_owned(),
+        plain => plain,
     }
 }

@@ -130,14 +130,13 @@ impl Part {
         }
         let mut figures = part.claims.iter().map(|claim| &claim.published);
         if let Some(published) = figures.find(|published| !published.get_ref().is_sound()) {
-            let error = table.source.error(published.span(), Published::UNSOUND);
-            return Err(error);
+            return Err(table.source.error(published.span(), Published::UNSOUND));
         }
         Ok(part)
     }
 }
 
-fn each<'a, T>(
+pub(super) fn each<'a, T>(
     tables: Vec<Table<'a>>,
     read: impl Fn(Table<'a>) -> Result<T, StudyError>,
 ) -> Result<Vec<T>, StudyError> {

@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::workload::Paths;
 use crate::error::StudyError;
-use crate::read::{Line, PathText, Table, Time};
+use crate::read::{Line, PathText, Table, Time, place};
 use crate::settings::AtEnd;
 use crate::url::Url;
 
@@ -97,10 +97,8 @@ impl HeaderWritten {
     }
 }
 
-/// A header field's name and value, from `name: value`.
-///
-/// # Errors
-/// One sentence, which does not show the value: it may be a secret.
+/// A header field's name and value, from `name: value`; otherwise a sentence that does not show the value: it
+/// may be a secret.
 pub fn parse_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')
@@ -156,8 +154,8 @@ impl ServiceWritten {
     /// The first key of TLS that is said.
     pub(crate) fn tls(&self) -> Option<Range<usize>> {
         let files = [&self.cacert, &self.cert, &self.key];
-        let said = files.into_iter().flatten().map(Spanned::span).next();
-        said.or_else(|| self.server_name.as_ref().map(Spanned::span))
-            .or_else(|| self.insecure.as_ref().map(Spanned::span))
+        let file = files.into_iter().find_map(place);
+        file.or_else(|| place(&self.server_name))
+            .or_else(|| place(&self.insecure))
     }
 }

@@ -6,10 +6,10 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::error::{Source, StudyError};
+use crate::error::StudyError;
 use crate::objective::Objective;
 use crate::plan::check::{CONFIDENCE, MARGIN};
-use crate::read::{Line, Table, Time, one_or_more};
+use crate::read::{Line, Table, Time, one_or_more, value};
 use crate::settings::{Idle, Placement, Stop};
 use crate::words::parse_time_ms;
 
@@ -119,24 +119,18 @@ impl PlacementWritten {
         };
         let (source, place) = (table.source, table.span.clone());
         let written: Self = table.rest()?;
-        written.refuse_repeats(source)?;
+        if let Some(others) = &written.others {
+            let main = value(&written.main);
+            let Others(all) = others.get_ref();
+            let is_repeated = |at: usize| Some(all[at]) == main || all[..at].contains(&all[at]);
+            if (0..all.len()).any(is_repeated) {
+                let message = "a placement stands twice; \"others\" are checked besides \"main\"";
+                return Err(source.error(others.span(), message));
+            }
+        }
         Ok(Self {
             place: Some(place),
             ..written
         })
-    }
-
-    fn refuse_repeats(&self, source: &Source) -> Result<(), StudyError> {
-        let Some(others) = &self.others else {
-            return Ok(());
-        };
-        let Others(all) = others.get_ref();
-        let main = self.main.as_ref().map(|main| *main.get_ref());
-        let is_repeated = |at: usize| Some(all[at]) == main || all[..at].contains(&all[at]);
-        if (0..all.len()).any(is_repeated) {
-            let message = "a placement stands twice; \"others\" are checked besides \"main\"";
-            return Err(source.error(others.span(), message));
-        }
-        Ok(())
     }
 }

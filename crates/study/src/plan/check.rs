@@ -3,51 +3,44 @@
 use rpcgauge_trial::LONGEST_MS;
 
 use super::Plan;
+use crate::settings::Placement;
 use crate::words::number_word;
 
 /// Most trials of a plan: more are a slip in the factors, not a study that ends.
 pub(crate) const MAX_TRIALS: u64 = 200_000;
 
-/// A number of a plan that lies between two others.
+/// A number of a plan that is below 1, and above a bound.
 pub(crate) struct Share {
     key: &'static str,
     above: f64,
-    below: f64,
 }
 
 /// The share either way that counts as no difference.
-pub(crate) const MARGIN: Share = Share {
-    key: "margin",
-    above: 0.0,
-    below: 1.0,
-};
+pub(crate) const MARGIN: Share = share("margin", 0.0);
 /// The share of intervals that hold the true value.
-pub(crate) const CONFIDENCE: Share = Share {
-    key: "confidence",
-    above: 0.5,
-    below: 1.0,
-};
+pub(crate) const CONFIDENCE: Share = share("confidence", 0.5);
+
+const fn share(key: &'static str, above: f64) -> Share {
+    Share { key, above }
+}
 
 impl Share {
     /// Holds a number to its bounds.
     pub(crate) fn check(&self, number: f64) -> Result<(), String> {
-        let Self { key, above, below } = self;
-        match number > *above && number < *below {
-            true => Ok(()),
-            false => Err(format!(
-                "\"{key}\" must be between {above} and {below}, not {}",
-                number_word(number)
-            )),
+        let Self { key, above } = self;
+        if number > *above && number < 1.0 {
+            return Ok(());
         }
+        let number = number_word(number);
+        Err(format!(
+            "\"{key}\" must be between {above} and 1, not {number}"
+        ))
     }
 }
 
 impl Plan {
     /// Holds a plan to the bounds of a study, and its parts to each other: trials that point outside of it
     /// would make every later look-up fail.
-    ///
-    /// # Errors
-    /// One sentence of the first thing that is wrong.
     pub(crate) fn check(&self) -> Result<(), String> {
         MARGIN.check(self.margin)?;
         CONFIDENCE.check(self.confidence)?;
@@ -66,6 +59,11 @@ impl Plan {
         self.check_names()
     }
 
+    /// Whether it has that block of that invocation under that placement.
+    pub(crate) fn has_block(&self, invocation: u32, block: u32, placement: Placement) -> bool {
+        invocation < self.invocations && block < self.blocks && self.placements.contains(&placement)
+    }
+
     fn check_trials(&self) -> Result<(), String> {
         if self.trials.len() as u64 > MAX_TRIALS {
             let count = self.trials.len();
@@ -76,16 +74,13 @@ impl Plan {
                 let index = trial.index;
                 return Err(format!("trial {place} says that it is trial {index}"));
             }
-            if trial.variant as usize >= self.variants.len() {
+            let variant = trial.variant;
+            if variant as usize >= self.variants.len() {
                 return Err(format!(
-                    "trial {place} is of variant {}, which is not there",
-                    trial.variant
+                    "trial {place} is of variant {variant}, which is not there"
                 ));
             }
-            if trial.invocation >= self.invocations
-                || trial.block >= self.blocks
-                || !self.placements.contains(&trial.placement)
-            {
+            if !self.has_block(trial.invocation, trial.block, trial.placement) {
                 return Err(format!(
                     "trial {place} is of an invocation, block or placement that is not there"
                 ));
@@ -95,19 +90,17 @@ impl Plan {
     }
 
     fn check_names(&self) -> Result<(), String> {
-        let pairs = self.pairs.iter().map(|pair| {
-            let names = [&pair.of, &pair.against];
-            ("pair", &pair.name, names)
-        });
-        let claims = self.claims.iter().map(|claim| {
-            let names = [&claim.of, &claim.against];
-            ("claim", &claim.name, names)
-        });
+        let pairs = self
+            .pairs
+            .iter()
+            .map(|pair| ("pair", &pair.name, [&pair.of, &pair.against]));
+        let claims = self
+            .claims
+            .iter()
+            .map(|claim| ("claim", &claim.name, [&claim.of, &claim.against]));
         for (what, name, variants) in pairs.chain(claims) {
-            if let Some(absent) = variants
-                .into_iter()
-                .find(|name| self.variant(name).is_none())
-            {
+            let is_absent = |name: &&String| self.variant(name).is_none();
+            if let Some(absent) = variants.into_iter().find(is_absent) {
                 return Err(format!(
                     "{what} {name} names the variant \"{absent}\", which is not there"
                 ));

@@ -2,43 +2,21 @@
 //!
 //! It adds the A/A pair, the other placements and the seeded order.
 
-use std::collections::BTreeMap;
-
 use rpcgauge_message::nearest::Nearest;
 
 use super::order::{GroupMember, PlacementGroup, Rounds, trials};
-use super::slices::{names, rotations};
-use super::{Capacity, Claim, Limits, Metric, Pair, Plan, StackNeeds, Variant};
-use crate::objective::Objective;
-use crate::settings::{Idle, Placement, Stop};
+use super::slices::{compared, rotations};
+use super::{Claim, Metric, Pair, Plan, Variant};
+use crate::settings::Placement;
 
-/// The placements that headline pairs are measured under besides the main one.
-#[derive(Debug, Clone)]
-pub(crate) struct Checks {
-    pub(crate) placements: Vec<Placement>,
-    pub(crate) rounds: Rounds,
-}
-
-/// Everything a plan needs but its trials.
+/// A plan whose trials are still to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
-    pub(crate) name: String,
-    pub(crate) question: String,
-    pub(crate) seed: u64,
-    pub(crate) main: Placement,
-    pub(crate) checks: Checks,
-    pub(crate) idle: Idle,
-    pub(crate) margin: f64,
-    pub(crate) confidence: f64,
-    pub(crate) warmup: Stop,
-    pub(crate) stack_needs: BTreeMap<String, StackNeeds>,
-    pub(crate) slice_us: u64,
-    pub(crate) limits: Limits,
+    /// All that is known of it before: no variants, trials, invocations and blocks.
+    pub(crate) plan: Plan,
     pub(crate) variants: Vec<(Variant, Rounds)>,
-    pub(crate) pairs: Vec<Pair>,
-    pub(crate) claims: Vec<Claim>,
-    pub(crate) objectives: Vec<Objective>,
-    pub(crate) capacity: Option<Capacity>,
+    /// How often headline pairs are checked under the plan's placements but the first.
+    pub(crate) check_rounds: Rounds,
     pub(crate) control: Control,
 }
 
@@ -71,10 +49,13 @@ const AGAIN: &str = "again";
 
 /// Whether a variant is measured for the sake of others' calls alone: a codec that is compared with nothing.
 pub(crate) fn is_part(variant: &Variant, pairs: &[Pair], claims: &[Claim]) -> bool {
-    let pairs = pairs.iter().flat_map(|pair| [&pair.of, &pair.against]);
-    let claims = claims.iter().flat_map(|claim| [&claim.of, &claim.against]);
-    let is_compared = pairs.chain(claims).any(|name| *name == variant.name);
-    variant.settings.target.codec().is_some() && !is_compared
+    let mut compared = compared(pairs, claims).flat_map(<[&str; 2]>::from);
+    variant.settings.target.codec().is_some() && !compared.any(|name| name == variant.name)
+}
+
+/// The variant of a name, with its repetitions.
+fn find<'v>(variants: &'v [(Variant, Rounds)], name: &str) -> Option<&'v (Variant, Rounds)> {
+    variants.iter().find(|(variant, _)| variant.name == name)
 }
 
 impl Draft {
@@ -86,59 +67,42 @@ impl Draft {
     /// Keeps the variants whose name contains one of `words`, and the pairs and claims that still
     /// have both of theirs.
     pub(crate) fn only(mut self, words: &[String]) -> Result<Self, String> {
-        if words.is_empty() {
-            return Ok(self);
-        }
-        let names = || {
-            self.variants
-                .iter()
-                .map(|(variant, _)| variant.name.as_str())
-        };
+        let names = || self.variants.iter().map(|(variant, _)| &*variant.name);
         for word in words {
             if !names().any(|name| name.contains(word.as_str())) {
                 let hint = Nearest::or_known(word, names());
-                let place = if hint.is_empty() {
-                    "; rpcgauge plan lists them"
-                } else {
-                    ""
+                let place = match hint.is_empty() {
+                    true => "; rpcgauge plan lists them",
+                    false => "",
                 };
                 return Err(format!(
                     "--only: no variant's name contains \"{word}\"{hint}{place}"
                 ));
             }
         }
-        self.variants
-            .retain(|(variant, _)| Self::keeps(words, &variant.name));
-        let has = |name: &String| {
-            self.variants
-                .iter()
-                .any(|(variant, _)| variant.name == *name)
-        };
-        self.pairs
-            .retain(|pair| has(&pair.of) && has(&pair.against));
-        self.claims
-            .retain(|claim| has(&claim.of) && has(&claim.against));
+        let is_kept = |(variant, _): &(Variant, _)| Self::keeps(words, &variant.name);
+        self.variants.retain(is_kept);
+        let has = |name: &str| find(&self.variants, name).is_some();
+        let Plan { pairs, claims, .. } = &mut self.plan;
+        pairs.retain(|pair| has(&pair.of) && has(&pair.against));
+        claims.retain(|claim| has(&claim.of) && has(&claim.against));
         if matches!(&self.control, Control::Variant(name) if !has(name)) {
             self.control = Control::Headline;
         }
         Ok(self)
     }
 
-    /// Whether it has a variant of this name.
     pub(crate) fn has(&self, name: &str) -> bool {
-        self.variants
-            .iter()
-            .any(|(variant, _)| variant.name == name)
+        find(&self.variants, name).is_some()
     }
 
     /// The trials that this will become, without making them; `u64::MAX` for more.
     pub(crate) fn trial_count(&self) -> u64 {
-        let groups = 1 + self.checks.placements.len() as u64;
         // An upper bound: not every variant is checked under the other placements.
-        self.variants
-            .iter()
-            .map(|(_, rounds)| rounds.trials().saturating_mul(groups))
-            .fold(0, u64::saturating_add)
+        let placements = self.plan.placements.len() as u64;
+        let variants = self.variants.iter();
+        let trials = variants.map(|(_, rounds)| rounds.trials().saturating_mul(placements));
+        trials.fold(0, u64::saturating_add)
     }
 
     /// The same with other repetitions: half of them, with one block, under the placements that check the
@@ -146,12 +110,12 @@ impl Draft {
     /// at most `parts` times.
     pub(crate) fn repeated(mut self, rounds: Rounds, parts: Rounds) -> Self {
         for (variant, own) in &mut self.variants {
-            *own = match is_part(variant, &self.pairs, &self.claims) {
+            *own = match is_part(variant, &self.plan.pairs, &self.plan.claims) {
                 true => rounds.at_most(parts),
                 false => rounds,
             };
         }
-        self.checks.rounds = Rounds {
+        self.check_rounds = Rounds {
             invocations: rounds.invocations.div_ceil(2).max(4),
             blocks: 1,
         };
@@ -159,82 +123,48 @@ impl Draft {
     }
 
     /// Adds the A/A pair where there is to be one, and orders the trials.
-    ///
-    /// # Errors
-    ///
-    /// When there is no variant or no trial, or the second name of the A/A pair is taken.
     pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
-        if !self.pairs.iter().any(|pair| pair.headline)
-            && let Some(first) = self.pairs.first_mut()
+        let pairs = &mut self.plan.pairs;
+        if !pairs.iter().any(|pair| pair.headline)
+            && let Some(first) = pairs.first_mut()
         {
             first.headline = true;
         }
         self.number_twins();
-        self.add_a_a()?;
-        let groups = self.groups();
-        let trials = trials(self.seed, &groups);
+        if self.variants.is_empty() {
+            return Err(DraftError::Empty);
+        }
+        for name in self.controlled() {
+            self.add_a_a(&name)?;
+        }
+        let trials = trials(self.plan.seed, &self.groups());
         if trials.is_empty() {
             return Err(DraftError::Empty);
         }
-        let most = |count: fn(&Rounds) -> u32| {
-            self.variants
-                .iter()
-                .map(|(_, rounds)| count(rounds))
-                .max()
-                .unwrap_or(0)
-        };
+        let rounds = || self.variants.iter().map(|(_, rounds)| rounds);
+        let invocations = rounds().map(|rounds| rounds.invocations).max();
+        let blocks = rounds().map(|rounds| rounds.blocks).max();
         Ok(Plan {
-            invocations: most(|rounds| rounds.invocations),
-            blocks: most(|rounds| rounds.blocks),
-            placements: groups.iter().map(|group| group.placement).collect(),
+            invocations: invocations.unwrap_or(0),
+            blocks: blocks.unwrap_or(0),
+            variants: self.variants.into_iter().map(|(one, _)| one).collect(),
             trials,
-            name: self.name,
-            question: self.question,
-            seed: self.seed,
-            variants: self
-                .variants
-                .into_iter()
-                .map(|(variant, _)| variant)
-                .collect(),
-            pairs: self.pairs,
-            claims: self.claims,
-            codecs: BTreeMap::new(),
-            objectives: self.objectives,
-            capacity: self.capacity,
-            idle: self.idle,
-            margin: self.margin,
-            confidence: self.confidence,
-            warmup: self.warmup,
-            stack_needs: self.stack_needs,
-            slice_us: self.slice_us,
-            limits: self.limits,
+            ..self.plan
         })
     }
 
     /// Pairs that would have the same name get a number: the same two variants may be asked about
     /// twice in different words.
     fn number_twins(&mut self) {
-        for place in 1..self.pairs.len() {
-            let plain = self.pairs[place].name.clone();
+        let pairs = &mut self.plan.pairs;
+        for place in 1..pairs.len() {
+            let plain = pairs[place].name.clone();
             let mut number = 2;
-            while self.pairs[..place]
-                .iter()
-                .any(|pair| pair.name == self.pairs[place].name)
-            {
-                self.pairs[place].name = format!("{plain}-{number}");
+            while pairs[..place].iter().any(|p| p.name == pairs[place].name) {
+                pairs[place].name = format!("{plain}-{number}");
                 number += 1;
             }
         }
-    }
-
-    fn add_a_a(&mut self) -> Result<(), DraftError> {
-        if self.variants.is_empty() {
-            return Err(DraftError::Empty);
-        }
-        for name in self.controlled() {
-            self.add_a_a_of(&name)?;
-        }
-        Ok(())
     }
 
     /// The variants that are measured twice.
@@ -252,16 +182,16 @@ impl Draft {
         }
         let of_group = groups.into_iter().filter_map(|group| {
             let is_here = |name: &str| self.group_of(name) == Some(group);
-            let mut pairs = self.pairs.iter().filter(|pair| is_here(&pair.of));
-            let headline = self.pairs.iter().find(|p| p.headline && is_here(&p.of));
-            let of_pairs = headline.or(pairs.next()).map(|pair| {
+            let pairs = || self.plan.pairs.iter().filter(|pair| is_here(&pair.of));
+            let pair = pairs().find(|pair| pair.headline).or(pairs().next());
+            let of_pair = pair.map(|pair| {
                 // A variant that is compared with one of another group has a control of its own.
                 match is_here(&pair.against) {
                     true => pair.against.as_str(),
                     false => pair.of.as_str(),
                 }
             });
-            chosen.filter(|name| is_here(name)).or(of_pairs)
+            chosen.filter(|name| is_here(name)).or(of_pair)
         });
         let names: Vec<String> = of_group.map(str::to_owned).collect();
         match (names.is_empty(), self.variants.first()) {
@@ -270,37 +200,30 @@ impl Draft {
         }
     }
 
-    /// The group of the variant of this name.
     fn group_of(&self, name: &str) -> Option<Option<&str>> {
-        let variant = self
-            .variants
-            .iter()
-            .find(|(variant, _)| variant.name == name);
-        variant.map(|(variant, _)| variant.group.as_deref())
+        let (variant, _) = find(&self.variants, name)?;
+        Some(variant.group.as_deref())
     }
 
-    fn add_a_a_of(&mut self, name: &str) -> Result<(), DraftError> {
-        let found = self
-            .variants
-            .iter()
-            .find(|(variant, _)| variant.name == name);
-        let (variant, rounds) = found.cloned().ok_or(DraftError::Empty)?;
+    /// Adds a second name of a variant, and the pair of the two.
+    fn add_a_a(&mut self, name: &str) -> Result<(), DraftError> {
+        let found = find(&self.variants, name).cloned();
+        let (variant, rounds) = found.ok_or(DraftError::Empty)?;
         let again = format!("{name}-{AGAIN}");
         if self.has(&again) {
             return Err(DraftError::Taken(again));
         }
         // Verdicts under the other placements need their own A/A pair.
-        let headline = self
-            .pairs
-            .iter()
-            .any(|pair| pair.headline && self.group_of(&pair.of) == Some(variant.group.as_deref()));
-        self.pairs.push(Pair {
+        let is_here = |pair: &Pair| self.group_of(&pair.of) == Some(variant.group.as_deref());
+        let mut pairs = self.plan.pairs.iter();
+        let headline = pairs.any(|pair| pair.headline && is_here(pair));
+        self.plan.pairs.push(Pair {
             name: format!("{name}-a-a"),
             question: format!("Is {name} as fast as itself?"),
             of: again.clone(),
             against: name.to_owned(),
             metric: Metric::LatencyP50,
-            headline: headline || self.pairs.is_empty(),
+            headline: headline || self.plan.pairs.is_empty(),
             a_a: true,
         });
         let twin = Variant {
@@ -312,48 +235,37 @@ impl Draft {
         Ok(())
     }
 
+    /// Which variants run under each placement: all under the study's own, which is the first, and those
+    /// of headline pairs under the others.
     fn groups(&self) -> Vec<PlacementGroup> {
-        let headline = |name: &str| {
-            self.pairs
-                .iter()
-                .any(|pair| pair.headline && (pair.of == name || pair.against == name))
-        };
+        let Plan { pairs, claims, .. } = &self.plan;
         let variants: Vec<&Variant> = self.variants.iter().map(|(variant, _)| variant).collect();
-        let claimed = self
-            .claims
-            .iter()
-            .map(|claim| (claim.of.as_str(), claim.against.as_str()));
-        let rotations = rotations(&variants, self.pairs.iter().map(names).chain(claimed));
-        let indexed = || {
-            let rounds = self.variants.iter().map(|(_, rounds)| *rounds);
-            (0_u32..)
-                .zip(rounds)
-                .zip(&rotations)
-                .map(|((index, rounds), rotation)| GroupMember {
-                    index,
-                    rounds,
-                    rotation: *rotation,
-                })
+        let rotations = rotations(&variants, compared(pairs, claims));
+        let members = (0_u32..).zip(&self.variants).zip(&rotations);
+        let members = members.map(|((index, (_, rounds)), rotation)| GroupMember {
+            index,
+            rounds: *rounds,
+            rotation: *rotation,
+        });
+        let all: Vec<GroupMember> = members.collect();
+        let is_checked = |one: &&GroupMember| {
+            let name = &variants[one.index as usize].name;
+            let mut pairs = pairs.iter().filter(|pair| pair.headline);
+            pairs.any(|pair| pair.of == *name || pair.against == *name)
         };
-        let name = |one: &GroupMember| &variants[one.index as usize].name;
-        let main = PlacementGroup {
-            placement: self.main,
-            variants: indexed().collect(),
+        let checked = all.iter().filter(is_checked).map(|one| GroupMember {
+            rounds: one.rounds.at_most(self.check_rounds),
+            ..*one
+        });
+        let checked: Vec<GroupMember> = checked.collect();
+        let placements = self.plan.placements.iter().enumerate();
+        let group = |(number, placement): (usize, &Placement)| PlacementGroup {
+            placement: *placement,
+            variants: match number {
+                0 => all.clone(),
+                _ => checked.clone(),
+            },
         };
-        let others = self
-            .checks
-            .placements
-            .iter()
-            .map(|placement| PlacementGroup {
-                placement: *placement,
-                variants: indexed()
-                    .filter(|one| headline(name(one)))
-                    .map(|one| GroupMember {
-                        rounds: one.rounds.at_most(self.checks.rounds),
-                        ..one
-                    })
-                    .collect(),
-            });
-        std::iter::once(main).chain(others).collect()
+        placements.map(group).collect()
     }
 }

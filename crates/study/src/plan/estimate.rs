@@ -6,16 +6,16 @@ use std::time::Duration;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::RampPart;
 
-use super::{Plan, Variant};
+use super::Plan;
 use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, Target};
 
 /// From starting the embedded subject until its responses are proved right: for each variant and
 /// placement of an invocation.
-pub const START: Duration = Duration::from_millis(30);
+const START: Duration = Duration::from_millis(30);
 /// The same of another stack, unless its subject says how long it takes to start.
-pub const START_OTHER: Duration = Duration::from_millis(150);
+const START_OTHER: Duration = Duration::from_millis(150);
 /// Around each trial: connecting, moving processes to their cores, writing the record.
-pub const AROUND_TRIAL: Duration = Duration::from_millis(8);
+const AROUND_TRIAL: Duration = Duration::from_millis(8);
 /// The time of what is measured in slices, over the time in which its calls count: calls at the start of
 /// each slice are left out, and the floor has its slices in between.
 const SLICED: f64 = 1.6;
@@ -55,38 +55,25 @@ impl Plan {
     /// About how long the plan takes, as far as can be known before it runs: warm-ups as long as
     /// they usually are, calls at a guess.
     pub fn estimate(&self) -> Duration {
-        self.estimate_with(|_| None)
+        self.estimate_of(guess_call)
     }
 
-    /// As [`Plan::estimate`], with what is known of a call's latency, by variant.
-    pub fn estimate_with(&self, known: impl Fn(&Variant) -> Option<Duration>) -> Duration {
-        let each: Vec<Duration> = self
-            .variants
-            .iter()
-            .map(|variant| {
-                let call = known(variant).unwrap_or_else(|| guess_call(&variant.settings));
-                self.trial_time(&variant.settings, call)
+    /// As [`Plan::estimate`], where a call with some settings takes so long.
+    pub(crate) fn estimate_of(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
+        let settings = self.variants.iter().map(|variant| &variant.settings);
+        let each: Vec<(Duration, Duration)> = settings
+            .map(|settings| {
+                let trial = self.trial_time(settings, call(settings));
+                (trial, self.start_time(&settings.target))
             })
             .collect();
-        let trials: Duration = self
-            .trials
-            .iter()
-            .filter_map(|trial| each.get(trial.variant as usize))
-            .sum();
-        let starts: BTreeSet<(u32, u32, Placement)> = self
-            .trials
-            .iter()
-            .map(|trial| (trial.invocation, trial.variant, trial.placement))
-            .collect();
-        let starting = |variant: u32| {
-            let variant = self.variants.get(variant as usize);
-            variant.map_or(Duration::ZERO, |v| self.start_time(&v.settings.target))
-        };
-        trials
-            + starts
-                .iter()
-                .map(|start| starting(start.1))
-                .sum::<Duration>()
+        let of = |variant: u32| each.get(variant as usize).copied().unwrap_or_default();
+        let trials: Duration = self.trials.iter().map(|trial| of(trial.variant).0).sum();
+        let starts = self.trials.iter();
+        let starts = starts.map(|trial| (trial.invocation, trial.variant, trial.placement));
+        let starts: BTreeSet<(u32, u32, Placement)> = starts.collect();
+        let starting: Duration = starts.iter().map(|start| of(start.1).1).sum();
+        trials + starting
     }
 
     /// Until the subjects of a variant are ready.
@@ -116,8 +103,9 @@ impl Plan {
             None => measured,
             // However short it is asked to be, one slice has its calls.
             Some(slice) => {
-                let least = call
-                    .mul_f64((slice.skip_calls + slice.least_calls) as f64 / in_flight(settings));
+                let calls = (slice.skip_calls + slice.least_calls) as f64;
+                let at_a_time = f64::from(settings.schedule.in_flight().unwrap_or(1));
+                let least = call.mul_f64(calls / at_a_time);
                 measured.mul_f64(SLICED).max(least)
             }
         };
@@ -148,16 +136,8 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
 }
 
-/// Calls of a closed loop that go on at the same time.
-fn in_flight(settings: &Settings) -> f64 {
-    match settings.schedule {
-        Schedule::Closed { in_flight } => f64::from(in_flight),
-        Schedule::Rate { .. } | Schedule::Ramp { .. } => 1.0,
-    }
-}
-
 /// A guess of one call's latency.
-pub fn guess_call(settings: &Settings) -> Duration {
+pub(crate) fn guess_call(settings: &Settings) -> Duration {
     let dynamic = match settings.target.workload() {
         Some(WorkloadSpec::Own(_)) => guess::DYNAMIC,
         _ => 1.0,

@@ -1,10 +1,10 @@
-//! The metrics that pairs and claims compare: one table of what a study needs to know of each.
+//! The metrics that pairs and claims compare, and what a study needs to know of each.
 //!
 //! Where a metric comes from in a record, and its words in a report, are in `report/src/metric.rs`.
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::Word;
+use crate::words::{Word as _, words};
 
 /// A figure of one trial that pairs and claims compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -38,16 +38,6 @@ pub enum Metric {
     FirstCalls,
 }
 
-/// What a study knows of a metric.
-struct Row {
-    metric: Metric,
-    word: &'static str,
-    /// The question of a pair that asks none of its own, before "with A than with B?".
-    question: &'static str,
-    higher_is_better: bool,
-    has: Has,
-}
-
 /// What has a metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
@@ -61,150 +51,70 @@ enum Has {
     Stages,
 }
 
-/// Every metric, in the order in which they are shown. A new one stands last: so do its columns.
-const TABLE: [Row; 13] = [
-    row(
-        Metric::LatencyP50,
-        "latency-p50",
-        Has::All,
-        "Is a call faster",
-    ),
-    row(
-        Metric::LatencyMean,
-        "latency-mean",
-        Has::All,
-        "Is a call faster on average",
-    ),
-    row(
-        Metric::LatencyP99,
-        "latency-p99",
-        Has::All,
-        "Are the slowest calls faster",
-    ),
-    row(
-        Metric::RequestTime,
-        "request-time",
-        Has::Stages,
-        "Is the request sooner with the handler",
-    ),
-    row(
-        Metric::ResponseTime,
-        "response-time",
-        Has::Stages,
-        "Is the response sooner with the client",
-    ),
-    row(
-        Metric::DecodeTime,
-        "decode-time",
-        Has::Stages,
-        "Is the response decoded faster",
-    ),
-    Row {
-        higher_is_better: true,
-        ..row(
-            Metric::Goodput,
-            "goodput",
-            Has::All,
-            "Are there more calls a second",
-        )
-    },
-    row(
-        Metric::ResponseBytes,
-        "response-bytes",
-        Has::Calls,
-        "Is the response smaller",
-    ),
-    row(
-        Metric::CallBytes,
-        "call-bytes",
-        Has::Calls,
-        "Are there fewer bytes a call",
-    ),
-    row(
-        Metric::ClientCpu,
-        "client-cpu",
-        Has::All,
-        "Does the client use less CPU",
-    ),
-    row(
-        Metric::ServerCpu,
-        "server-cpu",
-        Has::Calls,
-        "Does the server use less CPU",
-    ),
-    row(
-        Metric::FirstCall,
-        "first-call",
-        Has::ColdCalls,
-        "Is the first call after a start faster",
-    ),
-    row(
-        Metric::FirstCalls,
-        "first-calls",
-        Has::ColdCalls,
-        "Are the first calls after a start faster",
-    ),
-];
-
-const fn row(metric: Metric, word: &'static str, has: Has, question: &'static str) -> Row {
-    Row {
-        metric,
-        word,
-        question,
-        higher_is_better: false,
-        has,
-    }
-}
-
-impl Word for Metric {
-    const WHAT: &'static str = "metric";
-    const WORDS: &'static [(&'static str, Self)] = &{
-        let mut words = [("", Self::LatencyP50); TABLE.len()];
-        let mut index = 0;
-        while index < TABLE.len() {
-            words[index] = (TABLE[index].word, TABLE[index].metric);
-            index += 1;
-        }
-        words
-    };
+// In the order in which they are shown. A new one stands last: so do its columns.
+words! { Metric, "metric":
+    "latency-p50" => LatencyP50,
+    "latency-mean" => LatencyMean,
+    "latency-p99" => LatencyP99,
+    "request-time" => RequestTime,
+    "response-time" => ResponseTime,
+    "decode-time" => DecodeTime,
+    "goodput" => Goodput,
+    "response-bytes" => ResponseBytes,
+    "call-bytes" => CallBytes,
+    "client-cpu" => ClientCpu,
+    "server-cpu" => ServerCpu,
+    "first-call" => FirstCall,
+    "first-calls" => FirstCalls,
 }
 
 impl Metric {
-    fn row(self) -> &'static Row {
-        // A test walks through all of them.
-        TABLE
-            .iter()
-            .find(|row| row.metric == self)
-            .unwrap_or(&TABLE[0])
+    /// What has it, and the question of a pair that asks none of its own, before "with A than with B?".
+    fn row(self) -> (Has, &'static str) {
+        match self {
+            Self::LatencyP50 => (Has::All, "Is a call faster"),
+            Self::LatencyMean => (Has::All, "Is a call faster on average"),
+            Self::LatencyP99 => (Has::All, "Are the slowest calls faster"),
+            Self::RequestTime => (Has::Stages, "Is the request sooner with the handler"),
+            Self::ResponseTime => (Has::Stages, "Is the response sooner with the client"),
+            Self::DecodeTime => (Has::Stages, "Is the response decoded faster"),
+            Self::Goodput => (Has::All, "Are there more calls a second"),
+            Self::ResponseBytes => (Has::Calls, "Is the response smaller"),
+            Self::CallBytes => (Has::Calls, "Are there fewer bytes a call"),
+            Self::ClientCpu => (Has::All, "Does the client use less CPU"),
+            Self::ServerCpu => (Has::Calls, "Does the server use less CPU"),
+            Self::FirstCall => (Has::ColdCalls, "Is the first call after a start faster"),
+            Self::FirstCalls => (Has::ColdCalls, "Are the first calls after a start faster"),
+        }
     }
 
     /// Every metric, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.iter().map(|row| row.metric)
+        Self::WORDS.iter().map(|(_, metric)| *metric)
     }
 
     /// Whether a larger figure is the better one.
     pub fn higher_is_better(self) -> bool {
-        self.row().higher_is_better
+        self == Self::Goodput
     }
 
     /// Whether a codec, which calls nothing, has no such figure.
     pub fn is_of_a_call(self) -> bool {
-        self.row().has != Has::All
+        self.row().0 != Has::All
     }
 
     /// Whether only trials with stage stamps have the figure.
     pub fn needs_stages(self) -> bool {
-        self.row().has == Has::Stages
+        self.row().0 == Has::Stages
     }
 
     /// Whether only variants with `cold-calls` have the figure.
     pub fn needs_cold_calls(self) -> bool {
-        self.row().has == Has::ColdCalls
+        self.row().0 == Has::ColdCalls
     }
 
     /// The question of a pair that asks none of its own.
     pub(crate) fn question(self, of: &str, against: &str) -> String {
-        format!("{} with {of} than with {against}?", self.row().question)
+        format!("{} with {of} than with {against}?", self.row().1)
     }
 }

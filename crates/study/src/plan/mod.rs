@@ -2,8 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod draft;
-pub mod estimate;
-mod lookup;
+pub(crate) mod estimate;
 mod metric;
 pub(crate) mod order;
 mod render;
@@ -15,6 +14,7 @@ use rpcgauge_message::Encoding;
 pub use rpcgauge_message::Limits;
 use serde::{Deserialize, Serialize};
 
+pub use crate::capacity::Capacity;
 pub use metric::Metric;
 pub use slices::{SLICE_US, Slice};
 
@@ -72,6 +72,43 @@ pub struct Plan {
     pub trials: Vec<TrialSpec>,
 }
 
+impl Plan {
+    /// The longest warm-up of a trial with these settings: the plan's time, or a longer one that one of
+    /// its stacks needs. A bound of calls, and no warm-up at all, are the study's own.
+    pub fn warmup(&self, settings: &Settings) -> Stop {
+        let needed = self.needed(settings).map(|needed| needed.warm_up_ms).max();
+        Stop {
+            time_ms: self.warmup.time_ms.max(needed),
+            ..self.warmup
+        }
+    }
+
+    /// The calls after which the warm-up may end, as one of its stacks needs.
+    pub fn warmup_least_calls(&self, settings: &Settings) -> u64 {
+        let needed = self.needed(settings).map(|needed| needed.warm_up_calls);
+        needed.max().unwrap_or(0)
+    }
+
+    /// What the stacks of a trial need, where the study leaves that to them.
+    fn needed(&self, settings: &Settings) -> impl Iterator<Item = &StackNeeds> {
+        let is_left_to_stacks =
+            self.warmup.calls.is_none() && self.warmup.time_ms.is_some_and(|ms| ms > 0);
+        let stacks = settings.target.stacks().filter(move |_| is_left_to_stacks);
+        stacks.filter_map(|stack| self.stack_needs.get(stack))
+    }
+
+    /// The variant of that name.
+    pub fn variant(&self, name: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.name == name)
+    }
+
+    /// Whether a service is called that was there before the run, and not a subject of the lab's own.
+    pub fn is_live(&self) -> bool {
+        let mut variants = self.variants.iter();
+        variants.any(|variant| variant.settings.target.live().is_some())
+    }
+}
+
 /// What a stack needs before it can be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,34 +119,6 @@ pub struct StackNeeds {
     pub warm_up_ms: u64,
     /// The fewest calls of the warm-up, unless half of that time is over first.
     pub warm_up_calls: u64,
-}
-
-/// A search for the highest rate that holds all objectives. Rates are in calls a second.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Capacity {
-    /// The first rate that is tried.
-    pub start: f64,
-    /// The lowest that is tried.
-    pub lowest: f64,
-    /// The highest that is tried, where there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub highest: Option<f64>,
-    /// The search ends when the rate that does not hold is above the one that does by no more than
-    /// this, 0.05 for 5%.
-    pub precision: f64,
-    /// The least time of a trial, ms.
-    pub time_ms: u64,
-    /// The fewest calls of a trial: it lasts longer at rates that do not bring them in its time.
-    pub calls: u64,
-}
-
-impl Capacity {
-    /// How long a trial at a rate lasts, ms.
-    pub fn trial_ms(&self, rate: f64) -> u64 {
-        let needed = (self.calls as f64 / rate * 1_000.0).ceil();
-        self.time_ms.max(needed as u64)
-    }
 }
 
 /// One way to call, under a name of its own.

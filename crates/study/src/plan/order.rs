@@ -34,7 +34,6 @@ impl Rounds {
 pub(super) struct GroupMember {
     /// Its index in the plan.
     pub(super) index: u32,
-    /// How often it is repeated.
     pub(super) rounds: Rounds,
     /// Which ones it goes round with.
     pub(super) rotation: u32,
@@ -43,32 +42,32 @@ pub(super) struct GroupMember {
 /// Which variants run under a placement, and how often.
 pub(super) struct PlacementGroup {
     pub(super) placement: Placement,
-    /// The variants.
     pub(super) variants: Vec<GroupMember>,
 }
 
 /// The trials of all groups: in each block of each invocation the groups in random order, in each group
 /// its rotations, and in each rotation its variants.
 pub(super) fn trials(seed: u64, groups: &[PlacementGroup]) -> Vec<TrialSpec> {
-    let most = |count: fn(&Rounds) -> u32| {
+    let rounds = || {
         groups
             .iter()
             .flat_map(|group| &group.variants)
-            .map(|variant| count(&variant.rounds))
-            .max()
-            .unwrap_or(0)
+            .map(|one| one.rounds)
     };
+    let invocations = rounds().map(|rounds| rounds.invocations).max();
+    let blocks = rounds().map(|rounds| rounds.blocks).max();
     let mut random = Random::new(seed);
     let mut trials = Vec::new();
-    for invocation in 0..most(|rounds| rounds.invocations) {
-        for block in 0..most(|rounds| rounds.blocks) {
+    for invocation in 0..invocations.unwrap_or(0) {
+        for block in 0..blocks.unwrap_or(0) {
             let mut order: Vec<&PlacementGroup> = groups.iter().collect();
             random.shuffle(&mut order);
             for group in order {
                 let mut rotations: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-                for variant in group.variants.iter().filter(|variant| {
-                    invocation < variant.rounds.invocations && block < variant.rounds.blocks
-                }) {
+                let takes_part = |one: &&GroupMember| {
+                    invocation < one.rounds.invocations && block < one.rounds.blocks
+                };
+                for variant in group.variants.iter().filter(takes_part) {
                     let rotation = rotations.entry(variant.rotation).or_default();
                     rotation.push(variant.index);
                 }

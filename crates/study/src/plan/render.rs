@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Pair, Plan};
+use super::Plan;
 use crate::settings::Stop;
 use crate::words::{Word as _, time_word};
 
@@ -43,17 +43,14 @@ impl Plan {
         let (main, others) = placements
             .split_first()
             .map_or(("", &[][..]), |(m, o)| (m.as_str(), o));
-        let checked = if others.is_empty() {
-            String::new()
-        } else {
-            format!("; headline pairs also on {}", others.join(", "))
+        let checked = match others.is_empty() {
+            true => String::new(),
+            false => format!("; headline pairs also on {}", others.join(", ")),
         };
-        let minutes = self.estimate().as_secs() / 60;
-        let seconds = self.estimate().as_secs() % 60;
-        let time = if minutes == 0 {
-            format!("{seconds}s")
-        } else {
-            format!("{minutes}m{seconds:02}s")
+        let seconds = self.estimate().as_secs();
+        let time = match (seconds / 60, seconds % 60) {
+            (0, seconds) => format!("{seconds}s"),
+            (minutes, seconds) => format!("{minutes}m{seconds:02}s"),
         };
         let trials = format!(
             "{} in {} × {}",
@@ -67,9 +64,8 @@ impl Plan {
             percent(self.confidence)
         );
         let longest = self.variants.iter().map(|v| self.warmup(&v.settings));
-        let longest = longest
-            .max_by_key(|stop| stop.time_ms)
-            .unwrap_or(self.warmup);
+        let longest = longest.max_by_key(|stop| stop.time_ms);
+        let longest = longest.unwrap_or(self.warmup);
         let mut warmup = match self.warmup.time_ms {
             Some(0) => "none".to_owned(),
             _ => format!("until it settles, at most {}", stop_words(self.warmup)),
@@ -92,11 +88,8 @@ impl Plan {
 
     /// What goes in slices, and what in one piece.
     fn slices_words(&self) -> String {
-        let whole = self
-            .variants
-            .iter()
-            .filter(|variant| self.slice(&variant.settings).is_none())
-            .count();
+        let settings = self.variants.iter().map(|variant| &variant.settings);
+        let whole = settings.filter(|one| self.slice(one).is_none()).count();
         let ms = self.slice_us as f64 / 1_000.0;
         let slices = format!("in turn, by slices of {ms} ms, where variants are compared");
         match whole {
@@ -136,22 +129,13 @@ impl Plan {
 
     fn pair_table(&self) -> Table {
         let mut table = Table::of(["", "of", "against", "metric", "question"].map(str::to_owned));
-        for Pair {
-            question,
-            of,
-            against,
-            metric,
-            headline,
-            ..
-        } in &self.pairs
-        {
-            let mark = if *headline { "*" } else { "" };
+        for pair in &self.pairs {
             table.row([
-                mark.into(),
-                of.clone(),
-                against.clone(),
-                metric.word().into(),
-                question.clone(),
+                if pair.headline { "*" } else { "" }.into(),
+                pair.of.clone(),
+                pair.against.clone(),
+                pair.metric.word().into(),
+                pair.question.clone(),
             ]);
         }
         table
@@ -188,9 +172,6 @@ fn percent(share: f64) -> String {
 
 fn stop_words(stop: Stop) -> String {
     let calls = stop.calls.map(|calls| counted(calls as usize, "call"));
-    let parts: Vec<String> = calls
-        .into_iter()
-        .chain(stop.time_ms.map(time_word))
-        .collect();
-    parts.join(" or ")
+    let parts = calls.into_iter().chain(stop.time_ms.map(time_word));
+    parts.collect::<Vec<_>>().join(" or ")
 }

@@ -6,8 +6,8 @@
 
 pub use rpcgauge_trial::Slice;
 
-use super::{Pair, Plan, Variant};
-use crate::settings::{ConnectionUse, Schedule, Settings, Target, Timing};
+use super::{Claim, Pair, Plan, Variant};
+use crate::settings::{ConnectionUse, Settings, Timing};
 
 /// A slice lasts so long unless the study says otherwise, µs: short beside the machine's moods, which
 /// last 0.1 to 2 s, and long beside what a change of variant disturbs.
@@ -37,10 +37,15 @@ impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
     /// measured in one piece. Arrivals cannot stop between slices: those of a rate go on.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
-        let Schedule::Closed { in_flight } = self.schedule else {
-            return None;
+        let in_flight = u64::from(self.schedule.in_flight()?);
+        let per_call = match self.connection {
+            ConnectionUse::Reuse => 1,
+            ConnectionUse::PerCall => PER_CALL_FACTOR,
         };
-        let in_flight = u64::from(in_flight);
+        let asked = match self.target.is_asked() {
+            true => ASKED_FACTOR,
+            false => 1,
+        };
         Some(Slice {
             skip_calls: in_flight,
             skip_us: SKIP_US,
@@ -48,28 +53,14 @@ impl Settings {
                 1 => LEAST_CALLS,
                 _ => LEAST_CALLS_IN_FLIGHT * in_flight,
             },
-            time_us: slice_us
-                .saturating_mul(match self.connection {
-                    ConnectionUse::Reuse => 1,
-                    ConnectionUse::PerCall => PER_CALL_FACTOR,
-                })
-                .saturating_mul(if self.target.is_asked() {
-                    ASKED_FACTOR
-                } else {
-                    1
-                }),
+            time_us: slice_us.saturating_mul(per_call).saturating_mul(asked),
         })
     }
 
     /// Only variants of one kind go round together: a codec's operations are no calls.
     fn kind(&self) -> Option<(Timing, u32, bool)> {
-        match self.schedule {
-            Schedule::Closed { in_flight } => {
-                let is_codec = matches!(self.target, Target::Codec { .. });
-                Some((self.timing(), in_flight, is_codec))
-            }
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
-        }
+        let is_codec = self.target.codec().is_some();
+        Some((self.timing(), self.schedule.in_flight()?, is_codec))
     }
 }
 
@@ -108,9 +99,14 @@ pub(super) fn rotations<'n>(
     rotation
 }
 
-/// The names that a pair compares.
-pub(super) fn names(pair: &Pair) -> (&str, &str) {
-    (&pair.of, &pair.against)
+/// The names that pairs and claims compare.
+pub(super) fn compared<'n>(
+    pairs: &'n [Pair],
+    claims: &'n [Claim],
+) -> impl Iterator<Item = (&'n str, &'n str)> {
+    let pairs = pairs.iter().map(|pair| (&*pair.of, &*pair.against));
+    let claims = claims.iter().map(|claim| (&*claim.of, &*claim.against));
+    pairs.chain(claims)
 }
 
 #[cfg(test)]
@@ -118,7 +114,7 @@ mod tests {
     use rpcgauge_message::WorkloadSpec;
 
     use super::*;
-    use crate::settings::{Arrivals, Client, Operation, Protocol, Sample, Style};
+    use crate::settings::{Arrivals, Client, Operation, Protocol, Sample, Schedule, Style, Target};
 
     fn variant(name: &str, schedule: Schedule) -> Variant {
         let settings = Settings {

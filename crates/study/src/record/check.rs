@@ -31,10 +31,8 @@ fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
 impl TrialRecord {
     /// Holds a trial's figures against each other.
     pub(crate) fn check(&self) -> Check {
-        holds(
-            self.rate.is_none_or(is_rate),
-            "its rate is none that calls can be sent at",
-        )?;
+        let is_rate = self.rate.is_none_or(is_rate);
+        holds(is_rate, "its rate is none that calls can be sent at")?;
         match &self.outcome {
             TrialOutcome::Measured(measured) => measured.check(),
             TrialOutcome::Failed { .. } => Ok(()),
@@ -62,10 +60,8 @@ impl Measured {
                 ));
             }
         }
-        holds(
-            self.send_delay.count() <= started,
-            "it has more send delays than calls",
-        )?;
+        let delays = self.send_delay.count();
+        holds(delays <= started, "it has more send delays than calls")?;
         let stages = self.stages.values().map(Histogram::count);
         holds(
             stages.max() <= Some(answered),
@@ -75,12 +71,10 @@ impl Measured {
         self.watched.as_ref().map_or(Ok(()), Watched::check)?;
         self.steps.iter().try_for_each(Step::check)?;
         let of_steps = |count: fn(&Step) -> u64| sum(self.steps.iter().map(count));
-        holds(
-            of_steps(|step| step.started) <= started
-                && of_steps(|step| step.answered) <= answered
-                && of_steps(|step| step.failed) <= failed,
-            "its steps have more calls than it has",
-        )?;
+        let fit = of_steps(|step| step.started) <= started
+            && of_steps(|step| step.answered) <= answered
+            && of_steps(|step| step.failed) <= failed;
+        holds(fit, "its steps have more calls than it has")?;
         let is_share = |share| (0.0..=1.0).contains(&share);
         holds(
             self.client_share.is_none_or(is_share),
@@ -106,10 +100,8 @@ impl Measured {
             sum(slices.iter().map(|slice| slice.answered)),
             sum(slices.iter().map(|slice| slice.failed)),
         ];
-        holds(
-            slices.is_empty() || of_slices == [answered, failed],
-            "its timeline has other calls than it has",
-        )
+        let fit = slices.is_empty() || of_slices == [answered, failed];
+        holds(fit, "its timeline has other calls than it has")
     }
 
     fn check_counts(&self) -> Check {
@@ -148,10 +140,9 @@ impl Measured {
 impl Step {
     fn check(&self) -> Check {
         let ended = sum([self.answered, self.failed]);
-        holds(
-            ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered),
-            "a step of it has other calls than were due in it",
-        )?;
+        let fit =
+            ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered);
+        holds(fit, "a step of it has other calls than were due in it")?;
         holds(
             self.latency.count() == self.answered && self.send_delay.count() <= self.started,
             "a step of it has the times of other calls than it has",
@@ -166,41 +157,28 @@ impl Step {
 
 impl Watched {
     fn check(&self) -> Check {
-        holds(
-            self.slow.len() <= MOST_SLOW && self.not_kept <= MOST_CALLS,
-            "it has more slow calls than are kept",
-        )?;
-        let is_slow = |call: &super::SlowCall| call.usual_ns < call.latency_ns;
-        holds(
-            self.slow.iter().all(is_slow),
-            "a slow call of it took no longer than usual",
-        )
+        let fit = self.slow.len() <= MOST_SLOW && self.not_kept <= MOST_CALLS;
+        holds(fit, "it has more slow calls than are kept")?;
+        let mut calls = self.slow.iter();
+        let are_slow = calls.all(|call| call.usual_ns < call.latency_ns);
+        holds(are_slow, "a slow call of it took no longer than usual")
     }
 }
 
 impl EventsRecord {
-    /// Holds events to their bounds.
     pub(crate) fn check(&self) -> Check {
-        holds(
-            self.events.len() <= MOST_EVENTS,
-            "it has more events than are kept",
-        )?;
-        holds(
-            self.events
-                .iter()
-                .all(|event| event.begin_ns <= event.end_ns),
-            "an event of it ends before it begins",
-        )
+        let fit = self.events.len() <= MOST_EVENTS;
+        holds(fit, "it has more events than are kept")?;
+        let mut events = self.events.iter();
+        let are_whole = events.all(|event| event.begin_ns <= event.end_ns);
+        holds(are_whole, "an event of it ends before it begins")
     }
 }
 
 impl FloorRecord {
-    /// Holds a floor's figures to what can be measured.
     pub(crate) fn check(&self) -> Check {
-        holds(
-            (1..=MOST_CALLS).contains(&self.latency.count()),
-            "a floor has the times of its round trips",
-        )?;
+        let has_calls = (1..=MOST_CALLS).contains(&self.latency.count());
+        holds(has_calls, "a floor has the times of its round trips")?;
         holds(
             is_amount(self.client_cpu_ns),
             "a floor's processor time must be a number from 0 on",

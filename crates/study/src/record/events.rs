@@ -1,9 +1,9 @@
 //! What may explain slow calls: what runtimes did, and what others took.
 
 use rpcgauge_message::contract::RuntimeEvent;
+use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
 use crate::features::Role;
 use crate::settings::Placement;
 
@@ -21,10 +21,10 @@ pub struct Watched {
     /// The slow calls, in the order in which they were due.
     pub slow: Vec<SlowCall>,
     /// Slow calls that are not kept.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept: u64,
     /// By how much these took longer than usual.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept_ns: u64,
 }
 
@@ -72,10 +72,10 @@ pub struct EventsRecord {
     /// The events, in the order in which they began.
     pub events: Vec<RuntimeEvent>,
     /// Events outside of what was measured, which are not kept: a start or a warm-up.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub outside: u64,
     /// Events that are not kept since there were too many: the shortest.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: u64,
 }
 

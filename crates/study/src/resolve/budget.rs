@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::machine::{Count, place};
+use super::machine::Count;
 use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
-use crate::file::StudyFile;
 use crate::plan::Plan;
 use crate::plan::draft::{Draft, is_part};
 use crate::plan::estimate::guess_call;
 use crate::plan::order::Rounds;
-use crate::read::Time;
+use crate::read::{Time, place};
 use crate::setting::Key;
 use crate::settings::Stop;
 use crate::words::time_word;
@@ -54,21 +53,20 @@ const fn rounds(invocations: u32, blocks: u32) -> Rounds {
 }
 
 impl Resolver<'_> {
-    /// The plan that fits the budget. `finish` makes one of a draft.
+    /// The plan that fits the budget.
     pub(super) fn within(
         &self,
-        study: &StudyFile,
         budget: &Spanned<Time>,
         draft: &Draft,
         combined: &[Combined],
-        finish: impl Fn(Draft) -> Result<Plan, StudyError>,
     ) -> Result<Plan, StudyError> {
-        self.refuse_what_a_budget_decides(study, combined)?;
+        self.refuse_what_a_budget_decides(combined)?;
         let Time(ms) = *budget.get_ref();
         let time = Duration::from_millis(ms);
         let mut least = Duration::MAX;
         for rounds in REPETITIONS {
-            let mut plan = finish(draft.clone().repeated(rounds, LAST_RESORT))?;
+            let draft = draft.clone().repeated(rounds, LAST_RESORT);
+            let mut plan = self.finish(draft, combined)?;
             set_trial(&mut plan, SHORTEST_TRIAL_MS);
             least = least.min(plan.estimate());
             let wanted = match rounds {
@@ -92,11 +90,8 @@ impl Resolver<'_> {
         })
     }
 
-    fn refuse_what_a_budget_decides(
-        &self,
-        study: &StudyFile,
-        combined: &[Combined],
-    ) -> Result<(), StudyError> {
+    fn refuse_what_a_budget_decides(&self, combined: &[Combined]) -> Result<(), StudyError> {
+        let study = self.study;
         let overrides = self.context.overrides;
         let said = overrides.invocations.is_some() || overrides.blocks.is_some();
         let either = |[a, b]: [&Count; 2]| place(a).or_else(|| place(b));
@@ -112,11 +107,8 @@ impl Resolver<'_> {
             let message = "\"budget\" decides how long warm-ups are; keep one of the two";
             return Err(self.source.error(place, message));
         }
-        let says = |one: &Combined| {
-            [Key::Calls, Key::Time]
-                .iter()
-                .find_map(|key| one.layer.span(*key))
-        };
+        let keys = [Key::Calls, Key::Time];
+        let says = |one: &Combined| keys.iter().find_map(|key| one.layer.span(*key));
         if let Some(place) = combined.iter().find_map(says) {
             let message = "\"budget\" decides how long trials are; keep one of the two";
             return Err(self.source.error(place, message));
@@ -150,21 +142,10 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
 /// Sets the length of every trial, and bounds its warm-up by the same: most end long before. Of what is
 /// only a part of other variants' calls little is enough.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
-    let stop = Stop {
-        calls: None,
-        time_ms: Some(trial_ms),
-    };
-    let parts: Vec<bool> = plan
-        .variants
-        .iter()
-        .map(|variant| is_part(variant, &plan.pairs, &plan.claims))
-        .collect();
-    for (variant, is_part) in plan.variants.iter_mut().zip(parts) {
-        variant.settings.stop = match is_part {
-            true => Stop {
-                time_ms: Some(SHORTEST_TRIAL_MS),
-                ..stop
-            },
+    let stop = Stop::after_ms(trial_ms);
+    for variant in &mut plan.variants {
+        variant.settings.stop = match is_part(variant, &plan.pairs, &plan.claims) {
+            true => Stop::after_ms(SHORTEST_TRIAL_MS),
             false => stop,
         };
     }
@@ -173,11 +154,10 @@ fn set_trial(plan: &mut Plan, trial_ms: u64) {
 
 /// The length of a trial that gives the slowest variant enough calls.
 fn wanted_trial_ms(plan: &Plan) -> u64 {
-    let slowest = plan
+    let calls = plan
         .variants
         .iter()
-        .map(|variant| guess_call(&variant.settings))
-        .max();
-    let enough = slowest.unwrap_or_default().as_millis() as u64 * CALLS_A_TRIAL;
+        .map(|variant| guess_call(&variant.settings));
+    let enough = calls.max().unwrap_or_default().as_millis() as u64 * CALLS_A_TRIAL;
     enough.clamp(100, LONG_TRIAL_MS)
 }

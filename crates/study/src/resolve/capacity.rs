@@ -7,9 +7,10 @@ use rpcgauge_trial::{MOST_RATE, is_rate};
 use super::{Combined, Resolver};
 use crate::capacity::PRECISIONS;
 use crate::error::StudyError;
-use crate::file::{CapacityWritten, StudyFile};
+use crate::file::CapacityWritten;
 use crate::objective::{Measure, Objective};
 use crate::plan::Capacity;
+use crate::read::value;
 use crate::setting::Key;
 use crate::settings::{AtEnd, Stop};
 
@@ -27,12 +28,11 @@ impl Resolver<'_> {
     /// Plans the search, and gives its first rate to the variant that it searches.
     pub(super) fn search(
         &self,
-        study: &StudyFile,
         written: &Spanned<CapacityWritten>,
         combined: &mut [Combined],
     ) -> Result<Capacity, StudyError> {
         let asked = written.get_ref();
-        let objectives = study.objectives();
+        let objectives = self.study.objectives();
         let wrong = |message: &str| Err(self.source.error(written.span(), message));
         let [one] = combined else {
             return wrong(
@@ -52,10 +52,8 @@ impl Resolver<'_> {
                 "what must hold? Write objectives of latency or errors, as in objectives = [\"p99<20ms\"]",
             );
         }
-        if let Some(written) = &study.top.objectives
-            && objectives
-                .iter()
-                .any(|objective| objective.measure == Measure::Goodput)
+        if let Some(written) = &self.study.top.objectives
+            && objectives.iter().any(|one| one.measure == Measure::Goodput)
         {
             let message = "a search needs objectives that are harder to hold at a higher rate: latency and \
                 errors, not goodput";
@@ -76,8 +74,7 @@ impl Resolver<'_> {
                 return Err(self.source.error(rate.span(), message));
             }
         }
-        let plain = |number: &Option<Spanned<f64>>| number.as_ref().map(|number| *number.get_ref());
-        let (start, highest) = (plain(&asked.start_rate), plain(&asked.max_rate));
+        let (start, highest) = (value(&asked.start_rate), value(&asked.max_rate));
         if let (Some(written), Some(start), Some(highest)) = (&asked.start_rate, start, highest)
             && start > highest
         {
@@ -97,14 +94,13 @@ impl Resolver<'_> {
         let needed = |objective: &Objective| objective.measure.reliable_calls(objective.bound);
         let calls = objectives.iter().map(needed).max().unwrap_or(1);
         let rate_in = |ms: u64| calls as f64 * 1_000.0 / ms as f64;
-        let start = start
-            .unwrap_or_else(|| rate_in(time_ms))
-            .min(highest.unwrap_or(MOST_RATE));
+        let start = start.unwrap_or_else(|| rate_in(time_ms));
+        let start = start.min(highest.unwrap_or(MOST_RATE));
         let search = Capacity {
             start,
             lowest: rate_in(time_ms.saturating_mul(LONGEST_TRIAL_TIMES)).min(start),
             highest,
-            precision: plain(&asked.precision).unwrap_or(PRECISION),
+            precision: value(&asked.precision).unwrap_or(PRECISION),
             time_ms,
             calls,
         };
@@ -115,8 +111,5 @@ impl Resolver<'_> {
 
 /// The longest warm-up of a search's trials.
 pub(super) fn warmup(search: &Capacity) -> Stop {
-    Stop {
-        calls: None,
-        time_ms: Some(LONGEST_WARMUP_MS.min(search.time_ms)),
-    }
+    Stop::after_ms(LONGEST_WARMUP_MS.min(search.time_ms))
 }

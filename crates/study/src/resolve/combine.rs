@@ -1,46 +1,34 @@
 //! Listed variants times factors, without what is excluded.
 
-use std::ops::Range;
-
 use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
 
-use super::service::live_settings;
-use super::settings::{said, subject_settings};
-use super::workload::{Merged, scale_of};
+use super::settings::said;
+use super::workload::{Merged, Wanted};
 use super::{Combined, MAX_VARIANTS, Resolver, Section};
 use crate::error::StudyError;
-use crate::file::{Layer, StudyFile, Values, VariantWritten};
+use crate::file::{Layer, Values, VariantWritten};
 use crate::plan::Variant;
-use crate::plan::order::Rounds;
+use crate::setting::{Key, Value};
 use crate::settings::Settings;
 
 /// The name of the only variant of a study that lists none and varies nothing.
 const ONLY_VARIANT: &str = "base";
 
-impl<'a> Resolver<'a> {
+impl Resolver<'_> {
     /// All variants of a section, in the order listed, then by the factors.
-    pub(super) fn combine(
-        &mut self,
-        study: &StudyFile,
-        section: &Section<'_>,
-        rounds: Rounds,
-    ) -> Result<Vec<Combined>, StudyError> {
-        let part = section.part;
+    pub(super) fn combine(&mut self, section: &Section<'_>) -> Result<Vec<Combined>, StudyError> {
+        let (study, part) = (&self.study.part, section.part);
+        let rounds = self.rounds(section.group.map(|_| part));
         let mut base = Merged::default();
-        base.lay(
-            study.part.workload.as_ref(),
-            study.part.service.as_ref(),
-            &study.part.base,
-        );
+        base.lay(study.workload.as_ref(), study.service.as_ref(), &study.base);
         if section.group.is_some() {
             base.lay(part.workload.as_ref(), part.service.as_ref(), &part.base);
         }
         let points = product(&part.factors).ok_or_else(|| self.too_many(section))?;
-        let listed: Vec<Option<&VariantWritten>> = if part.variants.is_empty() {
-            vec![None]
-        } else {
-            part.variants.iter().map(Some).collect()
+        let listed: Vec<Option<&VariantWritten>> = match part.variants.is_empty() {
+            true => vec![None],
+            false => part.variants.iter().map(Some).collect(),
         };
         if listed.len().saturating_mul(points.len()) > MAX_VARIANTS {
             return Err(self.too_many(section));
@@ -56,33 +44,46 @@ impl<'a> Resolver<'a> {
             for point in &points {
                 let mut merged = merged.clone();
                 merged.lay(None, None, point);
-                let names = Names::of(section.group, listed, point);
-                let span = listed.map_or_else(
-                    || section_span(study, section, point),
-                    |listed| listed.name.span(),
-                );
                 let said = said(&merged.layer, WorkloadSpec::Hello {});
-                let mut excludes = part.excludes.iter();
-                if let Some(place) =
-                    excludes.position(|exclude| matches(exclude.get_ref(), &merged.layer, &said))
-                {
+                let is_met =
+                    |exclude: &Spanned<Values>| matches(exclude.get_ref(), &merged.layer, &said);
+                if let Some(place) = part.excludes.iter().position(is_met) {
                     excluded[place] += 1;
                     continue;
                 }
-                let settings = settings_of(self, &names.full, &span, &merged)?;
+                let (listed_name, label) = (listed.map(|one| one.name.get_ref()), label(point));
+                let local = match (listed_name, label.is_empty()) {
+                    (None, true) => ONLY_VARIANT.to_owned(),
+                    (None, false) => label.clone(),
+                    (Some(name), true) => name.to_string(),
+                    (Some(name), false) => format!("{}-{label}", name.as_str()),
+                };
+                let name = match section.group {
+                    Some(group) => format!("{group}-{local}"),
+                    None => local.clone(),
+                };
+                // A variant that is not listed stands at its first factor, its group, or the start.
+                let factor = || point.0.values().next().map(Spanned::span);
+                let span = listed.map(|listed| listed.name.span()).or_else(factor);
+                let span = span.unwrap_or_else(|| section.span.clone());
+                let settings = self.settings(&Wanted {
+                    name: &name,
+                    span: &span,
+                    merged: &merged,
+                })?;
                 combined.push(Combined {
                     variant: Variant {
-                        name: names.full,
+                        name,
                         group: section.group.map(str::to_owned),
                         repeats: None,
-                        scale: scale_of(&merged).map(Spanned::into_inner),
+                        scale: merged.scale().map(Spanned::into_inner),
                         settings,
                     },
                     layer: merged.layer,
                     service: merged.service,
-                    local: names.local,
-                    listed: listed.map(|listed| listed.name.get_ref().to_string()),
-                    label: names.label,
+                    local,
+                    listed: listed_name.map(|name| name.to_string()),
+                    label,
                     rounds,
                     span,
                 });
@@ -95,16 +96,8 @@ impl<'a> Resolver<'a> {
     fn too_many(&self, section: &Section<'_>) -> StudyError {
         let message =
             format!("the factors make more than {MAX_VARIANTS} variants; take fewer values");
-        match section
-            .part
-            .factors
-            .values()
-            .next()
-            .and_then(|values| values.first())
-        {
-            Some(first) => self.source.error(first.span(), message),
-            None => self.source.whole(message),
-        }
+        let mut factors = section.part.factors.values().flatten();
+        self.at(factors.next().map(Spanned::span), message)
     }
 
     /// An exclusion that leaves nothing, or that meets nothing, is a mistake.
@@ -114,55 +107,36 @@ impl<'a> Resolver<'a> {
         excluded: &[usize],
         nothing_left: bool,
     ) -> Result<(), StudyError> {
-        let place = if nothing_left {
-            excluded.iter().rposition(|count| *count > 0)
-        } else {
-            excluded.iter().position(|count| *count == 0)
+        let (place, message) = match nothing_left {
+            true => (
+                excluded.iter().rposition(|count| *count > 0),
+                "nothing is left: the exclusions up to this one exclude every variant",
+            ),
+            false => (
+                excluded.iter().position(|count| *count == 0),
+                "this exclusion meets no variant; remove it, or put its values right",
+            ),
         };
-        let Some(place) = place else { return Ok(()) };
-        let message = if nothing_left {
-            "nothing is left: the exclusions up to this one exclude every variant"
-        } else {
-            "this exclusion meets no variant; remove it, or put its values right"
-        };
-        Err(self
-            .source
-            .error(section.part.excludes[place].span(), message))
-    }
-}
-
-/// The settings of a variant.
-fn settings_of(
-    resolver: &mut Resolver<'_>,
-    name: &str,
-    span: &Range<usize>,
-    merged: &Merged<'_>,
-) -> Result<Settings, StudyError> {
-    match (&merged.service, merged.workload) {
-        (None, _) => subject_settings(resolver, name, span, merged),
-        (Some(service), None) => live_settings(resolver, name, span, merged, service),
-        (Some(_), Some(_)) => {
-            let message = format!(
-                "variant \"{name}\": [workload] is a subject's, and a live service is sent what [service] \
-                 says; keep one of the two"
-            );
-            Err(resolver.source.error(span.clone(), message))
+        match place.map(|place| section.part.excludes[place].span()) {
+            None => Ok(()),
+            Some(place) => Err(self.source.error(place, message)),
         }
     }
-}
 
-/// Where to point for a variant that is not listed: its first factor, its group, or the start.
-fn section_span(study: &StudyFile, section: &Section<'_>, point: &Layer) -> Range<usize> {
-    let factor = point.0.values().next().map(Spanned::span);
-    let group = || {
-        let name = section.group?;
-        let group = study
-            .groups
-            .iter()
-            .find(|group| group.name.get_ref().as_str() == name)?;
-        Some(group.name.span())
-    };
-    factor.or_else(group).unwrap_or(0..0)
+    fn settings(&mut self, one: &Wanted<'_>) -> Result<Settings, StudyError> {
+        match (&one.merged.service, one.merged.workload) {
+            (None, _) => self.subject_settings(one),
+            (Some(service), None) => self.live_settings(one, service),
+            (Some(_), Some(_)) => {
+                let message = format!(
+                    "variant \"{}\": [workload] is a subject's, and a live service is sent what [service] \
+                     says; keep one of the two",
+                    one.name
+                );
+                Err(self.source.error(one.span.clone(), message))
+            }
+        }
+    }
 }
 
 /// Every combination of one value for each factor, in the keys' own order, whatever the order in
@@ -173,16 +147,15 @@ fn product(factors: &Values) -> Option<Vec<Layer>> {
         if points.len().saturating_mul(values.len()) > MAX_VARIANTS {
             return None;
         }
-        points = points
+        let with = |point: &Layer, value: &Spanned<_>| {
+            let mut point = point.clone();
+            point.0.insert(*key, value.clone());
+            point
+        };
+        let longer = points
             .iter()
-            .flat_map(|point| {
-                values.iter().map(move |value| {
-                    let mut point = point.clone();
-                    point.0.insert(*key, value.clone());
-                    point
-                })
-            })
-            .collect();
+            .flat_map(|point| values.iter().map(move |value| with(point, value)));
+        points = longer.collect();
     }
     Some(points)
 }
@@ -196,40 +169,15 @@ fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
     })
 }
 
-/// A variant's names.
-struct Names {
-    full: String,
-    local: String,
-    label: String,
-}
-
-impl Names {
-    fn of(group: Option<&str>, listed: Option<&VariantWritten>, point: &Layer) -> Self {
-        let label = point
-            .0
-            .iter()
-            .map(|(key, value)| {
-                // Names stand in names of files, where a stack's / would be a folder.
-                let value = value.get_ref().to_string().replace('/', ":");
-                let row = key.row();
-                match row.speaks_for_itself {
-                    true => value,
-                    false => format!("{}={value}", row.word),
-                }
-            })
-            .collect::<Vec<_>>()
-            .join("-");
-        let listed = listed.map(|listed| listed.name.get_ref().as_str());
-        let parts: Vec<&str> = listed
-            .into_iter()
-            .chain((!label.is_empty()).then_some(label.as_str()))
-            .collect();
-        let local = if parts.is_empty() {
-            ONLY_VARIANT.to_owned()
-        } else {
-            parts.join("-")
-        };
-        let full = group.map_or_else(|| local.clone(), |group| format!("{group}-{local}"));
-        Self { full, local, label }
-    }
+/// The factors' part of a variant's name.
+fn label(point: &Layer) -> String {
+    let part = |(key, value): (&Key, &Spanned<Value>)| {
+        // Names stand in names of files, where a stack's / would be a folder.
+        let value = value.get_ref().to_string().replace('/', ":");
+        match key.row().speaks_for_itself {
+            true => value,
+            false => format!("{}={value}", key.row().word),
+        }
+    };
+    point.0.iter().map(part).collect::<Vec<_>>().join("-")
 }

@@ -10,11 +10,12 @@ use ring::digest::{SHA256, digest};
 use rpcgauge_message::Schema;
 use toml::Spanned;
 
-use super::Resolver;
-use super::loader::{LoadError, SchemaSource, text};
+use super::loader::{SchemaSource, text};
+use super::{Resolver, once};
 use crate::error::StudyError;
 use crate::file::ServiceWritten;
 use crate::plan::Plan;
+use crate::read::place;
 use crate::settings::TemplateSource;
 use crate::url::Url;
 
@@ -65,14 +66,6 @@ impl Template {
     }
 }
 
-/// What was read once for all variants.
-#[derive(Default)]
-pub(super) struct Read {
-    templates: Vec<(String, Arc<Template>)>,
-    schemas: Vec<(SchemaSource, Schema)>,
-    pub(super) inputs: BTreeMap<String, ServiceInputs>,
-}
-
 impl Resolver<'_> {
     pub(super) fn service_inputs(
         &mut self,
@@ -115,58 +108,37 @@ impl Resolver<'_> {
         data: &Spanned<String>,
         written: &ServiceWritten,
     ) -> Result<Arc<Template>, StudyError> {
-        let known = self.services.templates.iter();
-        if let Some((_, template)) = known.into_iter().find(|(known, _)| known == data.get_ref()) {
-            return Ok(Arc::clone(template));
-        }
-        let wrong = |message: &str| Err(self.source.error(data.span(), message));
-        let path = data.get_ref().strip_prefix('@');
-        let is_stdin = |path: Option<&str>| path == Some("-");
-        if path == Some("") {
-            return wrong("@ names no file; write @FILE, or @- for standard input");
-        }
-        if is_stdin(path) && is_stdin(written.rows.as_ref().map(|rows| rows.get_ref().as_str())) {
-            return wrong(
-                "\"data\" and \"rows\" cannot both read standard input; give one of them a file",
-            );
-        }
-        let path = path.map(|path| self.context.loader.path(path));
-        let text = match &path {
-            None => Ok(data.get_ref().clone()),
-            Some(path) => text("data", path),
+        let loader = self.context.loader;
+        let read = |data: &String| {
+            let path = data.strip_prefix('@');
+            let is_stdin = |path: Option<&str>| path == Some("-");
+            if path == Some("") {
+                return Err("@ names no file; write @FILE, or @- for standard input".to_owned());
+            }
+            let rows = written.rows.as_ref().map(|rows| rows.get_ref().as_str());
+            if is_stdin(path) && is_stdin(rows) {
+                let message = "\"data\" and \"rows\" cannot both read standard input; give one of them a file";
+                return Err(message.to_owned());
+            }
+            let path = path.map(|path| loader.path(path));
+            let text = match &path {
+                None => data.clone(),
+                Some(path) => text("data", path).map_err(|error| error.message)?,
+            };
+            Ok(Arc::new(Template { text, path }))
         };
-        let text = text.map_err(|error| self.source.error(data.span(), error.message))?;
-        let template = Arc::new(Template { text, path });
-        let read = (data.get_ref().clone(), Arc::clone(&template));
-        self.services.templates.push(read);
-        Ok(template)
+        let template = once(&mut self.templates, data.get_ref().clone(), read);
+        template.map_err(|message| self.source.error(data.span(), message))
     }
 
     /// The description of messages, compiled once for all variants.
     fn described(&mut self, written: &ServiceWritten) -> Result<Option<Schema>, StudyError> {
-        let source = self.schema_of(written);
-        let set = written.descriptor_set.as_ref();
-        let place = match (&written.proto, set) {
-            (None, None) => return Ok(None),
-            (Some(proto), _) => proto.span(),
-            (None, Some(set)) => set.span(),
+        let Some(place) = place(&written.proto).or_else(|| place(&written.descriptor_set)) else {
+            return Ok(None);
         };
-        if let Some((_, schema)) = self
-            .services
-            .schemas
-            .iter()
-            .find(|(known, _)| *known == source)
-        {
-            return Ok(Some(schema.clone()));
-        }
-        let read = source.read();
-        let schema = read.map_err(|LoadError { message, .. }| self.source.error(place, message))?;
-        self.services.schemas.push((source, schema.clone()));
+        let source = self.schema_of(written);
+        let schema = once(&mut self.schemas, source, SchemaSource::read);
+        let schema = schema.map_err(|error| self.source.error(place, error.message))?;
         Ok(Some(schema))
-    }
-
-    /// What was read of the services, by the names of variants.
-    pub(super) fn take_inputs(&mut self) -> BTreeMap<String, ServiceInputs> {
-        std::mem::take(&mut self.services.inputs)
     }
 }

@@ -46,17 +46,12 @@ impl FileLoader {
     /// For the paths in a study file.
     pub fn beside(study_file: &Path) -> Self {
         Self {
-            folder: study_file
-                .parent()
-                .map_or_else(PathBuf::new, Path::to_owned),
+            folder: study_file.parent().unwrap_or(Path::new("")).to_owned(),
             ..Self::default()
         }
     }
 
     /// A method with its description and samples.
-    ///
-    /// # Errors
-    /// A file cannot be read, the description does not compile, or a sample does not fit its message.
     pub(super) fn load(&self, source: &OwnSource) -> Result<OwnWorkload, LoadError> {
         match &self.loaded {
             Some((known, own)) if known == source => Ok(own.clone()),
@@ -93,19 +88,15 @@ pub struct SchemaSource {
 
 impl SchemaSource {
     /// Reads the descriptor set, or compiles the .proto files.
-    ///
-    /// # Errors
-    /// A file cannot be read, or does not compile.
     pub fn read(&self) -> Result<Schema, LoadError> {
         let Some(path) = &self.descriptor_set else {
             let compiled = Schema::compile(&self.proto, &self.include);
             return compiled.map_err(|error| LoadError::new("proto", error));
         };
-        let bytes =
-            whole_file::read(path).map_err(|error| unreadable("descriptor-set", path, &error))?;
-        Schema::from_descriptor_set(&bytes).map_err(|error| {
-            LoadError::new("descriptor-set", format!("{}: {error}", path.display()))
-        })
+        let key = "descriptor-set";
+        let bytes = whole_file::read(path).map_err(|error| unreadable(key, path, &error))?;
+        Schema::from_descriptor_set(&bytes)
+            .map_err(|error| LoadError::new(key, format!("{}: {error}", path.display())))
     }
 }
 
@@ -130,9 +121,8 @@ impl OwnSource {
     /// not fit its message.
     pub fn load(&self) -> Result<OwnWorkload, LoadError> {
         let schema = self.schema.read()?;
-        let method = schema
-            .method(&self.method)
-            .map_err(|e| LoadError::new("method", e))?;
+        let method = schema.method(&self.method);
+        let method = method.map_err(|error| LoadError::new("method", error))?;
         Ok(OwnWorkload {
             request: sample("request", &self.request, &method.request)?,
             response: sample("response", &self.response, &method.response)?,
@@ -148,10 +138,7 @@ fn sample(key: &'static str, path: &Path, message: &MessageType) -> Result<Value
         .map_err(|error| LoadError::new(key, error.in_file(&path.display().to_string())))
 }
 
-/// Reads a text; `-` is standard input.
-///
-/// # Errors
-/// It cannot be read, or is too large.
+/// Reads a text that is not too large; `-` is standard input.
 pub fn text(key: &'static str, path: &Path) -> Result<String, LoadError> {
     let read = match path == Path::new("-") {
         true => whole_file::text_within(std::io::stdin().lock(), whole_file::MOST_BYTES),

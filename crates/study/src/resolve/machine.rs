@@ -10,10 +10,10 @@ use super::{
 };
 use crate::capacity::MOST_TRIALS;
 use crate::error::StudyError;
-use crate::file::{Others, Part, PlacementWritten, ServiceWritten, StudyFile};
+use crate::file::{Others, Part, ServiceWritten, StudyFile};
 use crate::plan::Capacity;
-use crate::plan::draft::Checks;
 use crate::plan::order::Rounds;
+use crate::read::{place, value};
 use crate::setting::Key;
 use crate::settings::{
     HttpVersion, Idle, LiveService, Placement, Schedule, Settings, Stop, Transport,
@@ -27,8 +27,9 @@ const DEFAULT_LIVE_BLOCKS: u32 = 10;
 
 /// Where a plan's trials run, how often its headline pairs are checked elsewhere, and their bounds.
 pub(super) struct Machine {
-    pub(super) main: Placement,
-    pub(super) checks: Checks,
+    /// The study's own, then those that check its headline pairs.
+    pub(super) placements: Vec<Placement>,
+    pub(super) check_rounds: Rounds,
     pub(super) idle: Idle,
     pub(super) warmup: Stop,
     pub(super) capacity: Option<Capacity>,
@@ -36,11 +37,11 @@ pub(super) struct Machine {
 
 impl Resolver<'_> {
     /// Of a study of subjects.
-    pub(super) fn subjects(&self, study: &StudyFile) -> Result<Machine, StudyError> {
-        let top = &study.top;
+    pub(super) fn subjects(&self) -> Result<Machine, StudyError> {
+        let top = &self.study.top;
         let of_live = [
-            (top.capacity.as_ref().map(Spanned::span), "capacity"),
-            (top.objectives.as_ref().map(Spanned::span), "objectives"),
+            (place(&top.capacity), "capacity"),
+            (place(&top.objectives), "objectives"),
         ];
         for (place, word) in of_live {
             if let Some(place) = place {
@@ -49,14 +50,10 @@ impl Resolver<'_> {
                 return Err(self.source.error(place, message));
             }
         }
-        let (main, placements) = self.placements(study)?;
         Ok(Machine {
-            main,
-            checks: Checks {
-                placements,
-                rounds: self.check_rounds(study),
-            },
-            idle: top.idle.as_ref().map_or(Idle::Held, |idle| *idle.get_ref()),
+            placements: self.placements()?,
+            check_rounds: self.check_rounds(),
+            idle: value(&top.idle).unwrap_or(Idle::Held),
             warmup: DEFAULT_WARMUP,
             capacity: None,
         })
@@ -65,7 +62,6 @@ impl Resolver<'_> {
     /// Of a study of live services, which run where they run and are never started afresh.
     pub(super) fn live(
         &mut self,
-        study: &StudyFile,
         combined: &mut [Combined],
         kept: usize,
     ) -> Result<Machine, StudyError> {
@@ -77,7 +73,7 @@ impl Resolver<'_> {
             );
             return Err(self.source.error(one.span.clone(), message));
         }
-        let (asked, top) = (self.context.overrides, &study.top);
+        let (study, top, asked) = (self.study, &self.study.top, self.context.overrides);
         let of_parts = |of: fn(&Part) -> &Count| study.sections().find_map(|s| place(of(s.part)));
         let of_subjects = [
             (study.placement.place.clone(), "placement"),
@@ -97,8 +93,8 @@ impl Resolver<'_> {
             return Err(self.at(blocks, message));
         }
         self.check_services(combined)?;
-        let capacity = study.top.capacity.as_ref();
-        let capacity = capacity.map(|written| self.search(study, written, combined));
+        let capacity = top.capacity.as_ref();
+        let capacity = capacity.map(|written| self.search(written, combined));
         let capacity = capacity.transpose()?;
         let rounds = |group: Option<&str>| match capacity {
             Some(_) => Rounds {
@@ -110,24 +106,19 @@ impl Resolver<'_> {
         for one in combined.iter_mut() {
             one.rounds = rounds(one.variant.group.as_deref());
         }
-        let has_ramp =
-            |one: &Combined| matches!(one.variant.settings.schedule, Schedule::Ramp { .. });
         if let Some(a_a) = &top.a_a
-            && (capacity.is_some() || combined.iter().any(has_ramp))
+            && (capacity.is_some() || combined.iter().any(Combined::is_ramp))
         {
             let message = "a search or a ramp is compared with nothing, not with itself either; leave \"a-a\" out";
             return Err(self.source.error(a_a.span(), message));
         }
         Ok(Machine {
-            main: Placement::Free,
-            checks: Checks {
-                placements: Vec::new(),
-                rounds: rounds(None),
-            },
+            placements: vec![Placement::Free],
+            check_rounds: rounds(None),
             idle: Idle::AsIs,
             warmup: match &capacity {
                 Some(search) => capacity::warmup(search),
-                None => self.live_warmup(study, combined, kept)?,
+                None => self.live_warmup(combined, kept)?,
             },
             capacity,
         })
@@ -135,53 +126,44 @@ impl Resolver<'_> {
 
     /// Refuses keys that none of the services can have: gRPC and HTTP may be compared, and each has keys
     /// of its own.
-    pub(super) fn check_services(&self, combined: &[Combined]) -> Result<(), StudyError> {
+    fn check_services(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let all: Vec<_> = combined.iter().filter_map(Combined::service).collect();
-        let none_is = |is: fn(&Settings, &LiveService) -> bool| {
-            all.iter()
-                .all(|(_, settings, service)| !is(settings, service))
-        };
-        let is_grpc = |_: &Settings, service: &LiveService| service.url.scheme.is_grpc();
-        let is_http = |_: &Settings, service: &LiveService| !service.url.scheme.is_grpc();
-        let is_tls = |_: &Settings, service: &LiveService| service.url.scheme.is_tls();
-        let can_be_silent = |settings: &Settings, _: &LiveService| {
-            settings.http == HttpVersion::Http2 || settings.transport == Transport::Tcp
-        };
+        type IsUseless = fn(&Settings, &LiveService) -> bool;
         type Place = fn(&ServiceWritten) -> Option<Range<usize>>;
-        let rules: [(bool, Place, &str); 5] = [
+        let rules: [(IsUseless, Place, &str); 5] = [
             (
-                none_is(is_http),
-                |s| Some(s.http_method.as_ref()?.span()),
+                |_, service| service.url.scheme.is_grpc(),
+                |written| place(&written.http_method),
                 "is called by gRPC, which has its own; leave it out",
             ),
             (
-                none_is(is_grpc),
-                |s| Some(s.method.as_ref()?.span()),
+                |_, service| !service.url.scheme.is_grpc(),
+                |written| place(&written.method),
                 "is called by HTTP; the path behind its host says what is called",
             ),
             (
-                none_is(is_grpc),
-                |s| {
-                    Some(s.proto.as_ref()?.span())
-                        .or_else(|| Some(s.descriptor_set.as_ref()?.span()))
-                },
+                |_, service| !service.url.scheme.is_grpc(),
+                |written| place(&written.proto).or_else(|| place(&written.descriptor_set)),
                 "is called by HTTP, where bodies are sent as they are given; leave the description of messages out",
             ),
             (
-                none_is(is_tls),
+                |_, service| !service.url.scheme.is_tls(),
                 ServiceWritten::tls,
                 "is called without TLS; write grpcs:// or https://",
             ),
             (
-                none_is(can_be_silent),
-                |s| Some(s.keepalive.as_ref()?.span()),
+                |s, _| s.http != HttpVersion::Http2 && s.transport != Transport::Tcp,
+                |written| place(&written.keepalive),
                 "is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out",
             ),
         ];
-        for (is_refused, place, why) in rules {
-            let mut said = all.iter().filter(|_| is_refused);
-            if let Some((place, service)) =
-                said.find_map(|(w, _, service)| Some((place(w)?, service)))
+        for (is_useless, place, why) in rules {
+            let mut said = all.iter();
+            if all
+                .iter()
+                .all(|(_, settings, service)| is_useless(settings, service))
+                && let Some((place, service)) =
+                    said.find_map(|(written, _, service)| Some((place(written)?, service)))
             {
                 let message = format!("{} {why}", service.url);
                 return Err(self.source.error(place, message));
@@ -193,22 +175,23 @@ impl Resolver<'_> {
     /// Refuses services of which one has as many calls in flight as are asked for, and another cannot: they
     /// would be compared under different loads.
     fn check_concurrency(&self, combined: &[Combined]) -> Result<(), StudyError> {
-        let fewer = |settings: &Settings| match settings.schedule {
-            Schedule::Closed { in_flight } => settings.at_a_time().filter(|most| *most < in_flight),
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
+        let fewer = |settings: &Settings| {
+            let in_flight = settings.schedule.in_flight()?;
+            settings.at_a_time().filter(|most| *most < in_flight)
         };
         let limited = combined.iter().find_map(|one| {
             let settings = &one.variant.settings;
             let place = one.layer.span(Key::Connections);
-            Some((fewer(settings)?, &settings.schedule, place))
+            Some((fewer(settings)?, settings.schedule.in_flight()?, place))
         });
-        let Some((least, schedule @ Schedule::Closed { in_flight }, place)) = limited else {
+        let Some((least, in_flight, place)) = limited else {
             return Ok(());
         };
-        match combined.iter().any(|one| {
+        let has_all = |one: &Combined| {
             let settings = &one.variant.settings;
-            settings.schedule == *schedule && fewer(settings).is_none()
-        }) {
+            settings.schedule.in_flight() == Some(in_flight) && fewer(settings).is_none()
+        };
+        match combined.iter().any(has_all) {
             false => Ok(()),
             true => Err(self.at(place, format!(
                 "one service carries many calls on a connection and another one call, so that {in_flight} \
@@ -219,26 +202,15 @@ impl Resolver<'_> {
 
     /// The bounds of the warm-up of trials of live services: no longer than what it prepares for, unless
     /// that was asked for. A ramp has none: its first part can be one, and is then measured like the others.
-    pub(super) fn live_warmup(
-        &self,
-        study: &StudyFile,
-        combined: &[Combined],
-        kept: usize,
-    ) -> Result<Stop, StudyError> {
-        const NONE: Stop = Stop {
-            calls: None,
-            time_ms: Some(0),
-        };
-        let settings = || combined.iter().map(|one| &one.variant.settings);
-        let is_ramp =
-            |one: &&Combined| matches!(one.variant.settings.schedule, Schedule::Ramp { .. });
-        if let Some(ramp) = combined.iter().find(is_ramp) {
-            let warm_up = study.top.warm_up.as_ref();
-            let stop = warm_up.and_then(|written| written.get_ref().stop());
+    fn live_warmup(&self, combined: &[Combined], kept: usize) -> Result<Stop, StudyError> {
+        const NONE: Stop = Stop::after_ms(0);
+        if let Some(ramp) = combined.iter().find(|one| one.is_ramp()) {
+            let warm_up = &self.study.top.warm_up;
+            let stop = value(warm_up).and_then(|written| written.stop());
             if stop.is_some_and(|stop| stop != NONE) {
                 let message = "a ramp has no warm-up beside it; begin the ramp with one, as in \
                     100:5s,100..1000:30s, and leave this out";
-                return Err(self.at(warm_up.map(Spanned::span), message));
+                return Err(self.at(place(warm_up), message));
             }
             if kept > 1 {
                 let message = "a ramp is compared with nothing; leave the other variants out";
@@ -246,94 +218,77 @@ impl Resolver<'_> {
             }
             return Ok(NONE);
         }
-        let longest = settings().filter_map(|s| s.stop.time_ms).max();
+        let stops = || combined.iter().map(|one| one.variant.settings.stop);
+        let longest = stops().filter_map(|stop| stop.time_ms).max();
         Ok(Stop {
-            calls: settings().filter_map(|s| s.stop.calls).max(),
+            calls: stops().filter_map(|stop| stop.calls).max(),
             time_ms: Some(longest.unwrap_or(LONGEST_WARMUP_MS).min(LONGEST_WARMUP_MS)),
         })
     }
 
     /// The study's own placement, then those that check its headline pairs.
-    pub(super) fn placements(
-        &self,
-        study: &StudyFile,
-    ) -> Result<(Placement, Vec<Placement>), StudyError> {
-        let written = &study.placement;
+    fn placements(&self) -> Result<Vec<Placement>, StudyError> {
+        let written = &self.study.placement;
         let cores = self.context.cores;
         let fits = |placement: Placement| placement != Placement::TwoCores || cores >= 2;
         let main = written
             .main
-            .as_ref()
+            .iter()
             .map(|main| (*main.get_ref(), main.span()));
         let others = written.others.iter().flat_map(|others| {
             let Others(all) = others.get_ref();
             all.iter().map(|other| (*other, others.span()))
         });
-        let mut all = main.clone().into_iter().chain(others);
-        if let Some((_, place)) = all.find(|(placement, _)| !fits(*placement)) {
+        if let Some((_, place)) = main.chain(others).find(|(placement, _)| !fits(*placement)) {
             return Err(self.source.error(
                 place,
                 format!("two-cores needs 2 cores, and this program may use {cores}; write \"one-core\" or \"free\""),
             ));
         }
-        let default = if fits(Placement::TwoCores) {
-            Placement::TwoCores
-        } else {
-            Placement::OneCore
+        let usual = match fits(Placement::TwoCores) {
+            true => Placement::TwoCores,
+            false => Placement::OneCore,
         };
-        let main = main.map_or(default, |(main, _)| main);
-        let others: Vec<Placement> = match &written.others {
-            Some(others) => others.get_ref().0.clone(),
-            None if main == Placement::OneCore && fits(Placement::TwoCores) => {
-                vec![Placement::TwoCores]
-            }
-            None if main == Placement::OneCore => vec![Placement::Free],
-            None => vec![Placement::OneCore],
+        let main = value(&written.main).unwrap_or(usual);
+        let others = match value(&written.others) {
+            Some(Others(others)) => others,
+            None if main != Placement::OneCore => vec![Placement::OneCore],
+            None if fits(Placement::TwoCores) => vec![Placement::TwoCores],
+            None => vec![Placement::Free],
         };
         // The machine may have made an "other" the default main. Where it was the only one, the
         // scheduler's own placement checks the pairs.
-        let mut besides: Vec<Placement> =
-            others.into_iter().filter(|other| *other != main).collect();
-        if besides.is_empty() {
-            besides.push(Placement::Free);
+        let mut all = vec![main];
+        all.extend(others.into_iter().filter(|other| *other != main));
+        if all.len() == 1 {
+            all.push(Placement::Free);
         }
-        Ok((main, besides))
+        Ok(all)
     }
 
     /// The repetitions of the study, or of a group that has its own.
-    pub(super) fn rounds(&self, study: &Part, group: Option<&Part>) -> Rounds {
-        let overrides = self.context.overrides;
+    pub(super) fn rounds(&self, group: Option<&Part>) -> Rounds {
+        let (part, asked) = (&self.study.part, self.context.overrides);
+        let invocations = asked.invocations.or(count(&part.invocations));
+        let blocks = asked.blocks.or(count(&part.blocks));
         let study = Rounds {
-            invocations: overrides
-                .invocations
-                .or(count(&study.invocations))
-                .unwrap_or(DEFAULT_INVOCATIONS),
-            blocks: overrides
-                .blocks
-                .or(count(&study.blocks))
-                .unwrap_or(DEFAULT_BLOCKS),
+            invocations: invocations.unwrap_or(DEFAULT_INVOCATIONS),
+            blocks: blocks.unwrap_or(DEFAULT_BLOCKS),
         };
-        let Some(group) = group else { return study };
-        own_rounds(study, overrides, &group.invocations, &group.blocks)
+        group.map_or(study, |group| {
+            own_rounds(study, asked, &group.invocations, &group.blocks)
+        })
     }
 
     /// The repetitions under other placements.
-    pub(super) fn check_rounds(&self, study: &StudyFile) -> Rounds {
-        let PlacementWritten {
-            invocations,
-            blocks,
-            ..
-        } = &study.placement;
-        let all = self.rounds(&study.part, None);
-        own_rounds(all, self.context.overrides, invocations, blocks)
-    }
-
-    /// An error at a place, or of the whole where the command line said it, or nobody.
-    pub(super) fn at(&self, place: Option<Range<usize>>, message: impl Into<String>) -> StudyError {
-        match place {
-            Some(place) => self.source.error(place, message),
-            None => self.source.whole(message),
-        }
+    fn check_rounds(&self) -> Rounds {
+        let own = &self.study.placement;
+        own_rounds(
+            self.rounds(None),
+            self.context.overrides,
+            &own.invocations,
+            &own.blocks,
+        )
     }
 }
 
@@ -344,12 +299,11 @@ fn count(written: &Count) -> Option<u32> {
     written.as_ref().map(|count| count.get_ref().get())
 }
 
-/// Where a value stands that is written.
-pub(super) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
-    written.as_ref().map(Spanned::span)
-}
-
 impl Combined {
+    fn is_ramp(&self) -> bool {
+        matches!(self.variant.settings.schedule, Schedule::Ramp { .. })
+    }
+
     /// The live service that it calls, as written and as resolved.
     fn service(&self) -> Option<(&ServiceWritten, &Settings, &LiveService)> {
         let settings = &self.variant.settings;
@@ -368,19 +322,18 @@ impl StudyFile {
 
     /// Repetitions of a study of so many live services, or of a group of it. Nothing is started afresh.
     fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
-        let usual = if variants == 1 {
-            1
-        } else {
-            DEFAULT_LIVE_BLOCKS
+        let usual = match variants {
+            1 => 1,
+            _ => DEFAULT_LIVE_BLOCKS,
         };
         let whole = Rounds {
             invocations: 1,
             blocks: asked.blocks.or(count(&self.part.blocks)).unwrap_or(usual),
         };
-        let groups = self.groups.iter();
-        let mut own = groups.filter(|one| Some(one.name.get_ref().as_str()) == group);
-        own.next().map_or(whole, |group| {
-            own_rounds(whole, asked, &None, &group.part.blocks)
+        let mut groups = self.sections().skip(1);
+        let own = groups.find(|section| section.group == group);
+        own.map_or(whole, |own| {
+            own_rounds(whole, asked, &None, &own.part.blocks)
         })
     }
 }
@@ -392,12 +345,9 @@ fn own_rounds(study: Rounds, overrides: &Overrides, invocations: &Count, blocks:
         Some(own) if overridden => study.min(own),
         Some(own) => own,
     };
+    let is_asked = (overrides.invocations.is_some(), overrides.blocks.is_some());
     Rounds {
-        invocations: own(
-            invocations,
-            study.invocations,
-            overrides.invocations.is_some(),
-        ),
-        blocks: own(blocks, study.blocks, overrides.blocks.is_some()),
+        invocations: own(invocations, study.invocations, is_asked.0),
+        blocks: own(blocks, study.blocks, is_asked.1),
     }
 }

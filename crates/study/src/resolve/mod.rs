@@ -23,9 +23,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use rpcgauge_message::{Compression, Encoding, Limits, Workload, WorkloadSpec};
-use toml::Spanned;
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_message::{Compression, Encoding, Limits, Schema, Workload, WorkloadSpec};
 
 use crate::error::{Source, StudyError};
 use crate::features::Features;
@@ -35,12 +36,10 @@ use crate::plan::check::MAX_TRIALS;
 use crate::plan::draft::{Control, Draft, DraftError};
 use crate::plan::order::Rounds;
 use crate::plan::{Plan, SLICE_US, StackNeeds, Variant};
-use crate::read::Time;
+use crate::read::{Time, value};
 use crate::settings::{Stop, Target};
-use inputs::Resolved;
-use loader::FileLoader;
-use machine::Machine;
-use own::OwnCache;
+use inputs::{Resolved, ServiceInputs, Template};
+use loader::{FileLoader, OwnSource, SchemaSource};
 
 /// What resolving needs to know beside the study.
 #[derive(Clone, Copy)]
@@ -84,10 +83,7 @@ pub const DEFAULT_MARGIN: f64 = 0.03;
 /// The share of intervals that hold the true value (docs/method.md).
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
 /// A trial that has not settled after this is measured as it is, and says so.
-pub const DEFAULT_WARMUP: Stop = Stop {
-    calls: None,
-    time_ms: Some(500),
-};
+pub const DEFAULT_WARMUP: Stop = Stop::after_ms(500);
 /// Most variants of a plan: more are a slip in the factors, not a study that ends.
 pub const MAX_VARIANTS: usize = 1_000;
 
@@ -110,33 +106,50 @@ struct Combined {
     span: Range<usize>,
 }
 
-/// The study's own part (no group) or a group, with its place in the list of variants.
+/// The study's own part (no group) or a group, and where it stands.
 struct Section<'a> {
     group: Option<&'a str>,
     part: &'a Part,
+    span: Range<usize>,
 }
 
 struct Resolver<'a> {
+    study: &'a StudyFile,
     source: &'a Source,
     context: &'a ResolveContext<'a>,
-    own: OwnCache<'a>,
-    /// The workloads that were made so far.
-    made: Vec<(WorkloadSpec, Workload)>,
-    /// The ways of sending a workload that are known to be within the limits.
-    within_limits: Vec<Sent>,
     /// Whether the study searches for a rate.
     searches: bool,
-    services: inputs::Read,
+    /// What calls to live services are made of, by the names of variants.
+    services: BTreeMap<String, ServiceInputs>,
+    // What was made, checked or read once for all variants.
+    made: Vec<(WorkloadSpec, Workload)>,
+    within_limits: Vec<(Sent, ())>,
+    own: Vec<(OwnSource, OwnWorkload)>,
+    templates: Vec<(String, Arc<Template>)>,
+    schemas: Vec<(SchemaSource, Schema)>,
 }
 
 /// How a workload's messages are sent.
 type Sent = (WorkloadSpec, Encoding, Compression, Compression);
 
+/// What was made of a key before; otherwise it is made and kept.
+fn once<K: PartialEq, V: Clone, E>(
+    kept: &mut Vec<(K, V)>,
+    key: K,
+    make: impl FnOnce(&K) -> Result<V, E>,
+) -> Result<V, E> {
+    if let Some((_, value)) = kept.iter().find(|(known, _)| *known == key) {
+        return Ok(value.clone());
+    }
+    let value = make(&key)?;
+    kept.push((key, value.clone()));
+    Ok(value)
+}
+
 impl StudyFile {
     /// Resolves the study into a plan: explicit trials in their order, no defaults left.
     ///
     /// # Errors
-    ///
     /// The first thing that contradicts, names what is not there, or cannot be loaded, with its
     /// line and column.
     pub fn resolve(&self, context: &ResolveContext<'_>) -> Result<Plan, StudyError> {
@@ -145,89 +158,112 @@ impl StudyFile {
     }
 
     /// As [`StudyFile::resolve`], with what calls to live services are made of.
-    ///
-    /// # Errors
-    ///
-    /// As [`StudyFile::resolve`].
     pub fn resolve_with_inputs(
         &self,
         context: &ResolveContext<'_>,
     ) -> Result<Resolved, StudyError> {
-        let mut resolver = Resolver {
+        let resolver = Resolver {
+            study: self,
             source: &self.source,
             context,
-            own: OwnCache::new(context.loader),
+            searches: self.top.capacity.is_some(),
+            services: BTreeMap::new(),
             made: Vec::new(),
             within_limits: Vec::new(),
-            searches: self.top.capacity.is_some(),
-            services: inputs::Read::default(),
+            own: Vec::new(),
+            templates: Vec::new(),
+            schemas: Vec::new(),
         };
-        let mut combined = resolver.variants(self)?;
-        let only = &context.overrides.only;
+        resolver.resolve()
+    }
+
+    /// What every live service must reach.
+    fn objectives(&self) -> &[Objective] {
+        let written = self.top.objectives.as_ref();
+        written.map_or(&[], |written| written.get_ref())
+    }
+
+    /// The study's own part, then the groups.
+    fn sections(&self) -> impl Iterator<Item = Section<'_>> {
+        let own = Section {
+            group: None,
+            part: &self.part,
+            span: 0..0,
+        };
+        let groups = self.groups.iter().map(|group| Section {
+            group: Some(group.name.get_ref()),
+            part: &group.part,
+            span: group.name.span(),
+        });
+        std::iter::once(own).chain(groups)
+    }
+}
+
+impl Resolver<'_> {
+    fn resolve(mut self) -> Result<Resolved, StudyError> {
+        let mut combined = self.variants()?;
+        let (study, top, overrides) = (self.study, &self.study.top, self.context.overrides);
+        let only = &overrides.only;
         let is_kept = |one: &&Combined| Draft::keeps(only, &one.variant.name);
         let kept = combined.iter().filter(is_kept).count();
-        let machine = match self.is_live() {
-            true => resolver.live(self, &mut combined, kept)?,
-            false => resolver.subjects(self)?,
+        let is_live = study.is_live();
+        let machine = match is_live {
+            true => self.live(&mut combined, kept)?,
+            false => self.subjects()?,
         };
-        let (pairs, claims) = resolver.pairs_and_claims(self, &combined)?;
-        let control = match &self.top.a_a {
+        let (pairs, claims) = self.pairs_and_claims(&combined)?;
+        let control = match &top.a_a {
             // A live service alone is compared with nothing, not with itself either.
-            None if self.is_live() && kept == 1 => Control::Absent,
+            None if is_live && kept == 1 => Control::Absent,
             None => Control::Headline,
-            Some(name) => Control::Variant(resolver.a_a(self, &combined, name)?),
+            Some(name) => Control::Variant(self.a_a(&combined, name)?),
         };
-        let top = &self.top;
-        let Machine {
-            main,
-            checks,
-            idle,
-            warmup,
-            capacity,
-        } = machine;
-        let draft = Draft {
-            name: self.name.clone(),
-            question: self.question().to_owned(),
-            seed: context.overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
-            main,
-            checks,
-            idle,
-            margin: number(&top.margin, DEFAULT_MARGIN),
-            confidence: number(&top.confidence, DEFAULT_CONFIDENCE),
-            warmup: top
-                .warm_up
-                .as_ref()
-                .and_then(|written| written.get_ref().stop())
-                .unwrap_or(warmup),
-            stack_needs: self.stack_needs(context, &combined),
-            slice_us: top
-                .slice
-                .map_or(SLICE_US, |Time(ms)| ms.saturating_mul(1_000)),
-            limits: context.overrides.limits,
-            variants: combined
-                .iter()
-                .map(|one| (one.variant.clone(), one.rounds))
-                .collect(),
+        let warmup = value(&top.warm_up).and_then(|written| written.stop());
+        let slice_us = top.slice.map(|Time(ms)| ms.saturating_mul(1_000));
+        let plan = Plan {
+            name: study.name.clone(),
+            question: study.question().to_owned(),
+            seed: overrides.seed.or(top.seed).unwrap_or(DEFAULT_SEED),
+            variants: Vec::new(),
             pairs,
             claims,
-            objectives: self.objectives().to_vec(),
-            capacity,
+            codecs: BTreeMap::new(),
+            objectives: study.objectives().to_vec(),
+            capacity: machine.capacity,
+            invocations: 0,
+            blocks: 0,
+            placements: machine.placements,
+            idle: machine.idle,
+            margin: value(&top.margin).unwrap_or(DEFAULT_MARGIN),
+            confidence: value(&top.confidence).unwrap_or(DEFAULT_CONFIDENCE),
+            warmup: warmup.unwrap_or(machine.warmup),
+            stack_needs: self.stack_needs(&combined),
+            slice_us: slice_us.unwrap_or(SLICE_US),
+            limits: overrides.limits,
+            trials: Vec::new(),
+        };
+        let variants = combined.iter();
+        let draft = Draft {
+            plan,
+            variants: variants
+                .map(|one| (one.variant.clone(), one.rounds))
+                .collect(),
+            check_rounds: machine.check_rounds,
             control,
         };
         let mut draft = draft.only(only).map_err(|e| self.source.whole(e))?;
-        if draft.pairs.is_empty() {
+        if draft.plan.pairs.is_empty() {
             // Made of what `--only` has left, so that something is always compared.
-            draft.pairs = self.default_pairs(&combined, |name| draft.has(name));
+            draft.plan.pairs = study.default_pairs(&combined, |name| draft.has(name));
         }
-        let finish = |draft: Draft| self.finish(draft, &combined);
-        let mut plan = match &self.top.budget {
-            None => finish(draft)?,
-            Some(budget) => resolver.within(self, budget, &draft, &combined, finish)?,
+        let mut plan = match &top.budget {
+            None => self.finish(draft, &combined)?,
+            Some(budget) => self.within(budget, &draft, &combined)?,
         };
-        plan.codecs = codecs(&plan, context.subjects);
+        plan.codecs = codecs(&plan, self.context.subjects);
         Ok(Resolved {
             plan,
-            services: resolver.take_inputs(),
+            services: self.services,
         })
     }
 
@@ -240,26 +276,17 @@ impl StudyFile {
             )));
         }
         draft.finish().map_err(|error| {
-            let taken = match &error {
-                DraftError::Taken(name) => combined.iter().find(|one| one.variant.name == *name),
-                DraftError::Empty => None,
-            };
-            match taken {
-                Some(one) => self.source.error(one.span.clone(), error.to_string()),
-                None => self.source.whole(error.to_string()),
-            }
+            let is_taken = |one: &&Combined| matches!(&error, DraftError::Taken(name) if one.variant.name == *name);
+            let place = combined.iter().find(is_taken).map(|one| one.span.clone());
+            self.at(place, error.to_string())
         })
     }
 
     /// What the variants' stacks need before they can be measured, where they say so.
-    fn stack_needs(
-        &self,
-        context: &ResolveContext<'_>,
-        combined: &[Combined],
-    ) -> BTreeMap<String, StackNeeds> {
+    fn stack_needs(&self, combined: &[Combined]) -> BTreeMap<String, StackNeeds> {
         let targets = combined.iter().map(|one| &one.variant.settings.target);
         let needs = |stack: &str| {
-            let features = context.subjects.get(stack)?;
+            let features = self.context.subjects.get(stack)?;
             let needs = StackNeeds {
                 start_up_ms: features.start_up_ms,
                 warm_up_ms: features.warm_up_ms,
@@ -270,24 +297,15 @@ impl StudyFile {
         targets.flat_map(Target::stacks).filter_map(needs).collect()
     }
 
-    /// What every live service must reach.
-    fn objectives(&self) -> &[Objective] {
-        let written = self.top.objectives.as_ref();
-        written.map_or(&[], |written| written.get_ref())
-    }
-}
-
-impl Resolver<'_> {
-    fn variants(&mut self, study: &StudyFile) -> Result<Vec<Combined>, StudyError> {
-        let mut combined = Vec::new();
-        let Part {
-            variants, factors, ..
-        } = &study.part;
+    fn variants(&mut self) -> Result<Vec<Combined>, StudyError> {
+        let study = self.study;
+        let own = &study.part;
         // Beside groups, the study's own part may only say what they share.
-        let is_shared = !study.groups.is_empty() && variants.is_empty() && factors.is_empty();
+        let is_shared =
+            !study.groups.is_empty() && own.variants.is_empty() && own.factors.is_empty();
+        let mut combined: Vec<Combined> = Vec::new();
         for section in study.sections().skip(usize::from(is_shared)) {
-            let rounds = self.rounds(&study.part, section.group.map(|_| section.part));
-            combined.extend(self.combine(study, &section, rounds)?);
+            combined.extend(self.combine(&section)?);
             if combined.len() > MAX_VARIANTS {
                 let message = format!(
                     "the factors make more than {MAX_VARIANTS} variants; take fewer values, or exclude some"
@@ -296,25 +314,26 @@ impl Resolver<'_> {
             }
         }
         for (place, one) in combined.iter().enumerate() {
+            let name = &one.variant.name;
             if combined[..place]
                 .iter()
-                .any(|other| other.variant.name == one.variant.name)
+                .any(|other| other.variant.name == *name)
             {
-                return Err(self.source.error(
-                    one.span.clone(),
-                    format!(
-                        "the variant \"{}\" is there twice; give one another name",
-                        one.variant.name
-                    ),
-                ));
+                let message =
+                    format!("the variant \"{name}\" is there twice; give one another name");
+                return Err(self.source.error(one.span.clone(), message));
             }
         }
         Ok(combined)
     }
-}
 
-fn number(written: &Option<Spanned<f64>>, default: f64) -> f64 {
-    written.as_ref().map_or(default, |number| *number.get_ref())
+    /// An error at a place, or of the whole where the command line said it, or nobody.
+    fn at(&self, place: Option<Range<usize>>, message: impl Into<String>) -> StudyError {
+        match place {
+            Some(place) => self.source.error(place, message),
+            None => self.source.whole(message),
+        }
+    }
 }
 
 /// The codecs of a plan that do what stacks that are called, or call, do to their messages.
@@ -322,43 +341,22 @@ fn codecs(
     plan: &Plan,
     stacks: &BTreeMap<String, Features>,
 ) -> BTreeMap<String, BTreeMap<Encoding, String>> {
+    let all = || plan.variants.iter().map(|variant| &variant.settings);
     let is_there = |codec: &str, encoding| {
-        let mut all = plan.variants.iter().map(|variant| &variant.settings);
-        all.any(|s| {
-            s.encoding == Some(encoding) && s.target.codec().is_some_and(|(name, ..)| name == codec)
-        })
+        let mut of_encoding = all().filter(|settings| settings.encoding == Some(encoding));
+        of_encoding.any(|s| s.target.codec().is_some_and(|(name, ..)| name == codec))
     };
     let mut codecs: BTreeMap<String, BTreeMap<Encoding, String>> = BTreeMap::new();
-    for settings in plan.variants.iter().map(|variant| &variant.settings) {
-        let calls = settings.target.server().is_some();
-        for stack in settings.target.stacks().filter(|_| calls) {
-            let declared = stacks.get(stack).zip(settings.encoding);
-            let declared = declared.and_then(|(features, encoding)| {
-                let codec = features.codecs.get(&encoding)?;
-                is_there(codec, encoding).then_some((encoding, codec.clone()))
-            });
-            if let Some((encoding, codec)) = declared {
-                codecs
-                    .entry(stack.to_owned())
-                    .or_default()
-                    .insert(encoding, codec);
+    for settings in all().filter(|settings| settings.target.server().is_some()) {
+        for stack in settings.target.stacks() {
+            if let (Some(features), Some(encoding)) = (stacks.get(stack), settings.encoding)
+                && let Some(codec) = features.codecs.get(&encoding)
+                && is_there(codec, encoding)
+            {
+                let of_stack = codecs.entry(stack.to_owned()).or_default();
+                of_stack.insert(encoding, codec.clone());
             }
         }
     }
     codecs
-}
-
-impl StudyFile {
-    /// The study's own part, then the groups.
-    fn sections(&self) -> impl Iterator<Item = Section<'_>> {
-        let own = Section {
-            group: None,
-            part: &self.part,
-        };
-        let groups = self.groups.iter().map(|group| Section {
-            group: Some(group.name.get_ref()),
-            part: &group.part,
-        });
-        std::iter::once(own).chain(groups)
-    }
 }

@@ -6,8 +6,8 @@
 use rpcgauge_message::nearest::Nearest;
 use toml::Spanned;
 
-use super::{Combined, Resolver, Section};
-use crate::error::StudyError;
+use super::{Combined, Resolver};
+use crate::error::{Source, StudyError};
 use crate::file::{ClaimWritten, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
 use crate::read::Line;
@@ -15,35 +15,33 @@ use crate::settings::Timing;
 use crate::words::Word as _;
 
 /// The variants that a name stands for.
-enum Meaning<'v> {
-    /// One variant, named in full.
-    One(&'v Combined),
-    /// A listed variant under every combination of factors.
-    Listed(Vec<&'v Combined>),
+struct Meaning<'v> {
+    all: Vec<&'v Combined>,
+    /// Whether the name is that of a listed variant, which stands for it under every combination of
+    /// factors.
+    is_listed: bool,
 }
 
-impl<'v> Meaning<'v> {
-    fn all(&self) -> Vec<&'v Combined> {
-        match self {
-            Self::One(one) => vec![one],
-            Self::Listed(all) => all.clone(),
-        }
-    }
+/// Where names are looked up.
+struct Names<'v> {
+    source: &'v Source,
+    group: Option<&'v str>,
+    variants: &'v [Combined],
 }
 
 impl Resolver<'_> {
     pub(super) fn pairs_and_claims(
         &self,
-        study: &StudyFile,
         variants: &[Combined],
     ) -> Result<(Vec<Pair>, Vec<Claim>), StudyError> {
         let (mut pairs, mut claims) = (Vec::new(), Vec::new());
-        for section in study.sections() {
+        for section in self.study.sections() {
+            let names = self.names(section.group, variants);
             for written in &section.part.pairs {
-                pairs.extend(self.pair(&section, variants, written)?);
+                pairs.extend(names.pair(written)?);
             }
             for written in &section.part.claims {
-                let claim = self.claim(&section, variants, written)?;
+                let claim = names.claim(written)?;
                 if claims.iter().any(|other: &Claim| other.name == claim.name) {
                     let message = format!(
                         "the claim \"{}\" is there twice; give one another name",
@@ -57,13 +55,28 @@ impl Resolver<'_> {
         Ok((pairs, claims))
     }
 
-    fn pair(
+    /// The name of the variant that the study wants measured twice.
+    pub(super) fn a_a(
         &self,
-        section: &Section<'_>,
         variants: &[Combined],
-        written: &PairWritten,
-    ) -> Result<Vec<Pair>, StudyError> {
-        let joined = self.join(section, variants, [&written.of, &written.against])?;
+        name: &Spanned<Line>,
+    ) -> Result<String, StudyError> {
+        let one = self.names(None, variants).find_one(name)?;
+        Ok(one.variant.name.clone())
+    }
+
+    fn names<'v>(&'v self, group: Option<&'v str>, variants: &'v [Combined]) -> Names<'v> {
+        Names {
+            source: self.source,
+            group,
+            variants,
+        }
+    }
+}
+
+impl<'v> Names<'v> {
+    fn pair(&self, written: &PairWritten) -> Result<Vec<Pair>, StudyError> {
+        let joined = self.join([&written.of, &written.against])?;
         let mut pairs = Vec::new();
         for (of, against) in joined {
             for metric in &written.metric {
@@ -82,35 +95,27 @@ impl Resolver<'_> {
     }
 
     /// The variants of a pair, those under the same factors together.
-    fn join<'v>(
+    fn join(
         &self,
-        section: &Section<'_>,
-        variants: &'v [Combined],
         names: [&Spanned<Line>; 2],
     ) -> Result<Vec<(&'v Combined, &'v Combined)>, StudyError> {
-        let [of_name, against_name] = names;
-        let of = self.find(section, variants, of_name)?;
-        let against = self.find(section, variants, against_name)?;
-        let same_factors = matches!((&of, &against), (Meaning::Listed(_), Meaning::Listed(_)));
+        let (of_all, against_all) = (self.find(names[0])?, self.find(names[1])?);
+        let same_factors = of_all.is_listed && against_all.is_listed;
         let mut joined = Vec::new();
-        for of in of.all() {
-            for against in against.all() {
+        for of in of_all.all {
+            for against in &against_all.all {
                 if (!same_factors || of.label == against.label)
                     && of.variant.name != against.variant.name
                 {
-                    joined.push((of, against));
+                    joined.push((of, *against));
                 }
             }
         }
         if joined.is_empty() {
-            return Err(self.source.error(
-                of_name.span(),
-                format!(
-                    "\"{}\" and \"{}\" have no combination of factors in common",
-                    **of_name.get_ref(),
-                    **against_name.get_ref()
-                ),
-            ));
+            let [of, against] = names.map(|name| name.get_ref().as_str());
+            let message =
+                format!("\"{of}\" and \"{against}\" have no combination of factors in common");
+            return Err(self.source.error(names[0].span(), message));
         }
         Ok(joined)
     }
@@ -119,12 +124,10 @@ impl Resolver<'_> {
     fn check_metric(
         &self,
         name: &Spanned<Line>,
-        variants: [&Combined; 2],
+        [of, against]: [&Combined; 2],
         metric: Metric,
     ) -> Result<(), StudyError> {
         let refuse = |message: String| Err(self.source.error(name.span(), message));
-        let word = metric.word();
-        let [of, against] = variants;
         if is_codec(of) != is_codec(against) {
             return refuse(format!(
                 "one of \"{}\" and \"{}\" is a codec, which calls nothing; compare codecs \
@@ -132,60 +135,50 @@ impl Resolver<'_> {
                 of.variant.name, against.variant.name
             ));
         }
-        for one in variants {
+        for one in [of, against] {
             let (name, settings) = (&one.variant.name, &one.variant.settings);
-            if is_codec(one) && metric.is_of_a_call() {
-                return refuse(format!(
-                    "{word} is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
-                     -p99, goodput or client-cpu"
-                ));
-            }
-            if settings.target.client().is_some() && metric == Metric::CallBytes {
-                return refuse(format!(
-                    "{word} is counted by the engine alone, and a subject calls in \"{name}\"; take \
-                     response-bytes"
-                ));
-            }
             let in_server = metric == Metric::ServerCpu || metric.needs_stages();
-            if settings.target.live().is_some() && in_server {
-                return refuse(format!(
-                    "{word} needs a look into the server, and \"{name}\" is a live service; take another \
+            let why = if is_codec(one) && metric.is_of_a_call() {
+                format!(
+                    "is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
+                     -p99, goodput or client-cpu"
+                )
+            } else if settings.target.client().is_some() && metric == Metric::CallBytes {
+                format!(
+                    "is counted by the engine alone, and a subject calls in \"{name}\"; take \
+                     response-bytes"
+                )
+            } else if settings.target.live().is_some() && in_server {
+                format!(
+                    "needs a look into the server, and \"{name}\" is a live service; take another \
                      metric"
-                ));
-            }
-            if settings.cold_calls == 0 && metric.needs_cold_calls() {
-                return refuse(format!(
-                    "{word} is one of the first calls after a start, and \"{name}\" does not time them; \
+                )
+            } else if settings.cold_calls == 0 && metric.needs_cold_calls() {
+                format!(
+                    "is one of the first calls after a start, and \"{name}\" does not time them; \
                      give it cold-calls, e.g. cold-calls = 50"
-                ));
-            }
-            if settings.timing() == Timing::Load && metric.needs_stages() {
-                return refuse(format!(
-                    "{word} exists for one call in flight only, and \"{name}\" has more or a rate; \
+                )
+            } else if settings.timing() == Timing::Load && metric.needs_stages() {
+                format!(
+                    "exists for one call in flight only, and \"{name}\" has more or a rate; \
                      take another metric, or in-flight = 1"
-                ));
-            }
+                )
+            } else {
+                continue;
+            };
+            return refuse(format!("{} {why}", metric.word()));
         }
         Ok(())
     }
 
-    fn claim(
-        &self,
-        section: &Section<'_>,
-        variants: &[Combined],
-        written: &ClaimWritten,
-    ) -> Result<Claim, StudyError> {
-        let of = self.find_one(section, variants, &written.of)?;
-        let against = self.find_one(section, variants, &written.against)?;
+    fn claim(&self, written: &ClaimWritten) -> Result<Claim, StudyError> {
+        let of = self.find_one(&written.of)?;
+        let against = self.find_one(&written.against)?;
         let metric = written.metric;
         self.check_metric(&written.of, [of, against], metric)?;
-        let name = written
-            .name
-            .as_ref()
-            .map(|name| name.to_string())
-            .unwrap_or_else(|| pair_name(of, against, metric, true));
+        let name = written.name.as_ref().map(|name| name.to_string());
         Ok(Claim {
-            name,
+            name: name.unwrap_or_else(|| pair_name(of, against, metric, true)),
             source: written.source.to_string(),
             says: written.says.to_string(),
             of: of.variant.name.clone(),
@@ -196,27 +189,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// The name of the variant that the study wants measured twice.
-    pub(super) fn a_a(
-        &self,
-        study: &StudyFile,
-        variants: &[Combined],
-        name: &Spanned<Line>,
-    ) -> Result<String, StudyError> {
-        let top = Section {
-            group: None,
-            part: &study.part,
-        };
-        Ok(self.find_one(&top, variants, name)?.variant.name.clone())
-    }
-
-    fn find_one<'v>(
-        &self,
-        section: &Section<'_>,
-        variants: &'v [Combined],
-        name: &Spanned<Line>,
-    ) -> Result<&'v Combined, StudyError> {
-        let all = self.find(section, variants, name)?.all();
+    fn find_one(&self, name: &Spanned<Line>) -> Result<&'v Combined, StudyError> {
+        let all = self.find(name)?.all;
         match all.as_slice() {
             [one] => Ok(one),
             all => Err(self.source.error(
@@ -231,50 +205,37 @@ impl Resolver<'_> {
         }
     }
 
-    fn find<'v>(
-        &self,
-        section: &Section<'_>,
-        variants: &'v [Combined],
-        name: &Spanned<Line>,
-    ) -> Result<Meaning<'v>, StudyError> {
+    fn find(&self, name: &Spanned<Line>) -> Result<Meaning<'v>, StudyError> {
         let wanted = name.get_ref().as_str();
-        let here = |one: &&Combined| one.variant.group.as_deref() == section.group;
-        let exact = variants
-            .iter()
-            .filter(here)
-            .find(|one| one.local == wanted)
-            .or_else(|| variants.iter().find(|one| one.variant.name == wanted));
-        if let Some(one) = exact {
-            return Ok(Meaning::One(one));
+        let all = self.variants.iter();
+        let here = || {
+            all.clone()
+                .filter(|one| one.variant.group.as_deref() == self.group)
+        };
+        let local = here().find(|one| one.local == wanted);
+        if let Some(one) = local.or_else(|| all.clone().find(|one| one.variant.name == wanted)) {
+            return Ok(Meaning {
+                all: vec![one],
+                is_listed: false,
+            });
         }
-        let listed: Vec<&Combined> = variants
-            .iter()
-            .filter(here)
-            .filter(|one| one.listed.as_deref() == Some(wanted))
-            .collect();
+        let listed = here().filter(|one| one.listed.as_deref() == Some(wanted));
+        let listed: Vec<&Combined> = listed.collect();
         if !listed.is_empty() {
-            return Ok(Meaning::Listed(listed));
+            return Ok(Meaning {
+                all: listed,
+                is_listed: true,
+            });
         }
-        let known = variants
-            .iter()
-            .filter(here)
-            .flat_map(|one| {
-                one.listed
-                    .as_deref()
-                    .into_iter()
-                    .chain([one.local.as_str()])
-            })
-            .chain(variants.iter().map(|one| one.variant.name.as_str()));
+        let known = here().flat_map(|one| one.listed.as_deref().into_iter().chain([&*one.local]));
         let mut names: Vec<&str> = Vec::new();
-        for name in known {
+        for name in known.chain(all.clone().map(|one| &*one.variant.name)) {
             if !names.contains(&name) {
                 names.push(name);
             }
         }
-        let message = format!(
-            "there is no variant \"{wanted}\"{}",
-            Nearest::or_known(wanted, names)
-        );
+        let hint = Nearest::or_known(wanted, names);
+        let message = format!("there is no variant \"{wanted}\"{hint}");
         Err(self.source.error(name.span(), message))
     }
 }
@@ -294,20 +255,16 @@ impl StudyFile {
     ) -> Vec<Pair> {
         let mut pairs = Vec::new();
         for section in self.sections() {
-            let here: Vec<&Combined> = variants
-                .iter()
-                .filter(|one| one.variant.group.as_deref() == section.group)
-                .filter(|one| is_in(&one.variant.name))
-                .collect();
-            let Some(first) = here.first() else { continue };
-            let alike = |one: &&Combined| is_codec(one) == is_codec(first);
-            let here: Vec<&Combined> = here.iter().copied().filter(alike).collect();
-            for of in &here {
+            let is_here = |one: &&Combined| {
+                one.variant.group.as_deref() == section.group && is_in(&one.variant.name)
+            };
+            let here = || variants.iter().filter(is_here);
+            let Some(first) = here().next() else { continue };
+            let alike = || here().filter(|one| is_codec(one) == is_codec(first));
+            for of in alike() {
                 let against = match &first.listed {
                     None => Some(first),
-                    listed => here
-                        .iter()
-                        .find(|one| one.listed == *listed && one.label == of.label),
+                    listed => alike().find(|one| one.listed == *listed && one.label == of.label),
                 };
                 if let Some(against) = against.filter(|one| one.variant.name != of.variant.name) {
                     pairs.push(pair_of(of, against, Metric::LatencyP50));
@@ -332,16 +289,14 @@ fn pair_of(of: &Combined, against: &Combined, metric: Metric) -> Pair {
 
 fn pair_name(of: &Combined, against: &Combined, metric: Metric, always_metric: bool) -> String {
     let same_group = of.variant.group == against.variant.group;
-    let against = if same_group {
-        &against.local
-    } else {
-        &against.variant.name
+    let against = match same_group {
+        true => &against.local,
+        false => &against.variant.name,
     };
     let name = format!("{}-vs-{against}", of.variant.name);
-    if always_metric || metric != Metric::LatencyP50 {
-        format!("{name}-{}", metric.word())
-    } else {
-        name
+    match always_metric || metric != Metric::LatencyP50 {
+        true => format!("{name}-{}", metric.word()),
+        false => name,
     }
 }
 

@@ -3,54 +3,38 @@
 
 use std::ops::Range;
 
-use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use toml::Spanned;
 
 use super::loader::{FileLoader, OwnSource, SchemaSource};
-use crate::error::{Source, StudyError};
+use super::{Resolver, once};
+use crate::error::StudyError;
 use crate::file::{OwnWritten, Paths};
-use crate::read::PathText;
+use crate::read::{PathText, place};
+use crate::scale;
 
-/// Each method loaded once, however many variants call it.
-pub(super) struct OwnCache<'a> {
-    loader: &'a FileLoader,
-    loaded: Vec<(OwnSource, OwnWorkload)>,
-}
-
-impl<'a> OwnCache<'a> {
-    pub(super) fn new(loader: &'a FileLoader) -> Self {
-        Self {
-            loader,
-            loaded: Vec::new(),
-        }
-    }
-
-    /// The method that stands at `place` of the study.
-    pub(super) fn load(
+impl Resolver<'_> {
+    /// The method that stands at `span` of the study.
+    pub(super) fn own(
         &mut self,
-        study: &Source,
-        place: &Range<usize>,
+        span: &Range<usize>,
         own: &OwnWritten,
         scale: Option<Spanned<u32>>,
-        limits: Limits,
     ) -> Result<OwnWorkload, StudyError> {
-        let source = own.source(self.loader);
-        let workload = match self.loaded.iter().find(|(known, _)| *known == source) {
-            Some((_, workload)) => workload.clone(),
-            None => {
-                let workload = self.loader.load(&source).map_err(|error| {
-                    let place = own.place_of(error.key).unwrap_or_else(|| place.clone());
-                    study.error(place, error.message)
-                })?;
-                self.loaded.push((source, workload.clone()));
-                workload
-            }
-        };
+        let (study, loader) = (self.source, self.context.loader);
+        let workload = once(&mut self.own, own.source(loader), |source| {
+            loader.load(source).map_err(|error| {
+                let place = own.place_of(error.key).unwrap_or_else(|| span.clone());
+                study.error(place, error.message)
+            })
+        })?;
         match scale {
             None => Ok(workload),
-            Some(factor) => crate::scale::response(&workload, *factor.get_ref(), limits)
-                .map_err(|error| study.error(factor.span(), error.to_string())),
+            Some(factor) => {
+                let limits = self.context.overrides.limits;
+                scale::response(&workload, *factor.get_ref(), limits)
+                    .map_err(|error| study.error(factor.span(), error.to_string()))
+            }
         }
     }
 }
@@ -68,9 +52,9 @@ impl OwnWritten {
 
     fn place_of(&self, key: &str) -> Option<Range<usize>> {
         match key {
-            "proto" => self.proto.as_ref().map(Spanned::span),
-            "include" => self.include.as_ref().map(Spanned::span),
-            "descriptor-set" => self.descriptor_set.as_ref().map(Spanned::span),
+            "proto" => place(&self.proto),
+            "include" => place(&self.include),
+            "descriptor-set" => place(&self.descriptor_set),
             "method" => Some(self.method.span()),
             "request" => Some(self.request.span()),
             "response" => Some(self.response.span()),
@@ -90,11 +74,10 @@ pub(super) fn schema_source(
         let paths = paths.iter().flat_map(|paths| &paths.get_ref().0);
         paths.map(|path| loader.path(path)).collect()
     };
+    let set = descriptor_set.as_ref();
     SchemaSource {
         proto: paths(proto),
         include: paths(include),
-        descriptor_set: descriptor_set
-            .as_ref()
-            .map(|set| loader.path(set.get_ref())),
+        descriptor_set: set.map(|set| loader.path(set.get_ref())),
     }
 }

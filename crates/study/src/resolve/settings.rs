@@ -1,12 +1,10 @@
 //! Merged layers to settings: defaults filled in, contradictions refused at their place.
 
-use std::ops::Range;
-
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Encoding, WorkloadSpec};
 
 use super::Resolver;
-use super::workload::{Merged, sample_place, scale_of, workload};
+use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::features::{Features, Role};
 use crate::file::Layer;
@@ -33,59 +31,60 @@ pub(super) fn fill(settings: &mut Settings, layer: &Layer) {
     }
 }
 
-/// The settings of a variant that calls a subject, or is a codec.
-pub(super) fn subject_settings(
-    resolver: &mut Resolver<'_>,
-    name: &str,
-    span: &Range<usize>,
-    merged: &Merged<'_>,
-) -> Result<Settings, StudyError> {
-    let workload = workload(resolver, name, span, merged)?;
-    let mut settings = said(&merged.layer, workload.clone());
-    let check = Check {
-        resolver,
-        name,
-        span,
-        layer: &merged.layer,
-    };
-    match settings.target {
-        Target::Codec { .. } => check.codec(&mut settings)?,
-        Target::Subject { .. } | Target::Live { .. } => check.call(&mut settings)?,
+impl Resolver<'_> {
+    /// The settings of a variant that calls a subject, or is a codec.
+    pub(super) fn subject_settings(&mut self, one: &Wanted<'_>) -> Result<Settings, StudyError> {
+        let workload = self.workload(one)?;
+        let mut settings = said(&one.merged.layer, workload.clone());
+        let check = Check::of(self, one);
+        match settings.target {
+            Target::Codec { .. } => check.codec(&mut settings)?,
+            Target::Subject { .. } | Target::Live { .. } => check.call(&mut settings)?,
+        }
+        if let (WorkloadSpec::Own(own), false) =
+            (&workload, settings.response_compression.is_none())
+            && let Some(scale) = one.merged.scale().filter(|scale| *scale.get_ref() > 1)
+            && let Some(why) = scale::alike(own)
+        {
+            let message = format!("variant \"{}\" compresses, but {why}", one.name);
+            return Err(self.source.error(scale.span(), message));
+        }
+        let sent = (
+            workload,
+            settings.encoding.unwrap_or(Encoding::Protobuf),
+            settings.request_compression,
+            settings.response_compression,
+        );
+        self.check_limits(sent).map_err(|problem| {
+            let (place, file) = one.sample_place(problem.sample);
+            let message = format!("{file}variant \"{}\" sends {problem}", one.name);
+            self.source.error(place, message)
+        })?;
+        Ok(settings)
     }
-    if let (WorkloadSpec::Own(own), false) = (&workload, settings.response_compression.is_none())
-        && let Some(scale) = scale_of(merged).filter(|scale| *scale.get_ref() > 1)
-        && let Some(why) = scale::alike(own)
-    {
-        let message = format!("variant \"{name}\" compresses, but {why}");
-        return Err(resolver.source.error(scale.span(), message));
-    }
-    let sent = (
-        workload,
-        settings.encoding.unwrap_or(Encoding::Protobuf),
-        settings.request_compression,
-        settings.response_compression,
-    );
-    resolver.check_limits(sent).map_err(|problem| {
-        let (place, file) = sample_place(merged, problem.sample, span);
-        let message = format!("{file}variant \"{name}\" sends {problem}");
-        resolver.source.error(place, message)
-    })?;
-    Ok(settings)
 }
 
-/// One variant under check, with all that an error about it needs.
+/// One variant under check.
 pub(super) struct Check<'r, 'a> {
-    pub(super) resolver: &'r Resolver<'a>,
-    pub(super) name: &'r str,
-    pub(super) span: &'r Range<usize>,
-    pub(super) layer: &'r Layer,
+    resolver: &'r Resolver<'a>,
+    one: &'r Wanted<'r>,
+    layer: &'r Layer,
 }
 
-impl Check<'_, '_> {
+impl<'r, 'a> Check<'r, 'a> {
+    pub(super) fn of(resolver: &'r Resolver<'a>, one: &'r Wanted<'r>) -> Self {
+        let layer = &one.merged.layer;
+        Self {
+            resolver,
+            one,
+            layer,
+        }
+    }
+
     fn error(&self, key: Option<Key>, message: impl std::fmt::Display) -> StudyError {
         let place = key.and_then(|key| self.layer.span(key));
-        let place = place.unwrap_or_else(|| self.span.clone());
-        let message = format!("variant \"{}\": {message}", self.name);
+        let place = place.unwrap_or_else(|| self.one.span.clone());
+        let message = format!("variant \"{}\": {message}", self.one.name);
         self.resolver.source.error(place, message)
     }
 
@@ -131,20 +130,17 @@ impl Check<'_, '_> {
             };
             return Err(self.error(Some(Key::Http), message));
         }
-        let searches = self.resolver.searches;
-        if self.says(Key::Arrivals) && !self.says(Key::Rate) && !searches {
-            return Err(self.error(
-                Some(Key::Arrivals),
-                "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000",
-            ));
+        if self.says(Key::Arrivals) && !self.says(Key::Rate) && !self.resolver.searches {
+            let message =
+                "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000";
+            return Err(self.error(Some(Key::Arrivals), message));
         }
         if let (Schedule::Ramp { .. }, false) = (&settings.schedule, is_live) {
             let message =
                 "a ramp is for a live service, and a subject is called at one rate; write that";
             return Err(self.error(Some(Key::Rate), message));
         }
-        let mut first_style = None;
-        if let Target::Subject { server, client, .. } = &settings.target {
+        if let Target::Subject { client, .. } = &mut settings.target {
             match client {
                 None => self.refuse(
                     |key| *key == Key::Style,
@@ -153,19 +149,16 @@ impl Check<'_, '_> {
                 Some(client) => {
                     let styles = &self.features(Key::Client, &client.stack)?.styles;
                     // One without any is no client, and the check below refuses it.
-                    first_style = styles.first().filter(|_| !self.says(Key::Style)).copied();
+                    let first = styles.first().filter(|_| !self.says(Key::Style));
+                    client.style = first.copied().unwrap_or(client.style);
                 }
             }
-            self.has(Key::Server, server, Role::Server, settings)?;
         }
-        if let Target::Subject {
-            client: Some(client),
-            ..
-        } = &mut settings.target
-        {
-            client.style = first_style.unwrap_or(client.style);
-            let stack = client.stack.clone();
-            self.has(Key::Client, &stack, Role::Client, settings)?;
+        if let Target::Subject { server, client, .. } = &settings.target {
+            self.has(Key::Server, server, Role::Server, settings)?;
+            if let Some(client) = client {
+                self.has(Key::Client, &client.stack, Role::Client, settings)?;
+            }
         }
         settings.connections = self.connections(settings)?;
         self.runtime(settings)
@@ -255,11 +248,11 @@ impl Check<'_, '_> {
         let Some((lacked, sentence)) = self.features(key, stack)?.lack(role, settings) else {
             return Ok(());
         };
-        let both_ways = matches!(
-            lacked,
-            Some(Key::RequestCompression | Key::ResponseCompression)
-        );
-        let place = [lacked, both_ways.then_some(Key::Compression), Some(key)];
+        let both_ways = match lacked {
+            Some(Key::RequestCompression | Key::ResponseCompression) => Some(Key::Compression),
+            _ => None,
+        };
+        let place = [lacked, both_ways, Some(key)];
         let place = place.into_iter().flatten().find(|key| self.says(*key));
         Err(self.error(place, format!("the {} \"{stack}\" {sentence}", role.word())))
     }
@@ -270,29 +263,24 @@ impl Check<'_, '_> {
         let asked = self.says(Key::Connections).then_some(settings.connections);
         let one_each = settings.at_a_time().is_some();
         let is_live = settings.target.live().is_some();
-        let why = if settings.connection == ConnectionUse::PerCall {
-            "a connection made for one call carries one call"
-        } else {
-            "HTTP/1.1 carries one call at a time on a connection"
+        let why = match settings.connection {
+            ConnectionUse::PerCall => "a connection made for one call carries one call",
+            ConnectionUse::Reuse => "HTTP/1.1 carries one call at a time on a connection",
         };
-        match (&settings.schedule, asked) {
-            (Schedule::Closed { in_flight }, None) if one_each => Ok(*in_flight),
+        match (settings.schedule.in_flight(), asked) {
+            (Some(in_flight), None) if one_each => Ok(in_flight),
+            (None, None) if one_each => Ok(CONNECTIONS_AT_A_RATE),
             // Where fewer are open than calls could be in flight, a live service has fewer in flight.
-            (Schedule::Closed { in_flight }, Some(asked))
-                if one_each && asked != *in_flight && !is_live =>
-            {
+            (Some(in_flight), Some(asked)) if one_each && asked != in_flight && !is_live => {
                 Err(self.error(
                     Some(Key::Connections),
                     format!("{why}, so {in_flight} in flight need {in_flight} connections, not {asked}; leave \"connections\" out"),
                 ))
             }
-            (Schedule::Closed { in_flight }, Some(asked)) if asked > *in_flight => Err(self.error(
+            (Some(in_flight), Some(asked)) if asked > in_flight => Err(self.error(
                 Some(Key::Connections),
                 format!("{in_flight} in flight cannot use {asked} connections; write fewer, or a larger in-flight"),
             )),
-            (Schedule::Rate { .. } | Schedule::Ramp { .. }, None) if one_each => {
-                Ok(CONNECTIONS_AT_A_RATE)
-            }
             (_, asked) => Ok(asked.unwrap_or(1)),
         }
     }

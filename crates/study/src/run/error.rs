@@ -13,32 +13,14 @@ pub enum RunError {
     #[error("{} exists already: give --out another directory, or --resume it", .0.display())]
     Exists(PathBuf),
     /// The directory cannot be made.
-    #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .path.display(), sentence(.source))]
-    Create {
-        /// The directory asked for.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .0.display(), sentence(.1))]
+    Create(PathBuf, #[source] io::Error),
     /// A file of the run cannot be written.
-    #[error("cannot write {}: {}; what was written before is kept{}", .path.display(), sentence(.source), advice(.source))]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot write {}: {}; what was written before is kept{}", .0.display(), sentence(.1), advice(.1))]
+    Write(PathBuf, #[source] io::Error),
     /// A file of the run cannot be read.
-    #[error("cannot read {}: {}", .path.display(), sentence(.source))]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot read {}: {}", .0.display(), sentence(.1))]
+    Read(PathBuf, #[source] io::Error),
     /// The place is no run directory.
     #[error("{} is no run directory: it has no {}; give the directory that rpcgauge run wrote", .0.display(), super::names::RUN)]
     NoRun(PathBuf),
@@ -46,13 +28,8 @@ pub enum RunError {
     #[error("there is no directory {}; give the directory that rpcgauge run wrote", .0.display())]
     NoDirectory(PathBuf),
     /// A file that every run has is not there.
-    #[error("the run is damaged: {} is missing{MENDING}", .directory.join(.file).display())]
-    Missing {
-        /// The run directory.
-        directory: PathBuf,
-        /// The file that should be there.
-        file: &'static str,
-    },
+    #[error("the run is damaged: {} is missing{MENDING}", .0.display())]
+    Missing(PathBuf),
     /// A file of the run does not hold what it should.
     #[error("the run is damaged: {}{}: {problem}{MENDING}", .path.display(), at_line(*.line))]
     Damaged {
@@ -77,27 +54,21 @@ pub enum RunError {
     #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
     Locked(PathBuf),
     /// A value could not be put into JSON.
-    #[error("cannot write {} as JSON: {problem}", .path.display())]
-    Encode {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        problem: String,
-    },
+    #[error("cannot write {} as JSON: {}", .0.display(), .1)]
+    Encode(PathBuf, serde_json::Error),
 }
 
 impl RunError {
     pub(super) fn write(path: &Path, source: io::Error) -> Self {
-        Self::Write {
-            path: path.to_owned(),
-            source,
-        }
+        Self::Write(path.to_owned(), source)
     }
 
-    pub(super) fn read(path: &Path, source: io::Error) -> Self {
-        Self::Read {
-            path: path.to_owned(),
-            source,
+    /// Of a file as a whole.
+    pub(super) fn damaged(path: PathBuf, problem: impl ToString) -> Self {
+        Self::Damaged {
+            path,
+            line: None,
+            problem: problem.to_string(),
         }
     }
 }

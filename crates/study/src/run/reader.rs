@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{RunError, RunInfo, names};
+use crate::error::Refusal;
 use crate::plan::{Plan, TrialSpec};
 use crate::record::{Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialRecord};
-use crate::refusal::Refusal;
 use crate::settings::Placement;
 
 /// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
@@ -53,17 +53,13 @@ impl Run {
     /// warning.
     ///
     /// # Errors
-    ///
     /// When it is no run directory, was written by a version with another schema, a file of it is missing or
     /// damaged, or a record does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
         let plan: Plan = read_json(directory, names::PLAN)?;
-        plan.check().map_err(|problem| RunError::Damaged {
-            path: directory.join(names::PLAN),
-            line: None,
-            problem,
-        })?;
+        let damaged = |problem| RunError::damaged(directory.join(names::PLAN), problem);
+        plan.check().map_err(damaged)?;
         let mut run = Self {
             directory: directory.to_owned(),
             info,
@@ -78,7 +74,7 @@ impl Run {
         };
         run.read_records()?;
         if run.environment.is_none() && !(run.trials.is_empty() && run.floors.is_empty()) {
-            return Err(missing(directory, names::ENVIRONMENT));
+            return Err(RunError::Missing(directory.join(names::ENVIRONMENT)));
         }
         Ok(run)
     }
@@ -93,10 +89,10 @@ impl Run {
             rpcgauge: String,
         }
         let version: Version = match read_json(directory, names::RUN) {
-            Err(RunError::Missing { .. }) if !directory.exists() => {
+            Err(RunError::Missing(_)) if !directory.exists() => {
                 return Err(RunError::NoDirectory(directory.to_owned()));
             }
-            Err(RunError::Missing { .. }) => return Err(RunError::NoRun(directory.to_owned())),
+            Err(RunError::Missing(_)) => return Err(RunError::NoRun(directory.to_owned())),
             other => other?,
         };
         if version.schema != SCHEMA {
@@ -111,7 +107,7 @@ impl Run {
 
     fn read_records(&mut self) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
-        let unreadable = |source| RunError::read(&path, source);
+        let unreadable = |source| RunError::Read(path.clone(), source);
         check_file(&self.directory, names::TRIALS)?;
         let mut lines = BufReader::new(File::open(&path).map_err(unreadable)?);
         let mut done: Vec<Option<usize>> = vec![None; self.plan.trials.len()];
@@ -217,27 +213,15 @@ impl Run {
 
     /// Checks a floor against the plan. `under` holds what was seen to stand on a floor before.
     fn stands(&self, floor: &FloorRecord, under: &mut BTreeSet<Under>) -> Result<(), String> {
-        let FloorRecord {
-            invocation,
-            block,
-            placement,
-            ..
-        } = *floor;
-        let plan = &self.plan;
-        if invocation >= plan.invocations
-            || block >= plan.blocks
-            || !plan.placements.contains(&placement)
-        {
-            return Err(
-                "the floor is of an invocation, block or placement that is not in the plan"
-                    .to_owned(),
-            );
+        let (invocation, block, placement) = (floor.invocation, floor.block, floor.placement);
+        if !self.plan.has_block(invocation, block, placement) {
+            let problem =
+                "the floor is of an invocation, block or placement that is not in the plan";
+            return Err(problem.to_owned());
         }
         for name in &floor.variants {
-            let variant = plan
-                .variants
-                .iter()
-                .position(|variant| variant.name == *name);
+            let mut variants = self.plan.variants.iter();
+            let variant = variants.position(|variant| variant.name == *name);
             let variant = variant.ok_or_else(|| {
                 format!("the floor is under the variant \"{name}\", which is not in the plan")
             })?;
@@ -274,16 +258,13 @@ impl Run {
     /// The trials of the plan that have no record yet, in the plan's order. A trial that failed
     /// has one.
     pub fn missing(&self) -> Vec<TrialSpec> {
-        let mut done = vec![false; self.plan.trials.len()];
-        for record in &self.trials {
-            if let Some(done) = done.get_mut(record.trial.index as usize) {
-                *done = true;
-            }
-        }
-        let trials = self.plan.trials.iter().zip(done);
-        trials
-            .filter(|(_, done)| !done)
-            .map(|(trial, _)| trial.clone())
+        let done: BTreeSet<u32> = self.trials.iter().map(|one| one.trial.index).collect();
+        let is_missing = |trial: &&TrialSpec| !done.contains(&trial.index);
+        self.plan
+            .trials
+            .iter()
+            .filter(is_missing)
+            .cloned()
             .collect()
     }
 
@@ -297,16 +278,9 @@ impl Run {
     }
 }
 
-fn missing(directory: &Path, file: &'static str) -> RunError {
-    RunError::Missing {
-        directory: directory.to_owned(),
-        file,
-    }
-}
-
 fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunError> {
     match result {
-        Err(RunError::Missing { .. }) => Ok(None),
+        Err(RunError::Missing(_)) => Ok(None),
         other => other.map(Some),
     }
 }
@@ -317,26 +291,18 @@ pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), Run
     let path = directory.join(file);
     match path.metadata() {
         Ok(about) if about.is_file() => Ok(()),
-        Ok(_) => Err(RunError::Damaged {
-            path,
-            line: None,
-            problem: "it is no regular file".to_owned(),
-        }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(directory, file)),
-        Err(source) => Err(RunError::Read { path, source }),
+        Ok(_) => Err(RunError::damaged(path, "it is no regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RunError::Missing(path)),
+        Err(error) => Err(RunError::Read(path, error)),
     }
 }
 
 fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
     let path = directory.join(file);
     check_file(directory, file)?;
-    whole_file::read_text(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::InvalidData => RunError::Damaged {
-            path,
-            line: None,
-            problem: source.to_string(),
-        },
-        _ => RunError::Read { path, source },
+    whole_file::read_text(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => RunError::damaged(path, error),
+        _ => RunError::Read(path, error),
     })
 }
 

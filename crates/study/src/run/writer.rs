@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use super::reader::check_file;
@@ -70,10 +71,6 @@ impl Resumed {
 
     /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
     /// so that a run that is looked at and then refused keeps what it has.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written.
     pub fn begin_again(&mut self) -> Result<(), RunError> {
         for invocation in std::mem::take(&mut self.broken_off) {
             self.writer.append(&Record::Restart { invocation })?;
@@ -86,14 +83,10 @@ impl RunWriter {
     /// Makes a run directory.
     ///
     /// # Errors
-    ///
     /// When there is something at `directory` already (an empty directory is taken over), or it
     /// cannot be made or filled. Nothing is left behind then.
     pub fn create(directory: &Path, new: &NewRun<'_>) -> Result<Self, RunError> {
-        let failed = |source| RunError::Create {
-            path: directory.to_owned(),
-            source,
-        };
+        let failed = |error| RunError::Create(directory.to_owned(), error);
         if is_occupied(directory).map_err(failed)? {
             return Err(RunError::Exists(directory.to_owned()));
         }
@@ -106,7 +99,7 @@ impl RunWriter {
         let result = draft.and_then(|draft| {
             // What cannot be filled is not there in the end, so the error names the whole.
             draft.fill(new).map_err(|error| match error {
-                RunError::Write { source, .. } => failed(source),
+                RunError::Write(_, error) => failed(error),
                 other => other,
             })?;
             draft.settle(directory)
@@ -125,7 +118,6 @@ impl RunWriter {
     /// [`Resumed::begin_again`] is to be called before anything is appended.
     ///
     /// # Errors
-    ///
     /// When the directory cannot be read ([`Run::read`]), is being written by another program, or its plan
     /// has limits that cannot be kept to.
     pub fn resume(directory: &Path) -> Result<Resumed, RunError> {
@@ -133,14 +125,8 @@ impl RunWriter {
         Run::check(directory)?;
         let mut writer = Self::open(directory)?;
         let mut run = Run::read(directory)?;
-        run.plan
-            .limits
-            .checked()
-            .map_err(|error| RunError::Damaged {
-                path: directory.join(names::PLAN),
-                line: None,
-                problem: error.to_string(),
-            })?;
+        let limits = run.plan.limits.checked();
+        limits.map_err(|error| RunError::damaged(directory.join(names::PLAN), error))?;
         writer.cut_to(run.whole_bytes)?;
         let broken_off = run.broken_off();
         for invocation in &broken_off {
@@ -161,12 +147,10 @@ impl RunWriter {
         check_file(directory, names::TRIALS)?;
         let trials = OpenOptions::new().append(true).open(&path);
         let trials = trials.map_err(failed)?;
-        flock(&trials, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
-            if error == rustix::io::Errno::WOULDBLOCK {
-                RunError::Locked(directory.to_owned())
-            } else {
-                failed(error.into())
-            }
+        let locked = flock(&trials, FlockOperation::NonBlockingLockExclusive);
+        locked.map_err(|error| match error {
+            Errno::WOULDBLOCK => RunError::Locked(directory.to_owned()),
+            _ => failed(error.into()),
         })?;
         let length = trials.metadata().map_err(failed)?.len();
         Ok(Self {
@@ -181,23 +165,14 @@ impl RunWriter {
         &self.directory
     }
 
-    /// Appends one record and hands it to the disk.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written; the file then ends with the record before it.
+    /// Appends one record and hands it to the disk. When that fails, the file ends with the record before it.
     pub fn append(&mut self, record: &Record) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
-        let line = serde_json::to_string(record).map_err(|error| RunError::Encode {
-            path: path.clone(),
-            problem: error.to_string(),
-        })?;
+        let line = serde_json::to_string(record);
+        let line = line.map_err(|error| RunError::Encode(path.clone(), error))?;
         let line = printable::json(line) + "\n";
-        if let Err(source) = self
-            .trials
-            .write_all(line.as_bytes())
-            .and_then(|()| self.trials.sync_data())
-        {
+        let written = self.trials.write_all(line.as_bytes());
+        if let Err(source) = written.and_then(|()| self.trials.sync_data()) {
             // A full disk may have taken half of the line. If even this fails, the reader drops
             // the half line.
             let _ = self.trials.set_len(self.length);
@@ -207,11 +182,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes `environment.json`, in place of an earlier one.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be written; an earlier one is then still whole.
+    /// Writes `environment.json`, in place of an earlier one, which is still whole when that fails.
     pub fn write_environment(&self, environment: &Environment) -> Result<(), RunError> {
         let path = self.directory.join(names::ENVIRONMENT);
         let draft = self.directory.join(".environment.json.draft");
@@ -225,9 +196,9 @@ impl RunWriter {
 
     fn cut_to(&mut self, length: u64) -> Result<(), RunError> {
         if length < self.length {
-            self.trials
-                .set_len(length)
-                .map_err(|source| RunError::write(&self.directory.join(names::TRIALS), source))?;
+            let path = self.directory.join(names::TRIALS);
+            let cut = self.trials.set_len(length);
+            cut.map_err(|error| RunError::Write(path, error))?;
             self.length = length;
         }
         Ok(())
@@ -251,11 +222,9 @@ fn is_occupied(path: &Path) -> io::Result<bool> {
 
 /// Makes the folders that are not there, and names those it made.
 fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut absent: Vec<PathBuf> = parent
-        .ancestors()
-        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
-        .map(Path::to_owned)
-        .collect();
+    let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+    let absent = parent.ancestors().take_while(is_absent);
+    let mut absent: Vec<PathBuf> = absent.map(Path::to_owned).collect();
     absent.reverse();
     for (made, folder) in absent.iter().enumerate() {
         if let Err(error) = fs::create_dir(folder) {
@@ -307,10 +276,7 @@ impl Draft {
             io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
                 RunError::Exists(place.to_owned())
             }
-            _ => RunError::Create {
-                path: place.to_owned(),
-                source,
-            },
+            _ => RunError::Create(place.to_owned(), source),
         })?;
         self.0.clear();
         Ok(())
@@ -326,10 +292,8 @@ impl Drop for Draft {
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), RunError> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| RunError::Encode {
-        path: path.to_owned(),
-        problem: e.to_string(),
-    })?;
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|error| RunError::Encode(path.to_owned(), error))?;
     write_file(path, (printable::json(text) + "\n").as_bytes())
 }
 

@@ -160,76 +160,52 @@ impl Setting {
 
     /// Its value from what a study writes.
     pub(crate) fn read(&self, written: &DeValue<'_>) -> Result<Value, String> {
-        let word = self.word;
-        let wrong = |wanted: &str| {
+        let text = written.as_str();
+        let read = match &self.values {
+            Values::Stack => {
+                let name = text.filter(|text| !text.trim().is_empty());
+                name.map(|name| Ok(Value::stack(name)))
+            }
+            Values::Words { what, all } => text.map(|text| {
+                let all = all();
+                let known = all.iter().find(|word| **word == text);
+                known.map(|word| Value::Word(word)).ok_or_else(|| {
+                    let hint = Nearest::or_known(text, all);
+                    format!("unknown {what} \"{text}\"{hint}")
+                })
+            }),
+            Values::Compression => text.map(|text| {
+                let compression = text.parse::<Compression>().map(Value::Compression);
+                compression.map_err(|error| error.to_string())
+            }),
+            Values::Whole(_) => {
+                let number = written.as_integer();
+                let number = number.map(|n| u64::from_str_radix(n.as_str(), n.radix()));
+                number.and_then(Result::ok).map(|n| Ok(Value::Whole(n)))
+            }
+            Values::Rate => match written {
+                DeValue::Float(number) => number.as_str().parse().ok().map(|n| Ok(Value::Rate(n))),
+                DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
+                    .ok()
+                    .map(|number| Ok(Value::Rate(number as f64))),
+                _ => text.map(|text| match text.parse() {
+                    Ok(Ramp(parts)) => Ok(Value::Ramp(parts)),
+                    Err(error) => Err(error.to_string()),
+                }),
+            },
+            Values::Time { .. } => text.map(|text| parse_time_ms(text).map(Value::Time)),
+            Values::Plain => text.map(|text| Ok(Value::Plain(text.to_owned()))),
+            Values::Size => text.map(|text| parse_size(text).map(Value::Size)),
+            Values::Flag => written.as_bool().map(|flag| Ok(Value::Flag(flag))),
+        };
+        let read = read.unwrap_or_else(|| {
             let found = match written {
                 DeValue::Integer(number) => number.to_string(),
                 other => format!("of type {}", other.type_str()),
             };
-            format!("\"{word}\" must be {wanted}, not {found}")
-        };
-        let text = written.as_str();
-        let read = match &self.values {
-            Values::Stack => match text {
-                Some(text) if !text.trim().is_empty() => Ok(Value::Stack(text.to_owned())),
-                _ => Err(wrong("a stack, SUBJECT/STACK")),
-            },
-            Values::Words { what, all } => {
-                let all = all();
-                let quoted: Vec<String> = all.iter().map(|word| format!("\"{word}\"")).collect();
-                let text = text.ok_or_else(|| wrong(&format!("one of {}", quoted.join(", "))))?;
-                let known = all.iter().find(|word| **word == text);
-                known.map(|word| Value::Word(word)).ok_or_else(|| {
-                    let hint = Nearest::or_known(text, all.iter().copied());
-                    format!("unknown {what} \"{text}\"{hint}")
-                })
-            }
-            Values::Compression => {
-                let text = text.ok_or_else(|| wrong("a string, such as \"gzip:6\""))?;
-                let compression = text.parse::<Compression>();
-                compression
-                    .map(Value::Compression)
-                    .map_err(|error| error.to_string())
-            }
-            Values::Whole(bounds) => {
-                let number = written.as_integer();
-                let number = number
-                    .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok());
-                number
-                    .map(Value::Whole)
-                    .ok_or_else(|| wrong(&whole_number(bounds)))
-            }
-            Values::Rate => match written {
-                DeValue::Float(number) => number.as_str().parse().ok().map(Value::Rate),
-                DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
-                    .ok()
-                    .map(|number| Value::Rate(number as f64)),
-                _ => match text.map(str::parse::<Ramp>) {
-                    Some(Err(error)) => return Err(error.to_string()),
-                    Some(Ok(Ramp(parts))) => Some(Value::Ramp(parts)),
-                    None => None,
-                },
-            }
-            .ok_or_else(|| {
-                wrong("a number of calls a second, or a ramp such as \"100..1000:30s\"")
-            }),
-            Values::Time { .. } => {
-                let text = text.ok_or_else(|| wrong("a time with its unit, such as \"150ms\""))?;
-                parse_time_ms(text).map(Value::Time)
-            }
-            Values::Plain => {
-                let text = text.ok_or_else(|| wrong("a word, such as \"g1\""))?;
-                Ok(Value::Plain(text.to_owned()))
-            }
-            Values::Size => {
-                let text = text.ok_or_else(|| wrong("a size, such as \"256MiB\""))?;
-                parse_size(text).map(Value::Size)
-            }
-            Values::Flag => {
-                let flag = written.as_bool().map(Value::Flag);
-                flag.ok_or_else(|| wrong("true or false"))
-            }
-        };
+            let (word, wanted) = (self.word, self.values.wanted());
+            Err(format!("\"{word}\" must be {wanted}, not {found}"))
+        });
         read.and_then(|value| self.check(&value).map(|()| value))
     }
 
@@ -262,6 +238,27 @@ impl Setting {
     }
 }
 
+impl Values {
+    /// What is to be written.
+    fn wanted(&self) -> String {
+        let wanted = match self {
+            Self::Stack => "a stack, SUBJECT/STACK",
+            Self::Words { all, .. } => {
+                let quoted: Vec<_> = all().iter().map(|word| format!("\"{word}\"")).collect();
+                return format!("one of {}", quoted.join(", "));
+            }
+            Self::Compression => "a string, such as \"gzip:6\"",
+            Self::Whole(bounds) => return whole_number(bounds),
+            Self::Rate => "a number of calls a second, or a ramp such as \"100..1000:30s\"",
+            Self::Time { .. } => "a time with its unit, such as \"150ms\"",
+            Self::Plain => "a word, such as \"g1\"",
+            Self::Size => "a size, such as \"256MiB\"",
+            Self::Flag => "true or false",
+        };
+        wanted.to_owned()
+    }
+}
+
 fn whole_number(bounds: &RangeInclusive<u64>) -> String {
     format!("a whole number from {} to {}", bounds.start(), bounds.end())
 }
@@ -284,31 +281,12 @@ impl Value {
     }
 
     // A row reads the kind of value that it puts, as a test sees to.
-    fn whole<T: TryFrom<u64> + Default>(&self) -> T {
+    fn number<T: TryFrom<u64> + Default>(&self) -> T {
         match self {
-            Self::Whole(number) => T::try_from(*number).unwrap_or_default(),
+            Self::Whole(number) | Self::Time(number) | Self::Size(number) => {
+                T::try_from(*number).unwrap_or_default()
+            }
             _ => T::default(),
-        }
-    }
-
-    fn rate(&self) -> f64 {
-        match self {
-            Self::Rate(per_second) => *per_second,
-            _ => 0.0,
-        }
-    }
-
-    fn ms(&self) -> u64 {
-        match self {
-            Self::Time(ms) => *ms,
-            _ => 0,
-        }
-    }
-
-    fn bytes(&self) -> u64 {
-        match self {
-            Self::Size(bytes) => *bytes,
-            _ => 0,
         }
     }
 
@@ -341,17 +319,18 @@ impl Features {
     /// The first thing that `settings` need of a stack in a role and that it lacks, with its
     /// setting: the rest of a sentence that begins with the stack.
     pub(crate) fn lack(&self, role: Role, settings: &Settings) -> Option<(Option<Key>, String)> {
-        let of_role = missing(&self.roles, role);
-        let rows = SETTINGS
-            .iter()
-            .filter(|row| role != Role::Codec || row.whose != Whose::Call);
-        let mut lacks =
-            rows.filter_map(|row| Some((Some(row.key), (row.lack)(settings, self, role)?)));
-        let of_workload = || missing(&self.workloads, settings.target.workload()?.into());
-        of_role
-            .map(|lack| (None, lack))
-            .or_else(|| lacks.next())
-            .or_else(|| of_workload().map(|lack| (None, lack)))
+        if let Some(lack) = missing(&self.roles, role) {
+            return Some((None, lack));
+        }
+        for row in &SETTINGS {
+            if (role != Role::Codec || row.whose != Whose::Call)
+                && let Some(lack) = (row.lack)(settings, self, role)
+            {
+                return Some((Some(row.key), lack));
+            }
+        }
+        let lack = missing(&self.workloads, settings.target.workload()?.into())?;
+        Some((None, lack))
     }
 }
 

@@ -279,7 +279,7 @@ pub static SETTINGS: [Setting; 28] = [
         word: "threads",
         values: Values::Whole(1..=MOST_THREADS as u64),
         get: |s| s.target.server().map(|_| Value::Whole(s.threads.into())),
-        set: |s, value| s.threads = value.whole(),
+        set: |s, value| s.threads = value.number(),
         lack: |s, has, role| {
             let needed = only(role, Role::Server, s.threads)?;
             (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
@@ -328,7 +328,7 @@ pub static SETTINGS: [Setting; 28] = [
         is_of_live: true,
         values: COUNT_IN_FLIGHT,
         get: |s| Some(Value::Whole(s.connections.into())),
-        set: |s, value| s.connections = value.whole(),
+        set: |s, value| s.connections = value.number(),
         lack: |s, has, role| {
             let needed = only(role, Role::Client, s.channels())?;
             (needed > has.channels).then(|| match has.channels {
@@ -347,19 +347,18 @@ pub static SETTINGS: [Setting; 28] = [
         values: COUNT_IN_FLIGHT,
         contradicts: &[(Key::Rate, CLOSED_OR_RATE), (Key::Arrivals, NO_ARRIVALS)],
         pushes_out: &[Key::Rate, Key::Arrivals],
-        get: |s| match s.schedule {
-            Schedule::Closed { in_flight } => Some(Value::Whole(in_flight.into())),
-            Schedule::Rate { .. } | Schedule::Ramp { .. } => None,
+        get: |s| {
+            s.schedule
+                .in_flight()
+                .map(|number| Value::Whole(number.into()))
         },
         set: |s, value| {
-            let in_flight = value.whole();
+            let in_flight = value.number();
             s.schedule = Schedule::Closed { in_flight };
         },
-        lack: |s, has, role| match only(role, Role::Client, &s.schedule)? {
-            Schedule::Closed { in_flight } if *in_flight > has.in_flight => {
-                Some(format!("has at most {} in flight", has.in_flight))
-            }
-            _ => None,
+        lack: |s, has, role| {
+            let needed = only(role, Role::Client, s.schedule.in_flight()?)?;
+            (needed > has.in_flight).then(|| format!("has at most {} in flight", has.in_flight))
         },
         column: "sent",
         says: |s, value| match s.schedule {
@@ -381,20 +380,18 @@ pub static SETTINGS: [Setting; 28] = [
         },
         set: |s, value| {
             let arrivals = Arrivals::Poisson;
-            s.schedule = match value {
-                Value::Ramp(parts) => Schedule::Ramp {
-                    parts: parts.clone(),
+            s.schedule = match value.clone() {
+                Value::Ramp(parts) => Schedule::Ramp { parts, arrivals },
+                Value::Rate(per_second) => Schedule::Rate {
+                    per_second,
                     arrivals,
                 },
-                _ => Schedule::Rate {
-                    per_second: value.rate(),
-                    arrivals,
-                },
+                _ => return,
             };
         },
-        lack: |s, _, role| match only(role, Role::Client, &s.schedule)? {
-            Schedule::Closed { .. } => None,
-            _ => Some("sends each call when one ends, and has no rate".into()),
+        lack: |s, _, role| {
+            let is_asked = role == Role::Client && s.schedule.in_flight().is_none();
+            is_asked.then(|| "sends each call when one ends, and has no rate".into())
         },
         column: "sent",
         says: |_, value| match value {
@@ -450,7 +447,7 @@ pub static SETTINGS: [Setting; 28] = [
         whose: Whose::Both,
         pushes_out: &[Key::Time],
         get: |s| s.stop.calls.map(Value::Whole),
-        set: |s, value| (s.stop.calls, s.stop.time_ms) = (Some(value.whole()), None),
+        set: |s, value| (s.stop.calls, s.stop.time_ms) = (Some(value.number()), None),
         column: UNTIL,
         says: |_, value| format!("{value} calls"),
         ..ROW
@@ -463,7 +460,7 @@ pub static SETTINGS: [Setting; 28] = [
         whose: Whose::Both,
         pushes_out: &[Key::Calls],
         get: |s| s.stop.time_ms.map(Value::Time),
-        set: |s, value| s.stop.time_ms = Some(value.ms()),
+        set: |s, value| s.stop.time_ms = Some(value.number()),
         column: UNTIL,
         says: |s, value| match s.stop.calls {
             None => value.to_string(),
@@ -477,7 +474,7 @@ pub static SETTINGS: [Setting; 28] = [
         is_of_live: true,
         values: Values::Time { least_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
-        set: |s, value| s.deadline_ms = value.ms(),
+        set: |s, value| s.deadline_ms = value.number(),
         column: DEADLINE,
         // A live service's is part of the question.
         says: |s, value| {
@@ -512,7 +509,7 @@ pub static SETTINGS: [Setting; 28] = [
         values: Values::Size,
         whose: Whose::Both,
         get: |s| s.runtime.heap_bytes.map(Value::Size),
-        set: |s, value| s.runtime.heap_bytes = Some(value.bytes()),
+        set: |s, value| s.runtime.heap_bytes = Some(value.number()),
         column: RUNTIME,
         says: |_, value| format!("heap {value}"),
         ..ROW
@@ -534,7 +531,7 @@ pub static SETTINGS: [Setting; 28] = [
         word: "cold-calls",
         values: Values::Whole(1..=MOST_COLD_CALLS),
         get: |s| (s.cold_calls > 0).then_some(Value::Whole(s.cold_calls.into())),
-        set: |s, value| s.cold_calls = value.whole(),
+        set: |s, value| s.cold_calls = value.number(),
         says: |_, value| format!("first {value} calls timed"),
         ..ROW
     },

@@ -270,7 +270,7 @@ fn a_plan_as_text() {
 fn known_latencies_make_the_estimate_follow() {
     let text = format!("question = \"Is it?\"\n{TWO}[base]\ncalls = 100\n");
     let plan = resolve(&text).unwrap();
-    let at = |ms| plan.estimate_with(|_| Some(std::time::Duration::from_millis(ms)));
+    let at = |ms| plan.estimate_of(|_| std::time::Duration::from_millis(ms));
     assert!(at(10) > at(1));
     assert!(at(1) > std::time::Duration::from_millis(100 * plan.trials.len() as u64));
 }
@@ -282,7 +282,7 @@ fn a_slice_has_its_calls_however_short_a_trial_is_asked_to_be() {
                 [[variants]]\nname = \"grpc\"\nprotocol = \"grpc\"\n";
     let plan = resolve(text).unwrap();
     let trials = plan.trials.len() as u32;
-    let estimate = plan.estimate_with(|_| Some(std::time::Duration::from_secs(1)));
+    let estimate = plan.estimate_of(|_| std::time::Duration::from_secs(1));
     assert!(
         estimate >= std::time::Duration::from_secs(5) * trials,
         "{estimate:?}"

@@ -37,7 +37,7 @@ fn a_place_that_cannot_be_written_is_left_as_it_was() {
         locked.join("new/run")
     };
     let error = create(&place, &scene.plan).unwrap_err();
-    assert!(matches!(error, RunError::Create { .. }), "{error}");
+    assert!(matches!(error, RunError::Create(..)), "{error}");
     assert!(
         error
             .to_string()
