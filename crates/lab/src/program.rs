@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
-use crate::subject::ending::{end, spawn, wait_until_ended};
+use crate::subject::run;
 
 /// A program that prints no version in this time has none. A JVM needs a good part of it.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
@@ -46,21 +46,13 @@ pub(crate) fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result
     let mut command = Command::new(program);
     command
         .args(args)
-        .stdin(Stdio::null())
         .stdout(stdout.try_clone().map_err(failed)?)
         .stderr(stderr.try_clone().map_err(failed)?);
-    let mut child = spawn(&mut command, None).map_err(failed)?;
-    let deadline = Instant::now() + VERSION_TIMEOUT;
-    let in_time = wait_until_ended(&child, deadline);
-    // With what it started and left running.
-    end(&mut child, &mut None, Duration::ZERO);
-    if !in_time {
-        return Err(format!(
-            "gave no version in {} s",
-            VERSION_TIMEOUT.as_secs()
-        ));
-    }
-    let status = child.wait().map_err(failed)?;
+    let status = run(&mut command, VERSION_TIMEOUT, |_| true).map_err(failed)?;
+    let Some(status) = status else {
+        let seconds = VERSION_TIMEOUT.as_secs();
+        return Err(format!("gave no version in {seconds} s"));
+    };
     if !status.success() {
         return Err(format!("failed with {status}"));
     }
@@ -78,6 +70,7 @@ fn text(mut file: File) -> io::Result<String> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
 
     use rustix::fs::{Mode, OFlags};
 

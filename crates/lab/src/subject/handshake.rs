@@ -5,7 +5,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::process::{ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use rpcgauge_message::contract::MAX_LINE_BYTES;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
+use super::ending::how_it_ended;
 use super::error::SubjectError;
 
 /// How often the stop flag is read.
@@ -26,14 +27,17 @@ pub(super) enum Reply {
     End(Vec<u8>),
 }
 
-/// Writes `line` and reads one line.
+/// Writes `line` to a process and reads one line.
 pub(super) fn exchange(
-    stdin: &ChildStdin,
-    stdout: &mut ChildStdout,
+    child: &mut Child,
     line: &str,
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<Reply, SubjectError> {
+    let (Some(stdin), Some(stdout)) = (&child.stdin, &mut child.stdout) else {
+        let status = how_it_ended(child).unwrap_or_else(|| "its input closed".to_owned());
+        return Err(SubjectError::Died { status });
+    };
     set_blocking(stdin, false)
         .and_then(|()| set_blocking(&*stdout, false))
         .map_err(SubjectError::Pipe)?;
@@ -53,7 +57,11 @@ pub(super) fn exchange(
         if left.is_zero() {
             return Err(SubjectError::NotReady(limit));
         }
-        if let Some(reply) = handshake.step(left.min(POLL_EVERY))? {
+        let (can_read, can_write) = handshake.wait(left.min(POLL_EVERY))?;
+        if can_write {
+            handshake.write()?;
+        }
+        if can_read && let Some(reply) = handshake.read()? {
             set_blocking(&*handshake.stdout, true).map_err(SubjectError::Pipe)?;
             return Ok(reply);
         }
@@ -70,14 +78,6 @@ struct Handshake<'a> {
 }
 
 impl Handshake<'_> {
-    fn step(&mut self, wait: Duration) -> Result<Option<Reply>, SubjectError> {
-        let (can_read, can_write) = self.wait(wait)?;
-        if can_write {
-            self.write()?;
-        }
-        if can_read { self.read() } else { Ok(None) }
-    }
-
     /// Whether there is something to read, and room for what is still to be written.
     fn wait(&self, wait: Duration) -> Result<(bool, bool), SubjectError> {
         let mut fds = vec![PollFd::new(&*self.stdout, PollFlags::IN)];

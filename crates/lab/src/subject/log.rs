@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The most that is kept of one process's log, bytes. What follows is counted, not kept.
@@ -18,9 +18,7 @@ const TAIL_LINES: usize = 20;
 
 /// A log that threads of this program fill. The file is made with its first byte.
 #[derive(Debug, Clone)]
-pub(super) struct Log {
-    state: Arc<Mutex<State>>,
-}
+pub(super) struct Log(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -38,17 +36,18 @@ impl Log {
     }
 
     fn with_limit(path: &Path, limit: u64) -> Self {
-        let state = State {
+        Self(Arc::new(Mutex::new(State {
             path: path.to_owned(),
             file: None,
             limit,
             kept: 0,
             dropped: 0,
             tail: VecDeque::new(),
-        };
-        Self {
-            state: Arc::new(Mutex::new(state)),
-        }
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies everything from `stream` until it ends, on a thread of its own.
@@ -76,26 +75,17 @@ impl Log {
     }
 
     pub(super) fn add(&self, bytes: &[u8]) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(bytes);
+        self.state().add(bytes);
     }
 
     /// The last lines, as text.
     pub(super) fn tail(&self) -> String {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .tail()
+        last_lines(self.state().tail.make_contiguous())
     }
 
     /// Says at the end of the file how much was not kept.
     pub(super) fn finish(&self) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .finish();
+        self.state().finish();
     }
 }
 
@@ -129,13 +119,6 @@ impl State {
             .is_some_and(|file| file.write_all(bytes).is_ok())
     }
 
-    fn tail(&self) -> String {
-        let bytes: Vec<u8> = self.tail.iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
-    }
-
     fn finish(&mut self) {
         if self.dropped > 0 {
             let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", self.dropped);
@@ -143,6 +126,22 @@ impl State {
             self.dropped = 0;
         }
     }
+}
+
+/// The last lines of a file, as of a log.
+pub(crate) fn file_tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(TAIL_BYTES as u64);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(last_lines(&bytes))
+}
+
+fn last_lines(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
 #[cfg(test)]

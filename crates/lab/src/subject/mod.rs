@@ -1,7 +1,7 @@
 //! Subject processes: started, asked, ended (contract/README.md).
 
 mod ask;
-pub(crate) mod ending;
+mod ending;
 mod error;
 mod events;
 mod guard;
@@ -17,9 +17,11 @@ use std::time::Duration;
 use rpcgauge_study::settings::Runtime;
 use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
+pub(crate) use ending::run;
 pub use error::SubjectError;
 pub(crate) use error::one_line;
 pub(crate) use events::EventsFile;
+pub(crate) use log::file_tail;
 pub use process::{Start, Subject};
 pub use records::RecordsFile;
 

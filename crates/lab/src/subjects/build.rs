@@ -19,7 +19,7 @@ use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, STACK};
 
 use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
 use super::error::{SubjectsError, Task};
-use super::tools::{FoundTool, find_all};
+use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand};
 
@@ -199,27 +199,6 @@ fn bytes_in(folder: &Path) -> u64 {
         Err(_) => 0,
     });
     bytes.sum()
-}
-
-/// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
-pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
-    let mut found = vec![folder.to_owned()];
-    let parts = Path::new(path).components();
-    for part in parts.map(|part| Path::new(part.as_os_str())) {
-        let start = part.to_str().and_then(|part| part.strip_suffix('*'));
-        found = match start {
-            None => found.into_iter().map(|path| path.join(part)).collect(),
-            Some(start) => {
-                let entries = found.iter().flat_map(fs::read_dir).flatten().flatten();
-                let named = |entry: &fs::DirEntry| {
-                    let name = entry.file_name();
-                    name.to_str().is_some_and(|name| name.starts_with(start))
-                };
-                entries.filter(named).map(|entry| entry.path()).collect()
-            }
-        };
-    }
-    found
 }
 
 /// A command's words with the folder of a set of messages in its place.

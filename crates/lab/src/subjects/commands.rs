@@ -9,19 +9,19 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
 use rpcgauge_study::subject::Manifest;
 
 use super::error::{CommandFailed, SubjectsError, Task};
-use crate::subject::ending::{end, how_it_ended, spawn};
+use crate::subject::{file_tail, run};
 
 /// The last file of a folder.
 const MARKER: &str = ".built";
@@ -32,11 +32,8 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// What nobody has used for so long is removed when the next of its kind is made.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How often a command, or another program's lock, is polled.
+/// How often another program's lock is polled.
 const POLL_EVERY: Duration = Duration::from_millis(20);
-
-/// The end of a log that goes into an error, bytes.
-const TAIL_BYTES: u64 = 4 << 10;
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,18 +104,21 @@ impl Commands<'_> {
             writeln!(file, "$ {shown}").map_err(unwritable(&log))?;
             let mut command = Command::new((self.program)(&words[0]));
             command.args(&words[1..]).current_dir(self.folder);
-            let ended = run(&mut command, &file, &mut report, stop);
+            let ended = run_one(&mut command, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => SubjectsError::Command(Box::new(CommandFailed {
-                    task: self.task,
-                    subject: self.subject.name.clone(),
-                    command: shown.clone(),
-                    how,
-                    fetches: fetches(self.subject, &tail(&log)),
-                    log: log.clone(),
-                    tail: tail(&log),
-                })),
+                false => {
+                    let tail = file_tail(&log).unwrap_or_default();
+                    SubjectsError::Command(Box::new(CommandFailed {
+                        task: self.task,
+                        subject: self.subject.name.clone(),
+                        command: shown.clone(),
+                        how,
+                        fetches: fetches(self.subject, &tail),
+                        log: log.clone(),
+                        tail,
+                    }))
+                }
             })?;
         }
         let marker = folder.join(MARKER);
@@ -229,7 +229,7 @@ fn lock(
 }
 
 /// Runs one command until it ends, or `stop` is set; why it failed, in words.
-fn run(
+fn run_one(
     command: &mut Command,
     log: &File,
     report: &mut dyn FnMut(Duration),
@@ -237,48 +237,21 @@ fn run(
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("could not be started: {error}");
     command
-        .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log.try_clone().map_err(failed)?);
     report(Duration::ZERO);
-    let mut child = spawn(command, None).map_err(failed)?;
-    let start = Instant::now();
-    let in_time = loop {
-        if how_it_ended(&child).is_some() {
-            break true;
-        }
-        if stop.load(Ordering::Relaxed) || start.elapsed() >= COMMAND_TIMEOUT {
-            break false;
-        }
-        report(start.elapsed());
-        thread::sleep(POLL_EVERY);
+    let goes_on = |elapsed| {
+        report(elapsed);
+        !stop.load(Ordering::Relaxed)
     };
-    // With what it started and left running.
-    end(&mut child, &mut None, Duration::ZERO);
-    if !in_time {
-        let minutes = COMMAND_TIMEOUT.as_secs() / 60;
-        return Err(format!("had not ended after {minutes} minutes"));
+    match run(command, COMMAND_TIMEOUT, goes_on).map_err(failed)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("ended with {status}")),
+        None => {
+            let minutes = COMMAND_TIMEOUT.as_secs() / 60;
+            Err(format!("had not ended after {minutes} minutes"))
+        }
     }
-    let status = child.wait().map_err(failed)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("ended with {status}")),
-    }
-}
-
-/// The last lines of a log; empty where it cannot be read.
-fn tail(log: &Path) -> String {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(log)?;
-        let from = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-        file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 /// What programs say where the network, or a name in it, cannot be reached: resolvers, sockets, and the

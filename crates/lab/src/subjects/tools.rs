@@ -1,11 +1,11 @@
 //! The toolchain that a subject needs, and whether its versions are new enough.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use rpcgauge_study::subject::{Tool, Version};
 
-use super::build::matching;
 use crate::program::{in_path, is_executable, version_text};
 
 /// A program of the toolchain that was found.
@@ -87,6 +87,27 @@ fn candidates(tool: &Tool) -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
+pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let parts = Path::new(path).components();
+    for part in parts.map(|part| Path::new(part.as_os_str())) {
+        let start = part.to_str().and_then(|part| part.strip_suffix('*'));
+        found = match start {
+            None => found.into_iter().map(|path| path.join(part)).collect(),
+            Some(start) => {
+                let entries = found.iter().flat_map(fs::read_dir).flatten().flatten();
+                let named = |entry: &fs::DirEntry| {
+                    let name = entry.file_name();
+                    name.to_str().is_some_and(|name| name.starts_with(start))
+                };
+                entries.filter(named).map(|entry| entry.path()).collect()
+            }
+        };
+    }
+    found
+}
+
 /// A folder with the variable of the environment at its begin, as `$JAVA_HOME/bin`, in its place; none where
 /// the variable is not set.
 fn written_out(folder: &str) -> Option<String> {
@@ -100,7 +121,6 @@ fn written_out(folder: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
