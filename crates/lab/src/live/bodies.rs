@@ -161,11 +161,8 @@ struct Maker {
 impl Maker {
     fn new(recipe: &Arc<Recipe>) -> Result<Self, LiveError> {
         let compression = recipe.compression;
-        let wrong = |error: EncodeError| LiveError::Text {
-            source_name: "compression of requests".to_owned(),
-            place: String::new(),
-            what: error.to_string(),
-        };
+        let wrong =
+            |error: EncodeError| LiveError::Wrong(format!("compression of requests: {error}"));
         let codec = match &recipe.texts.message_type {
             None => None,
             Some(of) => {
@@ -228,19 +225,23 @@ impl Maker {
         self.writer
             .text(call, &mut self.text)
             .map_err(|error| of_rows(&self.recipe, &error))?;
-        let plain = self.plain().map_err(|what| self.wrong(what))?;
+        self.of_text().map_err(|what| {
+            let (source, place) = (&self.recipe.texts.source, self.writer.place());
+            LiveError::Wrong(format!("{source}{place}: {what}"))
+        })
+    }
+
+    fn of_text(&mut self) -> Result<load::Body, String> {
+        let plain = self.plain()?;
         let plain_len = plain.len() as u64;
-        let (bytes, compressed) = match &mut self.compressor {
-            None => (plain, false),
-            Some(compressor) => {
-                let mut carried = Vec::new();
-                compressor
-                    .compress(&plain, &mut carried)
-                    .map_err(|error| error.to_string())
-                    .map_err(|what| self.wrong(what))?;
-                (carried, true)
-            }
-        };
+        let (mut bytes, mut compressed) = (plain, false);
+        if let Some(compressor) = &mut self.compressor {
+            let mut carried = Vec::new();
+            compressor
+                .compress(&bytes, &mut carried)
+                .map_err(|error| error.to_string())?;
+            (bytes, compressed) = (carried, true);
+        }
         Ok(load::Body {
             bytes,
             compressed,
@@ -263,14 +264,6 @@ impl Maker {
             .map_err(|error| error.to_string())?;
         Ok(plain)
     }
-
-    fn wrong(&self, what: String) -> LiveError {
-        LiveError::Text {
-            source_name: self.recipe.texts.source.clone(),
-            place: self.writer.place(),
-            what,
-        }
-    }
 }
 
 /// The message about a value that does not fit, without the value: the texts of failed calls are kept, and
@@ -286,9 +279,5 @@ fn without_value(said: &str) -> String {
 
 /// The error of a row that cannot be read; its text has the place.
 fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
-    LiveError::Text {
-        source_name: recipe.texts.source.clone(),
-        place: String::new(),
-        what: error.to_string(),
-    }
+    LiveError::Wrong(format!("{}: {error}", recipe.texts.source))
 }

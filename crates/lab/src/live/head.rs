@@ -18,10 +18,7 @@ pub(super) fn request(
     let is_grpc = settings.protocol == Protocol::Grpc;
     for (name, _) in &inputs.headers {
         if let Some(what) = set_elsewhere(&name.to_ascii_lowercase(), is_grpc) {
-            return Err(LiveError::Header {
-                name: name.clone(),
-                what: what.to_owned(),
-            });
+            return Err(LiveError::Wrong(format!("header '{name}: …': {what}")));
         }
     }
     let given = |wanted: &str| {

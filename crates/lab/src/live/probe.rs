@@ -39,10 +39,7 @@ pub(super) fn probe(
     }
     match refusal(kind, &said, settings, service) {
         None => Ok(()),
-        Some(what) => Err(LiveError::Refused {
-            target: service.url.to_string(),
-            what,
-        }),
+        Some(what) => Err(LiveError::of(service, what)),
     }
 }
 
@@ -75,10 +72,7 @@ pub(super) fn one_call<'b>(
 }
 
 fn uncallable(service: &LiveService, what: String) -> LiveError {
-    LiveError::Uncallable {
-        target: service.url.to_string(),
-        what,
-    }
+    LiveError::Wrong(format!("{}: {what}", service.url))
 }
 
 /// Whether the connection ended before the response did.
