@@ -68,10 +68,7 @@ pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
 
 /// Its version and place, or why it cannot be used here and what to do.
 fn state(tool: &Tool) -> Result<String, String> {
-    match find(tool) {
-        Ok(found) => Ok(format!("{} {}", found.version, found.path.display())
-            .trim()
-            .to_owned()),
-        Err(why) => Err(format!("{why}; {}", tool.install)),
-    }
+    let found = find(tool)?;
+    let shown = format!("{} {}", found.version, found.path.display());
+    Ok(shown.trim().to_owned())
 }
