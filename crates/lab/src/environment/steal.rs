@@ -9,11 +9,9 @@ const STEAL_SHARE: f64 = 0.01;
 /// share of fewer ticks means nothing.
 const FEWEST_STOLEN_TICKS: u64 = 5;
 
-/// Follows how much time the hypervisor gives to others.
+/// Follows how much time the hypervisor gives to others, from these ticks on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StealMeter {
-    before: Ticks,
-}
+pub(super) struct StealMeter(Ticks);
 
 /// Clock ticks of all cores since the start of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +23,12 @@ struct Ticks {
 impl StealMeter {
     /// Starts to follow; `None` where the kernel does not count it.
     pub(super) fn start() -> Option<Self> {
-        Some(Self {
-            before: ticks_now()?,
-        })
+        ticks_now().map(Self)
     }
 
     /// A warning, where too much was taken away since the start; `when` names that time.
     pub(super) fn warning(&self, when: &str) -> Option<String> {
-        let share = stolen_share(self.before, ticks_now()?)?;
+        let share = stolen_share(self.0, ticks_now()?)?;
         Some(format!(
             "{when} the hypervisor gave {:.1}% of the processors' time to others (steal): the host is busy",
             share * 100.0
@@ -47,29 +43,22 @@ pub(crate) fn stolen_ns(cores: &[usize]) -> Option<u64> {
     Some(stolen_of(&stat, cores)?.saturating_mul(tick_ns))
 }
 
-/// The ticks that were taken away on these cores, of the lines that begin with `cpu0`, `cpu1`.
+/// The ticks that were taken away on these cores.
 fn stolen_of(stat: &str, cores: &[usize]) -> Option<u64> {
-    let of_core = |core: &usize| {
-        let name = format!("cpu{core} ");
-        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
-        line.split_ascii_whitespace().nth(7)?.parse::<u64>().ok()
-    };
+    let of_core = |core: &usize| Some(ticks(stat, &format!("cpu{core} "))?.stolen);
     cores.iter().map(of_core).sum()
 }
 
 fn ticks_now() -> Option<Ticks> {
-    ticks(&fs::read_to_string("/proc/stat").ok()?)
+    ticks(&fs::read_to_string("/proc/stat").ok()?, "cpu ")
 }
 
-/// The first line of proc(5)'s `stat`: user, nice, system, idle, iowait, irq, softirq, steal. The
-/// guests' time that follows is part of user and nice already.
-fn ticks(stat: &str) -> Option<Ticks> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let fields: Vec<u64> = line
-        .split_ascii_whitespace()
-        .take(8)
-        .map_while(|field| field.parse().ok())
-        .collect();
+/// The line of proc(5)'s `stat` that begins with this name, `cpu` for all cores: user, nice, system, idle,
+/// iowait, irq, softirq, steal. The guests' time that follows is part of user and nice already.
+fn ticks(stat: &str, name: &str) -> Option<Ticks> {
+    let line = stat.lines().find_map(|line| line.strip_prefix(name))?;
+    let fields = line.split_ascii_whitespace().take(8);
+    let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
     Some(Ticks {
         stolen: *fields.get(7)?,
         all: fields.iter().sum(),
@@ -89,7 +78,7 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let parsed = ticks("cpu  10 20 30 40 5 6 7 8 100 100\ncpu0 1\n").unwrap();
+        let parsed = ticks("cpu  10 20 30 40 5 6 7 8 100 100\ncpu0 1\n", "cpu ").unwrap();
         assert_eq!(
             parsed,
             Ticks {
@@ -102,7 +91,7 @@ mod tests {
         assert_eq!(stolen_share(at(10, 100), at(15, 200)), Some(0.05));
         // However large a share: too few ticks to know it by.
         assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
-        assert_eq!(ticks("intr 1"), None);
+        assert_eq!(ticks("intr 1", "cpu "), None);
         let stat =
             "cpu  0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 30 0 0\ncpu10 0 0 0 0 0 0 0 9\n";
         assert_eq!(stolen_of(stat, &[0, 1]), Some(38));

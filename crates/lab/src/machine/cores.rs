@@ -17,13 +17,6 @@ pub struct Core {
     pub physical: u32,
 }
 
-impl Core {
-    /// Whether both run on the same physical core and so share its execution units.
-    pub fn shares_core_with(&self, other: &Core) -> bool {
-        self.package == other.package && self.physical == other.physical
-    }
-}
-
 /// A core each for client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CorePair {
@@ -36,7 +29,8 @@ pub struct CorePair {
 impl CorePair {
     /// Whether the two are hardware threads of one physical core, so that each slows the other.
     pub fn is_one_physical_core(&self) -> bool {
-        self.client.shares_core_with(&self.server)
+        let place = |core: Core| (core.package, core.physical);
+        place(self.client) == place(self.server)
     }
 }
 
@@ -72,34 +66,18 @@ fn described(base: &Path, id: usize) -> Core {
 /// package is farther away than a neighbouring service would be. The lowest core handles most
 /// interrupts on many machines, so it is left alone where there is a choice.
 pub fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
-    let spared = if allowed.len() > 2 {
-        &allowed[1..]
-    } else {
-        allowed
-    };
-    [spared, allowed]
-        .into_iter()
-        .find_map(neighbours)
-        .or_else(|| any_pair(allowed))
-}
-
-fn neighbours(cores: &[Core]) -> Option<CorePair> {
-    pairs(cores)
-        .find(|pair| pair.client.package == pair.server.package && !pair.is_one_physical_core())
-}
-
-/// What is left: two packages rather than two threads of one core.
-fn any_pair(cores: &[Core]) -> Option<CorePair> {
-    pairs(cores)
-        .find(|pair| !pair.is_one_physical_core())
-        .or_else(|| pairs(cores).next())
-}
-
-fn pairs(cores: &[Core]) -> impl Iterator<Item = CorePair> + '_ {
-    cores.iter().enumerate().flat_map(move |(at, &client)| {
-        cores[at + 1..]
-            .iter()
-            .map(move |&server| CorePair { client, server })
+    let pairs = allowed.iter().enumerate().flat_map(|(at, &client)| {
+        let servers = allowed[at + 1..].iter();
+        servers.map(move |&server| CorePair { client, server })
+    });
+    // Of equal ones the first. A pair's lower core is its client's.
+    pairs.min_by_key(|pair| {
+        let is_near = pair.client.package == pair.server.package;
+        match (pair.is_one_physical_core(), is_near) {
+            (true, _) => 3,
+            (false, false) => 2,
+            (false, true) => u32::from(pair.client == allowed[0]),
+        }
     })
 }
 

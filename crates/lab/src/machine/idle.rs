@@ -6,7 +6,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rpcgauge_study::record::IdleOutcome;
 use rpcgauge_study::settings::Idle;
@@ -64,7 +64,6 @@ fn request(device: &Path) -> io::Result<File> {
 }
 
 fn refusal(device: &Path, error: &io::Error) -> String {
-    let device: PathBuf = device.to_owned();
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "run as root or allow this user to write it",
         io::ErrorKind::NotFound => "the kernel or container does not offer it",

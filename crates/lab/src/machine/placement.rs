@@ -106,11 +106,6 @@ impl Placements {
         Self { allowed, pair }
     }
 
-    /// The cores that this program may use.
-    pub fn allowed(&self) -> &[Core] {
-        &self.allowed
-    }
-
     /// The cores of [`Placement::TwoCores`].
     pub fn pair(&self) -> Option<CorePair> {
         self.pair

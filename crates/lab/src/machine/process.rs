@@ -192,18 +192,20 @@ impl Metered {
     }
 }
 
+/// Every process, with its folder in `/proc`.
+pub(crate) fn all_processes() -> impl Iterator<Item = (u32, PathBuf)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        Some((pid, entry.path()))
+    })
+}
+
 /// The processes that a process has started, those that they have started, and so on.
 fn descendants(pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(child) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+    for (child, folder) in all_processes() {
+        let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
         if let Some(parent) = Stat::parse(&stat).and_then(|stat| stat.field(PARENT)) {
             children.entry(parent).or_default().push(child);
         }
