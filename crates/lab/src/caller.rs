@@ -74,21 +74,11 @@ impl Caller {
         Ok(())
     }
 
-    /// Asks for a slice, waits at most `limit` for it, and reads its records.
+    /// Asks for a slice, waits at most `limit` for it, calls `answered`, and reads its records.
     ///
     /// # Errors
     /// As [`Subject::slice`], and when its records are not those of the slice.
     pub(crate) fn slice(
-        &mut self,
-        ask: &SliceAsk,
-        limit: Duration,
-        stop: &AtomicBool,
-    ) -> TrialResult<(SliceDone, Vec<Record>)> {
-        self.slice_with(ask, limit, stop, || ())
-    }
-
-    /// As [`Caller::slice`], and calls `answered` before it reads the records.
-    pub(crate) fn slice_with(
         &mut self,
         ask: &SliceAsk,
         limit: Duration,

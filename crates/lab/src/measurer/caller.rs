@@ -116,7 +116,7 @@ impl<'s> CallerMeasurer<'s> {
         let limit = self.answer_timeout.saturating_add(expected);
         // Before the records are read: that takes time in which no call is in flight.
         let answered = || self.watch.iter_mut().for_each(Watch::end);
-        let (done, records) = self.caller.slice_with(&ask, limit, stop, answered)?;
+        let (done, records) = self.caller.slice(&ask, limit, stop, answered)?;
         let made = records.len() as u64;
         let batch = self.batch.unwrap_or(1);
         let other = records.iter().find(|record| record.operations != batch);
@@ -270,7 +270,7 @@ impl Measurer for CallerMeasurer<'_> {
         self.caller.silent()?;
         let caller = &mut self.caller.subject;
         if let Some(status) = caller.ended() {
-            return Err(caller.broken_off(SubjectError::Died { status }));
+            return Err(caller.broken_off(SubjectError::Died(status)));
         }
         self.server.map_or(Ok(()), Subject::alive)?;
         if let Some(reason) = self.sum.failure() {

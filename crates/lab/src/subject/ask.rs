@@ -72,8 +72,7 @@ impl Subject {
             Ok(Reply::Line(line, rest)) if rest.is_empty() => line,
             Ok(Reply::Line(..)) => return Err(unasked_lines()),
             Ok(Reply::End(_)) => {
-                let status = self.process.how_it_ends();
-                return Err(SubjectError::Died { status });
+                return Err(SubjectError::Died(self.process.how_it_ends()));
             }
             Err(SubjectError::NotReady(limit)) => return Err(SubjectError::Silent(limit)),
             Err(error) => return Err(error),

@@ -23,11 +23,8 @@ pub enum SubjectError {
         source: io::Error,
     },
     /// It ended without a line.
-    #[error("the subject ended before it was ready ({status}); see its log")]
-    Ended {
-        /// How it ended, in words.
-        status: String,
-    },
+    #[error("the subject ended before it was ready ({0}); see its log")]
+    Ended(String),
     /// It was not ready in time.
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
@@ -35,11 +32,8 @@ pub enum SubjectError {
     #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
     Silent(Duration),
     /// It ended instead of answering.
-    #[error("the subject ended instead of answering ({status}); see its log")]
-    Died {
-        /// How it ended, in words.
-        status: String,
-    },
+    #[error("the subject ended instead of answering ({0}); see its log")]
+    Died(String),
     /// What it wrote is not what the contract asks for.
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
@@ -67,10 +61,10 @@ impl SubjectError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Start { .. } | Self::Pipe(_) => Fault::Machine,
-            Self::Ended { .. }
+            Self::Ended(_)
             | Self::NotReady(_)
             | Self::Silent(_)
-            | Self::Died { .. }
+            | Self::Died(_)
             | Self::Contract(_)
             | Self::Meter { .. } => Fault::Subject,
             Self::Refused(failed) => failed.fault,

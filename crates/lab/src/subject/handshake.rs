@@ -36,7 +36,7 @@ pub(super) fn exchange(
 ) -> Result<Reply, SubjectError> {
     let (Some(stdin), Some(stdout)) = (&child.stdin, &mut child.stdout) else {
         let status = how_it_ended(child).unwrap_or_else(|| "its input closed".to_owned());
-        return Err(SubjectError::Died { status });
+        return Err(SubjectError::Died(status));
     };
     set_blocking(stdin, false)
         .and_then(|()| set_blocking(&*stdout, false))

@@ -23,7 +23,7 @@ pub(crate) use error::one_line;
 pub(crate) use events::EventsFile;
 pub(crate) use log::file_tail;
 pub use process::{Start, Subject};
-pub use records::RecordsFile;
+pub(crate) use records::RecordsFile;
 
 /// How a subject is started: the program and what follows it on its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -290,9 +290,7 @@ impl Process {
         match exchange(&mut self.child, line, limit, stop)? {
             Reply::Line(line, rest) => Ok((line, rest)),
             // How it ends says more than that it closed its output.
-            Reply::End(before) if before.is_empty() => Err(SubjectError::Ended {
-                status: self.how_it_ends(),
-            }),
+            Reply::End(before) if before.is_empty() => Err(SubjectError::Ended(self.how_it_ends())),
             Reply::End(before) => {
                 let text = one_line(&String::from_utf8_lossy(&before));
                 let reason = format!("it ended in the middle of its first line: {text}");

@@ -21,43 +21,16 @@ pub enum SubjectsError {
         /// The system's reason.
         source: io::Error,
     },
-    /// There is no subject in the folder.
-    #[error(
-        "{}: there is no subject in this folder; give the folder that holds NAME/subject.toml",
-        .0.display()
-    )]
-    NoSubject(PathBuf),
     /// Its `subject.toml` is wrong.
     #[error(transparent)]
     Manifest(#[from] StudyError),
-    /// Its name is not its folder's.
-    #[error("{}: the name is \"{name}\", and the folder's is another; make them the same", path.display())]
-    Name {
-        /// The `subject.toml`.
+    /// A folder holds no subject, or one that cannot be taken.
+    #[error("{}: {what}", path.display())]
+    Folder {
+        /// The folder, or the `subject.toml` in it.
         path: PathBuf,
-        /// The name in it.
-        name: String,
-    },
-    /// The name is there already.
-    #[error("{}: there is a subject \"{name}\" already; choose another name", path.display())]
-    Taken {
-        /// The `subject.toml`.
-        path: PathBuf,
-        /// The name in it.
-        name: String,
-    },
-    /// Its folder holds more than sources.
-    #[error(
-        "{}: the folder holds more than {} MiB; keep what a build makes in a folder target or venv, \
-         which is left out",
-        path.display(),
-        most >> 20
-    )]
-    TooLarge {
-        /// The folder.
-        path: PathBuf,
-        /// The most that is taken, bytes.
-        most: u64,
+        /// What is wrong, and what to do.
+        what: String,
     },
     /// There is no subject of that name.
     #[error("there is no subject \"{name}\"{hint}")]
@@ -105,11 +78,8 @@ impl SubjectsError {
     pub fn fault(&self) -> Fault {
         match self {
             Self::Read { .. }
-            | Self::NoSubject(_)
             | Self::Manifest(_)
-            | Self::Name { .. }
-            | Self::Taken { .. }
-            | Self::TooLarge { .. }
+            | Self::Folder { .. }
             | Self::Unknown { .. }
             | Self::Messages(_) => Fault::User,
             Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {

@@ -116,7 +116,7 @@ impl StackCheck<'_> {
             until: Until::Calls(manner.channels.into()),
             batch: None,
         };
-        client.slice(&ask, PATIENCE, self.stop)?;
+        client.slice(&ask, PATIENCE, self.stop, || ())?;
         let open = server.ready().address.as_ref().and_then(established);
         match open {
             Some(open) if open != manner.channels as usize => Err(client.wrong(format!(
@@ -137,10 +137,10 @@ impl StackCheck<'_> {
             until: Until::Calls(1),
             batch: None,
         };
-        client.slice(&ask, PATIENCE, self.stop)?;
+        client.slice(&ask, PATIENCE, self.stop, || ())?;
         drop(server);
         let _server = self.serve(way, path)?;
-        let (done, records) = client.slice(&ask, PATIENCE, self.stop)?;
+        let (done, records) = client.slice(&ask, PATIENCE, self.stop, || ())?;
         let reason = match records.iter().any(|record| record.failed) {
             true => {
                 "its call fails after the server came back: it must open its connection again \
@@ -158,7 +158,7 @@ impl StackCheck<'_> {
     fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
         let listen = role::listen(way.transport, path);
         let line = role::server(&way.call(None)?, listen, None, LIMITS)?;
-        Subject::start(&self.starts(self.reference, &line), self.stop)
+        Subject::start(&self.starts(self.asked.reference, &line), self.stop)
     }
 
     /// A client that is ready to call the server.
@@ -189,7 +189,7 @@ impl StackCheck<'_> {
             &settings,
             (&workload, REQUESTS),
             address,
-            Some(self.name.to_owned()),
+            Some(self.declared.name.clone()),
             &records,
             LIMITS,
         )?;

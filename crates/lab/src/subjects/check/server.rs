@@ -134,7 +134,7 @@ impl StackCheck<'_> {
     fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
         let settings = way.call(None)?;
         let listen = role::listen(way.transport, self.path());
-        let stack = Some(self.name.to_owned());
+        let stack = Some(self.declared.name.clone());
         Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
     }
 }

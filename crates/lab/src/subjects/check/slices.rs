@@ -27,7 +27,7 @@ impl StackCheck<'_> {
             (1, Until::Time(Duration::from_millis(2))),
         ] {
             let ask = SliceAsk { skip, until, batch };
-            let (done, records) = caller.slice(&ask, PATIENCE, self.stop)?;
+            let (done, records) = caller.slice(&ask, PATIENCE, self.stop, || ())?;
             let count = records.len() as u64;
             let is_right = match until {
                 Until::Calls(calls) => count == calls,
