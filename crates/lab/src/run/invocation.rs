@@ -9,7 +9,7 @@ use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
 
-use super::events::{Ended, Told, file_name};
+use super::events::{Ended, Told};
 use super::instance::Instance;
 use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
@@ -136,20 +136,17 @@ impl Run<'_> {
             // The dead instance gives up its socket and log before the next one starts.
             let before = invocation.slots.remove(&key);
             let mut told = before.map(|slot| slot.told).unwrap_or_default();
-            let state = if starts <= RESTARTS {
-                self.new_instance(invocation.number, trial, variant, starts)
-            } else {
-                Err(died_too_often(starts))
+            let made = match starts <= RESTARTS {
+                true => self.new_instance(invocation.number, trial, variant, starts),
+                false => Err(died_too_often(starts)),
             };
-            if state.is_ok() {
-                let name = file_name(invocation.number, trial, starts);
-                // A folder that cannot be made fails the instance itself.
-                told.extend(self.told(variant, &name).unwrap_or_default());
-            }
-            let starts = starts + 1;
+            let state = made.map(|(instance, tells)| {
+                told.extend(tells);
+                instance
+            });
             let slot = Slot {
                 state,
-                starts,
+                starts: starts + 1,
                 told,
             };
             invocation.slots.insert(key, slot);

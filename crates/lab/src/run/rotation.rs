@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime};
 use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Record, TrialOutcome, TrialRecord};
-use rpcgauge_study::settings::{Idle, Placement};
+use rpcgauge_study::settings::Idle;
 
 use super::instance::Instance;
 use super::invocation::{FloorHalves, Invocation};
@@ -285,13 +285,6 @@ impl<'a> Run<'a> {
 
 /// The trials of a plan that are measured in turn follow each other.
 pub(super) fn go_together(a: &TrialSpec, b: &TrialSpec) -> bool {
-    let place = |trial: &TrialSpec| -> (u32, u32, Placement, u32) {
-        (
-            trial.invocation,
-            trial.block,
-            trial.placement,
-            trial.rotation,
-        )
-    };
+    let place = |of: &TrialSpec| (of.invocation, of.block, of.placement, of.rotation);
     place(a) == place(b)
 }
