@@ -10,9 +10,9 @@ use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
-use super::measured::{Footprint, Surroundings};
+use super::measured::Surroundings;
 use super::sum::Sum;
-use super::{Finished, Measurer, Watch, epoch_ms, part_done, startup};
+use super::{Finished, Measurer, Watch, epoch_ms, part_done};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -82,12 +82,7 @@ impl<'s> CallerMeasurer<'s> {
             in_flight: u64::from(*in_flight),
             batch: operation.map(|_| 1),
             each_ns: 1,
-            warmup: Warmup {
-                calls: 0,
-                failed: 0,
-                elapsed_ns: 0,
-                settled: false,
-            },
+            warmup: Warmup::default(),
             sum: Sum::new(operation),
             server_cpu_ns: 0,
             measured_from: None,
@@ -156,15 +151,13 @@ impl<'s> CallerMeasurer<'s> {
                 false => Until::Time(bounds.slice_time),
             };
             let (_, records) = self.ask(0, until, stop)?;
-            let count = |records: &mut dyn Iterator<Item = &Record>| {
-                records.map(|record| u64::from(record.operations)).sum()
-            };
-            let calls: u64 = count(&mut records.iter());
-            let failed: u64 = count(&mut records.iter().filter(|record| record.failed));
+            for record in &records {
+                let operations = u64::from(record.operations);
+                self.warmup.calls += operations;
+                self.warmup.failed += if record.failed { operations } else { 0 };
+            }
             let elapsed = began.elapsed();
             self.learn(&records);
-            self.warmup.calls += calls;
-            self.warmup.failed += failed;
             self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
             let settling = match bounds.asks_rule(self.warmup.calls, elapsed) {
                 true => rule.push(self.each_ns),
@@ -284,24 +277,23 @@ impl Measurer for CallerMeasurer<'_> {
         let (slow, from_ns) = self.sum.slow();
         let watch = self.watch.take();
         let watched = watch.map(|watch| watch.finish(from_ns, slow));
+        let caller = &self.caller.subject;
+        let of_both = Surroundings::of(caller.meter(), Some(caller), self.server);
         let around = Surroundings {
             server_cpu,
-            footprint: Footprint::of(self.caller.subject.meter(), self.server)
-                .map_err(unmeasured)?,
-            startup: startup(Some(&self.caller.subject), self.server),
-            code: self.caller.subject.ready().code,
-            response_size: None,
+            code: caller.ready().code,
             slice: Some(self.slice),
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
+            ..of_both.map_err(unmeasured)?
         };
-        let Settings {
-            request_compression,
-            response_compression,
-            ..
-        } = self.settings;
-        let codings = (*request_compression, *response_compression);
-        let measured = self.sum.into_measured(codings, self.warmup, around);
+        let (request, response) = (
+            self.settings.request_compression,
+            self.settings.response_compression,
+        );
+        let measured = self
+            .sum
+            .into_measured((request, response), self.warmup, around);
         Ok(Finished::Trial(Box::new(measured)))
     }
 }

@@ -10,8 +10,8 @@ use rpcgauge_study::plan::Variant;
 use rpcgauge_study::record::{Code, Fault};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
-use super::measured::{Footprint, Surroundings, measured};
-use super::{Carried, Finished, Measurer, Watch, epoch_ms, part_done, startup};
+use super::measured::{Surroundings, measured};
+use super::{Carried, Finished, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
@@ -251,13 +251,12 @@ impl Measurer for EngineMeasurer<'_, '_> {
                 Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
                 None => None,
             },
-            footprint: Footprint::of(&self.client, self.subject).map_err(unmeasured)?,
-            startup: startup(None, self.subject),
             code: self.code,
             response_size: measurement.payload.response.or(self.response_size),
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
+            ..Surroundings::of(&self.client, None, self.subject).map_err(unmeasured)?
         };
         Ok(Finished::Trial(Box::new(measured(measurement, around))))
     }

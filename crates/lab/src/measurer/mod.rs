@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rpcgauge_load::floor::Floor;
-use rpcgauge_study::record::{Fault, Measured, Startup};
+use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
@@ -21,7 +21,6 @@ pub(crate) use self::floor::{FloorKey, FloorMeasurer, Floors};
 pub(crate) use self::rotation::{Member, Rotation};
 pub(crate) use self::watch::Watch;
 use crate::error::{TrialFailure, TrialResult};
-use crate::subject::Subject;
 
 /// Measures one variant, so that several can be measured in turn on one thread: the engine that calls
 /// a server, a client or codec subject, two bare loops, or, in tests, plain values.
@@ -55,7 +54,6 @@ pub(crate) trait Measurer {
 /// Bytes of calls on their connections, the handler marks with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carried {
-    /// The calls.
     pub(crate) calls: u64,
     /// From the client to the server.
     pub(crate) sent: u64,
@@ -66,14 +64,11 @@ pub(crate) struct Carried {
 /// What a measurer came to.
 #[derive(Debug)]
 pub(crate) enum Finished {
-    /// A variant's trial.
     Trial(Box<Measured>),
-    /// A floor.
     Floor(Box<Floor>),
 }
 
 impl Finished {
-    /// A variant's figures.
     pub(crate) fn into_measured(self) -> TrialResult<Box<Measured>> {
         match self {
             Finished::Trial(measured) => Ok(measured),
@@ -81,7 +76,6 @@ impl Finished {
         }
     }
 
-    /// A floor's figures.
     pub(crate) fn into_floor(self) -> TrialResult<Box<Floor>> {
         match self {
             Finished::Floor(floor) => Ok(floor),
@@ -105,16 +99,6 @@ fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
 pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// How a client and a server started, and the first calls to the server.
-fn startup(client: Option<&Subject>, server: Option<&Subject>) -> Startup {
-    let ns = |subject: &Subject| u64::try_from(subject.startup().as_nanos()).unwrap_or(u64::MAX);
-    Startup {
-        client_ns: client.map(ns),
-        server_ns: server.map(ns),
-        cold: server.and_then(Subject::cold),
-    }
 }
 
 fn mixed_up() -> TrialFailure {

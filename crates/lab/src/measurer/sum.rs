@@ -227,8 +227,8 @@ impl Sum {
                 client: client_cpu_ns.filter(|_| slices > 0).map(cpu),
                 server: around.server_cpu,
             },
-            memory: around.footprint.memory,
-            threads: around.footprint.threads,
+            memory: around.memory,
+            threads: around.threads,
             startup: around.startup,
             client_share: None,
             code: around.code,
@@ -296,7 +296,6 @@ mod tests {
     use rpcgauge_study::record::{Memory, Startup, Threads};
     use rpcgauge_trial::Slice;
 
-    use super::super::measured::Footprint;
     use super::*;
 
     fn record(begin: u64, end: u64) -> Record {
@@ -325,15 +324,13 @@ mod tests {
         };
         let around = Surroundings {
             server_cpu: None,
-            footprint: Footprint {
-                memory: Memory {
-                    client_peak: 1,
-                    server_peak: None,
-                },
-                threads: Threads {
-                    client: 1,
-                    server: None,
-                },
+            memory: Memory {
+                client_peak: 1,
+                server_peak: None,
+            },
+            threads: Threads {
+                client: 1,
+                server: None,
             },
             startup: Startup::default(),
             code: None,
