@@ -12,7 +12,7 @@ use rpcgauge_study::subject::EVENTS;
 
 use super::ending::run;
 use super::log::file_tail;
-use super::{SubjectCommand, one_line};
+use super::{SubjectCommand, filled, one_line};
 
 /// How long the command that prints events may take.
 const MOST_TIME: Duration = Duration::from_secs(120);
@@ -32,11 +32,9 @@ impl EventsFile {
     /// Those that a process writes to a file; none where its runtime tells none.
     pub(crate) fn of(command: &SubjectCommand, file: PathBuf) -> Option<Self> {
         let (program, args) = command.runtime.read.as_ref()?;
-        let path = file.display().to_string();
-        let args = args.iter().map(|word| word.replace(EVENTS, &path));
         Some(Self {
             program: program.clone(),
-            args: args.collect(),
+            args: filled(args, EVENTS, &file.display().to_string()),
             folder: command.folder.clone(),
             file,
         })

@@ -18,10 +18,10 @@ use rpcgauge_message::workload::MessageSet;
 use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, STACK};
 
 use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
-use super::error::{SubjectsError, Task};
+use super::error::SubjectsError;
 use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
-use crate::subject::{RuntimeFlags, SubjectCommand};
+use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
 /// A subject that is built.
 #[derive(Debug, Clone)]
@@ -69,33 +69,25 @@ impl Built {
         stop: &AtomicBool,
     ) -> Result<SubjectCommand, SubjectsError> {
         let set = self.generate(manifest, messages, report, stop)?;
-        let filled = |words: &[String]| -> Vec<String> {
-            let words = with_messages(words, set.as_deref());
-            words
-                .iter()
-                .map(|word| word.replace(STACK, stack))
-                .collect()
-        };
-        let mut run = filled(&manifest.run);
+        let all_filled =
+            |words: &[String]| filled(&with_messages(words, set.as_deref()), STACK, stack);
+        let mut run = all_filled(&manifest.run);
         let place = run.iter().position(|word| word == FLAGS);
         run.retain(|word| word != FLAGS);
-        let events = manifest.events.as_ref();
+        let (events, flags) = (manifest.events.as_ref(), &manifest.flags);
+        let gc = flags.gc.iter();
+        let gc = gc.map(|(name, words)| (name.clone(), all_filled(words)));
         let runtime = RuntimeFlags {
             // The program comes before the arguments.
             place: place.map_or(0, |place| place.saturating_sub(1)),
             flags: Flags {
-                gc: manifest
-                    .flags
-                    .gc
-                    .iter()
-                    .map(|(name, words)| (name.clone(), filled(words)))
-                    .collect(),
-                heap: filled(&manifest.flags.heap),
-                usual: manifest.flags.usual.clone(),
+                gc: gc.collect(),
+                heap: all_filled(&flags.heap),
+                usual: flags.usual.clone(),
             },
-            events: events.map_or_else(Vec::new, |events| filled(&events.flags)),
+            events: events.map_or_else(Vec::new, |events| all_filled(&events.flags)),
             read: events.map(|events| {
-                let mut words = filled(&events.read);
+                let mut words = all_filled(&events.read);
                 let args = words.split_off(1);
                 (self.program(&words[0]), args)
             }),
@@ -141,7 +133,8 @@ impl Built {
             .map(|words| with_messages(words, Some(&folder)))
             .collect();
         let commands = Commands {
-            task: Task::Messages,
+            failed: "has no code for these messages",
+            is_about_messages: true,
             subject: manifest,
             folder: &self.folder,
             program: &|word| self.program(word),
@@ -204,8 +197,7 @@ fn bytes_in(folder: &Path) -> u64 {
 /// A command's words with the folder of a set of messages in its place.
 fn with_messages(words: &[String], folder: Option<&Path>) -> Vec<String> {
     let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
-    let words = words.iter();
-    words.map(|word| word.replace(MESSAGES, &folder)).collect()
+    filled(words, MESSAGES, &folder)
 }
 
 impl Package {
@@ -239,7 +231,8 @@ impl Package {
             })?;
         let built = self.place(tools)?;
         let commands = Commands {
-            task: Task::Build,
+            failed: "could not be built",
+            is_about_messages: false,
             subject: &self.manifest,
             folder: &built.folder,
             program: &|word| built.program(word),

@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use rpcgauge_study::subject::Manifest;
 
-use super::error::{CommandFailed, SubjectsError, Task};
+use super::error::{CommandFailed, SubjectsError};
 use crate::subject::{file_tail, run};
 
 /// The last file of a folder.
@@ -55,8 +55,10 @@ pub enum Step<'a> {
 
 /// Commands that fill a folder.
 pub(super) struct Commands<'a> {
-    /// What they are for.
-    pub(super) task: Task,
+    /// What it means for the subject that one of them fails.
+    pub(super) failed: &'a str,
+    /// Whether they read the user's own messages: then their last words are about these.
+    pub(super) is_about_messages: bool,
     /// Whose they are.
     pub(super) subject: &'a Manifest,
     /// The subject's own folder, in which they run.
@@ -107,18 +109,7 @@ impl Commands<'_> {
             let ended = run_one(&mut command, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => {
-                    let tail = file_tail(&log).unwrap_or_default();
-                    SubjectsError::Command(Box::new(CommandFailed {
-                        task: self.task,
-                        subject: self.subject.name.clone(),
-                        command: shown.clone(),
-                        how,
-                        fetches: fetches(self.subject, &tail),
-                        log: log.clone(),
-                        tail,
-                    }))
-                }
+                false => SubjectsError::Command(Box::new(self.failure(&shown, &how, &log))),
             })?;
         }
         let marker = folder.join(MARKER);
@@ -126,6 +117,27 @@ impl Commands<'_> {
         take(folder);
         remove_unused_beside(folder);
         Ok(())
+    }
+
+    fn failure(&self, command: &str, how: &str, log: &Path) -> CommandFailed {
+        let tail = file_tail(log).unwrap_or_default();
+        let last = tail.lines().rfind(|line| !line.trim().is_empty());
+        let said = match last.filter(|_| self.is_about_messages) {
+            Some(last) => format!(" ({})", last.trim()),
+            None => String::new(),
+        };
+        let fetches = fetches(self.subject, &tail);
+        let line = format!(
+            "the subject \"{}\" {}: `{command}` {how}{said}{fetches}; its log is {}",
+            self.subject.name,
+            self.failed,
+            log.display()
+        );
+        CommandFailed {
+            line,
+            is_offline: !fetches.is_empty(),
+            tail,
+        }
     }
 }
 

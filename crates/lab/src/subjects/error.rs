@@ -85,59 +85,23 @@ impl SubjectsError {
             Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
-            Self::Command(failed) => match failed.fetches.is_empty() {
-                true => Fault::Subject,
-                false => Fault::Machine,
+            Self::Command(failed) => match failed.is_offline {
+                true => Fault::Machine,
+                false => Fault::Subject,
             },
             Self::Stopped => Fault::Instrument,
         }
     }
 }
 
-/// A command that failed.
+/// A command of a subject that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: `{command}` {how}{}{fetches}; its log is {}", task.failed(subject), task.said(tail),
-    log.display())]
+#[error("{line}")]
 pub struct CommandFailed {
-    /// What the command was for.
-    pub(super) task: Task,
-    /// The subject.
-    pub(super) subject: String,
-    /// The command.
-    pub(super) command: String,
-    /// How it ended.
-    pub(super) how: String,
-    /// What it could not fetch, where the network seems to be the reason.
-    pub(super) fetches: String,
-    /// The file with its output.
-    pub(super) log: PathBuf,
-    /// The last lines of that file.
+    /// What failed, how and perhaps why, and where its log is.
+    pub(super) line: String,
+    /// Whether something could not be fetched.
+    pub(super) is_offline: bool,
+    /// The last lines of its log.
     pub tail: String,
-}
-
-/// What commands of a subject are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
-    /// To build it.
-    Build,
-    /// To make its code for a set of messages.
-    Messages,
-}
-
-impl Task {
-    fn failed(self, subject: &str) -> String {
-        match self {
-            Self::Build => format!("the subject \"{subject}\" could not be built"),
-            Self::Messages => format!("the subject \"{subject}\" has no code for these messages"),
-        }
-    }
-
-    /// A generator's last words, which are about the user's own messages.
-    fn said(self, tail: &str) -> String {
-        let last = tail.lines().rfind(|line| !line.trim().is_empty());
-        match (self, last) {
-            (Self::Messages, Some(last)) => format!(" ({})", last.trim()),
-            _ => String::new(),
-        }
-    }
 }
