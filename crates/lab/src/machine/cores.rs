@@ -19,16 +19,14 @@ pub struct Core {
 
 /// A core each for client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CorePair {
-    /// The client's.
-    pub client: Core,
-    /// The server's.
-    pub server: Core,
+pub(crate) struct CorePair {
+    pub(crate) client: Core,
+    pub(crate) server: Core,
 }
 
 impl CorePair {
     /// Whether the two are hardware threads of one physical core, so that each slows the other.
-    pub fn is_one_physical_core(&self) -> bool {
+    pub(crate) fn is_one_physical_core(&self) -> bool {
         let place = |core: Core| (core.package, core.physical);
         place(self.client) == place(self.server)
     }
@@ -65,7 +63,7 @@ fn described(base: &Path, id: usize) -> Core {
 /// Two physical cores of one package are best: hardware threads slow each other, and another
 /// package is farther away than a neighbouring service would be. The lowest core handles most
 /// interrupts on many machines, so it is left alone where there is a choice.
-pub fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
+pub(crate) fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
     let pairs = allowed.iter().enumerate().flat_map(|(at, &client)| {
         let servers = allowed[at + 1..].iter();
         servers.map(move |&server| CorePair { client, server })

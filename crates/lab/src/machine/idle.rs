@@ -12,7 +12,7 @@ use rpcgauge_study::record::IdleOutcome;
 use rpcgauge_study::settings::Idle;
 
 /// The kernel's PM QoS device.
-pub const DEVICE: &str = "/dev/cpu_dma_latency";
+pub(crate) const DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// The wake-up latency that is asked for, µs.
 const WAKE_UP_US: i32 = 0;
@@ -47,7 +47,7 @@ impl IdleHold {
     }
 
     /// What was asked and what was got.
-    pub fn outcome(&self) -> &IdleOutcome {
+    pub(crate) fn outcome(&self) -> &IdleOutcome {
         &self.outcome
     }
 

@@ -44,7 +44,7 @@ impl CoreSet {
     }
 
     /// The kernel's numbers, in order.
-    pub fn ids(&self) -> &[usize] {
+    pub(crate) fn ids(&self) -> &[usize] {
         &self.0
     }
 
@@ -56,10 +56,7 @@ impl CoreSet {
 
     /// Binds the calling thread, and every thread and process that it starts later. Allocates
     /// nothing, so that it may run between fork and exec.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn bind_this_thread(&self) -> io::Result<()> {
+    pub(crate) fn bind_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
     }
 }
@@ -101,13 +98,13 @@ impl Placements {
     }
 
     /// The placements among these cores.
-    pub fn among(allowed: Vec<Core>) -> Self {
+    pub(crate) fn among(allowed: Vec<Core>) -> Self {
         let pair = cores::choose_pair(&allowed);
         Self { allowed, pair }
     }
 
     /// The cores of [`Placement::TwoCores`].
-    pub fn pair(&self) -> Option<CorePair> {
+    pub(crate) fn pair(&self) -> Option<CorePair> {
         self.pair
     }
 
@@ -134,7 +131,7 @@ impl Placements {
     }
 
     /// The cores of both sides under any of `placements`, as far as they can be had.
-    pub fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
+    pub(crate) fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
         let layouts = placements.iter().flat_map(|&one| self.layout(one));
         layouts
             .flat_map(|layout| [layout.client.0, layout.server.0])

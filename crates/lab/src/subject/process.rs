@@ -71,8 +71,8 @@ impl Subject {
     /// Starts a subject and waits until it is ready.
     ///
     /// # Errors
-    /// A [`TrialFailure`] with the last lines of its log; no process is left then. It is
-    /// [`SubjectError::Stopped`]'s when `stop` became true meanwhile.
+    /// A [`TrialFailure`] with the last lines of its log, also when `stop` became true meanwhile; no
+    /// process is left then.
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
         let mut process = Process::spawn(start)?;
         match process.wait_until_ready(start, stop) {
@@ -112,7 +112,7 @@ impl Subject {
     }
 
     /// From just before its process was made until its ready line was read.
-    pub fn startup(&self) -> Duration {
+    pub(crate) fn startup(&self) -> Duration {
         self.startup
     }
 
@@ -164,7 +164,7 @@ impl Subject {
     }
 
     /// Closes its input, which asks it to end; it is waited for when this is dropped.
-    pub fn ask_to_end(&mut self) {
+    pub(crate) fn ask_to_end(&mut self) {
         drop(self.process.child.stdin.take());
     }
 
