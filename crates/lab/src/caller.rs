@@ -15,7 +15,6 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::subject::{RecordsFile, Subject, SubjectError};
 use crate::verify::{self, CodecSample};
 
-/// A client or codec that is up.
 pub(crate) struct Caller {
     pub(crate) subject: Subject,
     records: RecordsFile,
@@ -33,9 +32,6 @@ pub(crate) enum Proof {
 
 impl Caller {
     /// Takes a subject that is up, with the file that it records in.
-    ///
-    /// # Errors
-    /// It has made no such file.
     pub(crate) fn new(mut subject: Subject, records: &Path, proof: Proof) -> TrialResult<Self> {
         match RecordsFile::open(records) {
             Ok(records) => Ok(Self {
@@ -97,9 +93,6 @@ impl Caller {
     }
 
     /// Checks that it has recorded nothing since its last slice.
-    ///
-    /// # Errors
-    /// It has.
     pub(crate) fn silent(&mut self) -> TrialResult {
         let nothing = SliceDone::default();
         if self.records.read(&nothing, 0..=u64::MAX).is_ok() {

@@ -64,17 +64,14 @@ impl Exchange {
         })
     }
 
-    /// Whether generated or dynamic code makes and reads the messages.
     pub(crate) fn code(&self) -> Code {
         self.workload.code()
     }
 
-    /// How messages become bytes.
     pub(crate) fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// The right response to a call.
     pub(crate) fn expected(&self, call: u64) -> &Message {
         Self::in_turn(&self.expected, call)
     }
@@ -141,9 +138,6 @@ impl Exchange {
     }
 
     /// The requests' bodies, made ready: each one that differs, once.
-    ///
-    /// # Errors
-    /// A request cannot be encoded or compressed.
     pub(crate) fn prepared(&mut self) -> TrialResult<Vec<load::Body>> {
         let compressed = !self.settings.request_compression.is_none();
         let codec = &mut self.request_codec;

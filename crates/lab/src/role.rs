@@ -15,9 +15,6 @@ use crate::exchange::encoding;
 use crate::verify::{self, CodecSample};
 
 /// A variant's server.
-///
-/// # Errors
-/// The settings are not a subject's.
 pub(crate) fn server(
     settings: &Settings,
     listen: Listen,
@@ -41,9 +38,6 @@ pub(crate) fn server(
 }
 
 /// A client that calls the server at `address` with at most `requests` requests that differ.
-///
-/// # Errors
-/// The settings are not a client's, or a request has no JSON form.
 pub(crate) fn client(
     settings: &Settings,
     (workload, requests): (&Workload, u64),
@@ -85,9 +79,6 @@ pub(crate) fn client(
 }
 
 /// A codec, and the sample that proves it right.
-///
-/// # Errors
-/// The settings are not a codec's, or the sample has no JSON form.
 pub(crate) fn codec(
     settings: &Settings,
     workload: &Workload,

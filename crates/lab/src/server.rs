@@ -29,7 +29,6 @@ pub(crate) struct Server {
     calls: CallSpec,
 }
 
-/// What is called.
 enum Reached {
     /// A process of the lab, proved right.
     Subject {
@@ -44,7 +43,6 @@ enum Reached {
 pub(crate) struct Opened<'s> {
     /// The process behind it; none of a live service.
     pub(crate) subject: Option<&'s Subject>,
-    /// The requests' bodies.
     pub(crate) bodies: load::Bodies<'s>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
@@ -66,9 +64,6 @@ impl Server {
     }
 
     /// Takes a subject that is up.
-    ///
-    /// # Errors
-    /// It does not listen where it was asked to.
     pub(crate) fn subject(
         subject: Subject,
         workload: Workload,
@@ -88,9 +83,6 @@ impl Server {
     }
 
     /// Proves a subject right, and notes the latency of its first calls where that is asked for.
-    ///
-    /// # Errors
-    /// It does not give the right responses.
     pub(crate) fn prove(&mut self, settings: &Settings, stop: &AtomicBool) -> TrialResult {
         let Reached::Subject { process, exchange } = &mut self.reached else {
             return Ok(());
@@ -113,7 +105,6 @@ impl Server {
         }
     }
 
-    /// Asks its process to end.
     pub(crate) fn ask_to_end(&mut self) {
         if let Reached::Subject { process, .. } = &mut self.reached {
             process.ask_to_end();
@@ -122,9 +113,6 @@ impl Server {
 
     /// What a trial needs of it. Where stages are not timed, the requests' bodies are made before the
     /// clock starts, or ahead of the calls.
-    ///
-    /// # Errors
-    /// A request cannot be encoded or compressed.
     pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match &mut self.reached {

@@ -110,7 +110,6 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     )
 }
 
-/// A failure of the engine as a failure of its trial.
 pub(crate) fn failure(error: load::LoadError) -> TrialFailure {
     TrialFailure::new(error.fault(), error.to_string())
 }
@@ -198,7 +197,6 @@ pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result
     }
 }
 
-/// What a codec encodes or decodes.
 pub(crate) struct CodecSample {
     pub(crate) message: Message,
     pub(crate) operation: Operation,

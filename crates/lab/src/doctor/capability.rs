@@ -10,27 +10,20 @@ use crate::machine::process::ProcessMeter;
 
 /// Something that is there or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Capability {
-    /// Its name.
-    pub name: String,
-    /// Whether it is there.
-    pub found: bool,
+pub(super) struct Capability {
+    pub(super) name: String,
+    pub(super) found: bool,
     /// Its version or place where it is there; why not, where it is not.
-    pub detail: String,
-    /// What it unlocks.
-    pub unlocks: String,
+    pub(super) detail: String,
+    pub(super) unlocks: String,
 }
 
 impl Capability {
     pub(super) fn new(name: &str, state: Result<String, String>, unlocks: &str) -> Self {
-        let found = state.is_ok();
-        let detail = match state {
-            Ok(detail) | Err(detail) => detail,
-        };
         Self {
             name: name.to_owned(),
-            found,
-            detail,
+            found: state.is_ok(),
+            detail: state.unwrap_or_else(|why| why),
             unlocks: unlocks.to_owned(),
         }
     }
@@ -60,10 +53,9 @@ pub(super) fn privileges() -> Vec<Capability> {
 fn root() -> Result<String, String> {
     let user = rustix::process::geteuid();
     let detail = format!("user {user}");
-    if user.is_root() {
-        Ok(detail)
-    } else {
-        Err(detail)
+    match user.is_root() {
+        true => Ok(detail),
+        false => Err(detail),
     }
 }
 
@@ -77,11 +69,9 @@ fn writable(path: &str) -> Result<String, String> {
 
 fn peak_reset() -> Result<String, String> {
     let meter = ProcessMeter::of_self().map_err(|error| error.to_string())?;
-    let refused = || "the kernel refuses it (/proc/self/clear_refs)".to_owned();
-    if meter.reset_peak() {
-        Ok("works".to_owned())
-    } else {
-        Err(refused())
+    match meter.reset_peak() {
+        true => Ok("works".to_owned()),
+        false => Err("the kernel refuses it (/proc/self/clear_refs)".to_owned()),
     }
 }
 

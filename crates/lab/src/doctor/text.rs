@@ -4,7 +4,9 @@ use std::fmt;
 
 use rpcgauge_study::settings::Idle;
 
-use super::{Capability, Findings, Noise, NoiseResult};
+use super::Findings;
+use super::capability::Capability;
+use super::noise::{Noise, NoiseResult};
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -121,7 +123,7 @@ mod tests {
     use rpcgauge_study::settings::Placement;
 
     use super::*;
-    use crate::doctor::{BusyCores, StoppedBy, Stops};
+    use crate::doctor::stops::{BusyCores, StoppedBy, Stops};
 
     #[test]
     fn what_is_off_by_far_is_no_percentage() {

@@ -64,7 +64,6 @@ impl Waiting {
         })
     }
 
-    /// The share of the time since the start.
     fn share(self) -> Option<f64> {
         let waited = thread_waited()?.saturating_sub(self.before);
         Some(waited.as_secs_f64() / self.began.elapsed().as_secs_f64().max(1e-9))

@@ -30,9 +30,6 @@ pub(crate) enum LiveBodies {
 
 impl LiveBodies {
     /// The bodies for one more trial.
-    ///
-    /// # Errors
-    /// The codec or compressor cannot be made, in one line.
     pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
         Ok(match self {
             Self::Ready(bodies) => load::Bodies::Prepared {
@@ -51,7 +48,6 @@ impl LiveBodies {
     }
 }
 
-/// The bodies, and one more.
 pub(super) struct Made {
     pub(super) bodies: LiveBodies,
     /// The body of the call that tries the service. Where every call's text is its own and their
@@ -140,14 +136,12 @@ fn arrivals(mean: f64) -> u64 {
     (mean + DEVIATIONS * mean.sqrt()).ceil() as u64 + 1
 }
 
-/// What bodies are made of.
 pub(crate) struct Recipe {
     texts: Texts,
     compression: Compression,
     limits: Limits,
 }
 
-/// Makes bodies out of texts.
 struct Maker {
     recipe: Arc<Recipe>,
     /// For messages that have a type.

@@ -9,7 +9,6 @@ use crate::calls::{USER_AGENT, coding_headers};
 /// The media type of a body where the user names none: what most services take.
 const JSON: &str = "application/json";
 
-/// The head of the calls.
 pub(super) fn request(
     settings: &Settings,
     service: &LiveService,

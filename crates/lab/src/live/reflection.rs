@@ -41,7 +41,6 @@ pub fn reflect(
     Asker::new(settings, service, inputs, stop)?.schema(name)
 }
 
-/// Asks one service.
 struct Asker<'a> {
     calls: CallSpec,
     settings: Settings,

@@ -16,21 +16,13 @@ use crate::machine::cores::{self, Core, CorePair};
 pub enum PlacementError {
     /// Two cores were asked for and there is one.
     #[error(
-        "placement two-cores needs two cores and this program may use one (core {only}); \
+        "placement two-cores needs two cores and this program may use one (core {0}); \
          allow it more cores (taskset, the container's CPU set) or set the placement to one-core"
     )]
-    OneCoreOnly {
-        /// The one core.
-        only: usize,
-    },
-    /// The kernel refused.
-    #[error("could not {what}: {source}; check the CPU set that this program runs in")]
-    Refused {
-        /// What was tried.
-        what: &'static str,
-        /// The kernel's reason.
-        source: io::Error,
-    },
+    OneCoreOnly(usize),
+    /// The kernel refused what was tried.
+    #[error("could not {0}: {1}; check the CPU set that this program runs in")]
+    Refused(&'static str, #[source] io::Error),
 }
 
 /// The cores of one side; empty where the scheduler decides.
@@ -90,10 +82,7 @@ impl Placements {
     /// # Errors
     /// [`PlacementError::Refused`] when the kernel does not give them.
     pub fn detect() -> Result<Self, PlacementError> {
-        let allowed = cores::allowed().map_err(|source| PlacementError::Refused {
-            what: "read the allowed cores",
-            source,
-        })?;
+        let allowed = cores::allowed().map_err(refused("read the allowed cores"))?;
         Ok(Self::among(allowed))
     }
 
@@ -120,7 +109,7 @@ impl Placements {
             (Placement::TwoCores, Some(pair)) => {
                 (CoreSet(vec![pair.client.id]), CoreSet(vec![pair.server.id]))
             }
-            (Placement::TwoCores, None) => return Err(PlacementError::OneCoreOnly { only: first }),
+            (Placement::TwoCores, None) => return Err(PlacementError::OneCoreOnly(first)),
             // The client's core of the pair, so that both placements are measured on the same one.
             (Placement::OneCore, pair) => {
                 let shared = CoreSet(vec![pair.map_or(first, |pair| pair.client.id)]);
@@ -140,6 +129,10 @@ impl Placements {
     }
 }
 
+fn refused(what: &'static str) -> impl FnOnce(io::Error) -> PlacementError {
+    move |source| PlacementError::Refused(what, source)
+}
+
 /// The calling thread bound to cores; its own are given back when this is dropped.
 #[derive(Debug)]
 pub struct Bound {
@@ -154,7 +147,6 @@ impl Bound {
     /// # Errors
     /// [`PlacementError::Refused`] when the kernel does not allow it.
     pub fn to(cores: &CoreSet) -> Result<Self, PlacementError> {
-        let refused = |what| move |source: io::Error| PlacementError::Refused { what, source };
         let before = sched_getaffinity(None)
             .map_err(io::Error::from)
             .map_err(refused("read the allowed cores"))?;

@@ -17,7 +17,7 @@ use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
-pub(crate) use self::floor::{FloorKey, FloorMeasurer, Floors};
+pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
 pub(crate) use self::rotation::{Member, Rotation};
 pub(crate) use self::watch::Watch;
 use crate::error::{TrialFailure, TrialResult};
@@ -28,14 +28,11 @@ pub(crate) trait Measurer {
     /// Connects and warms up. Afterwards nothing goes on until a slice is asked for.
     ///
     /// # Errors
-    /// Why the variant cannot be measured; the others of its block can.
+    /// Why the variant cannot be measured, here and below; the others of its block can.
     fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult;
 
     /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
     /// at 1 no slice is needed any more.
-    ///
-    /// # Errors
-    /// As [`Measurer::get_ready`].
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
 
     /// What the calls of the slices so far carried, where it is known. It is not known of a subject's
@@ -45,9 +42,6 @@ pub(crate) trait Measurer {
     }
 
     /// Ends, with all slices together.
-    ///
-    /// # Errors
-    /// As [`Measurer::get_ready`].
     fn finish(self: Box<Self>) -> TrialResult<Finished>;
 }
 

@@ -7,13 +7,11 @@ use rpcgauge_trial::Random;
 use super::{Carried, Finished, Measurer};
 use crate::error::TrialResult;
 
-/// Variants that are measured in turn.
 pub(crate) struct Rotation<'m> {
     members: Vec<Member<'m>>,
     random: Random,
 }
 
-/// One of them.
 pub(crate) struct Member<'m> {
     /// What measures it, or why it cannot be measured.
     measurer: TrialResult<Box<dyn Measurer + 'm>>,

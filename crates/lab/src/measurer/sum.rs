@@ -138,7 +138,6 @@ impl Sum {
         self.calls.started
     }
 
-    /// Time that counts so far, ns.
     pub(super) fn elapsed_ns(&self) -> u64 {
         self.elapsed_ns
     }

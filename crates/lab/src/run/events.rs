@@ -10,7 +10,6 @@ use super::Run;
 use crate::error::LabError;
 use crate::subject::EventsFile;
 
-/// A process whose events can be read when it has ended.
 pub(super) struct Told {
     pub(super) process: Role,
     pub(super) events: EventsFile,

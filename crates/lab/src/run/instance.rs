@@ -32,7 +32,6 @@ pub(super) enum Instance {
     Server(Box<Server>),
     /// A server that a client subject calls.
     Client(Box<Server>, Box<Caller>),
-    /// A codec.
     Codec(Box<Caller>),
 }
 
@@ -61,7 +60,6 @@ impl Instance {
         self.processes().find_map(Subject::ended)
     }
 
-    /// Asks its processes to end.
     pub(super) fn ask_to_end(&mut self) {
         match self {
             Self::Server(server) => server.ask_to_end(),
@@ -270,7 +268,6 @@ impl Run<'_> {
         Ok(workload)
     }
 
-    /// Starts a process on `cores`.
     fn start(
         &self,
         command: &SubjectCommand,

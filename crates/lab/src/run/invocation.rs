@@ -35,11 +35,9 @@ pub(super) struct Invocation {
 /// The answering halves of the floors.
 pub(super) type FloorHalves = BTreeMap<(Placement, Transport), Subject>;
 
-/// The place of one variant's instance.
 struct Slot {
     /// The instance, or why there is none and never will be in this invocation.
     state: TrialResult<Instance>,
-    /// How often it was started.
     starts: u32,
     /// Where its processes write what their runtimes do, those that died too.
     told: Vec<Told>,

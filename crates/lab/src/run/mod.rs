@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
         std::fs::create_dir_all(&options.logs)
-            .map_err(|source| LabError::folder(&options.logs, source))?;
+            .map_err(|source| LabError::Folder(options.logs.clone(), source))?;
         let placements = Placements::detect()?;
         let targets = options.live.values().map(|live| live.address().clone());
         let cores = placements.cores(&plan.placements);

@@ -7,7 +7,6 @@ use rpcgauge_study::plan::{Plan, TrialSpec};
 
 use crate::observer::RunProgress;
 
-/// Follows a run's pace.
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
@@ -49,7 +48,6 @@ impl Pace {
         seen.1 += 1;
     }
 
-    /// How far the run is.
     pub(super) fn progress(&self) -> RunProgress {
         RunProgress {
             done: self.total.saturating_sub(self.left.len()),

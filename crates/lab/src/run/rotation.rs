@@ -15,17 +15,14 @@ use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
-    CallerMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
-    epoch_ms,
+    CallerMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, FloorUnder, Member,
+    Rotation, epoch_ms, note,
 };
 use crate::observer::Event;
 use crate::warmup;
 
 /// A floor has at least this many slices, however few the variants on it take.
 const LEAST_FLOOR_SLICES: u32 = 10;
-
-/// A floor, and its variants.
-type FloorUnder = (FloorKey, Vec<String>);
 
 /// What a rotation measured, before it is recorded.
 struct RotationResult {
@@ -237,16 +234,15 @@ impl<'a> Run<'a> {
         trials: &[Planned<'_>],
         halves: &mut FloorHalves,
     ) -> Vec<FloorUnder> {
-        let mut floors = Floors::default();
+        let mut floors = Vec::new();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
             let settings = &planned.variant.settings;
             let carried = carried.filter(|_| settings.target.live().is_none());
             let key = carried.and_then(|carried| FloorKey::of(settings.transport, &carried));
             if let Some(key) = key {
-                floors.note(&planned.variant.name, key);
+                note(&mut floors, &planned.variant.name, key);
             }
         }
-        let floors = floors.into_list();
         for (key, _) in &floors {
             let half = self.floor_address(halves, first, key.transport);
             let measurer = half.map(|address| FloorMeasurer::new(address, key.clone()));

@@ -59,7 +59,6 @@ pub(super) struct Commands<'a> {
     pub(super) failed: &'a str,
     /// Whether they read the user's own messages: then their last words are about these.
     pub(super) is_about_messages: bool,
-    /// Whose they are.
     pub(super) subject: &'a Manifest,
     /// The subject's own folder, in which they run.
     pub(super) folder: &'a Path,
@@ -193,7 +192,6 @@ fn remove_unused(folder: &Path) -> Option<()> {
     Some(())
 }
 
-/// Whether a folder was filled.
 pub(super) fn is_whole(folder: &Path) -> bool {
     folder.join(MARKER).exists()
 }
@@ -205,8 +203,7 @@ pub(super) fn beside(folder: &Path, ending: &str) -> PathBuf {
 }
 
 pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
-    let path = path.to_owned();
-    move |source| SubjectsError::Cache { path, source }
+    |source| SubjectsError::Cache(path.to_owned(), source)
 }
 
 /// Removes a folder with all that is in it.

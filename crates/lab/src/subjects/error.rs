@@ -14,32 +14,18 @@ use crate::error::LabError;
 #[derive(Debug, thiserror::Error)]
 pub enum SubjectsError {
     /// A folder or file of a subject cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// What.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Read(PathBuf, #[source] io::Error),
     /// Its `subject.toml` is wrong.
     #[error(transparent)]
     Manifest(#[from] StudyError),
-    /// A folder holds no subject, or one that cannot be taken.
-    #[error("{}: {what}", path.display())]
-    Folder {
-        /// The folder, or the `subject.toml` in it.
-        path: PathBuf,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-    /// There is no subject of that name.
-    #[error("there is no subject \"{name}\"{hint}")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// What may have been meant.
-        hint: Nearest,
-    },
+    /// A folder, or the `subject.toml` in it, holds no subject, or one that cannot be taken: why, and what
+    /// to do.
+    #[error("{}: {}", .0.display(), .1)]
+    Folder(PathBuf, String),
+    /// There is no subject of that name; what may have been meant.
+    #[error("there is no subject \"{0}\"{1}")]
+    Unknown(String, Nearest),
     /// Something that it needs is not there.
     #[error("the subject \"{subject}\" cannot be built here: {}", missing.join("; "))]
     Missing {
@@ -55,13 +41,8 @@ pub enum SubjectsError {
     #[error(transparent)]
     Messages(#[from] WorkloadError),
     /// The user's cache folder cannot be used.
-    #[error("cannot write {}: {source}; set XDG_CACHE_HOME to a folder that can be written", path.display())]
-    Cache {
-        /// What.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    #[error("cannot write {}: {}; set XDG_CACHE_HOME to a folder that can be written", .0.display(), .1)]
+    Cache(PathBuf, #[source] io::Error),
     /// There is no place for a cache.
     #[error("there is no folder to build subjects in: set HOME or XDG_CACHE_HOME")]
     NoCache,
@@ -77,12 +58,12 @@ impl SubjectsError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Read { .. }
+            Self::Read(..)
             | Self::Manifest(_)
-            | Self::Folder { .. }
-            | Self::Unknown { .. }
+            | Self::Folder(..)
+            | Self::Unknown(..)
             | Self::Messages(_) => Fault::User,
-            Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
+            Self::Missing { .. } | Self::Cache(..) | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
             Self::Command(failed) => match failed.is_offline {

@@ -87,14 +87,10 @@ impl Subjects {
         let mut found: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
         found.retain(|path| path.join(MANIFEST).is_file());
         found.sort();
-        let wrong = |path: &Path, what: String| SubjectsError::Folder {
-            path: path.to_owned(),
-            what,
-        };
         if found.is_empty() {
             let what =
                 "there is no subject in this folder; give the folder that holds NAME/subject.toml";
-            return Err(wrong(folder, what.to_owned()));
+            return Err(SubjectsError::Folder(folder.to_owned(), what.to_owned()));
         }
         for folder in found {
             let package = Package::read(&folder)?;
@@ -103,11 +99,11 @@ impl Subjects {
                 let what = format!(
                     "the name is \"{name}\", and the folder's is another; make them the same"
                 );
-                return Err(wrong(&path, what));
+                return Err(SubjectsError::Folder(path, what));
             }
             if embedded_only().contains_key(&name) || self.packages.contains_key(&name) {
                 let what = format!("there is a subject \"{name}\" already; choose another name");
-                return Err(wrong(&path, what));
+                return Err(SubjectsError::Folder(path, what));
             }
             self.packages.insert(name, package);
         }
@@ -126,10 +122,7 @@ impl Subjects {
     pub fn find(&self, name: &str) -> Result<&Package, SubjectsError> {
         self.packages.get(name).ok_or_else(|| {
             let known = self.packages.keys().map(String::as_str);
-            SubjectsError::Unknown {
-                name: name.to_owned(),
-                hint: Nearest::or_known(name, known),
-            }
+            SubjectsError::Unknown(name.to_owned(), Nearest::or_known(name, known))
         })
     }
 
@@ -160,13 +153,11 @@ impl Package {
         let walked = walk::walk(folder).map_err(unreadable(folder))?;
         if walked.iter().map(|file| file.bytes).sum::<u64>() > MOST_BYTES {
             let most = MOST_BYTES >> 20;
-            return Err(SubjectsError::Folder {
-                path: folder.to_owned(),
-                what: format!(
-                    "the folder holds more than {most} MiB; keep what a build makes in a folder target \
-                     or venv, which is left out"
-                ),
-            });
+            let what = format!(
+                "the folder holds more than {most} MiB; keep what a build makes in a folder target or \
+                 venv, which is left out"
+            );
+            return Err(SubjectsError::Folder(folder.to_owned(), what));
         }
         let source_file = |file: walk::Walked| {
             Ok(SourceFile {
@@ -187,10 +178,7 @@ impl Package {
 }
 
 fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
-    |source| SubjectsError::Read {
-        path: path.to_owned(),
-        source,
-    }
+    |source| SubjectsError::Read(path.to_owned(), source)
 }
 
 #[cfg(test)]

@@ -86,15 +86,15 @@ impl Check<'_> {
         let manifest = &self.package.manifest;
         let stacks: Vec<&Stack> = match only {
             None => manifest.stacks.iter().collect(),
-            Some(name) => vec![manifest.stack(name).ok_or_else(|| SubjectsError::Unknown {
-                name: format!("{}/{name}", manifest.name),
-                hint: manifest.nearest_stack(name),
+            Some(name) => vec![manifest.stack(name).ok_or_else(|| {
+                let nearest = manifest.nearest_stack(name);
+                SubjectsError::Unknown(format!("{}/{name}", manifest.name), nearest)
             })?],
         };
         let log = self.built.check_log();
         match std::fs::remove_file(&log) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(SubjectsError::Cache { path: log, source });
+                return Err(SubjectsError::Cache(log, source));
             }
             _ => {}
         }
