@@ -13,7 +13,15 @@ const EDITIONS: &str = ".proto files with editions";
 
 /// What rpcgauge itself uses, and what each tool unlocks.
 fn own() -> [(Tool, String); 3] {
-    let tool = |name: &str, least: &str, install: &str, unlocks: &str| {
+    let (rust, protoc) = (env!("CARGO_PKG_RUST_VERSION"), FIRST_PROTOC.to_string());
+    let rust_unlocks = "building rpcgauge itself";
+    let protoc_at = "github.com/protocolbuffers/protobuf has it";
+    [
+        ("cargo", rust, "rustup.rs has it", rust_unlocks),
+        ("protoc", &protoc, protoc_at, EDITIONS),
+        ("buf", "", "buf.build has it", EDITIONS),
+    ]
+    .map(|(name, least, install, unlocks)| {
         let tool = Tool {
             name: name.to_owned(),
             programs: vec![name.to_owned()],
@@ -23,23 +31,7 @@ fn own() -> [(Tool, String); 3] {
             install: install.to_owned(),
         };
         (tool, unlocks.to_owned())
-    };
-    let (rust, protoc) = (env!("CARGO_PKG_RUST_VERSION"), FIRST_PROTOC.to_string());
-    [
-        tool(
-            "cargo",
-            rust,
-            "rustup.rs has it",
-            "building rpcgauge itself",
-        ),
-        tool(
-            "protoc",
-            &protoc,
-            "github.com/protocolbuffers/protobuf has it",
-            EDITIONS,
-        ),
-        tool("buf", "", "buf.build has it", EDITIONS),
-    ]
+    })
 }
 
 /// Looks for every tool, at the same time for all: some take a while to print their version.

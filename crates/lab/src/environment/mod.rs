@@ -58,7 +58,7 @@ fn peak_warning() -> Option<String> {
 /// The environment of a run that is taken up again: as it began, with what is different now, since
 /// the report's one environment must not claim for the first part what holds for the second.
 pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environment {
-    let differences = [
+    let before_and_now = [
         ("rpcgauge", &earlier.rpcgauge, &now.rpcgauge),
         ("the system", &earlier.system, &now.system),
         ("the processor", &earlier.processor, &now.processor),
@@ -67,23 +67,22 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
             &earlier.cores.to_string(),
             &now.cores.to_string(),
         ),
-    ]
-    .into_iter()
-    .filter(|(_, before, after)| before != after)
-    .map(|(what, before, after)| {
+    ];
+    let differences = before_and_now
+        .into_iter()
+        .filter(|(_, before, now)| before != now);
+    let differences = differences.map(|(what, before, now)| {
         format!(
-            "the run was taken up again where {what} is another one: {before} before, {after} then; \
+            "the run was taken up again where {what} is another one: {before} before, {now} then; \
              its parts do not compare"
         )
-    })
-    .collect::<Vec<_>>();
+    });
     // What held at the start as well needs no second mention; what is new is of the later part.
-    let new = now.warnings.into_iter();
+    let new = now.warnings.iter();
     let new = new.filter(|warning| !earlier.warnings.contains(warning));
-    let new: Vec<String> = new
-        .map(|warning| format!("{TAKEN_UP_AGAIN}: {warning}"))
-        .collect();
-    for warning in differences.into_iter().chain(new) {
+    let new = new.map(|warning| format!("{TAKEN_UP_AGAIN}: {warning}"));
+    let added: Vec<String> = differences.chain(new).collect();
+    for warning in added {
         if !earlier.warnings.contains(&warning) {
             earlier.warnings.push(warning);
         }

@@ -1,6 +1,7 @@
 //! The bodies of a live service's calls: made before the first is sent where they fit into memory,
 //! and otherwise ahead of the calls.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -96,7 +97,9 @@ pub(super) fn make(
         Some(all) => LiveBodies::Ready(all.into()),
         None => {
             // Each begins with the first row of a file again.
-            Maker::new(&recipe)?.check(distinct.unwrap_or(CHECKED), stop)?;
+            let mut maker = Maker::new(&recipe)?;
+            let mut checked = maker.first(distinct.unwrap_or(CHECKED), stop);
+            checked.try_for_each(|body| body.map(drop))?;
             LiveBodies::Ahead(recipe)
         }
     };
@@ -121,10 +124,9 @@ fn most_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
             (calls, by_time) => calls.or(by_time),
         }
     };
-    let before = if warmup.time_ms == Some(0) {
-        Some(0)
-    } else {
-        most(warmup)
+    let before = match warmup.time_ms {
+        Some(0) => Some(0),
+        _ => most(warmup),
     };
     Some(most(settings.stop)?.saturating_add(before?).max(1))
 }
@@ -157,21 +159,13 @@ impl Maker {
         let compression = recipe.compression;
         let wrong =
             |error: EncodeError| LiveError::Wrong(format!("compression of requests: {error}"));
-        let codec = match &recipe.texts.message_type {
-            None => None,
-            Some(of) => {
-                let codec = Codec::new(of.clone(), Encoding::Protobuf, compression, recipe.limits);
-                Some(codec.map_err(wrong)?)
-            }
-        };
-        let compressor = match compression.is_none() {
-            true => None,
-            false => Some(Compressor::new(compression).map_err(wrong)?),
-        };
+        let of = recipe.texts.message_type.clone();
+        let codec = of.map(|of| Codec::new(of, Encoding::Protobuf, compression, recipe.limits));
+        let compressor = (!compression.is_none()).then(|| Compressor::new(compression));
         Ok(Self {
             recipe: Arc::clone(recipe),
-            codec,
-            compressor,
+            codec: codec.transpose().map_err(wrong)?,
+            compressor: compressor.transpose().map_err(wrong)?,
             writer: recipe
                 .texts
                 .data
@@ -190,8 +184,8 @@ impl Maker {
     ) -> Result<Option<Vec<load::Body>>, LiveError> {
         let mut bodies = Vec::new();
         let mut taken = 0;
-        for call in 0..count {
-            let body = self.body_unless(stop, call)?;
+        for body in self.first(count, stop) {
+            let body = body?;
             taken += body.bytes.len() as u64 + BODY_BYTES;
             if taken > most_bytes {
                 return Ok(None);
@@ -201,17 +195,16 @@ impl Maker {
         Ok(Some(bodies))
     }
 
-    /// Makes the bodies of the first calls and keeps none of them.
-    fn check(&mut self, count: u64, stop: &AtomicBool) -> Result<(), LiveError> {
-        (0..count).try_for_each(|call| self.body_unless(stop, call).map(drop))
-    }
-
-    /// One of many bodies that are made before anything else is done.
-    fn body_unless(&mut self, stop: &AtomicBool, call: u64) -> Result<load::Body, LiveError> {
-        match stop.load(Ordering::Relaxed) {
+    /// The bodies of the first calls, which are made before anything else is done.
+    fn first(
+        &mut self,
+        count: u64,
+        stop: &AtomicBool,
+    ) -> impl Iterator<Item = Result<load::Body, LiveError>> {
+        (0..count).map(|call| match stop.load(Ordering::Relaxed) {
             true => Err(LiveError::Interrupted),
             false => self.body(call),
-        }
+        })
     }
 
     fn body(&mut self, call: u64) -> Result<load::Body, LiveError> {
@@ -225,38 +218,23 @@ impl Maker {
         })
     }
 
-    fn of_text(&mut self) -> Result<load::Body, String> {
-        let plain = self.plain()?;
-        let plain_len = plain.len() as u64;
-        let (mut bytes, mut compressed) = (plain, false);
+    /// The text as the bytes of its message, or as it is.
+    fn of_text(&mut self) -> Result<load::Body, Box<dyn Error>> {
+        let mut bytes = Vec::new();
+        match (&mut self.codec, &self.recipe.texts.message_type) {
+            (Some(codec), Some(of)) => codec.encode(&of.from_json(&self.text)?, &mut bytes)?,
+            _ => bytes.extend_from_slice(self.text.as_bytes()),
+        }
+        let plain_len = bytes.len() as u64;
         if let Some(compressor) = &mut self.compressor {
-            let mut carried = Vec::new();
-            compressor
-                .compress(&bytes, &mut carried)
-                .map_err(|error| error.to_string())?;
-            (bytes, compressed) = (carried, true);
+            let plain = std::mem::take(&mut bytes);
+            compressor.compress(&plain, &mut bytes)?;
         }
         Ok(load::Body {
             bytes,
-            compressed,
+            compressed: self.compressor.is_some(),
             plain_len,
         })
-    }
-
-    /// The text as the bytes of its message, or as it is.
-    fn plain(&mut self) -> Result<Vec<u8>, String> {
-        let of = &self.recipe.texts.message_type;
-        let (Some(codec), Some(of)) = (&mut self.codec, of) else {
-            return Ok(self.text.as_bytes().to_vec());
-        };
-        let message = of
-            .from_json(&self.text)
-            .map_err(|error| error.to_string())?;
-        let mut plain = Vec::new();
-        codec
-            .encode(&message, &mut plain)
-            .map_err(|error| error.to_string())?;
-        Ok(plain)
     }
 }
 

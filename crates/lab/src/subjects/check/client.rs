@@ -83,9 +83,7 @@ impl StackCheck<'_> {
             })?;
         }
         self.attempt("refuses a slice that it does not understand", |check| {
-            let path = check.path();
-            let server = check.serve(first, path)?;
-            let mut client = check.up_client(first, PLAIN, &server)?;
+            let (_server, mut client) = check.up_both(first, PLAIN)?;
             let line = r#"{"slice":{"skip":0,"calls":1,"pace":3}}"#;
             client.subject.refuses(line, PATIENCE, check.stop)
         })?;
@@ -98,24 +96,16 @@ impl StackCheck<'_> {
     }
 
     fn calls(&mut self, way: &Way, manner: Manner) -> TrialResult {
-        let path = self.path();
-        let server = self.serve(way, path)?;
-        let mut client = self.up_client(way, manner, &server)?;
+        let (_server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
         self.try_slices(client, None, manner.in_flight)
     }
 
     /// Whether it has as many connections as channels.
     fn goes_round(&mut self, way: &Way, manner: Manner) -> TrialResult {
-        let path = self.path();
-        let server = self.serve(way, path)?;
-        let mut client = self.up_client(way, manner, &server)?;
+        let (server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
-        let ask = SliceAsk {
-            skip: 0,
-            until: Until::Calls(manner.channels.into()),
-            batch: None,
-        };
+        let ask = calls(manner.channels);
         client.slice(&ask, PATIENCE, self.stop, || ())?;
         let open = server.ready().address.as_ref().and_then(established);
         match open {
@@ -132,11 +122,7 @@ impl StackCheck<'_> {
         let path = self.path();
         let server = self.serve(way, path.clone())?;
         let mut client = self.up_client(way, PLAIN, &server)?;
-        let ask = SliceAsk {
-            skip: 0,
-            until: Until::Calls(1),
-            batch: None,
-        };
+        let ask = calls(1);
         client.slice(&ask, PATIENCE, self.stop, || ())?;
         drop(server);
         let _server = self.serve(way, path)?;
@@ -159,6 +145,14 @@ impl StackCheck<'_> {
         let listen = role::listen(way.transport, path);
         let line = role::server(&way.call(None)?, listen, None, LIMITS)?;
         Subject::start(&self.starts(self.asked.reference, &line), self.stop)
+    }
+
+    /// The embedded server, and a client that is ready to call it.
+    fn up_both(&mut self, way: &Way, manner: Manner) -> TrialResult<(Subject, Caller)> {
+        let path = self.path();
+        let server = self.serve(way, path)?;
+        let client = self.up_client(way, manner, &server)?;
+        Ok((server, client))
     }
 
     /// A client that is ready to call the server.
@@ -194,6 +188,14 @@ impl StackCheck<'_> {
             LIMITS,
         )?;
         Ok((line, workload, records))
+    }
+}
+
+fn calls(count: u32) -> SliceAsk {
+    SliceAsk {
+        skip: 0,
+        until: Until::Calls(count.into()),
+        batch: None,
     }
 }
 
