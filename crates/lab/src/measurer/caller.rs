@@ -5,14 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::record::Fault;
+use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
 use super::measured::Surroundings;
 use super::sum::Sum;
-use super::{Finished, Measurer, Watch, epoch_ms, part_done};
+use super::{Measurer, Watch, epoch_ms, part_done};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -217,7 +217,7 @@ impl<'s> CallerMeasurer<'s> {
     }
 }
 
-impl Measurer for CallerMeasurer<'_> {
+impl Measurer<Measured> for CallerMeasurer<'_> {
     fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
         self.caller.prove(self.answer_timeout, stop)?;
         self.caller.subject.meter().reset_peak();
@@ -255,7 +255,7 @@ impl Measurer for CallerMeasurer<'_> {
         Ok(self.done())
     }
 
-    fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {
         if self.done() < 1.0 {
             let reason = "stopped while it was measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
@@ -294,6 +294,6 @@ impl Measurer for CallerMeasurer<'_> {
         let measured = self
             .sum
             .into_measured((request, response), self.warmup, around);
-        Ok(Finished::Trial(Box::new(measured)))
+        Ok(Box::new(measured))
     }
 }

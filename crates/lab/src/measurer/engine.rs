@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
-use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::record::{Code, Fault, Measured};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Surroundings, measured};
-use super::{Carried, Finished, Measurer, Watch, epoch_ms, part_done};
+use super::{Carried, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
@@ -159,7 +159,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     }
 }
 
-impl Measurer for EngineMeasurer<'_, '_> {
+impl Measurer<Measured> for EngineMeasurer<'_, '_> {
     fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
         self.client.reset_peak();
         if let Some(subject) = self.subject {
@@ -224,7 +224,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
         })
     }
 
-    fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {
         let mut measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
             Part::Whole(measurement) => *measurement.ok_or_else(not_ready)?,
             Part::Slices(session) => {
@@ -258,7 +258,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
             watched,
             ..Surroundings::of(&self.client, None, self.subject).map_err(unmeasured)?
         };
-        Ok(Finished::Trial(Box::new(measured(measurement, around))))
+        Ok(Box::new(measured(measurement, around)))
     }
 }
 

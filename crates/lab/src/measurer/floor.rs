@@ -12,7 +12,7 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
 use rpcgauge_trial::Address;
 
-use super::{Carried, Finished, Measurer};
+use super::{Carried, Measurer};
 use crate::error::{TrialFailure, TrialResult};
 
 /// Two calls may differ by this part and still stand on one floor: moving 5% more bytes costs a bare
@@ -129,7 +129,7 @@ impl FloorMeasurer {
     }
 }
 
-impl Measurer for FloorMeasurer {
+impl Measurer<Floor> for FloorMeasurer {
     fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
         let probe = self.play()?;
         self.calls = slice_calls(probe.latency.value_at_quantile(0.5));
@@ -153,9 +153,9 @@ impl Measurer for FloorMeasurer {
         Ok(0.0)
     }
 
-    fn finish(self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(self: Box<Self>) -> TrialResult<Box<Floor>> {
         let none = || TrialFailure::new(Fault::Instrument, "the floor was not measured");
-        Ok(Finished::Floor(Box::new(self.whole.ok_or_else(none)?)))
+        Ok(Box::new(self.whole.ok_or_else(none)?))
     }
 }
 

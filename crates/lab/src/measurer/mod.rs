@@ -11,20 +11,18 @@ mod watch;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_load::floor::Floor;
-use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
-pub(crate) use self::rotation::{Member, Rotation};
+pub(crate) use self::rotation::Rotation;
 pub(crate) use self::watch::Watch;
-use crate::error::{TrialFailure, TrialResult};
+use crate::error::TrialResult;
 
-/// Measures one variant, so that several can be measured in turn on one thread: the engine that calls
-/// a server, a client or codec subject, two bare loops, or, in tests, plain values.
-pub(crate) trait Measurer {
+/// Measures one variant or floor, so that several can be measured in turn on one thread: the engine that
+/// calls a server, a client or codec subject, two bare loops, or, in tests, plain values.
+pub(crate) trait Measurer<T> {
     /// Connects and warms up. Afterwards nothing goes on until a slice is asked for.
     ///
     /// # Errors
@@ -42,7 +40,7 @@ pub(crate) trait Measurer {
     }
 
     /// Ends, with all slices together.
-    fn finish(self: Box<Self>) -> TrialResult<Finished>;
+    fn finish(self: Box<Self>) -> TrialResult<Box<T>>;
 }
 
 /// Bytes of calls on their connections, the handler marks with them.
@@ -53,29 +51,6 @@ pub(crate) struct Carried {
     pub(crate) sent: u64,
     /// From the server to the client.
     pub(crate) received: u64,
-}
-
-/// What a measurer came to.
-#[derive(Debug)]
-pub(crate) enum Finished {
-    Trial(Box<Measured>),
-    Floor(Box<Floor>),
-}
-
-impl Finished {
-    pub(crate) fn into_measured(self) -> TrialResult<Box<Measured>> {
-        match self {
-            Finished::Trial(measured) => Ok(measured),
-            Finished::Floor(_) => Err(mixed_up()),
-        }
-    }
-
-    pub(crate) fn into_floor(self) -> TrialResult<Box<Floor>> {
-        match self {
-            Finished::Floor(floor) => Ok(floor),
-            Finished::Trial(_) => Err(mixed_up()),
-        }
-    }
 }
 
 /// How much of a trial is measured, from 0 to 1: by its calls or its time, whichever ends it first.
@@ -93,8 +68,4 @@ fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
 pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn mixed_up() -> TrialFailure {
-    TrialFailure::new(Fault::Instrument, "a floor and a trial were mixed up")
 }
