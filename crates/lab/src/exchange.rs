@@ -7,7 +7,7 @@ use rpcgauge_message::{
     Codec, EncodeError, Encoding, Limits, Message, MessageType, Workload, content_type,
     first_difference,
 };
-use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Protocol, Settings};
 use rpcgauge_trial::Address;
 
@@ -21,9 +21,9 @@ const GRPC_SUBTYPE: &str = "application/grpc+";
 /// One variant's calls, ready to be made.
 pub(crate) struct Exchange {
     settings: Settings,
-    encoding: Encoding,
+    pub(crate) encoding: Encoding,
     limits: Limits,
-    workload: Workload,
+    pub(crate) workload: Workload,
     requests: Vec<Message>,
     expected: Vec<Message>,
     request_codec: Codec,
@@ -62,14 +62,6 @@ impl Exchange {
             response_codec,
             response: None,
         })
-    }
-
-    pub(crate) fn code(&self) -> Code {
-        self.workload.code()
-    }
-
-    pub(crate) fn encoding(&self) -> Encoding {
-        self.encoding
     }
 
     pub(crate) fn expected(&self, call: u64) -> &Message {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::record::{Code, Cold, Fault};
 use rpcgauge_study::settings::{AtEnd, Settings};
 use rpcgauge_trial::Timing;
 
@@ -92,7 +92,7 @@ impl Server {
         let (_, latencies_ns) = verify::prove(exchange, &trial, cold_calls.into(), stop)
             .map_err(|failure| process.explain(failure))?;
         if cold_calls > 0 {
-            process.note_cold(&latencies_ns);
+            process.cold = Cold::of(&latencies_ns);
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl Server {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match &mut self.reached {
             Reached::Subject { exchange, process } => {
-                let code = Some(exchange.code());
+                let code = Some(exchange.workload.code());
                 let (response_size, bodies) = match timing {
                     Timing::Stages => (None, load::Bodies::PerCall(&mut **exchange)),
                     Timing::Load => {

@@ -149,7 +149,7 @@ impl load::Codec for Prover<'_> {
             .push(u64::try_from(latency).unwrap_or(u64::MAX));
         self.verify(self.call)?;
         let expected = self.exchange.expected(self.call);
-        match other_form(self.exchange.encoding(), expected, plain) {
+        match other_form(self.exchange.encoding, expected, plain) {
             None => Ok(()),
             Some(form) => {
                 self.wrong.get_or_insert_with(|| form.clone());

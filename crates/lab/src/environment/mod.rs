@@ -25,7 +25,7 @@ use crate::machine::process::ProcessMeter;
 pub(crate) fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
-    let idle = IdleHold::ask(idle).outcome().clone();
+    let idle = IdleHold::ask(idle).outcome.clone();
     let mut warnings = system::warnings(&allowed, governor.as_deref());
     warnings.extend(idle.reason.clone());
     warnings.extend(peak_warning());

@@ -9,26 +9,22 @@ const STEAL_SHARE: f64 = 0.01;
 /// share of fewer ticks means nothing.
 const FEWEST_STOLEN_TICKS: u64 = 5;
 
-/// Follows how much time the hypervisor gives to others, from these ticks on.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct StealMeter(Ticks);
-
 /// Clock ticks of all cores since the start of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ticks {
+pub(super) struct Ticks {
     stolen: u64,
     all: u64,
 }
 
-impl StealMeter {
-    /// Starts to follow; `None` where the kernel does not count it.
-    pub(super) fn start() -> Option<Self> {
-        ticks_now().map(Self)
+impl Ticks {
+    /// None where the kernel does not count them.
+    pub(super) fn now() -> Option<Self> {
+        ticks(&fs::read_to_string("/proc/stat").ok()?, "cpu ")
     }
 
-    /// A warning, where too much was taken away since the start; `when` names that time.
-    pub(super) fn warning(&self, when: &str) -> Option<String> {
-        let share = stolen_share(self.0, ticks_now()?)?;
+    /// A warning, where too much was taken away since then; `when` names that time.
+    pub(super) fn warning(self, when: &str) -> Option<String> {
+        let share = stolen_share(self, Self::now()?)?;
         Some(format!(
             "{when} the hypervisor gave {:.1}% of the processors' time to others (steal): the host is busy",
             share * 100.0
@@ -47,10 +43,6 @@ pub(crate) fn stolen_ns(cores: &[usize]) -> Option<u64> {
 fn stolen_of(stat: &str, cores: &[usize]) -> Option<u64> {
     let of_core = |core: &usize| Some(ticks(stat, &format!("cpu{core} "))?.stolen);
     cores.iter().map(of_core).sum()
-}
-
-fn ticks_now() -> Option<Ticks> {
-    ticks(&fs::read_to_string("/proc/stat").ok()?, "cpu ")
 }
 
 /// The line of proc(5)'s `stat` that begins with this name, `cpu` for all cores: user, nice, system, idle,

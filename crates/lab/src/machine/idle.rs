@@ -20,7 +20,7 @@ const WAKE_UP_US: i32 = 0;
 /// Holds idle states off for as long as it lives, where that was asked for and granted.
 #[derive(Debug)]
 pub struct IdleHold {
-    outcome: IdleOutcome,
+    pub(crate) outcome: IdleOutcome,
     // The request ends when the file is closed.
     _request: Option<File>,
 }
@@ -44,11 +44,6 @@ impl IdleHold {
             outcome: IdleOutcome { asked, got, reason },
             _request: request,
         }
-    }
-
-    /// What was asked and what was got.
-    pub(crate) fn outcome(&self) -> &IdleOutcome {
-        &self.outcome
     }
 
     /// What is in force while this lives.
@@ -86,7 +81,7 @@ mod tests {
         std::fs::write(&device, b"").unwrap();
         let hold = IdleHold::ask_at(Idle::Held, &device);
         assert_eq!(hold.got(), Idle::Held);
-        assert_eq!(hold.outcome().reason, None);
+        assert_eq!(hold.outcome.reason, None);
         assert_eq!(std::fs::read(&device).unwrap(), 0_i32.to_ne_bytes());
     }
 
@@ -94,15 +89,15 @@ mod tests {
     fn without_the_device_it_stays_as_is_and_says_why() {
         let hold = IdleHold::ask_at(Idle::Held, Path::new("/nonexistent/device"));
         assert_eq!(hold.got(), Idle::AsIs);
-        assert_eq!(hold.outcome().asked, Idle::Held);
-        let reason = hold.outcome().reason.clone().unwrap();
+        assert_eq!(hold.outcome.asked, Idle::Held);
+        let reason = hold.outcome.reason.clone().unwrap();
         assert!(reason.contains("/nonexistent/device"), "{reason}");
     }
 
     #[test]
     fn as_is_asks_for_nothing() {
         let hold = IdleHold::ask_at(Idle::AsIs, Path::new("/nonexistent/device"));
-        assert_eq!(hold.outcome().reason, None);
+        assert_eq!(hold.outcome.reason, None);
         assert_eq!(hold.got(), Idle::AsIs);
     }
 }

@@ -186,8 +186,8 @@ impl<'s> CallerMeasurer<'s> {
 
     /// How much of the trial is measured, from 0 to 1.
     fn done(&self) -> f64 {
-        let elapsed = Duration::from_nanos(self.sum.elapsed_ns());
-        part_done(self.settings.stop, self.sum.started(), elapsed)
+        let elapsed = Duration::from_nanos(self.sum.elapsed_ns);
+        part_done(self.settings.stop, self.sum.calls.started, elapsed)
     }
 
     /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
@@ -196,7 +196,7 @@ impl<'s> CallerMeasurer<'s> {
         let fill = |us: u64| us.saturating_mul(1_000).saturating_mul(self.in_flight) / record_ns;
         let skip = self.slice.skip_calls.max(fill(self.slice.skip_us) + 1);
         let calls = self.settings.stop.calls.unwrap_or(u64::MAX);
-        let left = calls.saturating_sub(self.sum.started());
+        let left = calls.saturating_sub(self.sum.calls.started);
         let left = left.div_ceil(self.per_record()).max(1);
         let fitting = fill(self.slice.time_us);
         // Where the trial ends by a number of calls, a time could bring more of them.

@@ -37,7 +37,7 @@ impl Surroundings {
         server: Option<&Subject>,
     ) -> io::Result<Self> {
         let meter = server.map(Subject::meter);
-        let started = |subject: &Subject| nanos(subject.startup());
+        let started = |subject: &Subject| nanos(subject.startup);
         Ok(Self {
             server_cpu: None,
             memory: Memory {
@@ -51,7 +51,7 @@ impl Surroundings {
             startup: Startup {
                 client_ns: caller.map(started),
                 server_ns: server.map(started),
-                cold: server.and_then(Subject::cold),
+                cold: server.and_then(|server| server.cold),
             },
             code: None,
             response_size: None,

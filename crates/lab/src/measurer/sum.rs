@@ -16,14 +16,14 @@ use crate::subject::one_line;
 pub(super) struct Sum {
     /// What one record's operations do, of a codec.
     operation: Option<Operation>,
-    calls: Calls,
+    pub(super) calls: Calls,
     latency: Unpacked,
     failed_latency: Unpacked,
     stages: BTreeMap<Stage, Unpacked>,
     timeline: TimelineRecorder,
     slow: SlowCalls,
     /// From the first record's begin to the last one's end, over all slices.
-    elapsed_ns: u64,
+    pub(super) elapsed_ns: u64,
     /// The first record's begin, and the last one's end.
     began: Option<u64>,
     ended: u64,
@@ -131,15 +131,6 @@ impl Sum {
             self.errors.add(kind, &one_line(reason));
         }
         self.errors.without_sample += count - with_text;
-    }
-
-    /// Operations that are recorded so far.
-    pub(super) fn started(&self) -> u64 {
-        self.calls.started
-    }
-
-    pub(super) fn elapsed_ns(&self) -> u64 {
-        self.elapsed_ns
     }
 
     /// The slow calls so far, and when the first call began.
@@ -365,7 +356,7 @@ mod tests {
         );
         sum.add(&[record(5_000, 5_050)], &done(Some(12), None), 1);
         // Of two calls in flight, a third would have been due when the first one ended.
-        assert_eq!((sum.started(), sum.elapsed_ns()), (3, 50 + 50));
+        assert_eq!((sum.calls.started, sum.elapsed_ns), (3, 50 + 50));
         let all = finish(sum);
         assert_eq!((all.calls.answered, all.calls.failed_total()), (3, 0));
         let slices = all.slices.unwrap();

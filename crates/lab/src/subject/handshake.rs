@@ -4,7 +4,6 @@
 //! does not write must not block the reading. So both are polled together until the deadline.
 
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -38,9 +37,9 @@ pub(super) fn exchange(
         let status = how_it_ended(child).unwrap_or_else(|| "its input closed".to_owned());
         return Err(SubjectError::Died(status));
     };
-    set_blocking(stdin, false)
-        .and_then(|()| set_blocking(&*stdout, false))
-        .map_err(SubjectError::Pipe)?;
+    // A line can be longer than the room that there is. What can be read never blocks.
+    let flags = fcntl_getfl(stdin).map_err(failed)?;
+    fcntl_setfl(stdin, flags | OFlags::NONBLOCK).map_err(failed)?;
     let mut handshake = Handshake {
         stdin,
         stdout,
@@ -62,7 +61,6 @@ pub(super) fn exchange(
             handshake.write()?;
         }
         if can_read && let Some(reply) = handshake.read()? {
-            set_blocking(&*handshake.stdout, true).map_err(SubjectError::Pipe)?;
             return Ok(reply);
         }
     }
@@ -90,7 +88,7 @@ impl Handshake<'_> {
         };
         match poll(&mut fds, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(SubjectError::Pipe(error.into())),
+            Err(error) => return Err(failed(error)),
         }
         let is_up = |fd: &PollFd<'_>| !fd.revents().is_empty();
         Ok((is_up(&fds[0]), fds.get(1).is_some_and(is_up)))
@@ -146,12 +144,6 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn set_blocking(pipe: impl AsFd, blocking: bool) -> io::Result<()> {
-    let flags = fcntl_getfl(&pipe)?;
-    let flags = if blocking {
-        flags - OFlags::NONBLOCK
-    } else {
-        flags | OFlags::NONBLOCK
-    };
-    Ok(fcntl_setfl(&pipe, flags)?)
+fn failed(error: rustix::io::Errno) -> SubjectError {
+    SubjectError::Pipe(error.into())
 }

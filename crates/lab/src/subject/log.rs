@@ -75,7 +75,15 @@ impl Log {
     }
 
     pub(super) fn add(&self, bytes: &[u8]) {
-        self.state().add(bytes);
+        let mut state = self.state();
+        state.tail.extend(bytes);
+        let excess = state.tail.len().saturating_sub(TAIL_BYTES);
+        state.tail.drain(..excess);
+
+        let room = (state.limit - state.kept).min(bytes.len() as u64) as usize;
+        let kept = if state.write(&bytes[..room]) { room } else { 0 };
+        state.kept += kept as u64;
+        state.dropped += (bytes.len() - kept) as u64;
     }
 
     /// The last lines, as text.
@@ -85,22 +93,16 @@ impl Log {
 
     /// Says at the end of the file how much was not kept.
     pub(super) fn finish(&self) {
-        self.state().finish();
+        let mut state = self.state();
+        if state.dropped > 0 {
+            let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", state.dropped);
+            state.write(note.as_bytes());
+            state.dropped = 0;
+        }
     }
 }
 
 impl State {
-    fn add(&mut self, bytes: &[u8]) {
-        self.tail.extend(bytes);
-        let excess = self.tail.len().saturating_sub(TAIL_BYTES);
-        self.tail.drain(..excess);
-
-        let room = (self.limit - self.kept).min(bytes.len() as u64) as usize;
-        let kept = if self.write(&bytes[..room]) { room } else { 0 };
-        self.kept += kept as u64;
-        self.dropped += (bytes.len() - kept) as u64;
-    }
-
     /// A log that cannot be written fails no trial: its tail is still in memory.
     fn write(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
@@ -117,14 +119,6 @@ impl State {
         self.file
             .as_mut()
             .is_some_and(|file| file.write_all(bytes).is_ok())
-    }
-
-    fn finish(&mut self) {
-        if self.dropped > 0 {
-            let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", self.dropped);
-            self.write(note.as_bytes());
-            self.dropped = 0;
-        }
     }
 }
 

@@ -50,8 +50,10 @@ pub struct Subject {
     /// A client or codec, which answers lines, still has its output.
     pub(super) process: Process,
     ready: Ready,
-    startup: Duration,
-    cold: Option<Cold>,
+    /// From just before its process was made until its ready line was read.
+    pub(crate) startup: Duration,
+    /// The latency of the first calls to it, where it was noted.
+    pub(crate) cold: Option<Cold>,
     meter: ProcessMeter,
 }
 
@@ -109,21 +111,6 @@ impl Subject {
     /// Its ready line.
     pub fn ready(&self) -> &Ready {
         &self.ready
-    }
-
-    /// From just before its process was made until its ready line was read.
-    pub(crate) fn startup(&self) -> Duration {
-        self.startup
-    }
-
-    /// Notes the latencies of the first calls to it, in their order, ns.
-    pub(crate) fn note_cold(&mut self, latencies_ns: &[u64]) {
-        self.cold = Cold::of(latencies_ns);
-    }
-
-    /// The latency of those calls, where it was noted.
-    pub(crate) fn cold(&self) -> Option<Cold> {
-        self.cold
     }
 
     /// The process that was started.

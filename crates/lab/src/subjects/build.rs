@@ -159,7 +159,10 @@ impl Built {
         let paths = with_messages(paths, messages);
         let bytes = paths.iter().map(|path| {
             let found = matching(&self.folder, path);
-            let bytes: Option<u64> = found.iter().map(|path| bytes_at(path)).sum();
+            let bytes = found
+                .iter()
+                .map(|path| Some(bytes_of(path, &fs::metadata(path).ok()?)));
+            let bytes: Option<u64> = bytes.sum();
             bytes.filter(|_| !found.is_empty())
         });
         bytes.sum::<Option<u64>>().filter(|_| !paths.is_empty())
@@ -171,26 +174,20 @@ impl Built {
     }
 }
 
-/// The bytes of a file, or of a folder's files; none where there is no such file or folder.
-fn bytes_at(path: &Path) -> Option<u64> {
-    let metadata = fs::metadata(path).ok()?;
-    Some(match metadata.is_dir() {
+/// The bytes of a file, or of a folder's files.
+fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
+    /// The unit of `st_blocks` (stat(2)).
+    const BLOCK: u64 = 512;
+    match metadata.is_dir() {
         true => bytes_in(path),
         false => metadata.blocks() * BLOCK,
-    })
+    }
 }
-
-/// The unit of `st_blocks` (stat(2)).
-const BLOCK: u64 = 512;
 
 /// The bytes of a folder's files on the disk; what cannot be read counts as nothing.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let bytes = entries.map(|entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
-        Ok(metadata) => metadata.blocks() * BLOCK,
-        Err(_) => 0,
-    });
+    let bytes = entries.flat_map(|entry| Some(bytes_of(&entry.path(), &entry.metadata().ok()?)));
     bytes.sum()
 }
 
