@@ -43,7 +43,8 @@ enum Reached {
 pub(crate) struct Opened<'s> {
     /// The process behind it; none of a live service.
     pub(crate) subject: Option<&'s Subject>,
-    pub(crate) bodies: load::Bodies<'s>,
+    /// Taken when the measuring begins.
+    pub(crate) bodies: Option<load::Bodies<'s>>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
     /// Whether generated or dynamic code makes and reads the messages, where it is known.
@@ -131,7 +132,7 @@ impl Server {
                 };
                 Opened {
                     subject: Some(process),
-                    bodies,
+                    bodies: Some(bodies),
                     check: None,
                     code,
                     response_size,
@@ -141,7 +142,7 @@ impl Server {
                 let check = self.calls.check.map(Check::start).transpose();
                 Opened {
                     subject: None,
-                    bodies: bodies.for_trial().map_err(unready)?,
+                    bodies: Some(bodies.for_trial().map_err(unready)?),
                     check: check.map_err(unready)?,
                     code: None,
                     response_size: None,

@@ -70,12 +70,8 @@ pub(super) enum StoppedBy {
 
 impl fmt::Display for Stops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            period_ms,
-            stopped_ms,
-            by,
-        } = self;
-        let (who, why, what) = match by {
+        let (period_ms, stopped_ms) = (self.period_ms, self.stopped_ms);
+        let (who, why, what) = match self.by {
             StoppedBy::Host => (
                 "the host",
                 "a quota on this machine's processor time",

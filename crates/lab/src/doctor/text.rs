@@ -72,22 +72,15 @@ impl Findings {
 
 fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt::Result {
     writeln!(f, "\n{title}")?;
-    let width = found
-        .iter()
-        .map(|capability| capability.name.len())
-        .max()
-        .unwrap_or(0);
-    for Capability {
-        name,
-        found,
-        detail,
-        unlocks,
-    } in found
-    {
-        let mark = if *found { "yes" } else { "no" };
-        writeln!(f, "  {mark:<3}  {name:<width$}  {detail}")?;
-        let what = if *found { "for" } else { "would unlock:" };
-        writeln!(f, "       {:width$}  {what} {unlocks}", "")?;
+    let widths = found.iter().map(|one| one.name.len());
+    let width = widths.max().unwrap_or(0);
+    for one in found {
+        let (mark, what) = match one.found {
+            true => ("yes", "for"),
+            false => ("no", "would unlock:"),
+        };
+        writeln!(f, "  {mark:<3}  {:<width$}  {}", one.name, one.detail)?;
+        writeln!(f, "       {:width$}  {what} {}", "", one.unlocks)?;
     }
     Ok(())
 }

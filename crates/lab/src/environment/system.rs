@@ -1,5 +1,6 @@
 //! The system, its processor, its clock frequency and its limits.
 
+use std::collections::BTreeSet;
 use std::env::consts::ARCH;
 use std::fs;
 
@@ -50,18 +51,10 @@ pub(super) fn memory_bytes() -> Option<u64> {
 
 /// The frequency governor of the allowed cores, each one's name where they differ.
 pub(super) fn governor(allowed: &[Core]) -> Option<String> {
-    let mut names: Vec<String> = allowed
-        .iter()
-        .filter_map(|core| {
-            let id = core.id;
-            text_of(&format!(
-                "/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor"
-            ))
-        })
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(", "))
+    let file = |id| format!("/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor");
+    let names = allowed.iter().filter_map(|core| text_of(&file(core.id)));
+    let names: BTreeSet<String> = names.collect();
+    (!names.is_empty()).then(|| Vec::from_iter(names).join(", "))
 }
 
 /// What of the machine's settings makes figures noisy.

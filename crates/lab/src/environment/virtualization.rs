@@ -12,13 +12,8 @@ pub(super) fn hint() -> Option<String> {
 
 fn machine() -> Option<String> {
     let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
-    let vendor = text_of("/sys/class/dmi/id/sys_vendor");
-    let product = text_of("/sys/class/dmi/id/product_name");
-    let described = format!(
-        "{} {}",
-        vendor.unwrap_or_default(),
-        product.unwrap_or_default()
-    );
+    let firmware = |file| text_of(&format!("/sys/class/dmi/id/{file}")).unwrap_or_default();
+    let described = format!("{} {}", firmware("sys_vendor"), firmware("product_name"));
     let name = text_of("/sys/hypervisor/type").or_else(|| hypervisor(&described));
     match name {
         Some(name) => Some(format!("virtual machine ({name})")),
@@ -29,13 +24,11 @@ fn machine() -> Option<String> {
 
 /// The processor's own hint, which a hypervisor sets (x86).
 fn has_hypervisor_flag(cpuinfo: &str) -> bool {
-    cpuinfo
-        .lines()
-        .filter(|line| line.starts_with("flags"))
-        .any(|line| {
-            line.split_ascii_whitespace()
-                .any(|flag| flag == "hypervisor")
-        })
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.any(|line| {
+        line.split_ascii_whitespace()
+            .any(|flag| flag == "hypervisor")
+    })
 }
 
 /// Firmware vendors and products that only virtual machines have, with the name to show.

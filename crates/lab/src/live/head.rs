@@ -41,10 +41,8 @@ pub(super) fn request(
     }
     add("user-agent", USER_AGENT);
     let own = inputs.headers.iter();
-    headers.extend(
-        own.filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
-            .cloned(),
-    );
+    let own = own.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
+    headers.extend(own.cloned());
     Ok(load::Request {
         style: match &service.http_method {
             None => load::CallStyle::Grpc { subtype: None },

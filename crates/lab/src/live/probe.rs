@@ -91,10 +91,9 @@ pub(super) fn refusal(
     settings: &Settings,
     service: &LiveService,
 ) -> Option<String> {
-    let because = if said.is_empty() {
-        String::new()
-    } else {
-        format!(" ({said})")
+    let because = match said {
+        "" => String::new(),
+        said => format!(" ({said})"),
     };
     let is_grpc = settings.protocol == Protocol::Grpc;
     let method = service.http_method.as_deref().unwrap_or_default();

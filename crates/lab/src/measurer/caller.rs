@@ -267,7 +267,7 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         }
         self.server.map_or(Ok(()), Subject::alive)?;
         if let Some(reason) = self.sum.failure() {
-            return Err(self.caller.wrong(reason));
+            return Err(self.caller.subject.wrong(reason));
         }
         let server_cpu = self.server.map(|_| Cpu {
             total_ns: self.server_cpu_ns,
@@ -287,13 +287,9 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
             watched,
             ..of_both.map_err(unmeasured)?
         };
-        let (request, response) = (
-            self.settings.request_compression,
-            self.settings.response_compression,
-        );
-        let measured = self
-            .sum
-            .into_measured((request, response), self.warmup, around);
+        let settings = self.settings;
+        let codings = (settings.request_compression, settings.response_compression);
+        let measured = self.sum.into_measured(codings, self.warmup, around);
         Ok(Box::new(measured))
     }
 }

@@ -107,12 +107,9 @@ impl Sum {
         (0..operations).for_each(|_| self.timeline.answered(due, each));
         self.request_bytes.add(record.request_bytes, operations);
         self.response_bytes.add(record.response_bytes, operations);
-        let codec = self.operation.map(|operation| match operation {
-            Operation::Encode => (Stage::Encode, each),
-            Operation::Decode => (Stage::Decode, each),
-        });
-        let stages = match codec {
-            Some(stage) => vec![stage],
+        let stages = match self.operation {
+            Some(Operation::Encode) => vec![(Stage::Encode, each)],
+            Some(Operation::Decode) => vec![(Stage::Decode, each)],
             None => stages(record),
         };
         for (stage, ns) in stages {

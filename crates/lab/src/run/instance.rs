@@ -310,10 +310,7 @@ impl Run<'_> {
 
     fn log_path(&self, name: &str) -> PathBuf {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.".contains(c);
-        let plain: String = name
-            .chars()
-            .map(|c| if is_plain(c) { c } else { '_' })
-            .collect();
+        let plain = name.replace(|c| !is_plain(c), "_");
         self.options.logs.join(format!("{plain}.log"))
     }
 }

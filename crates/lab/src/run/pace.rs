@@ -49,15 +49,13 @@ impl Pace {
     }
 
     pub(super) fn progress(&self) -> RunProgress {
+        let left = self.left.iter();
+        let remaining = left.map(|(_, variant)| self.expected(*variant)).sum();
         RunProgress {
             done: self.total.saturating_sub(self.left.len()),
             total: self.total,
             elapsed: self.started.elapsed(),
-            remaining: self
-                .left
-                .iter()
-                .map(|(_, variant)| self.expected(*variant))
-                .sum(),
+            remaining,
         }
     }
 

@@ -134,15 +134,12 @@ impl<'a> Run<'a> {
             .map(|(planned, instance)| match instance {
                 Ok(Instance::Server(server)) => {
                     let settings = &planned.variant.settings;
-                    let trial = server.planned(self.plan, planned.spec, settings);
-                    Some(match self.plan.slice(settings) {
-                        None => trial,
+                    let mut trial = server.planned(self.plan, planned.spec, settings);
+                    if self.plan.slice(settings).is_some() {
                         // No call may go on while other variants are measured.
-                        Some(_) => load::Trial {
-                            drain: trial.deadline,
-                            ..trial
-                        },
-                    })
+                        trial.drain = trial.deadline;
+                    }
+                    Some(trial)
                 }
                 _ => None,
             })

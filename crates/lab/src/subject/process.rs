@@ -139,7 +139,12 @@ impl Subject {
         // What it wrote last is read a moment after its end.
         self.process.wait_for_log(MOMENT);
         let reason = format!("the subject ended before it was asked to ({how}); see its log");
-        Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+        Err(self.wrong(reason))
+    }
+
+    /// The failure of a subject that does not do what it should, with its log.
+    pub(crate) fn wrong(&self, reason: impl Into<String>) -> TrialFailure {
+        TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail())
     }
 
     /// A failure of calls to it: that it ended, if it did, or else `failure` with its log.
@@ -177,7 +182,7 @@ impl Subject {
                     Transport::Unix => "a Unix socket",
                 };
                 let reason = format!("the subject was to listen on {asked} and says {address}");
-                Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+                Err(self.wrong(reason))
             }
         }
     }
@@ -203,7 +208,7 @@ impl Subject {
                 patience.as_secs_f64()
             ),
         };
-        Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+        Err(self.wrong(reason))
     }
 }
 

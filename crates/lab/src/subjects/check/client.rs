@@ -109,7 +109,7 @@ impl StackCheck<'_> {
         client.slice(&ask, PATIENCE, self.stop, || ())?;
         let open = server.ready().address.as_ref().and_then(established);
         match open {
-            Some(open) if open != manner.channels as usize => Err(client.wrong(format!(
+            Some(open) if open != manner.channels as usize => Err(client.subject.wrong(format!(
                 "of {} channels, {open} have a connection of their own",
                 manner.channels
             ))),
@@ -137,7 +137,7 @@ impl StackCheck<'_> {
             }
             false => return client.subject.end_well(),
         };
-        Err(client.wrong(reason))
+        Err(client.subject.wrong(reason))
     }
 
     /// The embedded server.
@@ -158,7 +158,7 @@ impl StackCheck<'_> {
     /// A client that is ready to call the server.
     fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
         let address = server.ready().address.clone();
-        let address = address.ok_or_else(|| broken(&"the embedded server has no address"))?;
+        let address = address.ok_or_else(|| broken("the embedded server has no address"))?;
         let (line, workload, records) = self.client_line(way, manner, address)?;
         Caller::new(self.start(&line)?, &records, Proof::Response(workload))
     }

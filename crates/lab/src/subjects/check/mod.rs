@@ -388,7 +388,7 @@ impl Way {
             WorkloadKind::Records => WorkloadSpec::Records { n: ROWS },
             WorkloadKind::Profile => WorkloadSpec::Profile {},
             WorkloadKind::Followers => WorkloadSpec::Followers { n: ROWS },
-            WorkloadKind::Own => OWN.clone().map_err(|error| broken(&error))?,
+            WorkloadKind::Own => OWN.clone().map_err(broken)?,
         })
     }
 
@@ -483,11 +483,11 @@ static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
 });
 
 fn workload(spec: &WorkloadSpec) -> TrialResult<Workload> {
-    Workload::new(spec).map_err(|error| broken(&error))
+    Workload::new(spec).map_err(broken)
 }
 
 /// This program cannot do what it should.
-fn broken(error: &impl ToString) -> TrialFailure {
+fn broken(error: impl ToString) -> TrialFailure {
     TrialFailure::new(Fault::Instrument, error.to_string())
 }
 

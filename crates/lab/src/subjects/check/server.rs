@@ -168,11 +168,7 @@ impl Up {
 fn too_few(way: &Way) -> TrialResult<Vec<u8>> {
     let workload = workload(&way.spec()?)?;
     let request = json!({"id": -1}).to_string();
-    let request = workload
-        .request_type()
-        .from_json(&request)
-        .map_err(|error| broken(&error))?;
-    request
-        .to_bytes(way.encoding)
-        .map_err(|error| broken(&error))
+    let request = workload.request_type().from_json(&request);
+    let request = request.map_err(broken)?;
+    request.to_bytes(way.encoding).map_err(broken)
 }

@@ -42,7 +42,7 @@ impl StackCheck<'_> {
                 )),
                 _ => in_order(&records, batch.unwrap_or(1), in_flight),
             };
-            right.map_err(|reason| caller.wrong(reason))?;
+            right.map_err(|reason| caller.subject.wrong(reason))?;
             std::thread::sleep(SILENCE);
             caller.silent()?;
         }
