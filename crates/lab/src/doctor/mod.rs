@@ -4,7 +4,6 @@ mod capability;
 mod noise;
 mod stops;
 mod text;
-mod tools;
 
 use std::thread;
 use std::time::Duration;
@@ -60,7 +59,7 @@ pub fn examine(reference: &SubjectCommand, subjects: &Subjects, measure_noise: b
     Findings {
         environment,
         privileges: capability::privileges(),
-        toolchains: tools::toolchains(subjects),
+        toolchains: capability::toolchains(subjects),
         busy_cores,
         noise,
     }

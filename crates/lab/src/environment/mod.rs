@@ -7,7 +7,6 @@ mod disturbances;
 mod others;
 mod steal;
 mod system;
-mod virtualization;
 
 use std::collections::BTreeMap;
 
@@ -35,7 +34,7 @@ pub(crate) fn examine(idle: Idle) -> Environment {
         processor: system::processor(),
         cores: u32::try_from(allowed.len()).unwrap_or(u32::MAX),
         memory_bytes: system::memory_bytes().unwrap_or(0),
-        virtualization: virtualization::hint(),
+        virtualization: system::virtualization(),
         governor,
         idle,
         subjects: BTreeMap::new(),
@@ -92,12 +91,6 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
 
 /// Before a warning about the part of a run from there on.
 const TAKEN_UP_AGAIN: &str = "when the run was taken up again";
-
-/// A file's text without the white space around it, if it can be read and has any.
-fn text_of(path: &str) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
 
 #[cfg(test)]
 mod tests {

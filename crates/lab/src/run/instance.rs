@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use rpcgauge_message::contract::{self, Listen};
+use rpcgauge_message::contract::{self, FloorSettings, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::{TrialSpec, Variant};
@@ -219,7 +219,8 @@ impl Run<'_> {
         let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
         let cores = self.placements.layout(trial.placement)?.server;
         let command = self.options.stacks.command(REFERENCE, None)?;
-        self.start(command, &role::floor(listen), &cores, &log)
+        let line = contract::Settings::Floor(FloorSettings { listen });
+        self.start(command, &line, &cores, &log)
     }
 
     /// How a stack is started for a variant's messages, with what is asked of its runtime.

@@ -25,12 +25,15 @@ const RESTARTS: u32 = 2;
 /// are the variant's own; and to one placement, since many runtimes count their cores only once.
 pub(super) struct Invocation {
     number: u32,
-    slots: BTreeMap<(u32, Placement), Slot>,
+    slots: BTreeMap<Key, Slot>,
     floors: FloorHalves,
     /// When the trials of each instance were measured whose slow calls were watched: spans of
     /// CLOCK_MONOTONIC, ns.
-    measured: BTreeMap<(u32, Placement), Vec<[u64; 2]>>,
+    measured: BTreeMap<Key, Vec<[u64; 2]>>,
 }
+
+/// The variant of an instance, and its placement.
+type Key = (u32, Placement);
 
 /// The answering halves of the floors.
 pub(super) type FloorHalves = BTreeMap<(Placement, Transport), Subject>;
@@ -58,11 +61,7 @@ impl Invocation {
         &mut self,
         trials: &[Planned<'_>],
     ) -> (Vec<TrialResult<&mut Instance>>, &mut FloorHalves) {
-        let mut slots: BTreeMap<(u32, Placement), &mut Slot> = self
-            .slots
-            .iter_mut()
-            .map(|(key, slot)| (*key, slot))
-            .collect();
+        let mut slots: BTreeMap<&Key, &mut Slot> = self.slots.iter_mut().collect();
         let instance = |planned: &Planned<'_>| {
             let slot = slots.remove(&(planned.spec.variant, planned.spec.placement));
             let none = || TrialFailure::new(Fault::Instrument, "the trial has no server slot");
@@ -77,8 +76,7 @@ impl Invocation {
     /// Ends the instances that no later trial needs: they hold memory, and an idle runtime still wakes
     /// up. Asks all of them before it waits for any. Returns where they wrote what their runtimes did.
     pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) -> Vec<Ended> {
-        let needed: BTreeSet<(u32, Placement)> =
-            later.iter().map(|t| (t.variant, t.placement)).collect();
+        let needed: BTreeSet<Key> = later.iter().map(|t| (t.variant, t.placement)).collect();
         let slots = std::mem::take(&mut self.slots);
         let (kept, mut ended): (BTreeMap<_, _>, BTreeMap<_, _>) =
             slots.into_iter().partition(|(key, _)| needed.contains(key));
