@@ -28,9 +28,9 @@ use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::settings::{LiveService, Settings};
-use rpcgauge_trial::{Address, Stop};
+use rpcgauge_trial::Stop;
 
-pub(crate) use bodies::LiveBodies;
+use bodies::LiveBodies;
 pub use reflection::reflect;
 pub use resolve::tls;
 
@@ -103,8 +103,8 @@ impl Extent {
 /// A live service that took a first call, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
-    calls: CallSpec,
-    bodies: LiveBodies,
+    pub(crate) calls: CallSpec,
+    pub(crate) bodies: LiveBodies,
 }
 
 impl Live {
@@ -127,16 +127,6 @@ impl Live {
             calls,
             bodies: bodies.bodies,
         })
-    }
-
-    /// Where it is.
-    pub(crate) fn address(&self) -> &Address {
-        &self.calls.endpoint.address
-    }
-
-    /// The calls, and their bodies.
-    pub(crate) fn into_parts(self) -> (CallSpec, LiveBodies) {
-        (self.calls, self.bodies)
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Rotation<'m> {
     random: Random,
 }
 
+type Ends<T> = Vec<TrialResult<Box<T>>>;
+
 struct Member<'m, T> {
     /// What measures it, or why it cannot be measured.
     measurer: TrialResult<Box<dyn Measurer<T> + 'm>>,
@@ -129,12 +131,7 @@ impl<'m> Rotation<'m> {
     }
 
     /// What each variant and each floor came to, in the order in which they were added.
-    pub(crate) fn finish(
-        self,
-    ) -> (
-        Vec<TrialResult<Box<Measured>>>,
-        Vec<TrialResult<Box<Floor>>>,
-    ) {
+    pub(crate) fn finish(self) -> (Ends<Measured>, Ends<Floor>) {
         let variants = self.variants.into_iter().map(Member::finish);
         let floors = self.floors.into_iter().map(Member::finish);
         (variants.collect(), floors.collect())

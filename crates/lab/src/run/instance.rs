@@ -23,15 +23,15 @@ use crate::machine::placement::{CoreSet, Layout};
 use crate::observer::Event;
 use crate::role;
 use crate::scratch::Scratch;
-use crate::server::Server;
+use crate::server::{Server, Up};
 use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
 
 /// What a variant is measured with.
 pub(super) enum Instance {
     /// A server that the engine calls.
-    Server(Box<Server>),
+    Server(Server),
     /// A server that a client subject calls.
-    Client(Box<Server>, Box<Caller>),
+    Client(Server, Box<Caller>),
     Codec(Box<Caller>),
 }
 
@@ -97,7 +97,7 @@ impl Run<'_> {
         match &variant.settings.target {
             Target::Live { .. } => {
                 let live = self.live(variant)?;
-                Ok((Instance::Server(Box::new(Server::live(live))), Vec::new()))
+                Ok((Instance::Server(Server::Live(Box::new(live))), Vec::new()))
             }
             Target::Subject {
                 server,
@@ -106,8 +106,7 @@ impl Run<'_> {
             } => {
                 let mut starting = self.starting(invocation, trial, variant, starts)?;
                 let workload = self.workload(workload)?;
-                let server = self.new_server(&mut starting, server, workload.clone())?;
-                let mut server = Box::new(server);
+                let mut server = self.new_server(&mut starting, server, workload.clone())?;
                 server.prove(&variant.settings, self.stop)?;
                 let Some(client) = client else {
                     return Ok((Instance::Server(server), starting.told));
@@ -160,7 +159,8 @@ impl Run<'_> {
         let listen = self.listen(settings.transport, &starting.file)?;
         let line = role::server(settings, listen, command.stack.clone(), limits)?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
-        Server::subject(subject, workload, settings, limits)
+        let up = Up::new(subject, workload, settings, limits)?;
+        Ok(Server::Subject(Box::new(up)))
     }
 
     /// The client that calls a server which is up, on the client's cores.

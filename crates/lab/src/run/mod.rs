@@ -181,7 +181,8 @@ impl<'a> Run<'a> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::Folder(options.logs.clone(), source))?;
         let placements = Placements::detect()?;
-        let targets = options.live.values().map(|live| live.address().clone());
+        let targets = options.live.values();
+        let targets = targets.map(|live| live.calls.endpoint.address.clone());
         let cores = placements.cores(&plan.placements);
         Ok(Self {
             options,
