@@ -8,14 +8,12 @@ use std::time::Duration;
 use rpcgauge_load::monotonic_ns;
 use rpcgauge_message::Workload;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone};
-use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Operation;
 
-use crate::error::{TrialFailure, TrialResult};
+use crate::error::TrialResult;
 use crate::subject::{RecordsFile, Subject, SubjectError};
 use crate::verify::{self, CodecSample};
 
-/// A client or codec that is up.
 pub(crate) struct Caller {
     pub(crate) subject: Subject,
     records: RecordsFile,
@@ -33,19 +31,14 @@ pub(crate) enum Proof {
 
 impl Caller {
     /// Takes a subject that is up, with the file that it records in.
-    ///
-    /// # Errors
-    /// It has made no such file.
     pub(crate) fn new(mut subject: Subject, records: &Path, proof: Proof) -> TrialResult<Self> {
-        match RecordsFile::open(records) {
-            Ok(records) => Ok(Self {
-                subject,
-                records,
-                proof,
-                is_right: false,
-            }),
-            Err(error) => Err(subject.broken_off(error)),
-        }
+        let records = RecordsFile::open(records);
+        Ok(Self {
+            records: records.map_err(|error| subject.broken_off(error))?,
+            subject,
+            proof,
+            is_right: false,
+        })
     }
 
     /// What a codec does; none of a client.
@@ -69,26 +62,16 @@ impl Caller {
             Proof::Response(workload) => verify::right_response(&verified, workload),
             Proof::Sample(sample) => sample.right(&verified),
         };
-        right.map_err(|reason| self.wrong(reason))?;
+        right.map_err(|reason| self.subject.wrong(reason))?;
         self.is_right = true;
         Ok(())
     }
 
-    /// Asks for a slice, waits at most `limit` for it, and reads its records.
+    /// Asks for a slice, waits at most `limit` for it, calls `answered`, and reads its records.
     ///
     /// # Errors
     /// As [`Subject::slice`], and when its records are not those of the slice.
     pub(crate) fn slice(
-        &mut self,
-        ask: &SliceAsk,
-        limit: Duration,
-        stop: &AtomicBool,
-    ) -> TrialResult<(SliceDone, Vec<Record>)> {
-        self.slice_with(ask, limit, stop, || ())
-    }
-
-    /// As [`Caller::slice`], and calls `answered` before it reads the records.
-    pub(crate) fn slice_with(
         &mut self,
         ask: &SliceAsk,
         limit: Duration,
@@ -100,16 +83,12 @@ impl Caller {
         let done = self.subject.slice(ask, limit, stop)?;
         let span = asked..=monotonic_ns();
         answered();
-        match self.records.read(&done, span) {
-            Ok(records) => Ok((done, records)),
-            Err(error) => Err(self.subject.broken_off(error)),
-        }
+        let records = self.records.read(&done, span);
+        let records = records.map_err(|error| self.subject.broken_off(error))?;
+        Ok((done, records))
     }
 
     /// Checks that it has recorded nothing since its last slice.
-    ///
-    /// # Errors
-    /// It has.
     pub(crate) fn silent(&mut self) -> TrialResult {
         let nothing = SliceDone::default();
         if self.records.read(&nothing, 0..=u64::MAX).is_ok() {
@@ -118,10 +97,5 @@ impl Caller {
         let reason = "it goes on calling after its slice, or records late";
         let error = SubjectError::Contract(reason.to_owned());
         Err(self.subject.broken_off(error))
-    }
-
-    /// The failure of a subject that does not do what it should, with its log.
-    pub(crate) fn wrong(&self, reason: impl Into<String>) -> TrialFailure {
-        TrialFailure::new(Fault::Subject, reason).with_log(self.subject.log_tail())
     }
 }

@@ -74,7 +74,6 @@ impl CallSpec {
     }
 }
 
-/// The version of HTTP.
 pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
     match http {
         HttpVersion::Http1 => load::Protocol::Http1,

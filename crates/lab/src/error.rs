@@ -1,6 +1,7 @@
 //! The errors of a run and of a trial, and whose fault they are.
 
-use std::path::Path;
+use std::io;
+use std::path::PathBuf;
 
 use rpcgauge_study::record::{Fault, TrialOutcome};
 use thiserror::Error;
@@ -21,22 +22,8 @@ pub enum LabError {
     #[error("the plan is damaged: {0}; make it anew from its study")]
     Plan(String),
     /// A folder for sockets or logs could not be made.
-    #[error("could not make the folder {path}: {source}; choose another with TMPDIR or --out")]
-    Folder {
-        /// The folder.
-        path: String,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-}
-
-impl LabError {
-    pub(crate) fn folder(path: &Path, source: std::io::Error) -> Self {
-        Self::Folder {
-            path: path.display().to_string(),
-            source,
-        }
-    }
+    #[error("could not make the folder {}: {}; choose another with TMPDIR or --out", .0.display(), .1)]
+    Folder(PathBuf, #[source] io::Error),
 }
 
 /// What can fail one trial.
@@ -72,7 +59,7 @@ impl TrialFailure {
     }
 
     /// As written in a record.
-    pub fn into_outcome(self) -> TrialOutcome {
+    pub(crate) fn into_outcome(self) -> TrialOutcome {
         TrialOutcome::Failed {
             reason: self.reason,
             fault: self.fault,

@@ -4,9 +4,10 @@ use crate::calls::{CallSpec, USER_AGENT, coding_headers, expect, media_type, pro
 use crate::error::{TrialFailure, TrialResult};
 use rpcgauge_load as load;
 use rpcgauge_message::{
-    Codec, Encoding, Limits, Message, Workload, content_type, first_difference,
+    Codec, EncodeError, Encoding, Limits, Message, MessageType, Workload, content_type,
+    first_difference,
 };
-use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Protocol, Settings};
 use rpcgauge_trial::Address;
 
@@ -20,9 +21,9 @@ const GRPC_SUBTYPE: &str = "application/grpc+";
 /// One variant's calls, ready to be made.
 pub(crate) struct Exchange {
     settings: Settings,
-    encoding: Encoding,
+    pub(crate) encoding: Encoding,
     limits: Limits,
-    workload: Workload,
+    pub(crate) workload: Workload,
     requests: Vec<Message>,
     expected: Vec<Message>,
     request_codec: Codec,
@@ -40,21 +41,16 @@ impl Exchange {
         settings: &Settings,
         limits: Limits,
     ) -> TrialResult<Self> {
-        let refused = |error: &dyn ToString| TrialFailure::new(Fault::User, error.to_string());
         let encoding = encoding(settings)?;
-        let codec = |message_type: &rpcgauge_message::MessageType, compression| {
-            Codec::new(message_type.clone(), encoding, compression, limits)
-                .map_err(|error| refused(&error))
+        let codec = |of: &MessageType, compression| {
+            Codec::new(of.clone(), encoding, compression, limits).map_err(refused)
         };
         let request_codec = codec(workload.request_type(), settings.request_compression)?;
         let response_codec = codec(workload.response_type(), settings.response_compression)?;
-        let distinct = if workload.request_varies() {
-            REQUESTS
-        } else {
-            1
-        };
-        let requests = (0..distinct).map(|call| workload.request(call)).collect();
-        let expected = (0..distinct).map(|call| workload.expected(call)).collect();
+        let distinct = 0..distinct_requests(&workload, REQUESTS);
+        let requests = distinct.clone().map(|call| workload.request(call));
+        let requests = requests.collect();
+        let expected = distinct.map(|call| workload.expected(call)).collect();
         Ok(Self {
             settings: settings.clone(),
             encoding,
@@ -68,17 +64,6 @@ impl Exchange {
         })
     }
 
-    /// Whether generated or dynamic code makes and reads the messages.
-    pub(crate) fn code(&self) -> Code {
-        self.workload.code()
-    }
-
-    /// How messages become bytes.
-    pub(crate) fn encoding(&self) -> Encoding {
-        self.encoding
-    }
-
-    /// The right response to a call.
     pub(crate) fn expected(&self, call: u64) -> &Message {
         Self::in_turn(&self.expected, call)
     }
@@ -145,29 +130,24 @@ impl Exchange {
     }
 
     /// The requests' bodies, made ready: each one that differs, once.
-    ///
-    /// # Errors
-    /// A request cannot be encoded or compressed.
     pub(crate) fn prepared(&mut self) -> TrialResult<Vec<load::Body>> {
         let compressed = !self.settings.request_compression.is_none();
         let codec = &mut self.request_codec;
         let made = self.requests.iter().map(|request| {
-            let (mut plain, mut carried) = (Vec::new(), Vec::new());
-            codec.encode(request, &mut plain)?;
-            let plain_len = plain.len() as u64;
+            let mut bytes = Vec::new();
+            codec.encode(request, &mut bytes)?;
+            let plain_len = bytes.len() as u64;
             if compressed {
-                codec.compress(&plain, &mut carried)?;
-            } else {
-                carried = plain;
+                let plain = std::mem::take(&mut bytes);
+                codec.compress(&plain, &mut bytes)?;
             }
             Ok(load::Body {
-                bytes: carried,
+                bytes,
                 compressed,
                 plain_len,
             })
         });
-        made.collect::<Result<_, rpcgauge_message::EncodeError>>()
-            .map_err(|error| TrialFailure::new(Fault::User, error.to_string()))
+        made.collect::<Result<_, EncodeError>>().map_err(refused)
     }
 
     /// The mean size of the right responses, encoded and not compressed, bytes.
@@ -207,24 +187,31 @@ impl Exchange {
 /// # Errors
 /// The plan has none: it was written by hand.
 pub(crate) fn encoding(settings: &Settings) -> TrialResult<Encoding> {
-    settings.encoding.ok_or_else(|| {
-        TrialFailure::new(
-            Fault::User,
-            "the plan names no encoding; make it anew from its study",
-        )
-    })
+    settings
+        .encoding
+        .ok_or_else(|| refused("the plan names no encoding; make it anew from its study"))
 }
 
-fn wrong(error: &impl ToString) -> load::CodecError {
+/// How many requests of a workload differ, of at most so many.
+pub(crate) fn distinct_requests(workload: &Workload, most: u64) -> u64 {
+    match workload.request_varies() {
+        true => most,
+        false => 1,
+    }
+}
+
+fn refused(error: impl ToString) -> TrialFailure {
+    TrialFailure::new(Fault::User, error.to_string())
+}
+
+fn wrong(error: impl ToString) -> load::CodecError {
     load::CodecError(error.to_string())
 }
 
 impl load::Codec for Exchange {
     fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
         let request = Self::in_turn(&self.requests, call);
-        self.request_codec
-            .encode(request, out)
-            .map_err(|error| wrong(&error))
+        self.request_codec.encode(request, out).map_err(wrong)
     }
 
     fn compresses(&self) -> bool {
@@ -232,36 +219,25 @@ impl load::Codec for Exchange {
     }
 
     fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
-        self.request_codec
-            .compress(plain, out)
-            .map_err(|error| wrong(&error))
+        self.request_codec.compress(plain, out).map_err(wrong)
     }
 
     fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
-        self.response_codec
-            .decompress(carried, out)
-            .map_err(|error| wrong(&error))
+        self.response_codec.decompress(carried, out).map_err(wrong)
     }
 
     /// Frees the message before in this stage too, as a service would.
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
-        self.response = Some(
-            self.response_codec
-                .decode(plain)
-                .map_err(|error| wrong(&error))?,
-        );
+        self.response = Some(self.response_codec.decode(plain).map_err(wrong)?);
         Ok(())
     }
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
         let expected = self.expected(call);
         let Some(response) = &self.response else {
-            return Err(load::CodecError("nothing was decoded".to_owned()));
+            return Err(wrong("nothing was decoded"));
         };
-        match first_difference(expected, response) {
-            None => Ok(()),
-            Some(difference) => Err(load::CodecError(difference.to_string())),
-        }
+        first_difference(expected, response).map_or(Ok(()), |difference| Err(wrong(difference)))
     }
 }
 

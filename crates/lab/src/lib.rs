@@ -24,7 +24,6 @@ pub mod live;
 pub mod machine;
 mod measurer;
 mod observer;
-mod program;
 mod records;
 mod role;
 mod run;

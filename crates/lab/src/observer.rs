@@ -57,9 +57,10 @@ pub struct RunProgress {
     pub remaining: Duration,
 }
 
-/// What happened.
+/// What happened, and how far the run is then.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "a field is what its type says")]
 pub enum Event<'a> {
     /// Fresh processes from here on.
     InvocationStarted {
@@ -67,23 +68,17 @@ pub enum Event<'a> {
         invocation: u32,
         /// Of how many.
         of: u32,
-        /// How far the run is.
         progress: RunProgress,
     },
     /// A variant's server is being started and proved right.
     SubjectStarting {
-        /// The variant it is for.
         variant: &'a Variant,
-        /// How far the run is.
         progress: RunProgress,
     },
     /// A trial is about to be measured.
     TrialStarted {
-        /// Its place in the plan.
         trial: &'a TrialSpec,
-        /// What is measured.
         variant: &'a Variant,
-        /// How far the run is.
         progress: RunProgress,
     },
     /// A search tries this rate in the trial that starts next.
@@ -95,9 +90,7 @@ pub enum Event<'a> {
     },
     /// A trial ended, well or not, and is recorded.
     TrialEnded {
-        /// What was recorded.
         record: &'a TrialRecord,
-        /// How far the run is.
         progress: RunProgress,
     },
     /// Something went wrong that fails no trial.

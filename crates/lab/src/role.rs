@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use rpcgauge_message::contract::{
-    self, Address, ClientSettings, CodecSettings, FloorSettings, Listen, ServerSettings,
+    self, Address, ClientSettings, CodecSettings, Listen, ServerSettings,
 };
-use rpcgauge_message::{Limits, Workload, WorkloadSpec};
+use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Sample, Settings, Target, Transport};
 use rpcgauge_trial::{Schedule, Timing};
@@ -15,18 +15,16 @@ use crate::exchange::encoding;
 use crate::verify::{self, CodecSample};
 
 /// A variant's server.
-///
-/// # Errors
-/// The settings are not a subject's.
 pub(crate) fn server(
     settings: &Settings,
     listen: Listen,
     stack: Option<String>,
     limits: Limits,
 ) -> TrialResult<contract::Settings> {
+    let workload = settings.target.workload();
     Ok(contract::Settings::Server(Box::new(ServerSettings {
         stack,
-        workload: workload(settings)?.clone(),
+        workload: workload.ok_or_else(other_role)?.clone(),
         protocol: settings.protocol,
         http: settings.http,
         encoding: encoding(settings)?,
@@ -41,9 +39,6 @@ pub(crate) fn server(
 }
 
 /// A client that calls the server at `address` with at most `requests` requests that differ.
-///
-/// # Errors
-/// The settings are not a client's, or a request has no JSON form.
 pub(crate) fn client(
     settings: &Settings,
     (workload, requests): (&Workload, u64),
@@ -85,9 +80,6 @@ pub(crate) fn client(
 }
 
 /// A codec, and the sample that proves it right.
-///
-/// # Errors
-/// The settings are not a codec's, or the sample has no JSON form.
 pub(crate) fn codec(
     settings: &Settings,
     workload: &Workload,
@@ -130,11 +122,6 @@ pub(crate) fn codec(
     Ok((line, sample))
 }
 
-/// The answering half of a floor.
-pub(crate) fn floor(listen: Listen) -> contract::Settings {
-    contract::Settings::Floor(FloorSettings { listen })
-}
-
 /// Where a subject listens; `path` is for a Unix socket.
 pub(crate) fn listen(transport: Transport, path: PathBuf) -> Listen {
     match transport {
@@ -143,10 +130,6 @@ pub(crate) fn listen(transport: Transport, path: PathBuf) -> Listen {
         },
         Transport::Unix => Listen::Unix { path },
     }
-}
-
-fn workload(settings: &Settings) -> TrialResult<&WorkloadSpec> {
-    settings.target.workload().ok_or_else(other_role)
 }
 
 /// Bounds as the contract has them: those that are not the default.

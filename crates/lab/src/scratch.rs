@@ -44,9 +44,6 @@ pub(crate) struct Scratch {
 impl Scratch {
     /// Makes a folder in the system's temporary folder, or in `/tmp` where the paths of sockets in
     /// the temporary folder would be too long. Removes the folders of programs that were killed.
-    ///
-    /// # Errors
-    /// [`LabError::Folder`] when no folder can be made.
     pub(crate) fn make() -> Result<Self, LabError> {
         Self::make_in(&std::env::temp_dir())
     }
@@ -57,7 +54,7 @@ impl Scratch {
             false => Path::new(SHORT_FOLDER),
         };
         remove_abandoned(parent);
-        Self::locked_in(parent).map_err(|source| LabError::folder(parent, source))
+        Self::locked_in(parent).map_err(|source| LabError::Folder(parent.to_owned(), source))
     }
 
     fn locked_in(parent: &Path) -> io::Result<Self> {
@@ -76,7 +73,6 @@ impl Scratch {
         }
     }
 
-    /// The folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -7,14 +7,14 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::record::{Code, Cold, Fault};
 use rpcgauge_study::settings::{AtEnd, Settings};
 use rpcgauge_trial::Timing;
 
 use crate::calls::{CallSpec, Check};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::Exchange;
-use crate::live::{Live, LiveBodies};
+use crate::live::Live;
 use crate::subject::Subject;
 use crate::verify;
 use crate::warmup;
@@ -23,29 +23,45 @@ use crate::warmup;
 /// wants to see.
 const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server, and the calls for it.
-pub(crate) struct Server {
-    reached: Reached,
-    calls: CallSpec,
+/// What is called.
+pub(crate) enum Server {
+    /// A process of the lab.
+    Subject(Box<Up>),
+    /// A service that is there already, which took its first call.
+    Live(Box<Live>),
 }
 
-/// What is called.
-enum Reached {
-    /// A process of the lab, proved right.
-    Subject {
-        process: Box<Subject>,
-        exchange: Box<Exchange>,
-    },
-    /// A service that is there already, with the bodies of its requests.
-    Live(LiveBodies),
+/// A server subject that is up, and the calls for it.
+pub(crate) struct Up {
+    pub(crate) subject: Subject,
+    pub(crate) exchange: Exchange,
+    pub(crate) calls: CallSpec,
+}
+
+impl Up {
+    /// Fails where it does not listen where it was asked to.
+    pub(crate) fn new(
+        subject: Subject,
+        workload: Workload,
+        settings: &Settings,
+        limits: Limits,
+    ) -> TrialResult<Self> {
+        let address = subject.listening(settings.transport)?;
+        let exchange = Exchange::new(workload, settings, limits)?;
+        Ok(Self {
+            subject,
+            calls: exchange.calls(address),
+            exchange,
+        })
+    }
 }
 
 /// A server that is about to be called.
 pub(crate) struct Opened<'s> {
     /// The process behind it; none of a live service.
     pub(crate) subject: Option<&'s Subject>,
-    /// The requests' bodies.
-    pub(crate) bodies: load::Bodies<'s>,
+    /// Taken when the measuring begins.
+    pub(crate) bodies: Option<load::Bodies<'s>>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
     /// Whether generated or dynamic code makes and reads the messages, where it is known.
@@ -56,104 +72,69 @@ pub(crate) struct Opened<'s> {
 }
 
 impl Server {
-    /// A live service, which took its first call.
-    pub(crate) fn live(live: Live) -> Self {
-        let (calls, bodies) = live.into_parts();
-        Self {
-            calls,
-            reached: Reached::Live(bodies),
-        }
-    }
-
-    /// Takes a subject that is up.
-    ///
-    /// # Errors
-    /// It does not listen where it was asked to.
-    pub(crate) fn subject(
-        subject: Subject,
-        workload: Workload,
-        settings: &Settings,
-        limits: Limits,
-    ) -> TrialResult<Self> {
-        let address = subject.listening(settings.transport)?;
-        let exchange = Exchange::new(workload, settings, limits)?;
-        let calls = exchange.calls(address);
-        Ok(Self {
-            calls,
-            reached: Reached::Subject {
-                process: Box::new(subject),
-                exchange: Box::new(exchange),
-            },
-        })
-    }
-
     /// Proves a subject right, and notes the latency of its first calls where that is asked for.
-    ///
-    /// # Errors
-    /// It does not give the right responses.
     pub(crate) fn prove(&mut self, settings: &Settings, stop: &AtomicBool) -> TrialResult {
-        let Reached::Subject { process, exchange } = &mut self.reached else {
+        let Self::Subject(up) = self else {
             return Ok(());
         };
-        let trial = self.calls.trial(settings);
+        let trial = up.calls.trial(settings);
         let cold_calls = settings.cold_calls;
-        let (_, latencies_ns) = verify::prove(exchange, &trial, cold_calls.into(), stop)
-            .map_err(|failure| process.explain(failure))?;
+        let (_, latencies_ns) = verify::prove(&mut up.exchange, &trial, cold_calls.into(), stop)
+            .map_err(|failure| up.subject.explain(failure))?;
         if cold_calls > 0 {
-            process.note_cold(&latencies_ns);
+            up.subject.cold = Cold::of(&latencies_ns);
         }
         Ok(())
     }
 
     /// The process behind it, where the lab started it.
     pub(crate) fn process(&self) -> Option<&Subject> {
-        match &self.reached {
-            Reached::Subject { process, .. } => Some(process),
-            Reached::Live(_) => None,
+        match self {
+            Self::Subject(up) => Some(&up.subject),
+            Self::Live(_) => None,
         }
     }
 
-    /// Asks its process to end.
     pub(crate) fn ask_to_end(&mut self) {
-        if let Reached::Subject { process, .. } = &mut self.reached {
-            process.ask_to_end();
+        if let Self::Subject(up) = self {
+            up.subject.ask_to_end();
         }
     }
 
     /// What a trial needs of it. Where stages are not timed, the requests' bodies are made before the
     /// clock starts, or ahead of the calls.
-    ///
-    /// # Errors
-    /// A request cannot be encoded or compressed.
     pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
-        Ok(match &mut self.reached {
-            Reached::Subject { exchange, process } => {
-                let code = Some(exchange.code());
+        Ok(match self {
+            Self::Subject(up) => {
+                let Up {
+                    subject, exchange, ..
+                } = &mut **up;
+                let code = Some(exchange.workload.code());
                 let (response_size, bodies) = match timing {
-                    Timing::Stages => (None, load::Bodies::PerCall(&mut **exchange)),
+                    Timing::Stages => (None, load::Bodies::PerCall(exchange)),
                     Timing::Load => {
                         let size = exchange.response_size();
                         let bodies = load::Bodies::Prepared {
                             bodies: exchange.prepared()?,
-                            verifier: Some(&mut **exchange),
+                            verifier: Some(exchange),
                         };
                         (Some(size), bodies)
                     }
                 };
                 Opened {
-                    subject: Some(process),
-                    bodies,
+                    subject: Some(subject),
+                    bodies: Some(bodies),
                     check: None,
                     code,
                     response_size,
                 }
             }
-            Reached::Live(bodies) => {
-                let check = self.calls.check.map(Check::start).transpose();
+            Self::Live(live) => {
+                let check = live.calls.check.map(Check::start).transpose();
                 Opened {
                     subject: None,
-                    bodies: bodies.for_trial().map_err(unready)?,
+                    bodies: Some(live.bodies.for_trial().map_err(unready)?),
                     check: check.map_err(unready)?,
                     code: None,
                     response_size: None,
@@ -169,7 +150,11 @@ impl Server {
         spec: &TrialSpec,
         settings: &Settings,
     ) -> load::Trial {
-        let calls = self.calls.trial(settings);
+        let (calls, patience) = match self {
+            Self::Subject(up) => (&up.calls, None),
+            Self::Live(live) => (&live.calls, Some(LIVE_PATIENCE)),
+        };
+        let calls = calls.trial(settings);
         load::Trial {
             schedule: settings.schedule.clone(),
             seed: plan.seed ^ u64::from(spec.index),
@@ -182,10 +167,7 @@ impl Server {
                 Some(AtEnd::Cancel) => Duration::ZERO,
                 Some(AtEnd::Wait) | None => calls.drain,
             },
-            patience: match self.reached {
-                Reached::Subject { .. } => calls.patience,
-                Reached::Live(_) => LIVE_PATIENCE,
-            },
+            patience: patience.unwrap_or(calls.patience),
             ..calls
         }
     }

@@ -16,7 +16,7 @@ use rpcgauge_study::words::Word as _;
 use rpcgauge_trial::{Ending, Stop};
 
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, distinct_requests};
 use crate::subject::one_line;
 
 /// Calls whose responses are compared. A first response can differ from later ones: connections are
@@ -110,7 +110,6 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     )
 }
 
-/// A failure of the engine as a failure of its trial.
 pub(crate) fn failure(error: load::LoadError) -> TrialFailure {
     TrialFailure::new(error.fault(), error.to_string())
 }
@@ -149,11 +148,8 @@ impl load::Codec for Prover<'_> {
         self.latencies_ns
             .push(u64::try_from(latency).unwrap_or(u64::MAX));
         self.verify(self.call)?;
-        match other_form(
-            self.exchange.encoding(),
-            self.exchange.expected(self.call),
-            plain,
-        ) {
+        let expected = self.exchange.expected(self.call);
+        match other_form(self.exchange.encoding, expected, plain) {
             None => Ok(()),
             Some(form) => {
                 self.wrong.get_or_insert_with(|| form.clone());
@@ -171,19 +167,19 @@ impl load::Codec for Prover<'_> {
 
 /// At most `most` requests of a workload that differ, in the proto3 JSON mapping.
 pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<JsonText>> {
-    let distinct = if workload.request_varies() { most } else { 1 };
-    (0..distinct)
+    (0..distinct_requests(workload, most))
         .map(|call| as_json(&workload.request(call)))
         .collect()
 }
 
 /// A message in the proto3 JSON mapping.
 pub(crate) fn as_json(message: &Message) -> TrialResult<JsonText> {
-    let broken = |error: String| TrialFailure::new(Fault::Instrument, error);
-    let bytes = message.to_bytes(Encoding::Json);
-    let bytes = bytes.map_err(|error| broken(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
-    JsonText::new(text).map_err(|error| broken(error.to_string()))
+    fn broken(error: impl ToString) -> TrialFailure {
+        TrialFailure::new(Fault::Instrument, error.to_string())
+    }
+    let bytes = message.to_bytes(Encoding::Json).map_err(broken)?;
+    let text = String::from_utf8(bytes).map_err(broken)?;
+    JsonText::new(text).map_err(broken)
 }
 
 /// Whether what a client decoded is the response to the first request.
@@ -201,7 +197,6 @@ pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result
     }
 }
 
-/// What a codec encodes or decodes.
 pub(crate) struct CodecSample {
     pub(crate) message: Message,
     pub(crate) operation: Operation,

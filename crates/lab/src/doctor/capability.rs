@@ -1,36 +1,34 @@
-//! Privileges: what this process may do, and what that unlocks.
+//! Privileges and toolchains: which are there, and what each unlocks.
 
 use std::fs::OpenOptions;
 use std::io;
+use std::thread;
 
+use rpcgauge_message::schema::FIRST_PROTOC;
+use rpcgauge_study::subject::{Tool, Version};
 use serde::Serialize;
 
 use crate::machine::idle;
 use crate::machine::process::ProcessMeter;
+use crate::subjects::Subjects;
+use crate::subjects::tools::find;
 
 /// Something that is there or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Capability {
-    /// Its name.
-    pub name: String,
-    /// Whether it is there.
-    pub found: bool,
+pub(super) struct Capability {
+    pub(super) name: String,
+    pub(super) found: bool,
     /// Its version or place where it is there; why not, where it is not.
-    pub detail: String,
-    /// What it unlocks.
-    pub unlocks: String,
+    pub(super) detail: String,
+    pub(super) unlocks: String,
 }
 
 impl Capability {
     pub(super) fn new(name: &str, state: Result<String, String>, unlocks: &str) -> Self {
-        let found = state.is_ok();
-        let detail = match state {
-            Ok(detail) | Err(detail) => detail,
-        };
         Self {
             name: name.to_owned(),
-            found,
-            detail,
+            found: state.is_ok(),
+            detail: state.unwrap_or_else(|why| why),
             unlocks: unlocks.to_owned(),
         }
     }
@@ -60,10 +58,9 @@ pub(super) fn privileges() -> Vec<Capability> {
 fn root() -> Result<String, String> {
     let user = rustix::process::geteuid();
     let detail = format!("user {user}");
-    if user.is_root() {
-        Ok(detail)
-    } else {
-        Err(detail)
+    match user.is_root() {
+        true => Ok(detail),
+        false => Err(detail),
     }
 }
 
@@ -77,12 +74,66 @@ fn writable(path: &str) -> Result<String, String> {
 
 fn peak_reset() -> Result<String, String> {
     let meter = ProcessMeter::of_self().map_err(|error| error.to_string())?;
-    let refused = || "the kernel refuses it (/proc/self/clear_refs)".to_owned();
-    if meter.reset_peak() {
-        Ok("works".to_owned())
-    } else {
-        Err(refused())
+    match meter.reset_peak() {
+        true => Ok("works".to_owned()),
+        false => Err("the kernel refuses it (/proc/self/clear_refs)".to_owned()),
     }
+}
+
+const EDITIONS: &str = ".proto files with editions";
+
+/// What rpcgauge itself uses, and what each tool unlocks.
+fn own() -> [(Tool, String); 3] {
+    let (rust, protoc) = (env!("CARGO_PKG_RUST_VERSION"), FIRST_PROTOC.to_string());
+    let rust_unlocks = "building rpcgauge itself";
+    let protoc_at = "github.com/protocolbuffers/protobuf has it";
+    [
+        ("cargo", rust, "rustup.rs has it", rust_unlocks),
+        ("protoc", &protoc, protoc_at, EDITIONS),
+        ("buf", "", "buf.build has it", EDITIONS),
+    ]
+    .map(|(name, least, install, unlocks)| {
+        let tool = Tool {
+            name: name.to_owned(),
+            programs: vec![name.to_owned()],
+            folders: Vec::new(),
+            version: vec!["--version".to_owned()],
+            least: Version::parse(least),
+            install: install.to_owned(),
+        };
+        (tool, unlocks.to_owned())
+    })
+}
+
+/// Looks for every tool, at the same time for all: some take a while to print their version.
+pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
+    let of_subjects = subjects.all().map(|package| package.manifest());
+    let of_subjects = of_subjects.flat_map(|subject| {
+        let unlocks = move |tool: &Tool| (tool.clone(), format!("the subject {}", subject.name));
+        subject.toolchain.iter().map(unlocks)
+    });
+    let tools: Vec<_> = own().into_iter().chain(of_subjects).collect();
+    let states: Vec<_> = thread::scope(|scope| {
+        let asked = tools.iter().map(|(tool, _)| scope.spawn(|| state(tool)));
+        let asked: Vec<_> = asked.collect();
+        asked
+            .into_iter()
+            .map(thread::ScopedJoinHandle::join)
+            .collect()
+    });
+    let rows = tools.iter().zip(states);
+    rows.map(|((tool, unlocks), state)| {
+        let state = state.unwrap_or_else(|_| Err("could not be asked".to_owned()));
+        Capability::new(&tool.name, state, unlocks)
+    })
+    .collect()
+}
+
+/// Its version and place, or why it cannot be used here and what to do.
+fn state(tool: &Tool) -> Result<String, String> {
+    let found = find(tool)?;
+    let shown = format!("{} {}", found.version, found.path.display());
+    Ok(shown.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ mod capability;
 mod noise;
 mod stops;
 mod text;
-mod tools;
 
 use std::thread;
 use std::time::Duration;
@@ -13,9 +12,9 @@ use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::{Idle, Placement};
 use serde::Serialize;
 
-pub use capability::Capability;
-pub use noise::{Noise, NoiseResult};
-pub use stops::{BusyCores, StoppedBy, Stops};
+use capability::Capability;
+use noise::NoiseResult;
+use stops::BusyCores;
 
 use crate::environment::{self, Disturbances};
 use crate::machine::placement::Placements;
@@ -25,18 +24,17 @@ use crate::subjects::Subjects;
 /// What the doctor found. `Display` is the text for a terminal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
-    /// The machine.
-    pub environment: Environment,
+    environment: Environment,
     /// Privileges that are or are not there, and what each unlocks.
-    pub privileges: Vec<Capability>,
+    privileges: Vec<Capability>,
     /// Toolchains that are or are not there, and what each unlocks.
-    pub toolchains: Vec<Capability>,
+    toolchains: Vec<Capability>,
     /// Whether cores that are kept busy are stopped; absent where that was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub busy_cores: Option<BusyCores>,
+    busy_cores: Option<BusyCores>,
     /// What a short A/A measured; absent where it was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub noise: Option<NoiseResult>,
+    noise: Option<NoiseResult>,
 }
 
 /// What else runs is watched for as long, at least.
@@ -61,7 +59,7 @@ pub fn examine(reference: &SubjectCommand, subjects: &Subjects, measure_noise: b
     Findings {
         environment,
         privileges: capability::privileges(),
-        toolchains: tools::toolchains(subjects),
+        toolchains: capability::toolchains(subjects),
         busy_cores,
         noise,
     }

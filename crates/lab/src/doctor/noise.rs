@@ -18,33 +18,26 @@ use crate::subject::SubjectCommand;
 
 /// What a short A/A measured: the same call under two names, in turns.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Noise {
-    /// The placement that was measured.
-    pub placement: Placement,
-    /// Whether idle states were held off.
-    pub idle: Idle,
-    /// Pairs of trials that were measured.
-    pub pairs: u32,
-    /// The median over the trials of their median latency, ns.
-    pub latency_p50_ns: f64,
+pub(super) struct Noise {
+    pub(super) placement: Placement,
+    pub(super) idle: Idle,
+    /// Of trials.
+    pub(super) pairs: u32,
+    /// The median over the trials of their median latency.
+    pub(super) latency_p50_ns: f64,
     /// The median over the pairs of what one is off by: the longer over the shorter time, less 1; 0.02
     /// for 2%.
-    pub typical: f64,
+    pub(super) typical: f64,
     /// What the worst of the pairs is off by.
-    pub largest: f64,
+    pub(super) largest: f64,
 }
 
-/// The noise, or why it could not be measured.
+/// The noise, or why it could not be measured, in one line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum NoiseResult {
-    /// It was measured.
+pub(super) enum NoiseResult {
     Measured(Noise),
-    /// It was not.
-    Failed {
-        /// Why, in one line.
-        failure: String,
-    },
+    Failed { failure: String },
 }
 
 /// The study: a variant and its control.
@@ -64,21 +57,11 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     let options = Options::new(reference.clone(), logs.folder().to_owned());
     // The first placement; the others would check a verdict, and there is none.
     let main = plan.placements.first().copied().unwrap_or(Placement::Free);
-    let trials: Vec<TrialSpec> = plan
-        .trials
-        .iter()
-        .filter(|t| t.placement == main)
-        .cloned()
-        .collect();
-    let mut records: Vec<Record> = Vec::new();
+    let trials = plan.trials.iter().filter(|t| t.placement == main);
+    let trials: Vec<TrialSpec> = trials.cloned().collect();
+    let (mut records, never) = (Vec::<Record>::new(), AtomicBool::new(false));
     Lab::new(options)
-        .run(
-            &plan,
-            &trials,
-            &mut records,
-            &mut (),
-            &AtomicBool::new(false),
-        )
+        .run(&plan, &trials, &mut records, &mut (), &never)
         .map_err(|error| error.to_string())?;
     let trials = records.into_iter().filter_map(|record| match record {
         Record::Trial(trial) => Some(*trial),

@@ -42,29 +42,26 @@ const MOST_PERIODS: f64 = 0.8;
 
 /// What happened to cores that were kept busy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BusyCores {
-    /// How long the cores were watched, ms.
-    pub watched_ms: u64,
+pub(super) struct BusyCores {
+    pub(super) watched_ms: u64,
     /// The stops that a quota makes; none were found where this is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stops: Option<Stops>,
+    pub(super) stops: Option<Stops>,
 }
 
 /// Stops that come back at one place of a period.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Stops {
-    /// The period, ms.
-    pub period_ms: u64,
-    /// How long a core is stopped in each, ms: the median.
-    pub stopped_ms: f64,
-    /// What stops it.
-    pub by: StoppedBy,
+pub(super) struct Stops {
+    pub(super) period_ms: u64,
+    /// How long a core is stopped in each: the median.
+    pub(super) stopped_ms: f64,
+    pub(super) by: StoppedBy,
 }
 
 /// What stops a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StoppedBy {
+pub(super) enum StoppedBy {
     /// What this kernel knows nothing of: the host.
     Host,
     /// This kernel, which had others to run or kept a quota itself.
@@ -73,12 +70,8 @@ pub enum StoppedBy {
 
 impl fmt::Display for Stops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            period_ms,
-            stopped_ms,
-            by,
-        } = self;
-        let (who, why, what) = match by {
+        let (period_ms, stopped_ms) = (self.period_ms, self.stopped_ms);
+        let (who, why, what) = match self.by {
             StoppedBy::Host => (
                 "the host",
                 "a quota on this machine's processor time",

@@ -4,7 +4,9 @@ use std::fmt;
 
 use rpcgauge_study::settings::Idle;
 
-use super::{Capability, Findings, Noise, NoiseResult};
+use super::Findings;
+use super::capability::Capability;
+use super::noise::{Noise, NoiseResult};
 
 impl fmt::Display for Findings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,22 +72,15 @@ impl Findings {
 
 fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt::Result {
     writeln!(f, "\n{title}")?;
-    let width = found
-        .iter()
-        .map(|capability| capability.name.len())
-        .max()
-        .unwrap_or(0);
-    for Capability {
-        name,
-        found,
-        detail,
-        unlocks,
-    } in found
-    {
-        let mark = if *found { "yes" } else { "no" };
-        writeln!(f, "  {mark:<3}  {name:<width$}  {detail}")?;
-        let what = if *found { "for" } else { "would unlock:" };
-        writeln!(f, "       {:width$}  {what} {unlocks}", "")?;
+    let widths = found.iter().map(|one| one.name.len());
+    let width = widths.max().unwrap_or(0);
+    for one in found {
+        let (mark, what) = match one.found {
+            true => ("yes", "for"),
+            false => ("no", "would unlock:"),
+        };
+        writeln!(f, "  {mark:<3}  {:<width$}  {}", one.name, one.detail)?;
+        writeln!(f, "       {:width$}  {what} {}", "", one.unlocks)?;
     }
     Ok(())
 }
@@ -121,7 +116,7 @@ mod tests {
     use rpcgauge_study::settings::Placement;
 
     use super::*;
-    use crate::doctor::{BusyCores, StoppedBy, Stops};
+    use crate::doctor::stops::{BusyCores, StoppedBy, Stops};
 
     #[test]
     fn what_is_off_by_far_is_no_percentage() {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rpcgauge_trial::Address;
 
 use super::others::Others;
-use super::steal::StealMeter;
+use super::steal::Ticks;
 use crate::machine::placement::Layout;
 use crate::machine::process::thread_waited;
 
@@ -15,7 +15,8 @@ use crate::machine::process::thread_waited;
 /// and in between those of the measuring thread alone.
 #[derive(Debug)]
 pub(crate) struct Disturbances {
-    steal: Option<StealMeter>,
+    /// At the start.
+    ticks: Option<Ticks>,
     others: Others,
     /// The largest share of a trial for which the measuring thread waited for its core.
     waited: f64,
@@ -26,7 +27,7 @@ impl Disturbances {
     /// processes of this program.
     pub(crate) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
-            steal: StealMeter::start(),
+            ticks: Ticks::now(),
             others: Others::start(cores, targets),
             waited: 0.0,
         }
@@ -40,7 +41,7 @@ impl Disturbances {
 
     /// A line for each disturbance since the start; `when` names that time.
     pub(crate) fn warnings(&self, when: &str) -> Vec<String> {
-        let steal = self.steal.and_then(|steal| steal.warning(when));
+        let steal = self.ticks.and_then(|ticks| ticks.warning(when));
         let others = self.others.warning(when, self.waited);
         others.into_iter().chain(steal).collect()
     }
@@ -64,7 +65,6 @@ impl Waiting {
         })
     }
 
-    /// The share of the time since the start.
     fn share(self) -> Option<f64> {
         let waited = thread_waited()?.saturating_sub(self.before);
         Some(waited.as_secs_f64() / self.began.elapsed().as_secs_f64().max(1e-9))

@@ -7,7 +7,6 @@ mod disturbances;
 mod others;
 mod steal;
 mod system;
-mod virtualization;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +24,7 @@ use crate::machine::process::ProcessMeter;
 pub(crate) fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
-    let idle = IdleHold::ask(idle).outcome().clone();
+    let idle = IdleHold::ask(idle).outcome.clone();
     let mut warnings = system::warnings(&allowed, governor.as_deref());
     warnings.extend(idle.reason.clone());
     warnings.extend(peak_warning());
@@ -35,7 +34,7 @@ pub(crate) fn examine(idle: Idle) -> Environment {
         processor: system::processor(),
         cores: u32::try_from(allowed.len()).unwrap_or(u32::MAX),
         memory_bytes: system::memory_bytes().unwrap_or(0),
-        virtualization: virtualization::hint(),
+        virtualization: system::virtualization(),
         governor,
         idle,
         subjects: BTreeMap::new(),
@@ -58,7 +57,7 @@ fn peak_warning() -> Option<String> {
 /// The environment of a run that is taken up again: as it began, with what is different now, since
 /// the report's one environment must not claim for the first part what holds for the second.
 pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environment {
-    let differences = [
+    let before_and_now = [
         ("rpcgauge", &earlier.rpcgauge, &now.rpcgauge),
         ("the system", &earlier.system, &now.system),
         ("the processor", &earlier.processor, &now.processor),
@@ -67,23 +66,22 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
             &earlier.cores.to_string(),
             &now.cores.to_string(),
         ),
-    ]
-    .into_iter()
-    .filter(|(_, before, after)| before != after)
-    .map(|(what, before, after)| {
+    ];
+    let differences = before_and_now
+        .into_iter()
+        .filter(|(_, before, now)| before != now);
+    let differences = differences.map(|(what, before, now)| {
         format!(
-            "the run was taken up again where {what} is another one: {before} before, {after} then; \
+            "the run was taken up again where {what} is another one: {before} before, {now} then; \
              its parts do not compare"
         )
-    })
-    .collect::<Vec<_>>();
+    });
     // What held at the start as well needs no second mention; what is new is of the later part.
-    let new = now.warnings.into_iter();
+    let new = now.warnings.iter();
     let new = new.filter(|warning| !earlier.warnings.contains(warning));
-    let new: Vec<String> = new
-        .map(|warning| format!("{TAKEN_UP_AGAIN}: {warning}"))
-        .collect();
-    for warning in differences.into_iter().chain(new) {
+    let new = new.map(|warning| format!("{TAKEN_UP_AGAIN}: {warning}"));
+    let added: Vec<String> = differences.chain(new).collect();
+    for warning in added {
         if !earlier.warnings.contains(&warning) {
             earlier.warnings.push(warning);
         }
@@ -93,12 +91,6 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
 
 /// Before a warning about the part of a run from there on.
 const TAKEN_UP_AGAIN: &str = "when the run was taken up again";
-
-/// A file's text without the white space around it, if it can be read and has any.
-fn text_of(path: &str) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::iter::successors;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use rpcgauge_trial::Address;
 
 use crate::machine::listener::Listeners;
-use crate::machine::process::Stat;
+use crate::machine::process::{Stat, all_processes};
 
 /// Where the measuring thread waited for its core for more than this share of a trial, every program
 /// that used as much of a core is named.
@@ -145,14 +146,11 @@ struct Process {
 
 impl Processes {
     fn now() -> Self {
-        let folders = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let by_pid = folders
-            .filter_map(|folder| {
-                let pid = folder.file_name().to_str()?.parse().ok()?;
-                let stat = fs::read_to_string(folder.path().join("stat")).ok()?;
-                Some((pid, process(&stat)?))
-            })
-            .collect();
+        let with_stat = |(pid, folder): (u32, PathBuf)| {
+            let stat = fs::read_to_string(folder.join("stat")).ok()?;
+            Some((pid, process(&stat)?))
+        };
+        let by_pid = all_processes().filter_map(with_stat).collect();
         Self {
             at: Instant::now(),
             by_pid,

@@ -9,30 +9,22 @@ const STEAL_SHARE: f64 = 0.01;
 /// share of fewer ticks means nothing.
 const FEWEST_STOLEN_TICKS: u64 = 5;
 
-/// Follows how much time the hypervisor gives to others.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct StealMeter {
-    before: Ticks,
-}
-
 /// Clock ticks of all cores since the start of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ticks {
+pub(super) struct Ticks {
     stolen: u64,
     all: u64,
 }
 
-impl StealMeter {
-    /// Starts to follow; `None` where the kernel does not count it.
-    pub(super) fn start() -> Option<Self> {
-        Some(Self {
-            before: ticks_now()?,
-        })
+impl Ticks {
+    /// None where the kernel does not count them.
+    pub(super) fn now() -> Option<Self> {
+        ticks(&fs::read_to_string("/proc/stat").ok()?, "cpu ")
     }
 
-    /// A warning, where too much was taken away since the start; `when` names that time.
-    pub(super) fn warning(&self, when: &str) -> Option<String> {
-        let share = stolen_share(self.before, ticks_now()?)?;
+    /// A warning, where too much was taken away since then; `when` names that time.
+    pub(super) fn warning(self, when: &str) -> Option<String> {
+        let share = stolen_share(self, Self::now()?)?;
         Some(format!(
             "{when} the hypervisor gave {:.1}% of the processors' time to others (steal): the host is busy",
             share * 100.0
@@ -47,29 +39,18 @@ pub(crate) fn stolen_ns(cores: &[usize]) -> Option<u64> {
     Some(stolen_of(&stat, cores)?.saturating_mul(tick_ns))
 }
 
-/// The ticks that were taken away on these cores, of the lines that begin with `cpu0`, `cpu1`.
+/// The ticks that were taken away on these cores.
 fn stolen_of(stat: &str, cores: &[usize]) -> Option<u64> {
-    let of_core = |core: &usize| {
-        let name = format!("cpu{core} ");
-        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
-        line.split_ascii_whitespace().nth(7)?.parse::<u64>().ok()
-    };
+    let of_core = |core: &usize| Some(ticks(stat, &format!("cpu{core} "))?.stolen);
     cores.iter().map(of_core).sum()
 }
 
-fn ticks_now() -> Option<Ticks> {
-    ticks(&fs::read_to_string("/proc/stat").ok()?)
-}
-
-/// The first line of proc(5)'s `stat`: user, nice, system, idle, iowait, irq, softirq, steal. The
-/// guests' time that follows is part of user and nice already.
-fn ticks(stat: &str) -> Option<Ticks> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let fields: Vec<u64> = line
-        .split_ascii_whitespace()
-        .take(8)
-        .map_while(|field| field.parse().ok())
-        .collect();
+/// The line of proc(5)'s `stat` that begins with this name, `cpu` for all cores: user, nice, system, idle,
+/// iowait, irq, softirq, steal. The guests' time that follows is part of user and nice already.
+fn ticks(stat: &str, name: &str) -> Option<Ticks> {
+    let line = stat.lines().find_map(|line| line.strip_prefix(name))?;
+    let fields = line.split_ascii_whitespace().take(8);
+    let fields: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
     Some(Ticks {
         stolen: *fields.get(7)?,
         all: fields.iter().sum(),
@@ -89,7 +70,7 @@ mod tests {
 
     #[test]
     fn stolen_time_is_a_share_of_all() {
-        let parsed = ticks("cpu  10 20 30 40 5 6 7 8 100 100\ncpu0 1\n").unwrap();
+        let parsed = ticks("cpu  10 20 30 40 5 6 7 8 100 100\ncpu0 1\n", "cpu ").unwrap();
         assert_eq!(
             parsed,
             Ticks {
@@ -102,7 +83,7 @@ mod tests {
         assert_eq!(stolen_share(at(10, 100), at(15, 200)), Some(0.05));
         // However large a share: too few ticks to know it by.
         assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
-        assert_eq!(ticks("intr 1"), None);
+        assert_eq!(ticks("intr 1", "cpu "), None);
         let stat =
             "cpu  0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 30 0 0\ncpu10 0 0 0 0 0 0 0 9\n";
         assert_eq!(stolen_of(stat, &[0, 1]), Some(38));

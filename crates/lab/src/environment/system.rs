@@ -1,9 +1,10 @@
-//! The system, its processor, its clock frequency and its limits.
+//! The system, its processor, its clock frequency, its limits, and what it runs in.
 
+use std::collections::BTreeSet;
 use std::env::consts::ARCH;
 use std::fs;
+use std::path::Path;
 
-use super::text_of;
 use crate::machine::cores::{Core, choose_pair};
 use crate::machine::process::kib_field;
 
@@ -50,18 +51,10 @@ pub(super) fn memory_bytes() -> Option<u64> {
 
 /// The frequency governor of the allowed cores, each one's name where they differ.
 pub(super) fn governor(allowed: &[Core]) -> Option<String> {
-    let mut names: Vec<String> = allowed
-        .iter()
-        .filter_map(|core| {
-            let id = core.id;
-            text_of(&format!(
-                "/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor"
-            ))
-        })
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(", "))
+    let file = |id| format!("/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor");
+    let names = allowed.iter().filter_map(|core| text_of(&file(core.id)));
+    let names: BTreeSet<String> = names.collect();
+    (!names.is_empty()).then(|| Vec::from_iter(names).join(", "))
 }
 
 /// What of the machine's settings makes figures noisy.
@@ -145,6 +138,73 @@ fn quota_warning(quota: f64, cores: usize) -> Option<String> {
     })
 }
 
+/// Whether this is a virtual machine or a container, or both: `virtual machine (KVM), container (docker)`.
+pub(super) fn virtualization() -> Option<String> {
+    let parts: Vec<String> = [machine(), container()].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+fn machine() -> Option<String> {
+    let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
+    let firmware = |file| text_of(&format!("/sys/class/dmi/id/{file}")).unwrap_or_default();
+    let described = format!("{} {}", firmware("sys_vendor"), firmware("product_name"));
+    let name = text_of("/sys/hypervisor/type").or_else(|| hypervisor(&described));
+    match name {
+        Some(name) => Some(format!("virtual machine ({name})")),
+        None if has_hypervisor_flag(&cpuinfo) => Some("virtual machine".to_owned()),
+        None => None,
+    }
+}
+
+/// The processor's own hint, which a hypervisor sets (x86).
+fn has_hypervisor_flag(cpuinfo: &str) -> bool {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.any(|line| {
+        line.split_ascii_whitespace()
+            .any(|flag| flag == "hypervisor")
+    })
+}
+
+/// Firmware vendors and products that only virtual machines have, with the name to show.
+const HYPERVISORS: [(&str, &str); 9] = [
+    ("qemu", "QEMU"),
+    ("kvm", "KVM"),
+    ("vmware", "VMware"),
+    ("virtualbox", "VirtualBox"),
+    ("xen", "Xen"),
+    ("amazon ec2", "Amazon EC2"),
+    ("google compute engine", "Google Compute Engine"),
+    ("microsoft corporation virtual machine", "Hyper-V"),
+    ("bochs", "Bochs"),
+];
+
+fn hypervisor(described: &str) -> Option<String> {
+    let described = described.to_ascii_lowercase();
+    let (_, shown) = HYPERVISORS
+        .iter()
+        .find(|(known, _)| described.contains(known))?;
+    Some((*shown).to_owned())
+}
+
+fn container() -> Option<String> {
+    let name = if Path::new("/.dockerenv").exists() {
+        "docker"
+    } else if Path::new("/run/.containerenv").exists() {
+        "podman"
+    } else if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        "kubernetes"
+    } else {
+        return None;
+    };
+    Some(format!("container ({name})"))
+}
+
+/// A file's text without the white space around it, if it can be read and has any.
+fn text_of(path: &str) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,5 +261,27 @@ mod tests {
                 .contains("0 and 1")
         );
         assert_eq!(cores_warning(&[core(0, 0), core(1, 1)]), None);
+    }
+
+    #[test]
+    fn firmware_names_its_hypervisor() {
+        let named = |text| hypervisor(text);
+        assert_eq!(named("QEMU Standard PC (Q35)").as_deref(), Some("QEMU"));
+        assert_eq!(
+            named("Microsoft Corporation Virtual Machine").as_deref(),
+            Some("Hyper-V")
+        );
+        assert_eq!(named("Microsoft Corporation Surface Pro"), None);
+        assert_eq!(named(" "), None);
+    }
+
+    #[test]
+    fn the_processor_gives_a_hint() {
+        assert!(has_hypervisor_flag(
+            "processor: 0\nflags\t\t: fpu hypervisor lahf_lm\n"
+        ));
+        assert!(!has_hypervisor_flag(
+            "flags\t\t: fpu lahf_lm\nmodel name: hypervisor\n"
+        ));
     }
 }

@@ -1,6 +1,7 @@
 //! The bodies of a live service's calls: made before the first is sent where they fit into memory,
 //! and otherwise ahead of the calls.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,9 +31,6 @@ pub(crate) enum LiveBodies {
 
 impl LiveBodies {
     /// The bodies for one more trial.
-    ///
-    /// # Errors
-    /// The codec or compressor cannot be made, in one line.
     pub(crate) fn for_trial<'a>(&self) -> Result<load::Bodies<'a>, String> {
         Ok(match self {
             Self::Ready(bodies) => load::Bodies::Prepared {
@@ -51,7 +49,6 @@ impl LiveBodies {
     }
 }
 
-/// The bodies, and one more.
 pub(super) struct Made {
     pub(super) bodies: LiveBodies,
     /// The body of the call that tries the service. Where every call's text is its own and their
@@ -100,7 +97,9 @@ pub(super) fn make(
         Some(all) => LiveBodies::Ready(all.into()),
         None => {
             // Each begins with the first row of a file again.
-            Maker::new(&recipe)?.check(distinct.unwrap_or(CHECKED), stop)?;
+            let mut maker = Maker::new(&recipe)?;
+            let mut checked = maker.first(distinct.unwrap_or(CHECKED), stop);
+            checked.try_for_each(|body| body.map(drop))?;
             LiveBodies::Ahead(recipe)
         }
     };
@@ -125,10 +124,9 @@ fn most_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
             (calls, by_time) => calls.or(by_time),
         }
     };
-    let before = if warmup.time_ms == Some(0) {
-        Some(0)
-    } else {
-        most(warmup)
+    let before = match warmup.time_ms {
+        Some(0) => Some(0),
+        _ => most(warmup),
     };
     Some(most(settings.stop)?.saturating_add(before?).max(1))
 }
@@ -140,14 +138,12 @@ fn arrivals(mean: f64) -> u64 {
     (mean + DEVIATIONS * mean.sqrt()).ceil() as u64 + 1
 }
 
-/// What bodies are made of.
 pub(crate) struct Recipe {
     texts: Texts,
     compression: Compression,
     limits: Limits,
 }
 
-/// Makes bodies out of texts.
 struct Maker {
     recipe: Arc<Recipe>,
     /// For messages that have a type.
@@ -161,26 +157,15 @@ struct Maker {
 impl Maker {
     fn new(recipe: &Arc<Recipe>) -> Result<Self, LiveError> {
         let compression = recipe.compression;
-        let wrong = |error: EncodeError| LiveError::Text {
-            source_name: "compression of requests".to_owned(),
-            place: String::new(),
-            what: error.to_string(),
-        };
-        let codec = match &recipe.texts.message_type {
-            None => None,
-            Some(of) => {
-                let codec = Codec::new(of.clone(), Encoding::Protobuf, compression, recipe.limits);
-                Some(codec.map_err(wrong)?)
-            }
-        };
-        let compressor = match compression.is_none() {
-            true => None,
-            false => Some(Compressor::new(compression).map_err(wrong)?),
-        };
+        let wrong =
+            |error: EncodeError| LiveError::Wrong(format!("compression of requests: {error}"));
+        let of = recipe.texts.message_type.clone();
+        let codec = of.map(|of| Codec::new(of, Encoding::Protobuf, compression, recipe.limits));
+        let compressor = (!compression.is_none()).then(|| Compressor::new(compression));
         Ok(Self {
             recipe: Arc::clone(recipe),
-            codec,
-            compressor,
+            codec: codec.transpose().map_err(wrong)?,
+            compressor: compressor.transpose().map_err(wrong)?,
             writer: recipe
                 .texts
                 .data
@@ -199,8 +184,8 @@ impl Maker {
     ) -> Result<Option<Vec<load::Body>>, LiveError> {
         let mut bodies = Vec::new();
         let mut taken = 0;
-        for call in 0..count {
-            let body = self.body_unless(stop, call)?;
+        for body in self.first(count, stop) {
+            let body = body?;
             taken += body.bytes.len() as u64 + BODY_BYTES;
             if taken > most_bytes {
                 return Ok(None);
@@ -210,17 +195,16 @@ impl Maker {
         Ok(Some(bodies))
     }
 
-    /// Makes the bodies of the first calls and keeps none of them.
-    fn check(&mut self, count: u64, stop: &AtomicBool) -> Result<(), LiveError> {
-        (0..count).try_for_each(|call| self.body_unless(stop, call).map(drop))
-    }
-
-    /// One of many bodies that are made before anything else is done.
-    fn body_unless(&mut self, stop: &AtomicBool, call: u64) -> Result<load::Body, LiveError> {
-        match stop.load(Ordering::Relaxed) {
+    /// The bodies of the first calls, which are made before anything else is done.
+    fn first(
+        &mut self,
+        count: u64,
+        stop: &AtomicBool,
+    ) -> impl Iterator<Item = Result<load::Body, LiveError>> {
+        (0..count).map(|call| match stop.load(Ordering::Relaxed) {
             true => Err(LiveError::Interrupted),
             false => self.body(call),
-        }
+        })
     }
 
     fn body(&mut self, call: u64) -> Result<load::Body, LiveError> {
@@ -228,48 +212,29 @@ impl Maker {
         self.writer
             .text(call, &mut self.text)
             .map_err(|error| of_rows(&self.recipe, &error))?;
-        let plain = self.plain().map_err(|what| self.wrong(what))?;
-        let plain_len = plain.len() as u64;
-        let (bytes, compressed) = match &mut self.compressor {
-            None => (plain, false),
-            Some(compressor) => {
-                let mut carried = Vec::new();
-                compressor
-                    .compress(&plain, &mut carried)
-                    .map_err(|error| error.to_string())
-                    .map_err(|what| self.wrong(what))?;
-                (carried, true)
-            }
-        };
-        Ok(load::Body {
-            bytes,
-            compressed,
-            plain_len,
+        self.of_text().map_err(|what| {
+            let (source, place) = (&self.recipe.texts.source, self.writer.place());
+            LiveError::Wrong(format!("{source}{place}: {what}"))
         })
     }
 
     /// The text as the bytes of its message, or as it is.
-    fn plain(&mut self) -> Result<Vec<u8>, String> {
-        let of = &self.recipe.texts.message_type;
-        let (Some(codec), Some(of)) = (&mut self.codec, of) else {
-            return Ok(self.text.as_bytes().to_vec());
-        };
-        let message = of
-            .from_json(&self.text)
-            .map_err(|error| error.to_string())?;
-        let mut plain = Vec::new();
-        codec
-            .encode(&message, &mut plain)
-            .map_err(|error| error.to_string())?;
-        Ok(plain)
-    }
-
-    fn wrong(&self, what: String) -> LiveError {
-        LiveError::Text {
-            source_name: self.recipe.texts.source.clone(),
-            place: self.writer.place(),
-            what,
+    fn of_text(&mut self) -> Result<load::Body, Box<dyn Error>> {
+        let mut bytes = Vec::new();
+        match (&mut self.codec, &self.recipe.texts.message_type) {
+            (Some(codec), Some(of)) => codec.encode(&of.from_json(&self.text)?, &mut bytes)?,
+            _ => bytes.extend_from_slice(self.text.as_bytes()),
         }
+        let plain_len = bytes.len() as u64;
+        if let Some(compressor) = &mut self.compressor {
+            let plain = std::mem::take(&mut bytes);
+            compressor.compress(&plain, &mut bytes)?;
+        }
+        Ok(load::Body {
+            bytes,
+            compressed: self.compressor.is_some(),
+            plain_len,
+        })
     }
 }
 
@@ -286,9 +251,5 @@ fn without_value(said: &str) -> String {
 
 /// The error of a row that cannot be read; its text has the place.
 fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
-    LiveError::Text {
-        source_name: recipe.texts.source.clone(),
-        place: String::new(),
-        what: error.to_string(),
-    }
+    LiveError::Wrong(format!("{}: {error}", recipe.texts.source))
 }

@@ -9,7 +9,6 @@ use crate::calls::{USER_AGENT, coding_headers};
 /// The media type of a body where the user names none: what most services take.
 const JSON: &str = "application/json";
 
-/// The head of the calls.
 pub(super) fn request(
     settings: &Settings,
     service: &LiveService,
@@ -18,10 +17,7 @@ pub(super) fn request(
     let is_grpc = settings.protocol == Protocol::Grpc;
     for (name, _) in &inputs.headers {
         if let Some(what) = set_elsewhere(&name.to_ascii_lowercase(), is_grpc) {
-            return Err(LiveError::Header {
-                name: name.clone(),
-                what: what.to_owned(),
-            });
+            return Err(LiveError::Wrong(format!("header '{name}: …': {what}")));
         }
     }
     let given = |wanted: &str| {
@@ -45,10 +41,8 @@ pub(super) fn request(
     }
     add("user-agent", USER_AGENT);
     let own = inputs.headers.iter();
-    headers.extend(
-        own.filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
-            .cloned(),
-    );
+    let own = own.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
+    headers.extend(own.cloned());
     Ok(load::Request {
         style: match &service.http_method {
             None => load::CallStyle::Grpc { subtype: None },

@@ -12,7 +12,6 @@
 //! record.
 
 mod bodies;
-mod error;
 mod head;
 mod probe;
 mod reflection;
@@ -25,18 +24,42 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_load as load;
+use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
 use rpcgauge_study::settings::{LiveService, Settings};
-use rpcgauge_trial::{Address, Stop};
+use rpcgauge_trial::Stop;
 
-pub(crate) use bodies::LiveBodies;
-pub use error::LiveError;
+use bodies::LiveBodies;
 pub use reflection::reflect;
 pub use resolve::tls;
 
 use crate::calls::{CallSpec, Check, expect, protocol};
+
+/// Why a live service is not called. Each is one line: what, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// What it is called with, or the service itself, is not right.
+    #[error("{0}")]
+    Wrong(String),
+    /// TLS cannot be set up.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    /// The user ended it.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
+}
+
+impl LiveError {
+    /// What is wrong, as the end of a sentence that begins with the service.
+    fn of(service: &LiveService, what: impl fmt::Display) -> Self {
+        Self::Wrong(format!("{} {what}", service.url))
+    }
+}
+
+fn no_service() -> LiveError {
+    LiveError::Wrong("the plan calls no live service; make it anew".to_owned())
+}
 
 /// What a live service is called with beside its settings.
 #[derive(Clone, Default)]
@@ -80,8 +103,8 @@ impl Extent {
 /// A live service that took a first call, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
-    calls: CallSpec,
-    bodies: LiveBodies,
+    pub(crate) calls: CallSpec,
+    pub(crate) bodies: LiveBodies,
 }
 
 impl Live {
@@ -96,9 +119,7 @@ impl Live {
         extent: &Extent,
         stop: &AtomicBool,
     ) -> Result<Self, LiveError> {
-        let Some(service) = settings.target.live() else {
-            return Err(LiveError::Plan);
-        };
+        let service = settings.target.live().ok_or_else(no_service)?;
         let bodies = bodies::make(settings, inputs.texts.as_ref(), extent, stop)?;
         let calls = calls(settings, service, inputs, extent.limits)?;
         probe::probe(&calls, settings, service, bodies.probe, stop)?;
@@ -106,16 +127,6 @@ impl Live {
             calls,
             bodies: bodies.bodies,
         })
-    }
-
-    /// Where it is.
-    pub(crate) fn address(&self) -> &Address {
-        &self.calls.endpoint.address
-    }
-
-    /// The calls, and their bodies.
-    pub(crate) fn into_parts(self) -> (CallSpec, LiveBodies) {
-        (self.calls, self.bodies)
     }
 }
 

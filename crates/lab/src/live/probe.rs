@@ -39,10 +39,7 @@ pub(super) fn probe(
     }
     match refusal(kind, &said, settings, service) {
         None => Ok(()),
-        Some(what) => Err(LiveError::Refused {
-            target: service.url.to_string(),
-            what,
-        }),
+        Some(what) => Err(LiveError::of(service, what)),
     }
 }
 
@@ -75,10 +72,7 @@ pub(super) fn one_call<'b>(
 }
 
 fn uncallable(service: &LiveService, what: String) -> LiveError {
-    LiveError::Uncallable {
-        target: service.url.to_string(),
-        what,
-    }
+    LiveError::Wrong(format!("{}: {what}", service.url))
 }
 
 /// Whether the connection ended before the response did.
@@ -97,10 +91,9 @@ pub(super) fn refusal(
     settings: &Settings,
     service: &LiveService,
 ) -> Option<String> {
-    let because = if said.is_empty() {
-        String::new()
-    } else {
-        format!(" ({said})")
+    let because = match said {
+        "" => String::new(),
+        said => format!(" ({said})"),
     };
     let is_grpc = settings.protocol == Protocol::Grpc;
     let method = service.http_method.as_deref().unwrap_or_default();

@@ -15,7 +15,7 @@ use rpcgauge_message::{Compression, Limits, Schema};
 use rpcgauge_study::settings::{LiveService, Settings};
 use rpcgauge_trial::FailureKind;
 
-use super::{LiveError, LiveInputs, calls, probe};
+use super::{LiveError, LiveInputs, calls, no_service, probe};
 use crate::calls::CallSpec;
 
 /// How long a service is asked in all.
@@ -35,13 +35,12 @@ pub fn reflect(
     inputs: &LiveInputs,
     stop: &AtomicBool,
 ) -> Result<Schema, LiveError> {
-    let service = settings.target.live().ok_or(LiveError::Plan)?;
-    let method = service.url.method().ok_or(LiveError::Plan)?;
+    let service = settings.target.live().ok_or_else(no_service)?;
+    let method = service.url.method().ok_or_else(no_service)?;
     let name = method.split('/').next().unwrap_or(method);
     Asker::new(settings, service, inputs, stop)?.schema(name)
 }
 
-/// Asks one service.
 struct Asker<'a> {
     calls: CallSpec,
     settings: Settings,
@@ -88,11 +87,8 @@ impl<'a> Asker<'a> {
             Ok(schema) => Ok(schema),
             Err(FetchError::Call(error)) => Err(error),
             Err(FetchError::Reflection(ReflectionError::NoService { service, nearest })) => {
-                Err(LiveError::UnknownService {
-                    target: self.service.url.to_string(),
-                    service,
-                    nearest,
-                })
+                let what = format!("has no service \"{service}\"{nearest}");
+                Err(LiveError::of(self.service, what))
             }
             Err(FetchError::Reflection(error)) => Err(self.error(error.to_string())),
         }
@@ -140,14 +136,13 @@ impl<'a> Asker<'a> {
 
     /// The error of a question that failed as a call.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
-        let target = self.service.url.to_string();
         // A response that breaks a rule says nothing of the method that is called.
         let refusal = match kind {
             FailureKind::Protocol => None,
             kind => probe::refusal(kind, said, &self.settings, self.service),
         };
         match refusal {
-            Some(what) => LiveError::Refused { target, what },
+            Some(what) => LiveError::of(self.service, what),
             None => {
                 let said = match said {
                     "" => String::new(),
@@ -161,10 +156,8 @@ impl<'a> Asker<'a> {
     }
 
     fn error(&self, what: String) -> LiveError {
-        LiveError::Reflection {
-            target: self.service.url.to_string(),
-            what,
-        }
+        let advice = "give --proto FILE or --descriptor-set FILE";
+        LiveError::of(self.service, format!("{what}; {advice}"))
     }
 }
 

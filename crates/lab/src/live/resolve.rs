@@ -13,33 +13,30 @@ use rpcgauge_study::system::sentence;
 use rpcgauge_study::url;
 use rpcgauge_trial::Address;
 
-use super::LiveError;
+use super::{LiveError, no_service};
 use crate::scratch::MAX_SOCKET_PATH;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.
 pub(super) fn address(service: &LiveService, settings: &Settings) -> Result<Address, LiveError> {
-    let unreachable = |address: String, source| LiveError::Unreachable {
-        target: service.url.to_string(),
-        address,
-        source,
-    };
     let within = Duration::from_millis(settings.deadline_ms);
     let (host, port) = match &service.url.address {
         url::Address::Tcp { host, port } => (host, *port),
         url::Address::Unix { path } => {
             return match load::connect_unix(path, within) {
                 Ok(_) => Ok(Address::Unix(path.clone())),
-                Err(source) => Err(LiveError::Socket {
-                    target: service.url.to_string(),
-                    what: no_socket(path, &source),
-                }),
+                Err(source) => Err(LiveError::Wrong(format!(
+                    "cannot connect to {}: {}",
+                    service.url,
+                    no_socket(path, &source)
+                ))),
             };
         }
     };
-    let no_address = |source| LiveError::NoAddress {
-        host: host.clone(),
-        source,
+    let no_address = |source: io::Error| {
+        LiveError::Wrong(format!(
+            "the name \"{host}\" has no address: {source}; check it, or give an IP address"
+        ))
     };
     let found: Vec<SocketAddr> = (host.as_str(), port)
         .to_socket_addrs()
@@ -55,8 +52,12 @@ pub(super) fn address(service: &LiveService, settings: &Settings) -> Result<Addr
         }
     }
     Err(match first_refusal {
-        Some((address, source)) => unreachable(address.to_string(), source),
-        None => no_address(std::io::ErrorKind::NotFound.into()),
+        Some((address, source)) => LiveError::Wrong(format!(
+            "cannot connect to {} at {address}: {}; is the service running there?",
+            service.url,
+            sentence(&source)
+        )),
+        None => no_address(io::ErrorKind::NotFound.into()),
     })
 }
 
@@ -82,7 +83,7 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
 /// # Errors
 /// [`LiveError::Tls`] names the file and what is wrong with it.
 pub fn tls(settings: &Settings) -> Result<Option<load::Tls>, LiveError> {
-    let service = settings.target.live().ok_or(LiveError::Plan)?;
+    let service = settings.target.live().ok_or_else(no_service)?;
     let Some(choice) = &service.tls else {
         return Ok(None);
     };

@@ -17,26 +17,18 @@ pub struct Core {
     pub physical: u32,
 }
 
-impl Core {
-    /// Whether both run on the same physical core and so share its execution units.
-    pub fn shares_core_with(&self, other: &Core) -> bool {
-        self.package == other.package && self.physical == other.physical
-    }
-}
-
 /// A core each for client and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CorePair {
-    /// The client's.
-    pub client: Core,
-    /// The server's.
-    pub server: Core,
+pub(crate) struct CorePair {
+    pub(crate) client: Core,
+    pub(crate) server: Core,
 }
 
 impl CorePair {
     /// Whether the two are hardware threads of one physical core, so that each slows the other.
-    pub fn is_one_physical_core(&self) -> bool {
-        self.client.shares_core_with(&self.server)
+    pub(crate) fn is_one_physical_core(&self) -> bool {
+        let place = |core: Core| (core.package, core.physical);
+        place(self.client) == place(self.server)
     }
 }
 
@@ -71,35 +63,19 @@ fn described(base: &Path, id: usize) -> Core {
 /// Two physical cores of one package are best: hardware threads slow each other, and another
 /// package is farther away than a neighbouring service would be. The lowest core handles most
 /// interrupts on many machines, so it is left alone where there is a choice.
-pub fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
-    let spared = if allowed.len() > 2 {
-        &allowed[1..]
-    } else {
-        allowed
-    };
-    [spared, allowed]
-        .into_iter()
-        .find_map(neighbours)
-        .or_else(|| any_pair(allowed))
-}
-
-fn neighbours(cores: &[Core]) -> Option<CorePair> {
-    pairs(cores)
-        .find(|pair| pair.client.package == pair.server.package && !pair.is_one_physical_core())
-}
-
-/// What is left: two packages rather than two threads of one core.
-fn any_pair(cores: &[Core]) -> Option<CorePair> {
-    pairs(cores)
-        .find(|pair| !pair.is_one_physical_core())
-        .or_else(|| pairs(cores).next())
-}
-
-fn pairs(cores: &[Core]) -> impl Iterator<Item = CorePair> + '_ {
-    cores.iter().enumerate().flat_map(move |(at, &client)| {
-        cores[at + 1..]
-            .iter()
-            .map(move |&server| CorePair { client, server })
+pub(crate) fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
+    let pairs = allowed.iter().enumerate().flat_map(|(at, &client)| {
+        let servers = allowed[at + 1..].iter();
+        servers.map(move |&server| CorePair { client, server })
+    });
+    // Of equal ones the first. A pair's lower core is its client's.
+    pairs.min_by_key(|pair| {
+        let is_near = pair.client.package == pair.server.package;
+        match (pair.is_one_physical_core(), is_near) {
+            (true, _) => 3,
+            (false, false) => 2,
+            (false, true) => u32::from(pair.client == allowed[0]),
+        }
     })
 }
 

@@ -6,13 +6,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rpcgauge_study::record::IdleOutcome;
 use rpcgauge_study::settings::Idle;
 
 /// The kernel's PM QoS device.
-pub const DEVICE: &str = "/dev/cpu_dma_latency";
+pub(crate) const DEVICE: &str = "/dev/cpu_dma_latency";
 
 /// The wake-up latency that is asked for, µs.
 const WAKE_UP_US: i32 = 0;
@@ -20,7 +20,7 @@ const WAKE_UP_US: i32 = 0;
 /// Holds idle states off for as long as it lives, where that was asked for and granted.
 #[derive(Debug)]
 pub struct IdleHold {
-    outcome: IdleOutcome,
+    pub(crate) outcome: IdleOutcome,
     // The request ends when the file is closed.
     _request: Option<File>,
 }
@@ -46,11 +46,6 @@ impl IdleHold {
         }
     }
 
-    /// What was asked and what was got.
-    pub fn outcome(&self) -> &IdleOutcome {
-        &self.outcome
-    }
-
     /// What is in force while this lives.
     pub fn got(&self) -> Idle {
         self.outcome.got
@@ -64,7 +59,6 @@ fn request(device: &Path) -> io::Result<File> {
 }
 
 fn refusal(device: &Path, error: &io::Error) -> String {
-    let device: PathBuf = device.to_owned();
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "run as root or allow this user to write it",
         io::ErrorKind::NotFound => "the kernel or container does not offer it",
@@ -87,7 +81,7 @@ mod tests {
         std::fs::write(&device, b"").unwrap();
         let hold = IdleHold::ask_at(Idle::Held, &device);
         assert_eq!(hold.got(), Idle::Held);
-        assert_eq!(hold.outcome().reason, None);
+        assert_eq!(hold.outcome.reason, None);
         assert_eq!(std::fs::read(&device).unwrap(), 0_i32.to_ne_bytes());
     }
 
@@ -95,15 +89,15 @@ mod tests {
     fn without_the_device_it_stays_as_is_and_says_why() {
         let hold = IdleHold::ask_at(Idle::Held, Path::new("/nonexistent/device"));
         assert_eq!(hold.got(), Idle::AsIs);
-        assert_eq!(hold.outcome().asked, Idle::Held);
-        let reason = hold.outcome().reason.clone().unwrap();
+        assert_eq!(hold.outcome.asked, Idle::Held);
+        let reason = hold.outcome.reason.clone().unwrap();
         assert!(reason.contains("/nonexistent/device"), "{reason}");
     }
 
     #[test]
     fn as_is_asks_for_nothing() {
         let hold = IdleHold::ask_at(Idle::AsIs, Path::new("/nonexistent/device"));
-        assert_eq!(hold.outcome().reason, None);
+        assert_eq!(hold.outcome.reason, None);
         assert_eq!(hold.got(), Idle::AsIs);
     }
 }

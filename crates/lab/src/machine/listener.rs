@@ -12,11 +12,11 @@ const LISTENING: &str = "0A";
 
 /// The sockets that listen at an address.
 #[derive(Debug, Default)]
-pub struct Listeners(BTreeSet<String>);
+pub(crate) struct Listeners(BTreeSet<String>);
 
 impl Listeners {
     /// Those at `address`; none where that is another machine's.
-    pub fn at(address: &Address) -> Self {
+    pub(crate) fn at(address: &Address) -> Self {
         let inodes = match address {
             Address::Tcp(address) if !is_here(*address) => return Self::default(),
             Address::Tcp(address) => ["/proc/net/tcp", "/proc/net/tcp6"]
@@ -25,16 +25,12 @@ impl Listeners {
                 .collect(),
             Address::Unix(path) => unix(&rows("/proc/net/unix"), path),
         };
-        Self(
-            inodes
-                .iter()
-                .map(|inode| format!("socket:[{inode}]"))
-                .collect(),
-        )
+        let names = inodes.iter().map(|inode| format!("socket:[{inode}]"));
+        Self(names.collect())
     }
 
     /// Whether a process has one of them open; false where this program may not read its files.
-    pub fn are_of(&self, pid: u32) -> bool {
+    pub(crate) fn are_of(&self, pid: u32) -> bool {
         if self.0.is_empty() {
             return false;
         }

@@ -2,7 +2,7 @@
 
 pub mod cores;
 pub mod idle;
-pub mod listener;
+pub(crate) mod listener;
 pub mod placement;
 pub mod process;
 pub(crate) mod waits;

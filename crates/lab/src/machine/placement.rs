@@ -16,21 +16,13 @@ use crate::machine::cores::{self, Core, CorePair};
 pub enum PlacementError {
     /// Two cores were asked for and there is one.
     #[error(
-        "placement two-cores needs two cores and this program may use one (core {only}); \
+        "placement two-cores needs two cores and this program may use one (core {0}); \
          allow it more cores (taskset, the container's CPU set) or set the placement to one-core"
     )]
-    OneCoreOnly {
-        /// The one core.
-        only: usize,
-    },
-    /// The kernel refused.
-    #[error("could not {what}: {source}; check the CPU set that this program runs in")]
-    Refused {
-        /// What was tried.
-        what: &'static str,
-        /// The kernel's reason.
-        source: io::Error,
-    },
+    OneCoreOnly(usize),
+    /// The kernel refused what was tried.
+    #[error("could not {0}: {1}; check the CPU set that this program runs in")]
+    Refused(&'static str, #[source] io::Error),
 }
 
 /// The cores of one side; empty where the scheduler decides.
@@ -44,7 +36,7 @@ impl CoreSet {
     }
 
     /// The kernel's numbers, in order.
-    pub fn ids(&self) -> &[usize] {
+    pub(crate) fn ids(&self) -> &[usize] {
         &self.0
     }
 
@@ -56,10 +48,7 @@ impl CoreSet {
 
     /// Binds the calling thread, and every thread and process that it starts later. Allocates
     /// nothing, so that it may run between fork and exec.
-    ///
-    /// # Errors
-    /// The kernel's.
-    pub fn bind_this_thread(&self) -> io::Result<()> {
+    pub(crate) fn bind_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
     }
 }
@@ -93,26 +82,18 @@ impl Placements {
     /// # Errors
     /// [`PlacementError::Refused`] when the kernel does not give them.
     pub fn detect() -> Result<Self, PlacementError> {
-        let allowed = cores::allowed().map_err(|source| PlacementError::Refused {
-            what: "read the allowed cores",
-            source,
-        })?;
+        let allowed = cores::allowed().map_err(refused("read the allowed cores"))?;
         Ok(Self::among(allowed))
     }
 
     /// The placements among these cores.
-    pub fn among(allowed: Vec<Core>) -> Self {
+    pub(crate) fn among(allowed: Vec<Core>) -> Self {
         let pair = cores::choose_pair(&allowed);
         Self { allowed, pair }
     }
 
-    /// The cores that this program may use.
-    pub fn allowed(&self) -> &[Core] {
-        &self.allowed
-    }
-
     /// The cores of [`Placement::TwoCores`].
-    pub fn pair(&self) -> Option<CorePair> {
+    pub(crate) fn pair(&self) -> Option<CorePair> {
         self.pair
     }
 
@@ -128,7 +109,7 @@ impl Placements {
             (Placement::TwoCores, Some(pair)) => {
                 (CoreSet(vec![pair.client.id]), CoreSet(vec![pair.server.id]))
             }
-            (Placement::TwoCores, None) => return Err(PlacementError::OneCoreOnly { only: first }),
+            (Placement::TwoCores, None) => return Err(PlacementError::OneCoreOnly(first)),
             // The client's core of the pair, so that both placements are measured on the same one.
             (Placement::OneCore, pair) => {
                 let shared = CoreSet(vec![pair.map_or(first, |pair| pair.client.id)]);
@@ -139,13 +120,17 @@ impl Placements {
     }
 
     /// The cores of both sides under any of `placements`, as far as they can be had.
-    pub fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
+    pub(crate) fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
         let layouts = placements.iter().flat_map(|&one| self.layout(one));
         layouts
             .flat_map(|layout| [layout.client.0, layout.server.0])
             .flatten()
             .collect()
     }
+}
+
+fn refused(what: &'static str) -> impl FnOnce(io::Error) -> PlacementError {
+    move |source| PlacementError::Refused(what, source)
 }
 
 /// The calling thread bound to cores; its own are given back when this is dropped.
@@ -162,7 +147,6 @@ impl Bound {
     /// # Errors
     /// [`PlacementError::Refused`] when the kernel does not allow it.
     pub fn to(cores: &CoreSet) -> Result<Self, PlacementError> {
-        let refused = |what| move |source: io::Error| PlacementError::Refused { what, source };
         let before = sched_getaffinity(None)
             .map_err(io::Error::from)
             .map_err(refused("read the allowed cores"))?;

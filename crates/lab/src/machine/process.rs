@@ -11,7 +11,8 @@ use rpcgauge_trial::Cpu;
 /// Nanoseconds in a second.
 const NS: u64 = 1_000_000_000;
 
-/// Reads the processor time, peak memory and threads of one process, or of several together.
+/// Reads the processor time, peak memory and threads of one process, or of several together. It fails
+/// when one of them is gone, or may not be read.
 #[derive(Debug, Clone)]
 pub struct ProcessMeter {
     processes: Vec<Metered>,
@@ -26,19 +27,17 @@ struct Metered {
 
 /// A process's processor time since its start. Only differences mean something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuReading {
-    /// Exact, ns.
+pub(crate) struct CpuReading {
+    /// Exact.
     total_ns: u64,
-    /// User mode, clock ticks.
     user_ticks: u64,
-    /// Kernel mode, clock ticks.
     system_ticks: u64,
 }
 
 impl CpuReading {
     /// What was used since `earlier`. The total is exact; its split follows the kernel's ticks, and
     /// is unknown where none was counted.
-    pub fn since(&self, earlier: &CpuReading) -> Cpu {
+    pub(crate) fn since(&self, earlier: &CpuReading) -> Cpu {
         let total = self.total_ns.saturating_sub(earlier.total_ns);
         let user = self.user_ticks.saturating_sub(earlier.user_ticks);
         let system = self.system_ticks.saturating_sub(earlier.system_ticks);
@@ -58,7 +57,7 @@ impl ProcessMeter {
     /// A meter of the process `pid`.
     ///
     /// # Errors
-    /// When there is no such process, or this program may not read it.
+    /// There is no such process, or this program may not read it.
     pub fn of(pid: u32) -> io::Result<Self> {
         Metered::of(pid).map(|process| Self {
             processes: vec![process],
@@ -81,23 +80,17 @@ impl ProcessMeter {
     }
 
     /// A meter of this program.
-    ///
-    /// # Errors
-    /// See [`ProcessMeter::of`].
-    pub fn of_self() -> io::Result<Self> {
+    pub(crate) fn of_self() -> io::Result<Self> {
         Self::of(std::process::id())
     }
 
     /// The processes, the first one first.
-    pub fn pids(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
         self.processes.iter().map(|process| process.pid)
     }
 
     /// The processor time so far, of all its threads.
-    ///
-    /// # Errors
-    /// When the process is gone.
-    pub fn cpu(&self) -> io::Result<CpuReading> {
+    pub(crate) fn cpu(&self) -> io::Result<CpuReading> {
         let mut sum = CpuReading {
             total_ns: self.total_ns()?,
             user_ticks: 0,
@@ -115,23 +108,20 @@ impl ProcessMeter {
     }
 
     /// The same by the process's clock alone, ns: quick enough to be read between calls.
-    ///
-    /// # Errors
-    /// When the process is gone.
-    pub fn total_ns(&self) -> io::Result<u64> {
+    pub(crate) fn total_ns(&self) -> io::Result<u64> {
         self.processes.iter().map(Metered::total_ns).sum()
     }
 
     /// Starts the peak anew from what is resident now (proc(5), `clear_refs` 5). False where the
     /// kernel does not offer it: the peak is then the one since the process started.
-    pub fn reset_peak(&self) -> bool {
+    pub(crate) fn reset_peak(&self) -> bool {
         let reset = |one: &Metered| fs::write(one.folder.join("clear_refs"), "5").is_ok();
         let failed = self.processes.iter().filter(|process| !reset(process));
         failed.count() == 0
     }
 
     /// Whether the process has started others that this meter does not count.
-    pub fn misses_any(&self) -> bool {
+    pub(crate) fn misses_any(&self) -> bool {
         let is_counted = |pid: &u32| self.processes.iter().any(|one| one.pid == *pid);
         let first = self.processes.first();
         first.is_some_and(|first| !descendants(first.pid).iter().all(is_counted))
@@ -141,16 +131,13 @@ impl ProcessMeter {
     /// their peaks.
     ///
     /// # Errors
-    /// When the process is gone.
+    /// A process is gone.
     pub fn peak_bytes(&self) -> io::Result<u64> {
         self.sum_of("VmHWM", |status| kib_field(status, "VmHWM:"))
     }
 
     /// How many threads there are now, of all processes together.
-    ///
-    /// # Errors
-    /// When the process is gone.
-    pub fn threads(&self) -> io::Result<u64> {
+    pub(crate) fn threads(&self) -> io::Result<u64> {
         self.sum_of("Threads", |status| field(status, "Threads:")?.parse().ok())
     }
 
@@ -192,18 +179,20 @@ impl Metered {
     }
 }
 
+/// Every process, with its folder in `/proc`.
+pub(crate) fn all_processes() -> impl Iterator<Item = (u32, PathBuf)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        Some((pid, entry.path()))
+    })
+}
+
 /// The processes that a process has started, those that they have started, and so on.
 fn descendants(pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(child) = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse().ok())
-        else {
-            continue;
-        };
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+    for (child, folder) in all_processes() {
+        let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
         if let Some(parent) = Stat::parse(&stat).and_then(|stat| stat.field(PARENT)) {
             children.entry(parent).or_default().push(child);
         }
@@ -223,7 +212,7 @@ const PARENT: usize = 4;
 /// How long the calling thread was ready to run so far, and others had its core: the second number
 /// of its `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` where the
 /// kernel does not count it.
-pub fn thread_waited() -> Option<Duration> {
+pub(crate) fn thread_waited() -> Option<Duration> {
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let waited_ns = schedstat.split_ascii_whitespace().nth(1)?;
     Some(Duration::from_nanos(waited_ns.parse().ok()?))
@@ -239,7 +228,6 @@ pub(crate) struct Stat<'s> {
 }
 
 impl<'s> Stat<'s> {
-    /// Reads the file's text.
     pub(crate) fn parse(text: &'s str) -> Option<Self> {
         let (before, after) = text.rsplit_once(')')?;
         let (_, name) = before.split_once('(')?;
@@ -262,12 +250,8 @@ impl<'s> Stat<'s> {
 
 /// A size in one of the kernel's tables of names and kB, bytes.
 pub(crate) fn kib_field(table: &str, name: &str) -> Option<u64> {
-    let kib: u64 = field(table, name)?
-        .strip_suffix("kB")?
-        .trim()
-        .parse()
-        .ok()?;
-    kib.checked_mul(1024)
+    let kib = field(table, name)?.strip_suffix("kB")?.trim();
+    kib.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn field<'a>(table: &'a str, name: &str) -> Option<&'a str> {

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
-use rpcgauge_study::record::Fault;
+use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
-use super::measured::{Footprint, Surroundings};
+use super::measured::Surroundings;
 use super::sum::Sum;
-use super::{Finished, Measurer, Watch, epoch_ms, part_done, startup};
+use super::{Measurer, Watch, epoch_ms, part_done};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -82,12 +82,7 @@ impl<'s> CallerMeasurer<'s> {
             in_flight: u64::from(*in_flight),
             batch: operation.map(|_| 1),
             each_ns: 1,
-            warmup: Warmup {
-                calls: 0,
-                failed: 0,
-                elapsed_ns: 0,
-                settled: false,
-            },
+            warmup: Warmup::default(),
             sum: Sum::new(operation),
             server_cpu_ns: 0,
             measured_from: None,
@@ -116,7 +111,7 @@ impl<'s> CallerMeasurer<'s> {
         let limit = self.answer_timeout.saturating_add(expected);
         // Before the records are read: that takes time in which no call is in flight.
         let answered = || self.watch.iter_mut().for_each(Watch::end);
-        let (done, records) = self.caller.slice_with(&ask, limit, stop, answered)?;
+        let (done, records) = self.caller.slice(&ask, limit, stop, answered)?;
         let made = records.len() as u64;
         let batch = self.batch.unwrap_or(1);
         let other = records.iter().find(|record| record.operations != batch);
@@ -156,15 +151,13 @@ impl<'s> CallerMeasurer<'s> {
                 false => Until::Time(bounds.slice_time),
             };
             let (_, records) = self.ask(0, until, stop)?;
-            let count = |records: &mut dyn Iterator<Item = &Record>| {
-                records.map(|record| u64::from(record.operations)).sum()
-            };
-            let calls: u64 = count(&mut records.iter());
-            let failed: u64 = count(&mut records.iter().filter(|record| record.failed));
+            for record in &records {
+                let operations = u64::from(record.operations);
+                self.warmup.calls += operations;
+                self.warmup.failed += if record.failed { operations } else { 0 };
+            }
             let elapsed = began.elapsed();
             self.learn(&records);
-            self.warmup.calls += calls;
-            self.warmup.failed += failed;
             self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
             let settling = match bounds.asks_rule(self.warmup.calls, elapsed) {
                 true => rule.push(self.each_ns),
@@ -193,8 +186,8 @@ impl<'s> CallerMeasurer<'s> {
 
     /// How much of the trial is measured, from 0 to 1.
     fn done(&self) -> f64 {
-        let elapsed = Duration::from_nanos(self.sum.elapsed_ns());
-        part_done(self.settings.stop, self.sum.started(), elapsed)
+        let elapsed = Duration::from_nanos(self.sum.elapsed_ns);
+        part_done(self.settings.stop, self.sum.calls.started, elapsed)
     }
 
     /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
@@ -203,7 +196,7 @@ impl<'s> CallerMeasurer<'s> {
         let fill = |us: u64| us.saturating_mul(1_000).saturating_mul(self.in_flight) / record_ns;
         let skip = self.slice.skip_calls.max(fill(self.slice.skip_us) + 1);
         let calls = self.settings.stop.calls.unwrap_or(u64::MAX);
-        let left = calls.saturating_sub(self.sum.started());
+        let left = calls.saturating_sub(self.sum.calls.started);
         let left = left.div_ceil(self.per_record()).max(1);
         let fitting = fill(self.slice.time_us);
         // Where the trial ends by a number of calls, a time could bring more of them.
@@ -224,7 +217,7 @@ impl<'s> CallerMeasurer<'s> {
     }
 }
 
-impl Measurer for CallerMeasurer<'_> {
+impl Measurer<Measured> for CallerMeasurer<'_> {
     fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
         self.caller.prove(self.answer_timeout, stop)?;
         self.caller.subject.meter().reset_peak();
@@ -262,7 +255,7 @@ impl Measurer for CallerMeasurer<'_> {
         Ok(self.done())
     }
 
-    fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {
         if self.done() < 1.0 {
             let reason = "stopped while it was measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
@@ -270,11 +263,11 @@ impl Measurer for CallerMeasurer<'_> {
         self.caller.silent()?;
         let caller = &mut self.caller.subject;
         if let Some(status) = caller.ended() {
-            return Err(caller.broken_off(SubjectError::Died { status }));
+            return Err(caller.broken_off(SubjectError::Died(status)));
         }
         self.server.map_or(Ok(()), Subject::alive)?;
         if let Some(reason) = self.sum.failure() {
-            return Err(self.caller.wrong(reason));
+            return Err(self.caller.subject.wrong(reason));
         }
         let server_cpu = self.server.map(|_| Cpu {
             total_ns: self.server_cpu_ns,
@@ -284,24 +277,19 @@ impl Measurer for CallerMeasurer<'_> {
         let (slow, from_ns) = self.sum.slow();
         let watch = self.watch.take();
         let watched = watch.map(|watch| watch.finish(from_ns, slow));
+        let caller = &self.caller.subject;
+        let of_both = Surroundings::of(caller.meter(), Some(caller), self.server);
         let around = Surroundings {
             server_cpu,
-            footprint: Footprint::of(self.caller.subject.meter(), self.server)
-                .map_err(unmeasured)?,
-            startup: startup(Some(&self.caller.subject), self.server),
-            code: self.caller.subject.ready().code,
-            response_size: None,
+            code: caller.ready().code,
             slice: Some(self.slice),
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
+            ..of_both.map_err(unmeasured)?
         };
-        let Settings {
-            request_compression,
-            response_compression,
-            ..
-        } = self.settings;
-        let codings = (*request_compression, *response_compression);
+        let settings = self.settings;
+        let codings = (settings.request_compression, settings.response_compression);
         let measured = self.sum.into_measured(codings, self.warmup, around);
-        Ok(Finished::Trial(Box::new(measured)))
+        Ok(Box::new(measured))
     }
 }

@@ -7,11 +7,11 @@ use std::time::SystemTime;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
-use rpcgauge_study::record::{Code, Fault};
+use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
-use super::measured::{Footprint, Surroundings, measured};
-use super::{Carried, Finished, Measurer, Watch, epoch_ms, part_done, startup};
+use super::measured::{Surroundings, measured};
+use super::{Carried, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
@@ -27,19 +27,12 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     trial: &'s load::Trial,
     slice: Option<Slice>,
     observer: &'s RefCell<&'o mut dyn Observer>,
-    /// The server's process; none of a live service.
-    subject: Option<&'s Subject>,
-    /// Taken when the measuring begins.
-    bodies: Option<load::Bodies<'s>>,
-    check: Option<load::ResponseCheck<'s>>,
+    server: Opened<'s>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
     /// Follows what explains slow calls, where that is asked for.
     watch: Option<Watch>,
     client: ProcessMeter,
-    code: Option<Code>,
-    /// Mean size of the right responses, where the engine does not read them.
-    response_size: Option<f64>,
     measured_from: Option<SystemTime>,
     /// How much of the trial is measured, from 0 to 1.
     done: f64,
@@ -66,21 +59,14 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         layout: &Layout,
         observer: &'s RefCell<&'o mut dyn Observer>,
     ) -> TrialResult<Self> {
-        let Opened {
-            subject,
-            bodies,
-            check,
-            code,
-            response_size,
-        } = server.open(trial.timing)?;
+        let server = server.open(trial.timing)?;
+        let subject = server.subject;
         Ok(Self {
             variant,
             trial,
             slice,
             observer,
-            subject,
-            bodies: Some(bodies),
-            check,
+            server,
             part: match slice {
                 None => Part::Whole(None),
                 Some(_) => Part::Slices(None),
@@ -92,8 +78,6 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                 .events
                 .then(|| Watch::new(layout, None, subject.map(Subject::meter))),
             client: ProcessMeter::of_self().map_err(unmeasured)?,
-            code,
-            response_size,
             measured_from: None,
             done: 0.0,
         })
@@ -120,25 +104,25 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                     None => progress.times,
                 }),
             }),
-            check: self.check.take(),
+            check: self.server.check.take(),
         }
     }
 
     fn bodies(&mut self) -> TrialResult<load::Bodies<'s>> {
         let twice = || TrialFailure::new(Fault::Instrument, "a trial was measured twice");
-        self.bodies.take().ok_or_else(twice)
+        self.server.bodies.take().ok_or_else(twice)
     }
 
     /// A subject that died fails its trial, whatever the engine says: how it ended and its log say why.
     fn explained<T>(&self, result: Result<T, load::LoadError>) -> TrialResult<T> {
-        self.subject.map_or(Ok(()), Subject::alive)?;
+        self.server.subject.map_or(Ok(()), Subject::alive)?;
         result.map_err(|error| self.explain(verify::failure(error)))
     }
 
     /// A trial of a subject that did not reach its end, or in which no call succeeded, shows nothing. Of a
     /// live service its figures are what the user asked for.
     fn checked(&self, measurement: &load::Measurement) -> TrialResult {
-        if self.subject.is_none() && measurement.calls.started > 0 {
+        if self.server.subject.is_none() && measurement.calls.started > 0 {
             return Ok(());
         }
         if measurement.ending == Ending::Interrupted {
@@ -152,17 +136,17 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     }
 
     fn explain(&self, failure: TrialFailure) -> TrialFailure {
-        match self.subject {
+        match self.server.subject {
             Some(subject) => subject.explain(failure),
             None => failure,
         }
     }
 }
 
-impl Measurer for EngineMeasurer<'_, '_> {
+impl Measurer<Measured> for EngineMeasurer<'_, '_> {
     fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
         self.client.reset_peak();
-        if let Some(subject) = self.subject {
+        if let Some(subject) = self.server.subject {
             subject.meter().reset_peak();
         }
         if matches!(self.part, Part::Slices(_)) {
@@ -224,7 +208,7 @@ impl Measurer for EngineMeasurer<'_, '_> {
         })
     }
 
-    fn finish(mut self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {
         let mut measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
             Part::Whole(measurement) => *measurement.ok_or_else(not_ready)?,
             Part::Slices(session) => {
@@ -251,15 +235,14 @@ impl Measurer for EngineMeasurer<'_, '_> {
                 Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
                 None => None,
             },
-            footprint: Footprint::of(&self.client, self.subject).map_err(unmeasured)?,
-            startup: startup(None, self.subject),
-            code: self.code,
-            response_size: measurement.payload.response.or(self.response_size),
+            code: self.server.code,
+            response_size: measurement.payload.response.or(self.server.response_size),
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
+            ..Surroundings::of(&self.client, None, self.server.subject).map_err(unmeasured)?
         };
-        Ok(Finished::Trial(Box::new(measured(measurement, around))))
+        Ok(Box::new(measured(measurement, around)))
     }
 }
 

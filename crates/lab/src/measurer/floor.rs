@@ -12,7 +12,7 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Transport;
 use rpcgauge_trial::Address;
 
-use super::{Carried, Finished, Measurer};
+use super::{Carried, Measurer};
 use crate::error::{TrialFailure, TrialResult};
 
 /// Two calls may differ by this part and still stand on one floor: moving 5% more bytes costs a bare
@@ -44,13 +44,14 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// What one floor is measured for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FloorKey {
-    /// What carries the bytes.
     pub(crate) transport: Transport,
-    /// Bytes sent a call.
+    /// A call's.
     pub(crate) request_bytes: u64,
-    /// Bytes received a call.
     pub(crate) response_bytes: u64,
 }
+
+/// A floor, and its variants.
+pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 
 impl FloorKey {
     /// What calls carried, each; `None` when they carried nothing. With the marks, although they are no
@@ -80,22 +81,11 @@ fn are_close(a: u64, b: u64) -> bool {
     apart <= CLOSE_BYTES || apart as f64 <= CLOSE_PART * a.max(b) as f64
 }
 
-/// The floors that a block needs, each with its variants.
-#[derive(Debug, Default)]
-pub(crate) struct Floors(Vec<(FloorKey, Vec<String>)>);
-
-impl Floors {
-    /// Notes what the calls of `variant` carry.
-    pub(crate) fn note(&mut self, variant: &str, key: FloorKey) {
-        match self.0.iter_mut().find(|(noted, _)| noted.is_close_to(&key)) {
-            Some((_, variants)) => variants.push(variant.to_owned()),
-            None => self.0.push((key, vec![variant.to_owned()])),
-        }
-    }
-
-    /// What was noted.
-    pub(crate) fn into_list(self) -> Vec<(FloorKey, Vec<String>)> {
-        self.0
+/// Adds what the calls of `variant` carry to the floors that a block needs.
+pub(crate) fn note(floors: &mut Vec<FloorUnder>, variant: &str, key: FloorKey) {
+    match floors.iter_mut().find(|(noted, _)| noted.is_close_to(&key)) {
+        Some((_, variants)) => variants.push(variant.to_owned()),
+        None => floors.push((key, vec![variant.to_owned()])),
     }
 }
 
@@ -110,7 +100,6 @@ pub(crate) struct FloorMeasurer {
 }
 
 impl FloorMeasurer {
-    /// The floor of `key`, against the answering half at `address`.
     pub(crate) fn new(address: Address, key: FloorKey) -> Self {
         Self {
             address,
@@ -140,7 +129,7 @@ impl FloorMeasurer {
     }
 }
 
-impl Measurer for FloorMeasurer {
+impl Measurer<Floor> for FloorMeasurer {
     fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
         let probe = self.play()?;
         self.calls = slice_calls(probe.latency.value_at_quantile(0.5));
@@ -164,9 +153,9 @@ impl Measurer for FloorMeasurer {
         Ok(0.0)
     }
 
-    fn finish(self: Box<Self>) -> TrialResult<Finished> {
+    fn finish(self: Box<Self>) -> TrialResult<Box<Floor>> {
         let none = || TrialFailure::new(Fault::Instrument, "the floor was not measured");
-        Ok(Finished::Floor(Box::new(self.whole.ok_or_else(none)?)))
+        Ok(Box::new(self.whole.ok_or_else(none)?))
     }
 }
 
@@ -189,17 +178,13 @@ mod tests {
     #[test]
     fn close_sizes_share_a_floor() {
         let tcp = Transport::Tcp;
-        let mut floors = Floors::default();
-        floors.note("a", key(tcp, 200, 150));
-        floors.note("b", key(tcp, 250, 600));
-        floors.note("c", key(tcp, 200, 10_000));
-        floors.note("d", key(tcp, 200, 10_400));
-        floors.note("e", key(Transport::Unix, 200, 150));
-        let named: Vec<Vec<String>> = floors
-            .into_list()
-            .into_iter()
-            .map(|(_, names)| names)
-            .collect();
+        let mut floors = Vec::new();
+        note(&mut floors, "a", key(tcp, 200, 150));
+        note(&mut floors, "b", key(tcp, 250, 600));
+        note(&mut floors, "c", key(tcp, 200, 10_000));
+        note(&mut floors, "d", key(tcp, 200, 10_400));
+        note(&mut floors, "e", key(Transport::Unix, 200, 150));
+        let named: Vec<Vec<String>> = floors.into_iter().map(|(_, names)| names).collect();
         assert_eq!(named, [vec!["a", "b"], vec!["c", "d"], vec!["e"]]);
     }
 

@@ -16,7 +16,8 @@ use crate::subject::Subject;
 #[derive(Debug, Clone)]
 pub(super) struct Surroundings {
     pub(super) server_cpu: Option<Cpu>,
-    pub(super) footprint: Footprint,
+    pub(super) memory: Memory,
+    pub(super) threads: Threads,
     pub(super) startup: Startup,
     pub(super) code: Option<Code>,
     /// Mean size of the responses, encoded and not compressed, bytes.
@@ -27,26 +28,36 @@ pub(super) struct Surroundings {
     pub(super) watched: Option<Watched>,
 }
 
-/// What the processes of both sides hold of the system.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Footprint {
-    pub(super) memory: Memory,
-    pub(super) threads: Threads,
-}
-
-impl Footprint {
-    /// Reads it; there is no server where the service is a live one, or a codec alone is measured.
-    pub(super) fn of(client: &ProcessMeter, server: Option<&Subject>) -> io::Result<Self> {
-        let server = server.map(Subject::meter);
+impl Surroundings {
+    /// What the processes of both sides hold of the system, and how they started: `caller` is a client or
+    /// codec subject. There is no server where the service is a live one, or a codec alone is measured.
+    pub(super) fn of(
+        client: &ProcessMeter,
+        caller: Option<&Subject>,
+        server: Option<&Subject>,
+    ) -> io::Result<Self> {
+        let meter = server.map(Subject::meter);
+        let started = |subject: &Subject| nanos(subject.startup);
         Ok(Self {
+            server_cpu: None,
             memory: Memory {
                 client_peak: client.peak_bytes()?,
-                server_peak: server.map(ProcessMeter::peak_bytes).transpose()?,
+                server_peak: meter.map(ProcessMeter::peak_bytes).transpose()?,
             },
             threads: Threads {
                 client: client.threads()?,
-                server: server.map(ProcessMeter::threads).transpose()?,
+                server: meter.map(ProcessMeter::threads).transpose()?,
             },
+            startup: Startup {
+                client_ns: caller.map(started),
+                server_ns: server.map(started),
+                cold: server.and_then(|server| server.cold),
+            },
+            code: None,
+            response_size: None,
+            slice: None,
+            measured_from_ms: None,
+            watched: None,
         })
     }
 }
@@ -123,8 +134,8 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
             client: Some(cpu),
             server: around.server_cpu,
         },
-        memory: around.footprint.memory,
-        threads: around.footprint.threads,
+        memory: around.memory,
+        threads: around.threads,
         startup: around.startup,
         client_share: Some(share(cpu.total_ns, nanos(spent_over))),
         code: around.code,

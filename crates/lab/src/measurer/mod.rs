@@ -11,32 +11,26 @@ mod watch;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rpcgauge_load::floor::Floor;
-use rpcgauge_study::record::{Fault, Measured, Startup};
 use rpcgauge_trial::Stop;
 
 pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
-pub(crate) use self::floor::{FloorKey, FloorMeasurer, Floors};
-pub(crate) use self::rotation::{Member, Rotation};
+pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
+pub(crate) use self::rotation::Rotation;
 pub(crate) use self::watch::Watch;
-use crate::error::{TrialFailure, TrialResult};
-use crate::subject::Subject;
+use crate::error::TrialResult;
 
-/// Measures one variant, so that several can be measured in turn on one thread: the engine that calls
-/// a server, a client or codec subject, two bare loops, or, in tests, plain values.
-pub(crate) trait Measurer {
+/// Measures one variant or floor, so that several can be measured in turn on one thread: the engine that
+/// calls a server, a client or codec subject, two bare loops, or, in tests, plain values.
+pub(crate) trait Measurer<T> {
     /// Connects and warms up. Afterwards nothing goes on until a slice is asked for.
     ///
     /// # Errors
-    /// Why the variant cannot be measured; the others of its block can.
+    /// Why the variant cannot be measured, here and below; the others of its block can.
     fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult;
 
     /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
     /// at 1 no slice is needed any more.
-    ///
-    /// # Errors
-    /// As [`Measurer::get_ready`].
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
 
     /// What the calls of the slices so far carried, where it is known. It is not known of a subject's
@@ -46,48 +40,17 @@ pub(crate) trait Measurer {
     }
 
     /// Ends, with all slices together.
-    ///
-    /// # Errors
-    /// As [`Measurer::get_ready`].
-    fn finish(self: Box<Self>) -> TrialResult<Finished>;
+    fn finish(self: Box<Self>) -> TrialResult<Box<T>>;
 }
 
 /// Bytes of calls on their connections, the handler marks with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carried {
-    /// The calls.
     pub(crate) calls: u64,
     /// From the client to the server.
     pub(crate) sent: u64,
     /// From the server to the client.
     pub(crate) received: u64,
-}
-
-/// What a measurer came to.
-#[derive(Debug)]
-pub(crate) enum Finished {
-    /// A variant's trial.
-    Trial(Box<Measured>),
-    /// A floor.
-    Floor(Box<Floor>),
-}
-
-impl Finished {
-    /// A variant's figures.
-    pub(crate) fn into_measured(self) -> TrialResult<Box<Measured>> {
-        match self {
-            Finished::Trial(measured) => Ok(measured),
-            Finished::Floor(_) => Err(mixed_up()),
-        }
-    }
-
-    /// A floor's figures.
-    pub(crate) fn into_floor(self) -> TrialResult<Box<Floor>> {
-        match self {
-            Finished::Floor(floor) => Ok(floor),
-            Finished::Trial(_) => Err(mixed_up()),
-        }
-    }
 }
 
 /// How much of a trial is measured, from 0 to 1: by its calls or its time, whichever ends it first.
@@ -105,18 +68,4 @@ fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
 pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// How a client and a server started, and the first calls to the server.
-fn startup(client: Option<&Subject>, server: Option<&Subject>) -> Startup {
-    let ns = |subject: &Subject| u64::try_from(subject.startup().as_nanos()).unwrap_or(u64::MAX);
-    Startup {
-        client_ns: client.map(ns),
-        server_ns: server.map(ns),
-        cold: server.and_then(Subject::cold),
-    }
-}
-
-fn mixed_up() -> TrialFailure {
-    TrialFailure::new(Fault::Instrument, "a floor and a trial were mixed up")
 }

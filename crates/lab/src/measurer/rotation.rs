@@ -2,46 +2,40 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rpcgauge_load::floor::Floor;
+use rpcgauge_study::record::Measured;
 use rpcgauge_trial::Random;
 
-use super::{Carried, Finished, Measurer};
+use super::{Carried, Measurer};
 use crate::error::TrialResult;
 
-/// Variants that are measured in turn.
 pub(crate) struct Rotation<'m> {
-    members: Vec<Member<'m>>,
+    variants: Vec<Member<'m, Measured>>,
+    /// They keep the variants company: they have a slice in every round, however many that are.
+    floors: Vec<Member<'m, Floor>>,
     random: Random,
 }
 
-/// One of them.
-pub(crate) struct Member<'m> {
+type Ends<T> = Vec<TrialResult<Box<T>>>;
+
+struct Member<'m, T> {
     /// What measures it, or why it cannot be measured.
-    measurer: TrialResult<Box<dyn Measurer + 'm>>,
-    /// Whether the rotation goes on until it is measured. What only keeps others company, a floor, has
-    /// a slice in every round.
-    decides: bool,
+    measurer: TrialResult<Box<dyn Measurer<T> + 'm>>,
     /// How much of it is measured, from 0 to 1, and how much of that its last slice was.
     done: f64,
     step: f64,
 }
 
-impl<'m> Member<'m> {
-    /// A variant that is to be measured to its end.
-    pub(crate) fn variant(measurer: TrialResult<impl Measurer + 'm>) -> Self {
-        Self {
-            measurer: measurer.map(|measurer| Box::new(measurer) as Box<dyn Measurer + 'm>),
-            decides: true,
+impl<'m, T> Member<'m, T> {
+    /// Gets a measurer ready.
+    fn new(measurer: TrialResult<Box<dyn Measurer<T> + 'm>>, stop: &AtomicBool) -> Self {
+        let mut member = Self {
+            measurer,
             done: 0.0,
             step: 0.0,
-        }
-    }
-
-    /// What is measured for as long as the variants are.
-    pub(crate) fn company(measurer: TrialResult<impl Measurer + 'm>) -> Self {
-        Self {
-            decides: false,
-            ..Self::variant(measurer)
-        }
+        };
+        member.attempt(|measurer| measurer.get_ready(stop));
+        member
     }
 
     fn is_measured(&self) -> bool {
@@ -49,7 +43,10 @@ impl<'m> Member<'m> {
     }
 
     /// Lets the measurer work. One that fails leaves.
-    fn attempt<T>(&mut self, work: impl FnOnce(&mut dyn Measurer) -> TrialResult<T>) -> Option<T> {
+    fn attempt<R>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Measurer<T>) -> TrialResult<R>,
+    ) -> Option<R> {
         match work(self.measurer.as_mut().ok()?.as_mut()) {
             Ok(value) => Some(value),
             Err(failure) => {
@@ -65,64 +62,79 @@ impl<'m> Member<'m> {
             self.done = done;
         }
     }
+
+    fn finish(self) -> TrialResult<Box<T>> {
+        self.measurer?.finish()
+    }
 }
 
 impl<'m> Rotation<'m> {
     /// An empty rotation whose orders follow from `seed`.
     pub(crate) fn new(seed: u64) -> Self {
         Self {
-            members: Vec::new(),
+            variants: Vec::new(),
+            floors: Vec::new(),
             random: Random::new(seed),
         }
     }
 
-    /// Gets one more ready, and takes it in from the next round on.
-    pub(crate) fn add(&mut self, mut member: Member<'m>, stop: &AtomicBool) {
-        member.attempt(|measurer| measurer.get_ready(stop));
-        self.members.push(member);
+    /// Gets a variant ready, and takes it in from the next round on.
+    pub(crate) fn add(
+        &mut self,
+        variant: TrialResult<Box<dyn Measurer<Measured> + 'm>>,
+        stop: &AtomicBool,
+    ) {
+        self.variants.push(Member::new(variant, stop));
+    }
+
+    /// The same for a floor.
+    pub(crate) fn add_floor(
+        &mut self,
+        floor: TrialResult<Box<dyn Measurer<Floor> + 'm>>,
+        stop: &AtomicBool,
+    ) {
+        self.floors.push(Member::new(floor, stop));
     }
 
     /// Whether some variant is not measured to its end.
     pub(crate) fn goes_on(&self) -> bool {
-        let mut deciding = self.members.iter().filter(|member| member.decides);
-        deciding.any(|member| !member.is_measured())
+        !self.variants.iter().all(Member::is_measured)
     }
 
     /// Measures a slice of each. A variant that is ahead of another by more than a slice sits the round
     /// out, so that all are measured over the same time.
     pub(crate) fn round(&mut self, stop: &AtomicBool) {
-        let behind = self
-            .members
-            .iter()
-            .filter(|member| member.decides && !member.is_measured())
-            .map(|member| member.done)
-            .fold(1.0, f64::min);
-        let has_turn = |member: &Member<'_>| match member.decides {
-            true => !member.is_measured() && member.done <= behind + member.step,
-            false => member.measurer.is_ok(),
+        let unmeasured = self.variants.iter().filter(|one| !one.is_measured());
+        let behind = unmeasured.map(|one| one.done).fold(1.0, f64::min);
+        let count = self.variants.len();
+        let has_turn = |place: &usize| match self.variants.get(*place) {
+            Some(variant) => !variant.is_measured() && variant.done <= behind + variant.step,
+            None => self.floors[place - count].measurer.is_ok(),
         };
-        let mut order: Vec<usize> = (0..self.members.len())
-            .filter(|index| has_turn(&self.members[*index]))
-            .collect();
+        let mut order: Vec<usize> = (0..count + self.floors.len()).filter(has_turn).collect();
         self.random.shuffle(&mut order);
-        for index in order {
+        for place in order {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
-            self.members[index].slice(stop);
+            match self.variants.get_mut(place) {
+                Some(variant) => variant.slice(stop),
+                None => self.floors[place - count].slice(stop),
+            }
         }
     }
 
-    /// What the calls of each carried so far, in the order in which they were added.
+    /// What the calls of each variant carried so far, in the order in which they were added.
     pub(crate) fn carried(&self) -> Vec<Option<Carried>> {
-        let carried = |member: &Member<'_>| member.measurer.as_ref().ok()?.carried();
-        self.members.iter().map(carried).collect()
+        let carried = |member: &Member<'_, _>| member.measurer.as_ref().ok()?.carried();
+        self.variants.iter().map(carried).collect()
     }
 
-    /// What each came to, in the order in which they were added.
-    pub(crate) fn finish(self) -> Vec<TrialResult<Finished>> {
-        let finish = |member: Member<'m>| member.measurer?.finish();
-        self.members.into_iter().map(finish).collect()
+    /// What each variant and each floor came to, in the order in which they were added.
+    pub(crate) fn finish(self) -> (Ends<Measured>, Ends<Floor>) {
+        let variants = self.variants.into_iter().map(Member::finish);
+        let floors = self.floors.into_iter().map(Member::finish);
+        (variants.collect(), floors.collect())
     }
 }
 
@@ -144,7 +156,7 @@ mod tests {
         log: &'l RefCell<String>,
     }
 
-    impl Measurer for Values<'_> {
+    impl<T> Measurer<T> for Values<'_> {
         fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
             match self.fails_at {
                 Some(0) => Err(TrialFailure::new(Fault::Subject, "not ready")),
@@ -161,7 +173,7 @@ mod tests {
             }
         }
 
-        fn finish(self: Box<Self>) -> TrialResult<Finished> {
+        fn finish(self: Box<Self>) -> TrialResult<Box<T>> {
             Err(TrialFailure::new(Fault::Instrument, "values only"))
         }
     }
@@ -178,17 +190,16 @@ mod tests {
                 fails_at: *fails_at,
                 log: &log,
             };
-            let member = match decides {
-                true => Member::variant(Ok(values)),
-                false => Member::company(Ok(values)),
-            };
-            rotation.add(member, &stop);
+            match decides {
+                true => rotation.add(Ok(Box::new(values)), &stop),
+                false => rotation.add_floor(Ok(Box::new(values)), &stop),
+            }
         }
         while rotation.goes_on() {
             rotation.round(&stop);
             log.borrow_mut().push(' ');
         }
-        let ends = rotation.finish().into_iter();
+        let ends = rotation.finish().0.into_iter();
         let ends = ends.map(|end| end.map_or_else(|failure| failure.reason, |_| "measured".into()));
         let ends = ends.collect();
         (log.into_inner(), ends)

@@ -16,14 +16,14 @@ use crate::subject::one_line;
 pub(super) struct Sum {
     /// What one record's operations do, of a codec.
     operation: Option<Operation>,
-    calls: Calls,
+    pub(super) calls: Calls,
     latency: Unpacked,
     failed_latency: Unpacked,
     stages: BTreeMap<Stage, Unpacked>,
     timeline: TimelineRecorder,
     slow: SlowCalls,
     /// From the first record's begin to the last one's end, over all slices.
-    elapsed_ns: u64,
+    pub(super) elapsed_ns: u64,
     /// The first record's begin, and the last one's end.
     began: Option<u64>,
     ended: u64,
@@ -107,12 +107,9 @@ impl Sum {
         (0..operations).for_each(|_| self.timeline.answered(due, each));
         self.request_bytes.add(record.request_bytes, operations);
         self.response_bytes.add(record.response_bytes, operations);
-        let codec = self.operation.map(|operation| match operation {
-            Operation::Encode => (Stage::Encode, each),
-            Operation::Decode => (Stage::Decode, each),
-        });
-        let stages = match codec {
-            Some(stage) => vec![stage],
+        let stages = match self.operation {
+            Some(Operation::Encode) => vec![(Stage::Encode, each)],
+            Some(Operation::Decode) => vec![(Stage::Decode, each)],
             None => stages(record),
         };
         for (stage, ns) in stages {
@@ -131,16 +128,6 @@ impl Sum {
             self.errors.add(kind, &one_line(reason));
         }
         self.errors.without_sample += count - with_text;
-    }
-
-    /// Operations that are recorded so far.
-    pub(super) fn started(&self) -> u64 {
-        self.calls.started
-    }
-
-    /// Time that counts so far, ns.
-    pub(super) fn elapsed_ns(&self) -> u64 {
-        self.elapsed_ns
     }
 
     /// The slow calls so far, and when the first call began.
@@ -227,8 +214,8 @@ impl Sum {
                 client: client_cpu_ns.filter(|_| slices > 0).map(cpu),
                 server: around.server_cpu,
             },
-            memory: around.footprint.memory,
-            threads: around.footprint.threads,
+            memory: around.memory,
+            threads: around.threads,
             startup: around.startup,
             client_share: None,
             code: around.code,
@@ -296,7 +283,6 @@ mod tests {
     use rpcgauge_study::record::{Memory, Startup, Threads};
     use rpcgauge_trial::Slice;
 
-    use super::super::measured::Footprint;
     use super::*;
 
     fn record(begin: u64, end: u64) -> Record {
@@ -325,15 +311,13 @@ mod tests {
         };
         let around = Surroundings {
             server_cpu: None,
-            footprint: Footprint {
-                memory: Memory {
-                    client_peak: 1,
-                    server_peak: None,
-                },
-                threads: Threads {
-                    client: 1,
-                    server: None,
-                },
+            memory: Memory {
+                client_peak: 1,
+                server_peak: None,
+            },
+            threads: Threads {
+                client: 1,
+                server: None,
             },
             startup: Startup::default(),
             code: None,
@@ -369,7 +353,7 @@ mod tests {
         );
         sum.add(&[record(5_000, 5_050)], &done(Some(12), None), 1);
         // Of two calls in flight, a third would have been due when the first one ended.
-        assert_eq!((sum.started(), sum.elapsed_ns()), (3, 50 + 50));
+        assert_eq!((sum.calls.started, sum.elapsed_ns), (3, 50 + 50));
         let all = finish(sum);
         assert_eq!((all.calls.answered, all.calls.failed_total()), (3, 0));
         let slices = all.slices.unwrap();

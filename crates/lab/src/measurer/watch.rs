@@ -113,7 +113,6 @@ impl Watch {
         }
     }
 
-    /// A slice begins.
     pub(crate) fn begin(&mut self) {
         let stolen_ns = self.read_stolen();
         for side in &mut self.sides {

@@ -1,22 +1,18 @@
 //! The events of runtimes: where each process writes them, and how they are read once it has ended.
 
-use std::path::PathBuf;
-
 use rpcgauge_message::contract::RuntimeEvent;
 use rpcgauge_study::features::Role;
-use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{EventsRecord, Record};
 use rpcgauge_study::settings::Placement;
 use rpcgauge_study::words::Word as _;
 
 use super::Run;
-use crate::error::{LabError, TrialResult};
-use crate::subject::{EventsFile, SubjectCommand};
+use crate::error::LabError;
+use crate::subject::EventsFile;
 
-/// A process whose events can be read when it has ended.
 pub(super) struct Told {
-    process: Role,
-    events: EventsFile,
+    pub(super) process: Role,
+    pub(super) events: EventsFile,
 }
 
 /// The events of an instance that has ended, and when its trials were measured.
@@ -29,46 +25,6 @@ pub(super) struct Ended {
 }
 
 impl Run<'_> {
-    /// Where the processes of an instance write events: none where none are asked for, or the runtime
-    /// tells none. `name` is that of its files.
-    pub(super) fn told(&self, variant: &Variant, name: &str) -> TrialResult<Vec<Told>> {
-        let target = &variant.settings.target;
-        let mut stacks = Vec::new();
-        stacks.extend(target.server().map(|stack| (Role::Server, stack)));
-        let client = target.client().map(|client| &*client.stack);
-        stacks.extend(client.map(|stack| (Role::Client, stack)));
-        stacks.extend(target.codec().map(|(stack, ..)| (Role::Codec, stack)));
-        let mut told = Vec::new();
-        for (process, stack) in stacks {
-            let workload = target.workload();
-            let Ok(command) = self.options.stacks.command(stack, workload) else {
-                continue;
-            };
-            if let Some(file) = self.events_file(command, variant, process, name)? {
-                let events = EventsFile::of(command, file);
-                told.extend(events.map(|events| Told { process, events }));
-            }
-        }
-        Ok(told)
-    }
-
-    /// The file that a process writes its events to.
-    pub(super) fn events_file(
-        &self,
-        command: &SubjectCommand,
-        variant: &Variant,
-        process: Role,
-        name: &str,
-    ) -> TrialResult<Option<PathBuf>> {
-        let is_asked = variant.settings.runtime.events && command.runtime.read.is_some();
-        match is_asked {
-            true => self
-                .file(&format!("{name}-{}.events", process.word()))
-                .map(Some),
-            false => Ok(None),
-        }
-    }
-
     /// Reads the events of instances that have ended, and keeps those of what was measured. What cannot be
     /// read fails no trial: the report says that it is not known.
     pub(super) fn keep_events(
@@ -113,10 +69,4 @@ impl Run<'_> {
         }
         Ok(())
     }
-}
-
-/// The name of an instance's files, without the ending.
-pub(super) fn file_name(invocation: u32, trial: &TrialSpec, starts: u32) -> String {
-    let place = trial.placement.word();
-    format!("{invocation}-{}-{place}-{starts}", trial.variant)
 }

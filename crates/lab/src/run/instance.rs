@@ -2,18 +2,19 @@
 //! live service.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
-use rpcgauge_message::contract::{self, Listen};
+use rpcgauge_message::contract::{self, FloorSettings, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{REFERENCE, Target, Transport};
+use rpcgauge_study::settings::{REFERENCE, Settings, Target, Transport};
 use rpcgauge_study::words::Word as _;
 
 use super::Run;
-use super::events::file_name;
+use super::events::Told;
 use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::REQUESTS;
@@ -22,16 +23,15 @@ use crate::machine::placement::{CoreSet, Layout};
 use crate::observer::Event;
 use crate::role;
 use crate::scratch::Scratch;
-use crate::server::Server;
-use crate::subject::{Start, Subject, SubjectCommand};
+use crate::server::{Server, Up};
+use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
 
 /// What a variant is measured with.
 pub(super) enum Instance {
     /// A server that the engine calls.
-    Server(Box<Server>),
+    Server(Server),
     /// A server that a client subject calls.
-    Client(Box<Server>, Box<Caller>),
-    /// A codec.
+    Client(Server, Box<Caller>),
     Codec(Box<Caller>),
 }
 
@@ -60,7 +60,6 @@ impl Instance {
         self.processes().find_map(Subject::ended)
     }
 
-    /// Asks its processes to end.
     pub(super) fn ask_to_end(&mut self) {
         match self {
             Self::Server(server) => server.ask_to_end(),
@@ -79,46 +78,49 @@ struct Starting<'v> {
     layout: Layout,
     /// The name of its log.
     log: String,
-    /// The name of its socket or its records, without the ending.
+    /// The name of its socket, its records and its events, without the ending.
     file: String,
+    /// Where its processes write what their runtimes do.
+    told: Vec<Told>,
 }
 
 impl Run<'_> {
-    /// Starts what a trial is measured with, for the time `starts`, from 0.
+    /// Starts what a trial is measured with, for the time `starts`, from 0; with it where its processes
+    /// write what their runtimes do.
     pub(super) fn new_instance(
         &mut self,
         invocation: u32,
         trial: &TrialSpec,
         variant: &Variant,
         starts: u32,
-    ) -> TrialResult<Instance> {
+    ) -> TrialResult<(Instance, Vec<Told>)> {
         match &variant.settings.target {
             Target::Live { .. } => {
                 let live = self.live(variant)?;
-                Ok(Instance::Server(Box::new(Server::live(live))))
+                Ok((Instance::Server(Server::Live(Box::new(live))), Vec::new()))
             }
             Target::Subject {
                 server,
                 client,
                 workload,
             } => {
-                let starting = self.starting(invocation, trial, variant, starts)?;
+                let mut starting = self.starting(invocation, trial, variant, starts)?;
                 let workload = self.workload(workload)?;
-                let mut server = Box::new(self.new_server(&starting, server, workload.clone())?);
+                let mut server = self.new_server(&mut starting, server, workload.clone())?;
                 server.prove(&variant.settings, self.stop)?;
                 let Some(client) = client else {
-                    return Ok(Instance::Server(server));
+                    return Ok((Instance::Server(server), starting.told));
                 };
-                let client = self.new_client(&starting, &client.stack, workload, &server)?;
-                Ok(Instance::Client(server, Box::new(client)))
+                let client = self.new_client(&mut starting, &client.stack, workload, &server)?;
+                Ok((Instance::Client(server, Box::new(client)), starting.told))
             }
             Target::Codec {
                 codec, workload, ..
             } => {
-                let starting = self.starting(invocation, trial, variant, starts)?;
+                let mut starting = self.starting(invocation, trial, variant, starts)?;
                 let workload = self.workload(workload)?;
-                let codec = self.new_codec(&starting, codec, &workload)?;
-                Ok(Instance::Codec(Box::new(codec)))
+                let codec = self.new_codec(&mut starting, codec, &workload)?;
+                Ok((Instance::Codec(Box::new(codec)), starting.told))
             }
         }
     }
@@ -135,17 +137,19 @@ impl Run<'_> {
             progress: self.pace.progress(),
         });
         let place = trial.placement.word();
+        let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
         Ok(Starting {
             variant,
             layout: self.placements.layout(trial.placement)?,
-            log: format!("{invocation}-{}-{place}-{starts}", variant.name),
-            file: file_name(invocation, trial, starts),
+            log: name(&variant.name),
+            file: name(&trial.variant),
+            told: Vec::new(),
         })
     }
 
     fn new_server(
         &self,
-        starting: &Starting<'_>,
+        starting: &mut Starting<'_>,
         server: &str,
         workload: Workload,
     ) -> TrialResult<Server> {
@@ -155,13 +159,14 @@ impl Run<'_> {
         let listen = self.listen(settings.transport, &starting.file)?;
         let line = role::server(settings, listen, command.stack.clone(), limits)?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
-        Server::subject(subject, workload, settings, limits)
+        let up = Up::new(subject, workload, settings, limits)?;
+        Ok(Server::Subject(Box::new(up)))
     }
 
     /// The client that calls a server which is up, on the client's cores.
     fn new_client(
         &self,
-        starting: &Starting<'_>,
+        starting: &mut Starting<'_>,
         client: &str,
         workload: Workload,
         server: &Server,
@@ -186,7 +191,7 @@ impl Run<'_> {
     /// A codec, on the client's cores.
     fn new_codec(
         &self,
-        starting: &Starting<'_>,
+        starting: &mut Starting<'_>,
         codec: &str,
         workload: &Workload,
     ) -> TrialResult<Caller> {
@@ -214,23 +219,30 @@ impl Run<'_> {
         let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
         let cores = self.placements.layout(trial.placement)?.server;
         let command = self.options.stacks.command(REFERENCE, None)?;
-        self.start(command, &role::floor(listen), &cores, &log)
+        let line = contract::Settings::Floor(FloorSettings { listen });
+        self.start(command, &line, &cores, &log)
     }
 
     /// How a stack is started for a variant's messages, with what is asked of its runtime.
     fn command(
         &self,
         stack: &str,
-        starting: &Starting<'_>,
+        starting: &mut Starting<'_>,
         process: Role,
     ) -> TrialResult<SubjectCommand> {
-        let settings = &starting.variant.settings;
-        let command = self
-            .options
-            .stacks
-            .command(stack, settings.target.workload())?;
-        let events = self.events_file(command, starting.variant, process, &starting.file)?;
-        Ok(command.with_runtime(&settings.runtime, events.as_deref()))
+        let Settings {
+            target, runtime, ..
+        } = &starting.variant.settings;
+        let command = self.options.stacks.command(stack, target.workload())?;
+        if !runtime.events || command.runtime.read.is_none() {
+            return Ok(command.with_runtime(runtime, None));
+        }
+        let file = self.file(&format!("{}-{}.events", starting.file, process.word()))?;
+        let command_with = command.with_runtime(runtime, Some(&file));
+        let events = EventsFile::of(command, file);
+        let told = events.map(|events| Told { process, events });
+        starting.told.extend(told);
+        Ok(command_with)
     }
 
     /// The live service of a variant, or of the one that it repeats.
@@ -257,7 +269,6 @@ impl Run<'_> {
         Ok(workload)
     }
 
-    /// Starts a process on `cores`.
     fn start(
         &self,
         command: &SubjectCommand,
@@ -286,7 +297,7 @@ impl Run<'_> {
     }
 
     /// The path of a socket or of records, in a folder that is made when the first of them is needed.
-    pub(super) fn file(&self, name: &str) -> TrialResult<PathBuf> {
+    fn file(&self, name: &str) -> TrialResult<PathBuf> {
         let scratch = match self.scratch.get() {
             Some(made) => made,
             None => {
@@ -300,10 +311,7 @@ impl Run<'_> {
 
     fn log_path(&self, name: &str) -> PathBuf {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=.".contains(c);
-        let plain: String = name
-            .chars()
-            .map(|c| if is_plain(c) { c } else { '_' })
-            .collect();
+        let plain = name.replace(|c| !is_plain(c), "_");
         self.options.logs.join(format!("{plain}.log"))
     }
 }

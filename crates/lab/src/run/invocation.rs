@@ -9,7 +9,7 @@ use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
 
-use super::events::{Ended, Told, file_name};
+use super::events::{Ended, Told};
 use super::instance::Instance;
 use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
@@ -25,21 +25,22 @@ const RESTARTS: u32 = 2;
 /// are the variant's own; and to one placement, since many runtimes count their cores only once.
 pub(super) struct Invocation {
     number: u32,
-    slots: BTreeMap<(u32, Placement), Slot>,
+    slots: BTreeMap<Key, Slot>,
     floors: FloorHalves,
     /// When the trials of each instance were measured whose slow calls were watched: spans of
     /// CLOCK_MONOTONIC, ns.
-    measured: BTreeMap<(u32, Placement), Vec<[u64; 2]>>,
+    measured: BTreeMap<Key, Vec<[u64; 2]>>,
 }
+
+/// The variant of an instance, and its placement.
+type Key = (u32, Placement);
 
 /// The answering halves of the floors.
 pub(super) type FloorHalves = BTreeMap<(Placement, Transport), Subject>;
 
-/// The place of one variant's instance.
 struct Slot {
     /// The instance, or why there is none and never will be in this invocation.
     state: TrialResult<Instance>,
-    /// How often it was started.
     starts: u32,
     /// Where its processes write what their runtimes do, those that died too.
     told: Vec<Told>,
@@ -60,11 +61,7 @@ impl Invocation {
         &mut self,
         trials: &[Planned<'_>],
     ) -> (Vec<TrialResult<&mut Instance>>, &mut FloorHalves) {
-        let mut slots: BTreeMap<(u32, Placement), &mut Slot> = self
-            .slots
-            .iter_mut()
-            .map(|(key, slot)| (*key, slot))
-            .collect();
+        let mut slots: BTreeMap<&Key, &mut Slot> = self.slots.iter_mut().collect();
         let instance = |planned: &Planned<'_>| {
             let slot = slots.remove(&(planned.spec.variant, planned.spec.placement));
             let none = || TrialFailure::new(Fault::Instrument, "the trial has no server slot");
@@ -79,8 +76,7 @@ impl Invocation {
     /// Ends the instances that no later trial needs: they hold memory, and an idle runtime still wakes
     /// up. Asks all of them before it waits for any. Returns where they wrote what their runtimes did.
     pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) -> Vec<Ended> {
-        let needed: BTreeSet<(u32, Placement)> =
-            later.iter().map(|t| (t.variant, t.placement)).collect();
+        let needed: BTreeSet<Key> = later.iter().map(|t| (t.variant, t.placement)).collect();
         let slots = std::mem::take(&mut self.slots);
         let (kept, mut ended): (BTreeMap<_, _>, BTreeMap<_, _>) =
             slots.into_iter().partition(|(key, _)| needed.contains(key));
@@ -136,20 +132,17 @@ impl Run<'_> {
             // The dead instance gives up its socket and log before the next one starts.
             let before = invocation.slots.remove(&key);
             let mut told = before.map(|slot| slot.told).unwrap_or_default();
-            let state = if starts <= RESTARTS {
-                self.new_instance(invocation.number, trial, variant, starts)
-            } else {
-                Err(died_too_often(starts))
+            let made = match starts <= RESTARTS {
+                true => self.new_instance(invocation.number, trial, variant, starts),
+                false => Err(died_too_often(starts)),
             };
-            if state.is_ok() {
-                let name = file_name(invocation.number, trial, starts);
-                // A folder that cannot be made fails the instance itself.
-                told.extend(self.told(variant, &name).unwrap_or_default());
-            }
-            let starts = starts + 1;
+            let state = made.map(|(instance, tells)| {
+                told.extend(tells);
+                instance
+            });
             let slot = Slot {
                 state,
-                starts,
+                starts: starts + 1,
                 told,
             };
             invocation.slots.insert(key, slot);

@@ -179,9 +179,10 @@ impl<'a> Run<'a> {
         stop: &'a AtomicBool,
     ) -> Result<Self, LabError> {
         std::fs::create_dir_all(&options.logs)
-            .map_err(|source| LabError::folder(&options.logs, source))?;
+            .map_err(|source| LabError::Folder(options.logs.clone(), source))?;
         let placements = Placements::detect()?;
-        let targets = options.live.values().map(|live| live.address().clone());
+        let targets = options.live.values();
+        let targets = targets.map(|live| live.calls.endpoint.address.clone());
         let cores = placements.cores(&plan.placements);
         Ok(Self {
             options,
@@ -311,13 +312,11 @@ impl<'a> Run<'a> {
     }
 
     fn summary(&self) -> Summary {
-        let ending = if self.is_stopped() {
-            RunEnding::Stopped
-        } else {
-            RunEnding::Complete
-        };
         Summary {
-            ending,
+            ending: match self.is_stopped() {
+                true => RunEnding::Stopped,
+                false => RunEnding::Complete,
+            },
             measured: self.measured,
             failed: self.failed,
         }
@@ -326,15 +325,11 @@ impl<'a> Run<'a> {
 
 /// A plan may come from a file: checks once what the run relies on.
 fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
-    for trial in trials {
-        if trial.variant as usize >= plan.variants.len() {
-            return Err(LabError::Plan(format!(
-                "trial {} is of variant {}, but there are {} variants",
-                trial.index,
-                trial.variant,
-                plan.variants.len()
-            )));
-        }
+    let count = plan.variants.len();
+    match trials.iter().find(|trial| trial.variant as usize >= count) {
+        None => Ok(()),
+        Some(TrialSpec { index, variant, .. }) => Err(LabError::Plan(format!(
+            "trial {index} is of variant {variant}, but there are {count} variants"
+        ))),
     }
-    Ok(())
 }

@@ -7,7 +7,6 @@ use rpcgauge_study::plan::{Plan, TrialSpec};
 
 use crate::observer::RunProgress;
 
-/// Follows a run's pace.
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
@@ -49,17 +48,14 @@ impl Pace {
         seen.1 += 1;
     }
 
-    /// How far the run is.
     pub(super) fn progress(&self) -> RunProgress {
+        let left = self.left.iter();
+        let remaining = left.map(|(_, variant)| self.expected(*variant)).sum();
         RunProgress {
             done: self.total.saturating_sub(self.left.len()),
             total: self.total,
             elapsed: self.started.elapsed(),
-            remaining: self
-                .left
-                .iter()
-                .map(|(_, variant)| self.expected(*variant))
-                .sum(),
+            remaining,
         }
     }
 

@@ -2,10 +2,12 @@
 
 use std::time::{Instant, SystemTime};
 
-use rpcgauge_load as load;
+use rpcgauge_load::{self as load, floor::Floor};
 use rpcgauge_study::plan::{TrialSpec, Variant};
-use rpcgauge_study::record::{Fault, FloorRecord, Histogram, Record, TrialOutcome, TrialRecord};
-use rpcgauge_study::settings::{Idle, Placement};
+use rpcgauge_study::record::{
+    Fault, FloorRecord, Histogram, Measured, Record, TrialOutcome, TrialRecord,
+};
+use rpcgauge_study::settings::Idle;
 
 use super::instance::Instance;
 use super::invocation::{FloorHalves, Invocation};
@@ -15,17 +17,14 @@ use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
-    CallerMeasurer, EngineMeasurer, Finished, FloorKey, FloorMeasurer, Floors, Member, Rotation,
-    epoch_ms,
+    CallerMeasurer, EngineMeasurer, FloorKey, FloorMeasurer, FloorUnder, Measurer, Rotation,
+    epoch_ms, note,
 };
 use crate::observer::Event;
 use crate::warmup;
 
 /// A floor has at least this many slices, however few the variants on it take.
 const LEAST_FLOOR_SLICES: u32 = 10;
-
-/// A floor, and its variants.
-type FloorUnder = (FloorKey, Vec<String>);
 
 /// What a rotation measured, before it is recorded.
 struct RotationResult {
@@ -34,8 +33,8 @@ struct RotationResult {
     waiting: Option<Waiting>,
     /// In the order of the trials.
     started_at: Vec<SystemTime>,
-    trials: Vec<TrialResult<Finished>>,
-    floors: Vec<(FloorUnder, TrialResult<Finished>)>,
+    trials: Vec<TrialResult<Box<Measured>>>,
+    floors: Vec<(FloorUnder, TrialResult<Box<Floor>>)>,
 }
 
 impl<'a> Run<'a> {
@@ -67,7 +66,7 @@ impl<'a> Run<'a> {
         let took = began.elapsed() / u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let mut records = Vec::new();
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
-            let (idle, outcome) = match ended.and_then(Finished::into_measured) {
+            let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
                 // The stop broke it off: `--resume` runs it.
                 Err(_) if self.is_stopped() => continue,
@@ -135,15 +134,12 @@ impl<'a> Run<'a> {
             .map(|(planned, instance)| match instance {
                 Ok(Instance::Server(server)) => {
                     let settings = &planned.variant.settings;
-                    let trial = server.planned(self.plan, planned.spec, settings);
-                    Some(match self.plan.slice(settings) {
-                        None => trial,
+                    let mut trial = server.planned(self.plan, planned.spec, settings);
+                    if self.plan.slice(settings).is_some() {
                         // No call may go on while other variants are measured.
-                        Some(_) => load::Trial {
-                            drain: trial.deadline,
-                            ..trial
-                        },
-                    })
+                        trial.drain = trial.deadline;
+                    }
+                    Some(trial)
                 }
                 _ => None,
             })
@@ -163,10 +159,8 @@ impl<'a> Run<'a> {
                 progress: self.pace.progress(),
             });
             started_at.push(SystemTime::now());
-            rotation.add(
-                self.member(planned.variant, instance, trial.as_ref(), &layout),
-                self.stop,
-            );
+            let measurer = self.measurer(planned.variant, instance, trial.as_ref(), &layout);
+            rotation.add(measurer, self.stop);
         }
         let mut floors = Vec::new();
         let mut rounds = 0;
@@ -177,8 +171,7 @@ impl<'a> Run<'a> {
                 floors = self.add_floors(&mut rotation, first, trials, halves);
             }
         }
-        let mut ended = rotation.finish();
-        let of_floors = ended.split_off(started_at.len());
+        let (ended, of_floors) = rotation.finish();
         let left = RotationResult {
             idle: idle.got(),
             waiting,
@@ -190,34 +183,31 @@ impl<'a> Run<'a> {
         Ok(left)
     }
 
-    fn member<'m>(
+    fn measurer<'m>(
         &'m self,
         variant: &'m Variant,
         instance: &'m mut TrialResult<&mut Instance>,
         trial: Option<&'m load::Trial>,
         layout: &Layout,
-    ) -> Member<'m>
+    ) -> TrialResult<Box<dyn Measurer<Measured> + 'm>>
     where
         'a: 'm,
     {
         let slice = self.plan.slice(&variant.settings);
         let (caller, server) = match instance {
-            Err(failure) => {
-                let failure: TrialResult<CallerMeasurer<'m>> = Err(failure.clone());
-                return Member::variant(failure);
-            }
+            Err(failure) => return Err(failure.clone()),
             Ok(Instance::Server(server)) => {
                 let unplanned =
                     || TrialFailure::new(Fault::Instrument, "the trial was not planned");
-                let measurer = trial.ok_or_else(unplanned).and_then(|trial| {
-                    EngineMeasurer::new(variant, server, trial, slice, layout, &self.observer)
-                });
-                return Member::variant(measurer);
+                let (trial, observer) = (trial.ok_or_else(unplanned)?, &self.observer);
+                let measurer =
+                    EngineMeasurer::new(variant, server, trial, slice, layout, observer)?;
+                return Ok(Box::new(measurer));
             }
             Ok(Instance::Client(server, client)) => (client, server.process()),
             Ok(Instance::Codec(codec)) => (codec, None),
         };
-        Member::variant(CallerMeasurer::new(
+        Ok(Box::new(CallerMeasurer::new(
             caller,
             server,
             &variant.settings,
@@ -225,7 +215,7 @@ impl<'a> Run<'a> {
             slice,
             layout,
             self.options.answer_timeout,
-        ))
+        )?))
     }
 
     /// Adds the floors under the trials to the rotation, once it is known what their calls carry. A live
@@ -237,20 +227,19 @@ impl<'a> Run<'a> {
         trials: &[Planned<'_>],
         halves: &mut FloorHalves,
     ) -> Vec<FloorUnder> {
-        let mut floors = Floors::default();
+        let mut floors = Vec::new();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
             let settings = &planned.variant.settings;
             let carried = carried.filter(|_| settings.target.live().is_none());
             let key = carried.and_then(|carried| FloorKey::of(settings.transport, &carried));
             if let Some(key) = key {
-                floors.note(&planned.variant.name, key);
+                note(&mut floors, &planned.variant.name, key);
             }
         }
-        let floors = floors.into_list();
         for (key, _) in &floors {
             let half = self.floor_address(halves, first, key.transport);
             let measurer = half.map(|address| FloorMeasurer::new(address, key.clone()));
-            rotation.add(Member::company(measurer), self.stop);
+            rotation.add_floor(measurer.map(|it| Box::new(it) as _), self.stop);
         }
         floors
     }
@@ -260,9 +249,9 @@ impl<'a> Run<'a> {
         first: &TrialSpec,
         idle: Idle,
         (key, variants): FloorUnder,
-        ended: TrialResult<Finished>,
+        ended: TrialResult<Box<Floor>>,
     ) -> Result<(), LabError> {
-        let floor = match ended.and_then(Finished::into_floor) {
+        let floor = match ended {
             Ok(floor) => floor,
             Err(failure) => return self.keep_warning(failure.reason),
         };
@@ -285,13 +274,6 @@ impl<'a> Run<'a> {
 
 /// The trials of a plan that are measured in turn follow each other.
 pub(super) fn go_together(a: &TrialSpec, b: &TrialSpec) -> bool {
-    let place = |trial: &TrialSpec| -> (u32, u32, Placement, u32) {
-        (
-            trial.invocation,
-            trial.block,
-            trial.placement,
-            trial.rotation,
-        )
-    };
+    let place = |of: &TrialSpec| (of.invocation, of.block, of.placement, of.rotation);
     place(a) == place(b)
 }

@@ -1,11 +1,10 @@
 //! What a client or codec is asked after its ready line, line by line.
 
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rpcgauge_message::contract::{Answer, Ask, SliceAsk, SliceDone, Verified};
 
-use super::ending::{TERM_GRACE, how_it_ended, wait_until_ended};
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};
 use super::process::{Subject, unasked_lines, wrong_line};
@@ -69,18 +68,11 @@ impl Subject {
         limit: Duration,
         stop: &AtomicBool,
     ) -> Result<Answer, SubjectError> {
-        let (Some(stdin), Some(stdout)) = (&self.stdin, &mut self.stdout) else {
-            let status = how_it_ended(&self.child).unwrap_or_else(|| "its input closed".to_owned());
-            return Err(SubjectError::Died { status });
-        };
-        let line = match exchange(stdin, stdout, ask, limit, stop) {
+        let line = match exchange(&mut self.process.child, ask, limit, stop) {
             Ok(Reply::Line(line, rest)) if rest.is_empty() => line,
             Ok(Reply::Line(..)) => return Err(unasked_lines()),
             Ok(Reply::End(_)) => {
-                wait_until_ended(&self.child, Instant::now() + TERM_GRACE);
-                let status = how_it_ended(&self.child);
-                let status = status.unwrap_or_else(|| "its output closed".to_owned());
-                return Err(SubjectError::Died { status });
+                return Err(SubjectError::Died(self.process.how_it_ends()));
             }
             Err(SubjectError::NotReady(limit)) => return Err(SubjectError::Silent(limit)),
             Err(error) => return Err(error),
@@ -88,14 +80,13 @@ impl Subject {
         match Answer::parse(&line) {
             Ok(Answer::Failed(failed)) => Err(SubjectError::Refused(failed)),
             Ok(answer) => Ok(answer),
-            Err(error) => Err(SubjectError::Contract(wrong_line(&error, &line))),
+            Err(error) => Err(wrong_line(&error, &line)),
         }
     }
 
     /// Ends a subject that cannot be used any more.
     pub(crate) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
-        self.end(Duration::ZERO);
-        TrialFailure::from(error).with_log(self.log_tail())
+        self.process.broken_off(error)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, ChildStdin, Command};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{
@@ -23,8 +23,11 @@ pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
+/// How long a command runs between two looks whether it should go on.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// Starts a process that ends with this program, on these cores.
-pub(crate) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
+pub(super) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
     // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
     // order, and a signal to the group also ends what a wrapper script started.
     command.process_group(0);
@@ -52,8 +55,8 @@ fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
 
 /// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
 /// and before it is reaped: until then the group's number cannot become another's.
-pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: Duration) {
-    drop(stdin.take());
+pub(super) fn end(child: &mut Child, patience: Duration) {
+    drop(child.stdin.take());
     let group = Pid::from_child(child);
     if !wait_until_ended(child, Instant::now() + patience) {
         // The signal fails only where no process is left, here and below.
@@ -66,8 +69,26 @@ pub(crate) fn end(child: &mut Child, stdin: &mut Option<ChildStdin>, patience: D
     let _ = child.wait();
 }
 
+/// Runs a command without input until it ends, for as long as `limit` and `goes_on`, which gets the time
+/// so far; how it ended, if it did. It ends with all that it has started and left running.
+pub(crate) fn run(
+    command: &mut Command,
+    limit: Duration,
+    mut goes_on: impl FnMut(Duration) -> bool,
+) -> io::Result<Option<ExitStatus>> {
+    let mut child = spawn(command.stdin(Stdio::null()), None)?;
+    let began = Instant::now();
+    let mut has_ended = false;
+    while !has_ended && began.elapsed() < limit && goes_on(began.elapsed()) {
+        has_ended = wait_until_ended(&child, Instant::now() + LOOK_EVERY);
+    }
+    end(&mut child, Duration::ZERO);
+    let status = child.wait()?;
+    Ok(has_ended.then_some(status))
+}
+
 /// Waits until the process has ended, at most until `deadline`; false when it then has not.
-pub(crate) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
+pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     while how_it_ended(child).is_none() {
         if Instant::now() >= deadline {
             return false;
@@ -78,7 +99,7 @@ pub(crate) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
 }
 
 /// How a process has ended, in words. It is not reaped, so that its number stays its own.
-pub(crate) fn how_it_ended(child: &Child) -> Option<String> {
+pub(super) fn how_it_ended(child: &Child) -> Option<String> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(Pid::from_child(child)), options) {
         Ok(status) => {
@@ -97,7 +118,6 @@ pub(crate) fn how_it_ended(child: &Child) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead as _, BufReader};
-    use std::process::Stdio;
 
     use super::*;
 
@@ -110,7 +130,7 @@ mod tests {
         let mut pid = String::new();
         let stdout = child.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut pid).unwrap();
-        end(&mut child, &mut None, Duration::ZERO);
+        end(&mut child, Duration::ZERO);
         let command_line = format!("/proc/{}/cmdline", pid.trim());
         let is_there = || std::fs::read(&command_line).is_ok_and(|text| !text.is_empty());
         for _ in 0..500 {

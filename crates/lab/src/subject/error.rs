@@ -11,66 +11,41 @@ use crate::error::TrialFailure;
 
 /// Why a subject could not be used. Its log is kept beside it.
 #[derive(Debug, Error)]
-pub enum SubjectError {
-    /// The command could not be started.
+pub(crate) enum SubjectError {
     #[error(
         "could not start the subject {program}: {source}; check that it is installed and executable"
     )]
-    Start {
-        /// The command's program.
-        program: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// It ended without a line.
-    #[error("the subject ended before it was ready ({status}); see its log")]
-    Ended {
-        /// How it ended, in words.
-        status: String,
-    },
-    /// It was not ready in time.
+    Start { program: String, source: io::Error },
+    /// Without a line; how, in words.
+    #[error("the subject ended before it was ready ({0}); see its log")]
+    Ended(String),
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
-    /// It was ready, and did not answer a later line in time.
     #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
     Silent(Duration),
-    /// It ended instead of answering.
-    #[error("the subject ended instead of answering ({status}); see its log")]
-    Died {
-        /// How it ended, in words.
-        status: String,
-    },
-    /// What it wrote is not what the contract asks for.
+    /// How, in words.
+    #[error("the subject ended instead of answering ({0}); see its log")]
+    Died(String),
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
-    /// It refused what was asked.
     #[error("the subject refused: {}", one_line(.0.error.as_str()))]
     Refused(contract::Failed),
-    /// The pipes to it failed.
     #[error("could not talk to the subject: {0}; check the limits of open files and threads")]
     Pipe(#[source] io::Error),
-    /// The kernel does not show the processor time of its process.
     #[error("the processor time of the subject's process {pid} cannot be read: {source}")]
-    Meter {
-        /// The process.
-        pid: u32,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// The run was asked to stop meanwhile.
+    Meter { pid: u32, source: io::Error },
     #[error("stopped while the subject was waited for")]
     Stopped,
 }
 
 impl SubjectError {
-    /// Whose fault it is.
-    pub fn fault(&self) -> Fault {
+    fn fault(&self) -> Fault {
         match self {
             Self::Start { .. } | Self::Pipe(_) => Fault::Machine,
-            Self::Ended { .. }
+            Self::Ended(_)
             | Self::NotReady(_)
             | Self::Silent(_)
-            | Self::Died { .. }
+            | Self::Died(_)
             | Self::Contract(_)
             | Self::Meter { .. } => Fault::Subject,
             Self::Refused(failed) => failed.fault,

@@ -1,29 +1,24 @@
 //! The file that a runtime writes its events to, and the command that prints them.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rpcgauge_message::contract::RuntimeEvent;
 use rpcgauge_study::subject::EVENTS;
 
-use super::ending::{end, spawn, wait_until_ended};
-use super::{SubjectCommand, one_line};
+use super::ending::run;
+use super::log::file_tail;
+use super::{SubjectCommand, filled, one_line};
 
 /// How long the command that prints events may take.
 const MOST_TIME: Duration = Duration::from_secs(120);
 
 /// The most bytes that it may print: some hundred thousand events.
 const MOST_BYTES: u64 = 64 << 20;
-
-/// The last bytes of what it says of an error: its last line is shown.
-const MOST_SAID: u64 = 4 << 10;
-
-/// How long it runs at least between two looks whether the run was stopped.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The events of a process, which can be read when it has ended.
 pub(crate) struct EventsFile {
@@ -37,11 +32,9 @@ impl EventsFile {
     /// Those that a process writes to a file; none where its runtime tells none.
     pub(crate) fn of(command: &SubjectCommand, file: PathBuf) -> Option<Self> {
         let (program, args) = command.runtime.read.as_ref()?;
-        let path = file.display().to_string();
-        let args = args.iter().map(|word| word.replace(EVENTS, &path));
         Some(Self {
             program: program.clone(),
-            args: args.collect(),
+            args: filled(args, EVENTS, &file.display().to_string()),
             folder: command.folder.clone(),
             file,
         })
@@ -75,29 +68,22 @@ impl EventsFile {
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
-            .stdin(Stdio::null())
             .stdout(open(printed)?)
             .stderr(open(said)?);
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
-        let mut child = spawn(&mut command, None).map_err(failed)?;
-        let deadline = Instant::now() + MOST_TIME;
         let is_stopped = || stop.load(Ordering::Relaxed);
-        let mut has_ended = false;
-        while !has_ended && !is_stopped() && Instant::now() < deadline {
-            has_ended = wait_until_ended(&child, Instant::now() + LOOK_EVERY);
-        }
-        end(&mut child, &mut None, Duration::ZERO);
-        let status = child.wait().map_err(unread)?;
-        if !has_ended {
+        let status = run(&mut command, MOST_TIME, |_| !is_stopped()).map_err(failed)?;
+        let Some(status) = status else {
             return Err(match is_stopped() {
                 true => "the run was stopped before they were read".to_owned(),
                 false => format!("{program} had not ended after {} s", MOST_TIME.as_secs()),
             });
-        }
+        };
         if !status.success() {
-            let last = last_line(said).map_err(unread)?;
+            let tail = file_tail(said).map_err(unread)?;
+            let last = one_line(tail.rsplit('\n').next().unwrap_or_default());
             return Err(format!("{program} ended with {status}: {last}"));
         }
         let file = File::open(printed).map_err(unread)?;
@@ -111,17 +97,6 @@ impl EventsFile {
         });
         events.collect()
     }
-}
-
-/// The last line of a file.
-fn last_line(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let skipped = file.metadata()?.len().saturating_sub(MOST_SAID);
-    file.seek(SeekFrom::Start(skipped))?;
-    let mut bytes = Vec::new();
-    file.take(MOST_SAID).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(one_line(text.lines().last().unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@ use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::machine::process::all_processes;
 
 /// Signals that end a whole session must not end the guard before this program.
 const SCRIPT: &str = r#"
@@ -64,11 +66,14 @@ static GUARD: Mutex<Option<ChildStdin>> = Mutex::new(None);
 /// The marks of the groups that have not ended.
 static MARKS: Mutex<BTreeMap<i32, String>> = Mutex::new(BTreeMap::new());
 
+fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A group has begun.
 pub(super) fn begins(group: Pid, mark: String) {
-    let mut marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
-    marks.insert(group.as_raw_nonzero().get(), mark);
-    let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
+    locked(&MARKS).insert(group.as_raw_nonzero().get(), mark);
+    let mut guard = locked(&GUARD);
     if guard.is_none() {
         *guard = start();
     }
@@ -77,25 +82,15 @@ pub(super) fn begins(group: Pid, mark: String) {
 
 /// A group was ended: its number may be another's from now on. Ends what has left it too.
 pub(super) fn ended(group: Pid) {
-    tell(
-        &mut GUARD.lock().unwrap_or_else(PoisonError::into_inner),
-        "ended",
-        group,
-    );
-    let mut marks = MARKS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mark = marks.remove(&group.as_raw_nonzero().get());
-    drop(marks);
+    tell(&mut locked(&GUARD), "ended", group);
+    let mark = locked(&MARKS).remove(&group.as_raw_nonzero().get());
     let Some(mark) = mark.map(|value| format!("{MARK}={value}")) else {
         return;
     };
-    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = process
-            .file_name()
-            .to_str()
-            .and_then(|pid| pid.parse().ok());
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+    for (pid, folder) in all_processes() {
+        let environment = fs::read(folder.join("environ")).unwrap_or_default();
         let mut variables = environment.split(|byte| *byte == 0);
-        if let Some(pid) = pid.and_then(Pid::from_raw)
+        if let Some(pid) = Pid::from_raw(pid.cast_signed())
             && variables.any(|variable| variable == mark.as_bytes())
         {
             // It fails only where the process is gone.

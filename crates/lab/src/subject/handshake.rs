@@ -4,8 +4,7 @@
 //! does not write must not block the reading. So both are polled together until the deadline.
 
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::process::{ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use rpcgauge_message::contract::MAX_LINE_BYTES;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
+use super::ending::how_it_ended;
 use super::error::SubjectError;
 
 /// How often the stop flag is read.
@@ -26,17 +26,20 @@ pub(super) enum Reply {
     End(Vec<u8>),
 }
 
-/// Writes `line` and reads one line.
+/// Writes `line` to a process and reads one line.
 pub(super) fn exchange(
-    stdin: &ChildStdin,
-    stdout: &mut ChildStdout,
+    child: &mut Child,
     line: &str,
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<Reply, SubjectError> {
-    set_blocking(stdin, false)
-        .and_then(|()| set_blocking(&*stdout, false))
-        .map_err(SubjectError::Pipe)?;
+    let (Some(stdin), Some(stdout)) = (&child.stdin, &mut child.stdout) else {
+        let status = how_it_ended(child).unwrap_or_else(|| "its input closed".to_owned());
+        return Err(SubjectError::Died(status));
+    };
+    // A line can be longer than the room that there is. What can be read never blocks.
+    let flags = fcntl_getfl(stdin).map_err(failed)?;
+    fcntl_setfl(stdin, flags | OFlags::NONBLOCK).map_err(failed)?;
     let mut handshake = Handshake {
         stdin,
         stdout,
@@ -53,8 +56,11 @@ pub(super) fn exchange(
         if left.is_zero() {
             return Err(SubjectError::NotReady(limit));
         }
-        if let Some(reply) = handshake.step(left.min(POLL_EVERY))? {
-            set_blocking(&*handshake.stdout, true).map_err(SubjectError::Pipe)?;
+        let (can_read, can_write) = handshake.wait(left.min(POLL_EVERY))?;
+        if can_write {
+            handshake.write()?;
+        }
+        if can_read && let Some(reply) = handshake.read()? {
             return Ok(reply);
         }
     }
@@ -70,14 +76,6 @@ struct Handshake<'a> {
 }
 
 impl Handshake<'_> {
-    fn step(&mut self, wait: Duration) -> Result<Option<Reply>, SubjectError> {
-        let (can_read, can_write) = self.wait(wait)?;
-        if can_write {
-            self.write()?;
-        }
-        if can_read { self.read() } else { Ok(None) }
-    }
-
     /// Whether there is something to read, and room for what is still to be written.
     fn wait(&self, wait: Duration) -> Result<(bool, bool), SubjectError> {
         let mut fds = vec![PollFd::new(&*self.stdout, PollFlags::IN)];
@@ -90,7 +88,7 @@ impl Handshake<'_> {
         };
         match poll(&mut fds, Some(&wait)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(SubjectError::Pipe(error.into())),
+            Err(error) => return Err(failed(error)),
         }
         let is_up = |fd: &PollFd<'_>| !fd.revents().is_empty();
         Ok((is_up(&fds[0]), fds.get(1).is_some_and(is_up)))
@@ -146,12 +144,6 @@ fn is_passing(error: &io::Error) -> bool {
     )
 }
 
-fn set_blocking(pipe: impl AsFd, blocking: bool) -> io::Result<()> {
-    let flags = fcntl_getfl(&pipe)?;
-    let flags = if blocking {
-        flags - OFlags::NONBLOCK
-    } else {
-        flags | OFlags::NONBLOCK
-    };
-    Ok(fcntl_setfl(&pipe, flags)?)
+fn failed(error: rustix::io::Errno) -> SubjectError {
+    SubjectError::Pipe(error.into())
 }

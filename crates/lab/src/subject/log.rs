@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The most that is kept of one process's log, bytes. What follows is counted, not kept.
@@ -18,9 +18,7 @@ const TAIL_LINES: usize = 20;
 
 /// A log that threads of this program fill. The file is made with its first byte.
 #[derive(Debug, Clone)]
-pub(super) struct Log {
-    state: Arc<Mutex<State>>,
-}
+pub(super) struct Log(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -38,17 +36,18 @@ impl Log {
     }
 
     fn with_limit(path: &Path, limit: u64) -> Self {
-        let state = State {
+        Self(Arc::new(Mutex::new(State {
             path: path.to_owned(),
             file: None,
             limit,
             kept: 0,
             dropped: 0,
             tail: VecDeque::new(),
-        };
-        Self {
-            state: Arc::new(Mutex::new(state)),
-        }
+        })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Copies everything from `stream` until it ends, on a thread of its own.
@@ -76,41 +75,34 @@ impl Log {
     }
 
     pub(super) fn add(&self, bytes: &[u8]) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(bytes);
+        let mut state = self.state();
+        state.tail.extend(bytes);
+        let excess = state.tail.len().saturating_sub(TAIL_BYTES);
+        state.tail.drain(..excess);
+
+        let room = (state.limit - state.kept).min(bytes.len() as u64) as usize;
+        let kept = if state.write(&bytes[..room]) { room } else { 0 };
+        state.kept += kept as u64;
+        state.dropped += (bytes.len() - kept) as u64;
     }
 
     /// The last lines, as text.
     pub(super) fn tail(&self) -> String {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .tail()
+        last_lines(self.state().tail.make_contiguous())
     }
 
     /// Says at the end of the file how much was not kept.
     pub(super) fn finish(&self) {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .finish();
+        let mut state = self.state();
+        if state.dropped > 0 {
+            let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", state.dropped);
+            state.write(note.as_bytes());
+            state.dropped = 0;
+        }
     }
 }
 
 impl State {
-    fn add(&mut self, bytes: &[u8]) {
-        self.tail.extend(bytes);
-        let excess = self.tail.len().saturating_sub(TAIL_BYTES);
-        self.tail.drain(..excess);
-
-        let room = (self.limit - self.kept).min(bytes.len() as u64) as usize;
-        let kept = if self.write(&bytes[..room]) { room } else { 0 };
-        self.kept += kept as u64;
-        self.dropped += (bytes.len() - kept) as u64;
-    }
-
     /// A log that cannot be written fails no trial: its tail is still in memory.
     fn write(&mut self, bytes: &[u8]) -> bool {
         if bytes.is_empty() {
@@ -128,21 +120,22 @@ impl State {
             .as_mut()
             .is_some_and(|file| file.write_all(bytes).is_ok())
     }
+}
 
-    fn tail(&self) -> String {
-        let bytes: Vec<u8> = self.tail.iter().copied().collect();
-        let text = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
-    }
+/// The last lines of a file, as of a log.
+pub(crate) fn file_tail(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let skipped = file.metadata()?.len().saturating_sub(TAIL_BYTES as u64);
+    file.seek(SeekFrom::Start(skipped))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(last_lines(&bytes))
+}
 
-    fn finish(&mut self) {
-        if self.dropped > 0 {
-            let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", self.dropped);
-            self.write(note.as_bytes());
-            self.dropped = 0;
-        }
-    }
+fn last_lines(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
 }
 
 #[cfg(test)]

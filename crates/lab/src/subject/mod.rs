@@ -1,7 +1,7 @@
 //! Subject processes: started, asked, ended (contract/README.md).
 
 mod ask;
-pub(crate) mod ending;
+mod ending;
 mod error;
 mod events;
 mod guard;
@@ -17,11 +17,12 @@ use std::time::Duration;
 use rpcgauge_study::settings::Runtime;
 use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
-pub use error::SubjectError;
-pub(crate) use error::one_line;
+pub(crate) use ending::run;
+pub(crate) use error::{SubjectError, one_line};
 pub(crate) use events::EventsFile;
+pub(crate) use log::file_tail;
 pub use process::{Start, Subject};
-pub use records::RecordsFile;
+pub(crate) use records::RecordsFile;
 
 /// How a subject is started: the program and what follows it on its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,23 +85,26 @@ impl SubjectCommand {
             .as_ref()
             .filter(|gc| has.flags.gc.contains_key(*gc));
         let gc = gc.or(usual.gc.as_ref());
-        let gc = gc.and_then(|gc| has.flags.gc.get(gc));
-        let heap = asked.heap_bytes.or(usual.heap_bytes).map(|bytes| {
-            let bytes = bytes.to_string();
-            let words = has.flags.heap.iter();
-            words.map(move |word| word.replace(HEAP, &bytes))
-        });
-        let told = events.map(|file| {
-            let words = has.events.iter();
-            words.map(move |word| word.replace(EVENTS, &file.display().to_string()))
-        });
-        let words = gc.into_iter().flatten().cloned();
-        let words = words
-            .chain(heap.into_iter().flatten())
-            .chain(told.into_iter().flatten());
+        let mut words = gc
+            .and_then(|gc| has.flags.gc.get(gc))
+            .cloned()
+            .unwrap_or_default();
+        if let Some(bytes) = asked.heap_bytes.or(usual.heap_bytes) {
+            words.extend(filled(&has.flags.heap, HEAP, &bytes.to_string()));
+        }
+        if let Some(file) = events {
+            words.extend(filled(&has.events, EVENTS, &file.display().to_string()));
+        }
         let mut command = self.clone();
         let place = has.place.min(command.args.len());
-        command.args.splice(place..place, words.map(OsString::from));
+        let words = words.into_iter().map(OsString::from);
+        command.args.splice(place..place, words);
         command
     }
+}
+
+/// Words of a manifest with a value in place of `{…}`.
+pub(crate) fn filled(words: &[String], place: &str, value: &str) -> Vec<String> {
+    let words = words.iter();
+    words.map(|word| word.replace(place, value)).collect()
 }

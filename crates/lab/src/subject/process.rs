@@ -1,8 +1,8 @@
 //! One subject process, from its start to its end.
 
-use std::io;
+use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -47,68 +47,45 @@ pub struct Start<'a> {
 /// thread that started it ends in any other way.
 #[derive(Debug)]
 pub struct Subject {
-    pub(super) child: Child,
-    pub(super) stdin: Option<ChildStdin>,
-    /// The output of a client or codec, where it answers lines.
-    pub(super) stdout: Option<ChildStdout>,
-    log: Log,
-    followers: Vec<JoinHandle<()>>,
-    end_timeout: Duration,
+    /// A client or codec, which answers lines, still has its output.
+    pub(super) process: Process,
     ready: Ready,
-    startup: Duration,
-    cold: Option<Cold>,
+    /// From just before its process was made until its ready line was read.
+    pub(crate) startup: Duration,
+    /// The latency of the first calls to it, where it was noted.
+    pub(crate) cold: Option<Cold>,
     meter: ProcessMeter,
-    /// It was ended and reaped: its number may be another's now.
-    is_over: bool,
 }
 
-/// A process that was started and is not known to be ready yet.
-struct Starting {
+/// A process that was started.
+#[derive(Debug)]
+pub(super) struct Process {
     since: Instant,
-    child: Child,
-    stdin: Option<ChildStdin>,
+    pub(super) child: Child,
     log: Log,
     followers: Vec<JoinHandle<()>>,
     end_timeout: Duration,
+    /// It was ended and reaped: its number may be another's now.
+    is_over: bool,
 }
 
 impl Subject {
     /// Starts a subject and waits until it is ready.
     ///
     /// # Errors
-    /// A [`TrialFailure`] with the last lines of its log; no process is left then. It is
-    /// [`SubjectError::Stopped`]'s when `stop` became true meanwhile.
+    /// A [`TrialFailure`] with the last lines of its log, also when `stop` became true meanwhile; no
+    /// process is left then.
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
-        let mut starting = Starting::spawn(start)?;
-        match starting.wait_until_ready(start, stop) {
-            Ok((ready, startup, meter, stdout)) => {
-                let Starting {
-                    since: _,
-                    child,
-                    stdin,
-                    log,
-                    followers,
-                    end_timeout,
-                } = starting;
-                Ok(Self {
-                    child,
-                    stdin,
-                    stdout,
-                    log,
-                    followers,
-                    end_timeout,
-                    ready,
-                    startup,
-                    cold: None,
-                    meter,
-                    is_over: false,
-                })
-            }
-            Err(error) => {
-                let error = starting.explained(error);
-                starting.end(Duration::ZERO);
-                Err(TrialFailure::from(error).with_log(starting.log.tail()))
-            }
+        let mut process = Process::spawn(start)?;
+        match process.wait_until_ready(start, stop) {
+            Ok((ready, startup, meter)) => Ok(Self {
+                process,
+                ready,
+                startup,
+                cold: None,
+                meter,
+            }),
+            Err(error) => Err(process.broken_off(error)),
         }
     }
 
@@ -117,18 +94,18 @@ impl Subject {
     /// # Errors
     /// It accepts the line, or replies with nothing or something else.
     pub(crate) fn refusal(start: &Start<'_>, line: &str, stop: &AtomicBool) -> TrialResult<Failed> {
-        let mut starting = Starting::spawn(start)?;
-        let reply = starting.first_line(line, start.ready_timeout, stop);
-        let refused = reply.and_then(|(line, ..)| match contract::Reply::parse(&line) {
-            Ok(contract::Reply::Failed(failed)) => Ok(failed),
-            Ok(contract::Reply::Ready(_)) => Err(SubjectError::Contract(
+        let mut process = Process::spawn(start)?;
+        let reply = process.first_line(line, start.ready_timeout, stop);
+        match reply.and_then(|(line, _)| ready(&line)) {
+            Err(SubjectError::Refused(failed)) => {
+                process.end(Duration::ZERO);
+                Ok(failed)
+            }
+            Ok(_) => Err(process.broken_off(SubjectError::Contract(
                 "it is ready, although it must refuse its settings".to_owned(),
-            )),
-            Err(error) => Err(SubjectError::Contract(wrong_line(&error, &line))),
-        });
-        let refused = refused.map_err(|error| starting.explained(error));
-        starting.end(Duration::ZERO);
-        refused.map_err(|error| TrialFailure::from(error).with_log(starting.log.tail()))
+            ))),
+            Err(error) => Err(process.broken_off(error)),
+        }
     }
 
     /// Its ready line.
@@ -136,24 +113,9 @@ impl Subject {
         &self.ready
     }
 
-    /// From just before its process was made until its ready line was read.
-    pub fn startup(&self) -> Duration {
-        self.startup
-    }
-
-    /// Notes the latencies of the first calls to it, in their order, ns.
-    pub(crate) fn note_cold(&mut self, latencies_ns: &[u64]) {
-        self.cold = Cold::of(latencies_ns);
-    }
-
-    /// The latency of those calls, where it was noted.
-    pub(crate) fn cold(&self) -> Option<Cold> {
-        self.cold
-    }
-
     /// The process that was started.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.child.id()
     }
 
     /// Reads its processor time and memory.
@@ -163,7 +125,7 @@ impl Subject {
 
     /// How it ended, in words, if it is no longer there.
     pub fn ended(&self) -> Option<String> {
-        how_it_ended(&self.child)
+        how_it_ended(&self.process.child)
     }
 
     /// Checks that it is still there.
@@ -175,30 +137,32 @@ impl Subject {
             return Ok(());
         };
         // What it wrote last is read a moment after its end.
-        let deadline = Instant::now() + MOMENT;
-        while !self.followers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
-            std::thread::sleep(POLL_EVERY);
-        }
+        self.process.wait_for_log(MOMENT);
         let reason = format!("the subject ended before it was asked to ({how}); see its log");
-        Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+        Err(self.wrong(reason))
+    }
+
+    /// The failure of a subject that does not do what it should, with its log.
+    pub(crate) fn wrong(&self, reason: impl Into<String>) -> TrialFailure {
+        TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail())
     }
 
     /// A failure of calls to it: that it ended, if it did, or else `failure` with its log.
     pub(crate) fn explain(&self, failure: TrialFailure) -> TrialFailure {
         // The kernel closes its connections before it has ended.
-        wait_until_ended(&self.child, Instant::now() + MOMENT);
+        wait_until_ended(&self.process.child, Instant::now() + MOMENT);
         let failed = || failure.with_log(self.log_tail());
         self.alive().err().unwrap_or_else(failed)
     }
 
     /// Closes its input, which asks it to end; it is waited for when this is dropped.
-    pub fn ask_to_end(&mut self) {
-        drop(self.stdin.take());
+    pub(crate) fn ask_to_end(&mut self) {
+        drop(self.process.child.stdin.take());
     }
 
     /// The last lines of its log.
     pub fn log_tail(&self) -> String {
-        self.log.tail()
+        self.process.log.tail()
     }
 
     /// Where it listens, if that is on the transport that was asked for.
@@ -218,7 +182,7 @@ impl Subject {
                     Transport::Unix => "a Unix socket",
                 };
                 let reason = format!("the subject was to listen on {asked} and says {address}");
-                Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
+                Err(self.wrong(reason))
             }
         }
     }
@@ -229,10 +193,11 @@ impl Subject {
     /// It does not end in time, or with another exit code than 0.
     pub(crate) fn end_well(mut self) -> TrialResult {
         self.ask_to_end();
-        let patience = self.end_timeout;
-        wait_until_ended(&self.child, Instant::now() + patience);
-        let how = how_it_ended(&self.child);
-        self.end(Duration::ZERO);
+        let process = &mut self.process;
+        let patience = process.end_timeout;
+        wait_until_ended(&process.child, Instant::now() + patience);
+        let how = how_it_ended(&process.child);
+        process.end(Duration::ZERO);
         let reason = match how.as_deref() {
             Some("exit code 0") => return Ok(()),
             Some(how) => {
@@ -243,20 +208,7 @@ impl Subject {
                 patience.as_secs_f64()
             ),
         };
-        Err(TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail()))
-    }
-
-    pub(super) fn end(&mut self, patience: Duration) {
-        if !std::mem::replace(&mut self.is_over, true) {
-            end(&mut self.child, &mut self.stdin, patience);
-            finish_log(&self.log, &mut self.followers);
-        }
-    }
-}
-
-impl Drop for Subject {
-    fn drop(&mut self) {
-        self.end(self.end_timeout);
+        Err(self.wrong(reason))
     }
 }
 
@@ -264,100 +216,115 @@ pub(super) fn unasked_lines() -> SubjectError {
     SubjectError::Contract("it wrote a line without being asked".to_owned())
 }
 
-impl Starting {
+impl Process {
     fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
         let mut command = command(start);
         let since = Instant::now();
         let child = spawn(&mut command, start.cores.cloned());
-        let mut child = child.map_err(|source| SubjectError::Start {
+        let child = child.map_err(|source| SubjectError::Start {
             program: start.command.program.display().to_string(),
             source,
         })?;
-        let stderr = child.stderr.take();
-        let mut starting = Self {
+        let mut process = Self {
             since,
-            stdin: child.stdin.take(),
             child,
             log: Log::new(start.log),
             followers: Vec::new(),
             end_timeout: start.end_timeout,
+            is_over: false,
         };
-        match stderr.map(|stderr| starting.log.follow(stderr)).transpose() {
-            Ok(follower) => {
-                starting.followers.extend(follower);
-                Ok(starting)
-            }
-            Err(error) => {
-                starting.end(Duration::ZERO);
-                Err(SubjectError::Pipe(error))
-            }
+        if let Some(stderr) = process.child.stderr.take()
+            && let Err(error) = process.follow(stderr)
+        {
+            process.end(Duration::ZERO);
+            return Err(error);
         }
+        Ok(process)
+    }
+
+    /// Copies a stream of the process to its log, so that it does not fill its pipe.
+    fn follow(&mut self, stream: impl Read + Send + 'static) -> Result<(), SubjectError> {
+        let follower = self.log.follow(stream).map_err(SubjectError::Pipe)?;
+        self.followers.push(follower);
+        Ok(())
     }
 
     fn wait_until_ready(
         &mut self,
         start: &Start<'_>,
         stop: &AtomicBool,
-    ) -> Result<(Ready, Duration, ProcessMeter, Option<ChildStdout>), SubjectError> {
+    ) -> Result<(Ready, Duration, ProcessMeter), SubjectError> {
         let line = start.settings.to_line();
-        let (line, rest, stdout) = self.first_line(&line, start.ready_timeout, stop)?;
+        let (line, rest) = self.first_line(&line, start.ready_timeout, stop)?;
         let startup = self.since.elapsed();
         let is_asked = matches!(start.settings, Settings::Client(_) | Settings::Codec(_));
-        let stdout = if is_asked {
-            Some(stdout)
-        } else {
-            // The rest of its output belongs to the log, and must not fill the pipe.
+        if !is_asked && let Some(stdout) = self.child.stdout.take() {
             self.log.add(&rest);
-            let follower = self.log.follow(stdout).map_err(SubjectError::Pipe)?;
-            self.followers.push(follower);
-            None
-        };
-        let ready = match contract::Reply::parse(&line) {
-            Ok(contract::Reply::Ready(ready)) => ready,
-            Ok(contract::Reply::Failed(failed)) => return Err(SubjectError::Refused(failed)),
-            Err(error) => return Err(SubjectError::Contract(wrong_line(&error, &line))),
-        };
-        if stdout.is_some() && !rest.is_empty() {
+            self.follow(stdout)?;
+        }
+        let ready = ready(&line)?;
+        if is_asked && !rest.is_empty() {
             return Err(unasked_lines());
         }
         let pid = ready.pid.unwrap_or(self.child.id());
         let meter = ProcessMeter::with_started(pid)
             .map_err(|source| SubjectError::Meter { pid, source })?;
-        Ok((ready, startup, meter, stdout))
+        Ok((ready, startup, meter))
     }
 
-    /// Writes the settings line; the line that answers it, what came after that, and its output.
+    /// Writes the settings line; the line that answers it, and what came after that.
     fn first_line(
         &mut self,
         line: &str,
         limit: Duration,
         stop: &AtomicBool,
-    ) -> Result<(String, Vec<u8>, ChildStdout), SubjectError> {
-        let no_pipe = || SubjectError::Pipe(io::ErrorKind::BrokenPipe.into());
-        let stdin = self.stdin.as_ref().ok_or_else(no_pipe)?;
-        let mut stdout = self.child.stdout.take().ok_or_else(no_pipe)?;
-        match exchange(stdin, &mut stdout, line, limit, stop)? {
-            Reply::Line(line, rest) => Ok((line, rest, stdout)),
-            Reply::End(before) => Err(ended_early(&before)),
+    ) -> Result<(String, Vec<u8>), SubjectError> {
+        match exchange(&mut self.child, line, limit, stop)? {
+            Reply::Line(line, rest) => Ok((line, rest)),
+            // How it ends says more than that it closed its output.
+            Reply::End(before) if before.is_empty() => Err(SubjectError::Ended(self.how_it_ends())),
+            Reply::End(before) => {
+                let text = one_line(&String::from_utf8_lossy(&before));
+                let reason = format!("it ended in the middle of its first line: {text}");
+                Err(SubjectError::Contract(reason))
+            }
         }
     }
 
-    /// After it closes its output a process soon ends, and how it ends says more.
-    fn explained(&self, error: SubjectError) -> SubjectError {
-        if !matches!(error, SubjectError::Ended { .. }) {
-            return error;
-        }
+    /// How a process ends that has closed its output, in words.
+    pub(super) fn how_it_ends(&self) -> String {
         wait_until_ended(&self.child, Instant::now() + TERM_GRACE);
-        how_it_ended(&self.child).map_or(error, |status| SubjectError::Ended { status })
+        how_it_ended(&self.child).unwrap_or_else(|| "its output closed".to_owned())
+    }
+
+    /// Ends a process that cannot be used (any more).
+    pub(super) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
+        self.end(Duration::ZERO);
+        TrialFailure::from(error).with_log(self.log.tail())
+    }
+
+    /// Waits for the threads that fill the log.
+    fn wait_for_log(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while !self.followers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
+            std::thread::sleep(POLL_EVERY);
+        }
     }
 
     fn end(&mut self, patience: Duration) {
-        end(
-            &mut self.child,
-            &mut self.stdin,
-            patience.min(self.end_timeout),
-        );
-        finish_log(&self.log, &mut self.followers);
+        if !std::mem::replace(&mut self.is_over, true) {
+            end(&mut self.child, patience);
+            // Every writer of the pipes is dead by now, except one that left the process group on purpose:
+            // it is not waited for.
+            self.wait_for_log(TERM_GRACE);
+            self.log.finish();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end(self.end_timeout);
     }
 }
 
@@ -374,29 +341,17 @@ fn command(start: &Start<'_>) -> Command {
     command
 }
 
-fn ended_early(before: &[u8]) -> SubjectError {
-    if before.is_empty() {
-        return SubjectError::Ended {
-            status: "its output closed".to_owned(),
-        };
+fn ready(line: &str) -> Result<Ready, SubjectError> {
+    match contract::Reply::parse(line) {
+        Ok(contract::Reply::Ready(ready)) => Ok(ready),
+        Ok(contract::Reply::Failed(failed)) => Err(SubjectError::Refused(failed)),
+        Err(error) => Err(wrong_line(&error, line)),
     }
-    let text = one_line(&String::from_utf8_lossy(before));
-    SubjectError::Contract(format!("it ended in the middle of its first line: {text}"))
 }
 
-pub(super) fn wrong_line(error: &impl ToString, line: &str) -> String {
+pub(super) fn wrong_line(error: &impl ToString, line: &str) -> SubjectError {
     const MOST_SHOWN: usize = 80;
     let shown: String = one_line(line).chars().take(MOST_SHOWN).collect();
-    format!("{}; it wrote: {shown}", one_line(&error.to_string()))
-}
-
-/// Waits for the threads that fill the log. Every writer of the pipes is dead by now, except one
-/// that left the process group on purpose: it is not waited for.
-fn finish_log(log: &Log, followers: &mut Vec<JoinHandle<()>>) {
-    let deadline = Instant::now() + TERM_GRACE;
-    while followers.iter().any(|follower| !follower.is_finished()) && Instant::now() < deadline {
-        std::thread::sleep(POLL_EVERY);
-    }
-    followers.clear();
-    log.finish();
+    let error = one_line(&error.to_string());
+    SubjectError::Contract(format!("{error}; it wrote: {shown}"))
 }

@@ -11,21 +11,19 @@ use super::error::SubjectError;
 
 /// Records as they are appended, each read once.
 #[derive(Debug)]
-pub struct RecordsFile {
-    file: File,
-}
+pub(crate) struct RecordsFile(File);
 
 impl RecordsFile {
     /// Opens the file that a subject has made before it was ready.
     ///
     /// # Errors
     /// It is not there.
-    pub fn open(path: &Path) -> Result<Self, SubjectError> {
+    pub(crate) fn open(path: &Path) -> Result<Self, SubjectError> {
         let no_file = |error| {
             let path = path.display();
             SubjectError::Contract(format!("its records cannot be read at {path}: {error}"))
         };
-        File::open(path).map(|file| Self { file }).map_err(no_file)
+        File::open(path).map(Self).map_err(no_file)
     }
 
     /// Reads the records of a slice, whose ask and answer lie at these times of the host's monotonic
@@ -34,7 +32,7 @@ impl RecordsFile {
     /// # Errors
     /// They are not as many as it reports, are damaged, or lie outside of the slice: it called
     /// between slices, or its clock is another.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         done: &SliceDone,
         slice: RangeInclusive<u64>,
@@ -46,32 +44,31 @@ impl RecordsFile {
             .records
             .saturating_add(1)
             .saturating_mul(RECORD_BYTES as u64);
-        (&mut self.file)
+        (&mut self.0)
             .take(most)
             .read_to_end(&mut bytes)
             .map_err(SubjectError::Pipe)?;
-        if Some(bytes.len()) != said.checked_mul(RECORD_BYTES) {
+        let wrote = bytes.len();
+        if Some(wrote) != said.checked_mul(RECORD_BYTES) {
+            let or_more = match wrote as u64 == most {
+                true => " or more",
+                false => "",
+            };
             return Err(SubjectError::Contract(format!(
-                "it reports {said} × {RECORD_BYTES} bytes of records, and wrote {}{}",
-                bytes.len(),
-                if bytes.len() as u64 == most {
-                    " or more"
-                } else {
-                    ""
-                }
+                "it reports {said} × {RECORD_BYTES} bytes of records, and wrote {wrote}{or_more}"
             )));
         }
         let records =
             Record::read_all(&bytes).map_err(|error| SubjectError::Contract(error.to_string()))?;
-        for (index, record) in records.iter().enumerate() {
-            if record.begin < *slice.start() || record.end > *slice.end() {
-                return Err(SubjectError::Contract(format!(
-                    "record {index} lies outside of its slice: it called between slices, or its \
-                     clock is not the host's monotonic one"
-                )));
-            }
+        let is_outside =
+            |record: &Record| record.begin < *slice.start() || record.end > *slice.end();
+        match records.iter().position(is_outside) {
+            None => Ok(records),
+            Some(index) => Err(SubjectError::Contract(format!(
+                "record {index} lies outside of its slice: it called between slices, or its clock is \
+                 not the host's monotonic one"
+            ))),
         }
-        Ok(records)
     }
 }
 

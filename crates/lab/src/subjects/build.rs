@@ -18,10 +18,10 @@ use rpcgauge_message::workload::MessageSet;
 use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, STACK};
 
 use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
-use super::error::{SubjectsError, Task};
-use super::tools::{FoundTool, find_all};
+use super::error::SubjectsError;
+use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
-use crate::subject::{RuntimeFlags, SubjectCommand};
+use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
 /// A subject that is built.
 #[derive(Debug, Clone)]
@@ -69,33 +69,25 @@ impl Built {
         stop: &AtomicBool,
     ) -> Result<SubjectCommand, SubjectsError> {
         let set = self.generate(manifest, messages, report, stop)?;
-        let filled = |words: &[String]| -> Vec<String> {
-            let words = with_messages(words, set.as_deref());
-            words
-                .iter()
-                .map(|word| word.replace(STACK, stack))
-                .collect()
-        };
-        let mut run = filled(&manifest.run);
+        let all_filled =
+            |words: &[String]| filled(&with_messages(words, set.as_deref()), STACK, stack);
+        let mut run = all_filled(&manifest.run);
         let place = run.iter().position(|word| word == FLAGS);
         run.retain(|word| word != FLAGS);
-        let events = manifest.events.as_ref();
+        let (events, flags) = (manifest.events.as_ref(), &manifest.flags);
+        let gc = flags.gc.iter();
+        let gc = gc.map(|(name, words)| (name.clone(), all_filled(words)));
         let runtime = RuntimeFlags {
             // The program comes before the arguments.
             place: place.map_or(0, |place| place.saturating_sub(1)),
             flags: Flags {
-                gc: manifest
-                    .flags
-                    .gc
-                    .iter()
-                    .map(|(name, words)| (name.clone(), filled(words)))
-                    .collect(),
-                heap: filled(&manifest.flags.heap),
-                usual: manifest.flags.usual.clone(),
+                gc: gc.collect(),
+                heap: all_filled(&flags.heap),
+                usual: flags.usual.clone(),
             },
-            events: events.map_or_else(Vec::new, |events| filled(&events.flags)),
+            events: events.map_or_else(Vec::new, |events| all_filled(&events.flags)),
             read: events.map(|events| {
-                let mut words = filled(&events.read);
+                let mut words = all_filled(&events.read);
                 let args = words.split_off(1);
                 (self.program(&words[0]), args)
             }),
@@ -141,7 +133,8 @@ impl Built {
             .map(|words| with_messages(words, Some(&folder)))
             .collect();
         let commands = Commands {
-            task: Task::Messages,
+            failed: "has no code for these messages",
+            is_about_messages: true,
             subject: manifest,
             folder: &self.folder,
             program: &|word| self.program(word),
@@ -166,7 +159,10 @@ impl Built {
         let paths = with_messages(paths, messages);
         let bytes = paths.iter().map(|path| {
             let found = matching(&self.folder, path);
-            let bytes: Option<u64> = found.iter().map(|path| bytes_at(path)).sum();
+            let bytes = found
+                .iter()
+                .map(|path| Some(bytes_of(path, &fs::metadata(path).ok()?)));
+            let bytes: Option<u64> = bytes.sum();
             bytes.filter(|_| !found.is_empty())
         });
         bytes.sum::<Option<u64>>().filter(|_| !paths.is_empty())
@@ -178,55 +174,27 @@ impl Built {
     }
 }
 
-/// The bytes of a file, or of a folder's files; none where there is no such file or folder.
-fn bytes_at(path: &Path) -> Option<u64> {
-    let metadata = fs::metadata(path).ok()?;
-    Some(match metadata.is_dir() {
+/// The bytes of a file, or of a folder's files.
+fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
+    /// The unit of `st_blocks` (stat(2)).
+    const BLOCK: u64 = 512;
+    match metadata.is_dir() {
         true => bytes_in(path),
         false => metadata.blocks() * BLOCK,
-    })
+    }
 }
-
-/// The unit of `st_blocks` (stat(2)).
-const BLOCK: u64 = 512;
 
 /// The bytes of a folder's files on the disk; what cannot be read counts as nothing.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let bytes = entries.map(|entry| match entry.metadata() {
-        Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
-        Ok(metadata) => metadata.blocks() * BLOCK,
-        Err(_) => 0,
-    });
+    let bytes = entries.flat_map(|entry| Some(bytes_of(&entry.path(), &entry.metadata().ok()?)));
     bytes.sum()
-}
-
-/// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
-pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
-    let mut found = vec![folder.to_owned()];
-    let parts = Path::new(path).components();
-    for part in parts.map(|part| Path::new(part.as_os_str())) {
-        let start = part.to_str().and_then(|part| part.strip_suffix('*'));
-        found = match start {
-            None => found.into_iter().map(|path| path.join(part)).collect(),
-            Some(start) => {
-                let entries = found.iter().flat_map(fs::read_dir).flatten().flatten();
-                let named = |entry: &fs::DirEntry| {
-                    let name = entry.file_name();
-                    name.to_str().is_some_and(|name| name.starts_with(start))
-                };
-                entries.filter(named).map(|entry| entry.path()).collect()
-            }
-        };
-    }
-    found
 }
 
 /// A command's words with the folder of a set of messages in its place.
 fn with_messages(words: &[String], folder: Option<&Path>) -> Vec<String> {
     let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
-    let words = words.iter();
-    words.map(|word| word.replace(MESSAGES, &folder)).collect()
+    filled(words, MESSAGES, &folder)
 }
 
 impl Package {
@@ -260,7 +228,8 @@ impl Package {
             })?;
         let built = self.place(tools)?;
         let commands = Commands {
-            task: Task::Build,
+            failed: "could not be built",
+            is_about_messages: false,
             subject: &self.manifest,
             folder: &built.folder,
             program: &|word| built.program(word),

@@ -9,19 +9,19 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
 use rpcgauge_study::subject::Manifest;
 
-use super::error::{CommandFailed, SubjectsError, Task};
-use crate::subject::ending::{end, how_it_ended, spawn};
+use super::error::{CommandFailed, SubjectsError};
+use crate::subject::{file_tail, run};
 
 /// The last file of a folder.
 const MARKER: &str = ".built";
@@ -32,11 +32,8 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// What nobody has used for so long is removed when the next of its kind is made.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// How often a command, or another program's lock, is polled.
+/// How often another program's lock is polled.
 const POLL_EVERY: Duration = Duration::from_millis(20);
-
-/// The end of a log that goes into an error, bytes.
-const TAIL_BYTES: u64 = 4 << 10;
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +55,10 @@ pub enum Step<'a> {
 
 /// Commands that fill a folder.
 pub(super) struct Commands<'a> {
-    /// What they are for.
-    pub(super) task: Task,
-    /// Whose they are.
+    /// What it means for the subject that one of them fails.
+    pub(super) failed: &'a str,
+    /// Whether they read the user's own messages: then their last words are about these.
+    pub(super) is_about_messages: bool,
     pub(super) subject: &'a Manifest,
     /// The subject's own folder, in which they run.
     pub(super) folder: &'a Path,
@@ -107,18 +105,10 @@ impl Commands<'_> {
             writeln!(file, "$ {shown}").map_err(unwritable(&log))?;
             let mut command = Command::new((self.program)(&words[0]));
             command.args(&words[1..]).current_dir(self.folder);
-            let ended = run(&mut command, &file, &mut report, stop);
+            let ended = run_one(&mut command, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => SubjectsError::Command(Box::new(CommandFailed {
-                    task: self.task,
-                    subject: self.subject.name.clone(),
-                    command: shown.clone(),
-                    how,
-                    fetches: fetches(self.subject, &tail(&log)),
-                    log: log.clone(),
-                    tail: tail(&log),
-                })),
+                false => SubjectsError::Command(Box::new(self.failure(&shown, &how, &log))),
             })?;
         }
         let marker = folder.join(MARKER);
@@ -126,6 +116,27 @@ impl Commands<'_> {
         take(folder);
         remove_unused_beside(folder);
         Ok(())
+    }
+
+    fn failure(&self, command: &str, how: &str, log: &Path) -> CommandFailed {
+        let tail = file_tail(log).unwrap_or_default();
+        let last = tail.lines().rfind(|line| !line.trim().is_empty());
+        let said = match last.filter(|_| self.is_about_messages) {
+            Some(last) => format!(" ({})", last.trim()),
+            None => String::new(),
+        };
+        let fetches = fetches(self.subject, &tail);
+        let line = format!(
+            "the subject \"{}\" {}: `{command}` {how}{said}{fetches}; its log is {}",
+            self.subject.name,
+            self.failed,
+            log.display()
+        );
+        CommandFailed {
+            line,
+            is_offline: !fetches.is_empty(),
+            tail,
+        }
     }
 }
 
@@ -181,7 +192,6 @@ fn remove_unused(folder: &Path) -> Option<()> {
     Some(())
 }
 
-/// Whether a folder was filled.
 pub(super) fn is_whole(folder: &Path) -> bool {
     folder.join(MARKER).exists()
 }
@@ -193,8 +203,7 @@ pub(super) fn beside(folder: &Path, ending: &str) -> PathBuf {
 }
 
 pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
-    let path = path.to_owned();
-    move |source| SubjectsError::Cache { path, source }
+    |source| SubjectsError::Cache(path.to_owned(), source)
 }
 
 /// Removes a folder with all that is in it.
@@ -229,7 +238,7 @@ fn lock(
 }
 
 /// Runs one command until it ends, or `stop` is set; why it failed, in words.
-fn run(
+fn run_one(
     command: &mut Command,
     log: &File,
     report: &mut dyn FnMut(Duration),
@@ -237,48 +246,21 @@ fn run(
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("could not be started: {error}");
     command
-        .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log.try_clone().map_err(failed)?);
     report(Duration::ZERO);
-    let mut child = spawn(command, None).map_err(failed)?;
-    let start = Instant::now();
-    let in_time = loop {
-        if how_it_ended(&child).is_some() {
-            break true;
-        }
-        if stop.load(Ordering::Relaxed) || start.elapsed() >= COMMAND_TIMEOUT {
-            break false;
-        }
-        report(start.elapsed());
-        thread::sleep(POLL_EVERY);
+    let goes_on = |elapsed| {
+        report(elapsed);
+        !stop.load(Ordering::Relaxed)
     };
-    // With what it started and left running.
-    end(&mut child, &mut None, Duration::ZERO);
-    if !in_time {
-        let minutes = COMMAND_TIMEOUT.as_secs() / 60;
-        return Err(format!("had not ended after {minutes} minutes"));
+    match run(command, COMMAND_TIMEOUT, goes_on).map_err(failed)? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("ended with {status}")),
+        None => {
+            let minutes = COMMAND_TIMEOUT.as_secs() / 60;
+            Err(format!("had not ended after {minutes} minutes"))
+        }
     }
-    let status = child.wait().map_err(failed)?;
-    match status.success() {
-        true => Ok(()),
-        false => Err(format!("ended with {status}")),
-    }
-}
-
-/// The last lines of a log; empty where it cannot be read.
-fn tail(log: &Path) -> String {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(log)?;
-        let from = file.metadata()?.len().saturating_sub(TAIL_BYTES);
-        file.seek(SeekFrom::Start(from))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let text = String::from_utf8_lossy(&read().unwrap_or_default()).into_owned();
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(20)..].join("\n")
 }
 
 /// What programs say where the network, or a name in it, cannot be reached: resolvers, sockets, and the

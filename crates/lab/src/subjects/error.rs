@@ -12,90 +12,34 @@ use crate::error::LabError;
 
 /// Why a subject cannot be had: one line.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the lines say it")]
 pub enum SubjectsError {
-    /// A folder or file of a subject cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// What.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// There is no subject in the folder.
-    #[error(
-        "{}: there is no subject in this folder; give the folder that holds NAME/subject.toml",
-        .0.display()
-    )]
-    NoSubject(PathBuf),
-    /// Its `subject.toml` is wrong.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Read(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Manifest(#[from] StudyError),
-    /// Its name is not its folder's.
-    #[error("{}: the name is \"{name}\", and the folder's is another; make them the same", path.display())]
-    Name {
-        /// The `subject.toml`.
-        path: PathBuf,
-        /// The name in it.
-        name: String,
-    },
-    /// The name is there already.
-    #[error("{}: there is a subject \"{name}\" already; choose another name", path.display())]
-    Taken {
-        /// The `subject.toml`.
-        path: PathBuf,
-        /// The name in it.
-        name: String,
-    },
-    /// Its folder holds more than sources.
-    #[error(
-        "{}: the folder holds more than {} MiB; keep what a build makes in a folder target or venv, \
-         which is left out",
-        path.display(),
-        most >> 20
-    )]
-    TooLarge {
-        /// The folder.
-        path: PathBuf,
-        /// The most that is taken, bytes.
-        most: u64,
-    },
-    /// There is no subject of that name.
-    #[error("there is no subject \"{name}\"{hint}")]
-    Unknown {
-        /// The name.
-        name: String,
-        /// What may have been meant.
-        hint: Nearest,
-    },
-    /// Something that it needs is not there.
+    /// A folder, or the `subject.toml` in it, holds no subject, or one that cannot be taken: why, and what
+    /// to do.
+    #[error("{}: {}", .0.display(), .1)]
+    Folder(PathBuf, String),
+    /// There is no subject of that name; what may have been meant.
+    #[error("there is no subject \"{0}\"{1}")]
+    Unknown(String, Nearest),
     #[error("the subject \"{subject}\" cannot be built here: {}", missing.join("; "))]
     Missing {
-        /// The subject.
         subject: String,
-        /// What, and what to do, one each.
         missing: Vec<String>,
     },
-    /// A command of its build or its generator failed.
     #[error(transparent)]
     Command(Box<CommandFailed>),
-    /// There are no such messages.
     #[error(transparent)]
     Messages(#[from] WorkloadError),
-    /// The user's cache folder cannot be used.
-    #[error("cannot write {}: {source}; set XDG_CACHE_HOME to a folder that can be written", path.display())]
-    Cache {
-        /// What.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// There is no place for a cache.
+    #[error("cannot write {}: {}; set XDG_CACHE_HOME to a folder that can be written", .0.display(), .1)]
+    Cache(PathBuf, #[source] io::Error),
     #[error("there is no folder to build subjects in: set HOME or XDG_CACHE_HOME")]
     NoCache,
-    /// There is no folder for sockets and records.
     #[error(transparent)]
     Scratch(#[from] LabError),
-    /// It was asked to stop meanwhile.
     #[error("stopped while a subject was built")]
     Stopped,
 }
@@ -104,70 +48,31 @@ impl SubjectsError {
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Read { .. }
-            | Self::NoSubject(_)
+            Self::Read(..)
             | Self::Manifest(_)
-            | Self::Name { .. }
-            | Self::Taken { .. }
-            | Self::TooLarge { .. }
-            | Self::Unknown { .. }
+            | Self::Folder(..)
+            | Self::Unknown(..)
             | Self::Messages(_) => Fault::User,
-            Self::Missing { .. } | Self::Cache { .. } | Self::NoCache | Self::Scratch(_) => {
+            Self::Missing { .. } | Self::Cache(..) | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
-            Self::Command(failed) => match failed.fetches.is_empty() {
-                true => Fault::Subject,
-                false => Fault::Machine,
+            Self::Command(failed) => match failed.is_offline {
+                true => Fault::Machine,
+                false => Fault::Subject,
             },
             Self::Stopped => Fault::Instrument,
         }
     }
 }
 
-/// A command that failed.
+/// A command of a subject that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: `{command}` {how}{}{fetches}; its log is {}", task.failed(subject), task.said(tail),
-    log.display())]
+#[error("{line}")]
 pub struct CommandFailed {
-    /// What the command was for.
-    pub(super) task: Task,
-    /// The subject.
-    pub(super) subject: String,
-    /// The command.
-    pub(super) command: String,
-    /// How it ended.
-    pub(super) how: String,
-    /// What it could not fetch, where the network seems to be the reason.
-    pub(super) fetches: String,
-    /// The file with its output.
-    pub(super) log: PathBuf,
-    /// The last lines of that file.
+    /// What failed, how and perhaps why, and where its log is.
+    pub(super) line: String,
+    /// Whether something could not be fetched.
+    pub(super) is_offline: bool,
+    /// The last lines of its log.
     pub tail: String,
-}
-
-/// What commands of a subject are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
-    /// To build it.
-    Build,
-    /// To make its code for a set of messages.
-    Messages,
-}
-
-impl Task {
-    fn failed(self, subject: &str) -> String {
-        match self {
-            Self::Build => format!("the subject \"{subject}\" could not be built"),
-            Self::Messages => format!("the subject \"{subject}\" has no code for these messages"),
-        }
-    }
-
-    /// A generator's last words, which are about the user's own messages.
-    fn said(self, tail: &str) -> String {
-        let last = tail.lines().rfind(|line| !line.trim().is_empty());
-        match (self, last) {
-            (Self::Messages, Some(last)) => format!(" ({})", last.trim()),
-            _ => String::new(),
-        }
-    }
 }

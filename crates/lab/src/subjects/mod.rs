@@ -11,6 +11,7 @@ mod walk;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rpcgauge_message::nearest::Nearest;
@@ -80,28 +81,29 @@ impl Subjects {
     }
 
     fn add_folder(&mut self, folder: &Path) -> Result<(), SubjectsError> {
-        let unreadable = |source| SubjectsError::Read {
-            path: folder.to_owned(),
-            source,
-        };
-        let mut found: Vec<PathBuf> = fs::read_dir(folder)
-            .map_err(unreadable)?
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<_, _>>()
-            .map_err(unreadable)?;
+        let entries =
+            fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        let entries = entries.map_err(unreadable(folder))?;
+        let mut found: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
         found.retain(|path| path.join(MANIFEST).is_file());
         found.sort();
         if found.is_empty() {
-            return Err(SubjectsError::NoSubject(folder.to_owned()));
+            let what =
+                "there is no subject in this folder; give the folder that holds NAME/subject.toml";
+            return Err(SubjectsError::Folder(folder.to_owned(), what.to_owned()));
         }
         for folder in found {
             let package = Package::read(&folder)?;
             let (path, name) = (folder.join(MANIFEST), package.manifest.name.clone());
             if folder.file_name() != Some(name.as_ref()) {
-                return Err(SubjectsError::Name { path, name });
+                let what = format!(
+                    "the name is \"{name}\", and the folder's is another; make them the same"
+                );
+                return Err(SubjectsError::Folder(path, what));
             }
             if embedded_only().contains_key(&name) || self.packages.contains_key(&name) {
-                return Err(SubjectsError::Taken { path, name });
+                let what = format!("there is a subject \"{name}\" already; choose another name");
+                return Err(SubjectsError::Folder(path, what));
             }
             self.packages.insert(name, package);
         }
@@ -120,10 +122,7 @@ impl Subjects {
     pub fn find(&self, name: &str) -> Result<&Package, SubjectsError> {
         self.packages.get(name).ok_or_else(|| {
             let known = self.packages.keys().map(String::as_str);
-            SubjectsError::Unknown {
-                name: name.to_owned(),
-                hint: Nearest::or_known(name, known),
-            }
+            SubjectsError::Unknown(name.to_owned(), Nearest::or_known(name, known))
         })
     }
 
@@ -151,29 +150,24 @@ impl Package {
     }
 
     fn read(folder: &Path) -> Result<Self, SubjectsError> {
-        let unreadable = |path: &Path, source| SubjectsError::Read {
-            path: path.to_owned(),
-            source,
-        };
-        let walked = walk::walk(folder).map_err(|source| unreadable(folder, source))?;
+        let walked = walk::walk(folder).map_err(unreadable(folder))?;
         if walked.iter().map(|file| file.bytes).sum::<u64>() > MOST_BYTES {
-            return Err(SubjectsError::TooLarge {
-                path: folder.to_owned(),
-                most: MOST_BYTES,
-            });
+            let most = MOST_BYTES >> 20;
+            let what = format!(
+                "the folder holds more than {most} MiB; keep what a build makes in a folder target or \
+                 venv, which is left out"
+            );
+            return Err(SubjectsError::Folder(folder.to_owned(), what));
         }
-        let files = walked
-            .into_iter()
-            .map(|file| {
-                let bytes =
-                    fs::read(&file.path).map_err(|source| unreadable(&file.path, source))?;
-                Ok(SourceFile {
-                    name: file.name.into(),
-                    bytes: bytes.into(),
-                    executable: file.executable,
-                })
+        let source_file = |file: walk::Walked| {
+            Ok(SourceFile {
+                bytes: fs::read(&file.path).map_err(unreadable(&file.path))?.into(),
+                name: file.name.into(),
+                executable: file.executable,
             })
-            .collect::<Result<_, SubjectsError>>()?;
+        };
+        let files = walked.into_iter().map(source_file);
+        let files = files.collect::<Result<_, SubjectsError>>()?;
         Self::new(&folder.join(MANIFEST).display().to_string(), files)
     }
 
@@ -181,6 +175,10 @@ impl Package {
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
+    |source| SubjectsError::Read(path.to_owned(), source)
 }
 
 #[cfg(test)]

@@ -1,21 +1,24 @@
-//! The toolchain that a subject needs, and whether its versions are new enough.
+//! The toolchain that a subject needs: where its programs are, and whether they are new enough.
 
 use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use rpcgauge_study::subject::{Tool, Version};
+use rustix::fs::{Access, access};
 
-use super::build::matching;
-use crate::program::{in_path, is_executable, version_text};
+use crate::subject::run;
 
 /// A program of the toolchain that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundTool {
     /// What the manifest calls it.
     pub(crate) name: String,
-    /// Where it is.
     pub(crate) path: PathBuf,
-    /// Its version.
     pub(crate) version: String,
 }
 
@@ -25,18 +28,17 @@ pub(super) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     for tool in tools {
         match find(tool) {
             Ok(tool) => found.push(tool),
-            Err(why) => missing.push(format!("{why}; {}", tool.install)),
+            Err(why) => missing.push(why),
         }
     }
-    if missing.is_empty() {
-        Ok(found)
-    } else {
-        Err(missing)
+    match missing.is_empty() {
+        true => Ok(found),
+        false => Err(missing),
     }
 }
 
-/// The program of a tool that will do, or why there is none: the first, or the newest where the tool names
-/// folders.
+/// The program of a tool that will do, or why there is none and what to do: the first, or the newest where
+/// the tool names folders.
 pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     let places = match &tool.folders[..] {
         [] => String::new(),
@@ -64,7 +66,7 @@ pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
             break;
         }
     }
-    let (version, path) = newest.ok_or(why)?;
+    let (version, path) = newest.ok_or_else(|| format!("{why}; {}", tool.install))?;
     Ok(FoundTool {
         name: tool.name.clone(),
         path,
@@ -87,6 +89,27 @@ fn candidates(tool: &Tool) -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
+pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let parts = Path::new(path).components();
+    for part in parts.map(|part| Path::new(part.as_os_str())) {
+        let start = part.to_str().and_then(|part| part.strip_suffix('*'));
+        found = match start {
+            None => found.into_iter().map(|path| path.join(part)).collect(),
+            Some(start) => {
+                let entries = found.iter().flat_map(fs::read_dir).flatten().flatten();
+                let named = |entry: &fs::DirEntry| {
+                    let name = entry.file_name();
+                    name.to_str().is_some_and(|name| name.starts_with(start))
+                };
+                entries.filter(named).map(|entry| entry.path()).collect()
+            }
+        };
+    }
+    found
+}
+
 /// A folder with the variable of the environment at its begin, as `$JAVA_HOME/bin`, in its place; none where
 /// the variable is not set.
 fn written_out(folder: &str) -> Option<String> {
@@ -98,10 +121,66 @@ fn written_out(folder: &str) -> Option<String> {
     Some(format!("{value}/{path}"))
 }
 
+/// A program that prints no version in this time has none. A JVM needs a good part of it.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The most that is read of each stream, bytes.
+const MOST_READ: u64 = 64 << 10;
+
+/// The first executable file of this name in `PATH`.
+fn in_path(name: &str) -> Option<PathBuf> {
+    first_executable(name, &env::var_os("PATH")?)
+}
+
+fn first_executable(name: &str, path: &OsStr) -> Option<PathBuf> {
+    env::split_paths(path)
+        .map(|folder| folder.join(name))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
+
+/// What a program prints when it is asked for its version: its standard output, then its standard
+/// error.
+///
+/// # Errors
+/// It cannot be started, fails, or does not end in time: one line.
+fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, String> {
+    // Files and no pipes: a process that the program leaves running would keep a pipe open.
+    let failed = |error: io::Error| error.to_string();
+    let stdout = tempfile::tempfile().map_err(failed)?;
+    let stderr = tempfile::tempfile().map_err(failed)?;
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .stdout(stdout.try_clone().map_err(failed)?)
+        .stderr(stderr.try_clone().map_err(failed)?);
+    let status = run(&mut command, VERSION_TIMEOUT, |_| true).map_err(failed)?;
+    let Some(status) = status else {
+        let seconds = VERSION_TIMEOUT.as_secs();
+        return Err(format!("gave no version in {seconds} s"));
+    };
+    if !status.success() {
+        return Err(format!("failed with {status}"));
+    }
+    Ok(text(stdout).map_err(failed)? + "\n" + &text(stderr).map_err(failed)?)
+}
+
+fn text(mut file: File) -> io::Result<String> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_READ).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
+
+    use rustix::fs::{Mode, OFlags};
 
     use super::*;
 
@@ -144,5 +223,47 @@ mod tests {
         );
         tool.least = Version::parse("26");
         assert!(find(&tool).unwrap_err().contains("and 26 is needed"));
+    }
+
+    #[test]
+    fn the_first_executable_on_the_path_is_taken() {
+        let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(a.path().join("tool"), "no program").unwrap();
+        let expected = b.path().join("tool");
+        fs::write(&expected, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&expected, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = env::join_paths([a.path(), b.path()]).unwrap();
+        assert_eq!(first_executable("tool", &path), Some(expected));
+        assert_eq!(first_executable("other", &path), None);
+    }
+
+    #[test]
+    fn a_version_is_printed_on_either_stream() {
+        // The shell, since a script that was just written may still be busy.
+        let ask = |script| version_text(Path::new("/bin/sh"), &["-c", script]);
+        assert_eq!(ask("echo v2 >&2; echo v1").unwrap(), "v1\n\nv2\n");
+        assert!(ask("exit 3").unwrap_err().contains('3'));
+    }
+
+    #[test]
+    fn what_a_program_leaves_running_is_ended_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        // The process that is left has the pipe open as long as it lives.
+        let script = format!("exec 3<>{}; sleep 1000 & echo v1", pipe.display());
+        let said = version_text(Path::new("/bin/sh"), &["-c", &script]);
+        assert_eq!(said.unwrap(), "v1\n\n");
+        // A pipe without a reader cannot be opened for writing without waiting.
+        let is_open = || {
+            let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+            rustix::fs::open(&pipe, flags, Mode::empty()).is_ok()
+        };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while is_open() {
+            assert!(Instant::now() < deadline, "it was not ended");
+            std::thread::yield_now();
+        }
     }
 }

@@ -8,15 +8,11 @@ use std::path::{Path, PathBuf};
 /// What builds and interpreters leave in a folder. Hidden files are left out too.
 const LEFT_OUT: [&str; 4] = ["__pycache__", "node_modules", "target", "venv"];
 
-/// A file of a folder.
 pub(crate) struct Walked {
     /// Its path within the folder, with `/` between the names.
     pub(crate) name: String,
-    /// Where it is.
     pub(crate) path: PathBuf,
-    /// Whether it is a program.
     pub(crate) executable: bool,
-    /// Its size, bytes.
     #[allow(dead_code, reason = "the build script takes every size")]
     pub(crate) bytes: u64,
 }

@@ -83,9 +83,7 @@ impl StackCheck<'_> {
             })?;
         }
         self.attempt("refuses a slice that it does not understand", |check| {
-            let path = check.path();
-            let server = check.serve(first, path)?;
-            let mut client = check.up_client(first, PLAIN, &server)?;
+            let (_server, mut client) = check.up_both(first, PLAIN)?;
             let line = r#"{"slice":{"skip":0,"calls":1,"pace":3}}"#;
             client.subject.refuses(line, PATIENCE, check.stop)
         })?;
@@ -98,28 +96,20 @@ impl StackCheck<'_> {
     }
 
     fn calls(&mut self, way: &Way, manner: Manner) -> TrialResult {
-        let path = self.path();
-        let server = self.serve(way, path)?;
-        let mut client = self.up_client(way, manner, &server)?;
+        let (_server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
         self.try_slices(client, None, manner.in_flight)
     }
 
     /// Whether it has as many connections as channels.
     fn goes_round(&mut self, way: &Way, manner: Manner) -> TrialResult {
-        let path = self.path();
-        let server = self.serve(way, path)?;
-        let mut client = self.up_client(way, manner, &server)?;
+        let (server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
-        let ask = SliceAsk {
-            skip: 0,
-            until: Until::Calls(manner.channels.into()),
-            batch: None,
-        };
-        client.slice(&ask, PATIENCE, self.stop)?;
+        let ask = calls(manner.channels);
+        client.slice(&ask, PATIENCE, self.stop, || ())?;
         let open = server.ready().address.as_ref().and_then(established);
         match open {
-            Some(open) if open != manner.channels as usize => Err(client.wrong(format!(
+            Some(open) if open != manner.channels as usize => Err(client.subject.wrong(format!(
                 "of {} channels, {open} have a connection of their own",
                 manner.channels
             ))),
@@ -132,15 +122,11 @@ impl StackCheck<'_> {
         let path = self.path();
         let server = self.serve(way, path.clone())?;
         let mut client = self.up_client(way, PLAIN, &server)?;
-        let ask = SliceAsk {
-            skip: 0,
-            until: Until::Calls(1),
-            batch: None,
-        };
-        client.slice(&ask, PATIENCE, self.stop)?;
+        let ask = calls(1);
+        client.slice(&ask, PATIENCE, self.stop, || ())?;
         drop(server);
         let _server = self.serve(way, path)?;
-        let (done, records) = client.slice(&ask, PATIENCE, self.stop)?;
+        let (done, records) = client.slice(&ask, PATIENCE, self.stop, || ())?;
         let reason = match records.iter().any(|record| record.failed) {
             true => {
                 "its call fails after the server came back: it must open its connection again \
@@ -151,20 +137,28 @@ impl StackCheck<'_> {
             }
             false => return client.subject.end_well(),
         };
-        Err(client.wrong(reason))
+        Err(client.subject.wrong(reason))
     }
 
     /// The embedded server.
     fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
         let listen = role::listen(way.transport, path);
         let line = role::server(&way.call(None)?, listen, None, LIMITS)?;
-        Subject::start(&self.starts(self.reference, &line), self.stop)
+        Subject::start(&self.starts(self.asked.reference, &line), self.stop)
+    }
+
+    /// The embedded server, and a client that is ready to call it.
+    fn up_both(&mut self, way: &Way, manner: Manner) -> TrialResult<(Subject, Caller)> {
+        let path = self.path();
+        let server = self.serve(way, path)?;
+        let client = self.up_client(way, manner, &server)?;
+        Ok((server, client))
     }
 
     /// A client that is ready to call the server.
     fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
         let address = server.ready().address.clone();
-        let address = address.ok_or_else(|| broken(&"the embedded server has no address"))?;
+        let address = address.ok_or_else(|| broken("the embedded server has no address"))?;
         let (line, workload, records) = self.client_line(way, manner, address)?;
         Caller::new(self.start(&line)?, &records, Proof::Response(workload))
     }
@@ -189,11 +183,19 @@ impl StackCheck<'_> {
             &settings,
             (&workload, REQUESTS),
             address,
-            Some(self.name.to_owned()),
+            Some(self.declared.name.clone()),
             &records,
             LIMITS,
         )?;
         Ok((line, workload, records))
+    }
+}
+
+fn calls(count: u32) -> SliceAsk {
+    SliceAsk {
+        skip: 0,
+        until: Until::Calls(count.into()),
+        batch: None,
     }
 }
 

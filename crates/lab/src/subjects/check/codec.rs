@@ -99,7 +99,7 @@ impl StackCheck<'_> {
             workload: spec,
         });
         let records = self.path();
-        let stack = Some(self.name.to_owned());
+        let stack = Some(self.declared.name.clone());
         let (line, sample) = role::codec(&settings, &workload, stack, &records, LIMITS)?;
         Ok((line, sample, records))
     }

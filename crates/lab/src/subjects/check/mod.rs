@@ -7,7 +7,6 @@ mod pairs;
 mod server;
 mod slices;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -87,15 +86,15 @@ impl Check<'_> {
         let manifest = &self.package.manifest;
         let stacks: Vec<&Stack> = match only {
             None => manifest.stacks.iter().collect(),
-            Some(name) => vec![manifest.stack(name).ok_or_else(|| SubjectsError::Unknown {
-                name: format!("{}/{name}", manifest.name),
-                hint: manifest.nearest_stack(name),
+            Some(name) => vec![manifest.stack(name).ok_or_else(|| {
+                let nearest = manifest.nearest_stack(name);
+                SubjectsError::Unknown(format!("{}/{name}", manifest.name), nearest)
             })?],
         };
         let log = self.built.check_log();
         match std::fs::remove_file(&log) {
             Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                return Err(SubjectsError::Cache { path: log, source });
+                return Err(SubjectsError::Cache(log, source));
             }
             _ => {}
         }
@@ -104,15 +103,12 @@ impl Check<'_> {
             let stacks = self.stacks(&name, stack, step)?;
             for role in &stack.features.roles {
                 let mut check = StackCheck {
+                    asked: self,
                     stacks: &stacks,
                     stack: &name,
-                    name: &stack.name,
+                    declared: stack,
                     features: &stack.features,
-                    versions: &manifest.versions,
-                    disk: &stack.disk,
                     role: *role,
-                    reference: self.reference,
-                    every_combination: self.every_combination,
                     scratch: Scratch::make()?,
                     log: log.clone(),
                     runtime: Runtime::default(),
@@ -130,9 +126,7 @@ impl Check<'_> {
         }
         Ok(())
     }
-}
 
-impl Check<'_> {
     /// How a stack is started for each set of messages that it declares.
     fn stacks(
         &self,
@@ -168,19 +162,13 @@ impl Check<'_> {
 
 /// The check of one stack in one role.
 struct StackCheck<'a> {
+    asked: &'a Check<'a>,
     stacks: &'a Stacks,
     /// As a study writes it.
     stack: &'a str,
-    /// Its name within the subject.
-    name: &'a str,
+    declared: &'a Stack,
     features: &'a Features,
-    /// The versions that it declares.
-    versions: &'a BTreeMap<String, String>,
-    /// The paths that it declares to need.
-    disk: &'a [String],
     role: Role,
-    reference: &'a SubjectCommand,
-    every_combination: bool,
     /// Where sockets and records lie.
     scratch: Scratch,
     log: PathBuf,
@@ -215,7 +203,7 @@ impl StackCheck<'_> {
 
     /// The ways to try.
     fn chosen<T>(&self, ways: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
-        match self.every_combination {
+        match self.asked.every_combination {
             true => ways,
             false => all_pairs(ways, values),
         }
@@ -244,23 +232,23 @@ impl StackCheck<'_> {
 
     fn start(&self, settings: &contract::Settings) -> TrialResult<Subject> {
         let command = self.command(settings)?;
-        if !self.disk.is_empty() && command.disk.is_none() {
+        let needed = &self.declared.disk;
+        if !needed.is_empty() && command.disk.is_none() {
             return Err(wrong(format!(
                 "its subject.toml says that it needs {}, and not all of that is there",
-                self.disk.join(", ")
+                needed.join(", ")
             )));
         }
         let subject = Subject::start(&self.starts(&command, settings), self.stop)?;
         let given = &subject.ready().versions;
-        let mut pinned = self.versions.iter();
-        match pinned.find(|(name, version)| given.get(*name).is_some_and(|given| given != *version))
-        {
-            None => Ok(subject),
-            Some((name, version)) => Err(wrong(format!(
-                "it reports {name} {}, and its subject.toml says {version}",
-                given[name]
-            ))),
+        for (name, pinned) in &self.asked.package.manifest.versions {
+            if let Some(given) = given.get(name).filter(|given| *given != pinned) {
+                return Err(wrong(format!(
+                    "it reports {name} {given}, and its subject.toml says {pinned}"
+                )));
+            }
         }
+        Ok(subject)
     }
 
     /// How the stack is started for the messages in its settings.
@@ -277,22 +265,16 @@ impl StackCheck<'_> {
 
     /// Starts with each setting of its runtime, and reads what that tells.
     fn runtimes(&mut self, settings: &contract::Settings) -> Result<(), SubjectsError> {
-        let has = self.features.runtime.clone();
-        let collectors = has.gc.into_iter().map(|gc| {
-            let runtime = Runtime {
-                gc: Some(gc.clone()),
-                ..Runtime::default()
-            };
-            (format!("starts with the garbage collector {gc}"), runtime)
-        });
-        let heap = Runtime {
-            heap_bytes: Some(HEAP_BYTES),
-            ..Runtime::default()
-        };
-        let what = format!("starts with a heap of {}", size_word(HEAP_BYTES));
-        let heap = has.heap.then_some((what, heap));
-        for (what, runtime) in collectors.chain(heap) {
-            self.runtime = runtime;
+        let has = &self.features.runtime;
+        for gc in &has.gc {
+            self.runtime.gc = Some(gc.clone());
+            let what = format!("starts with the garbage collector {gc}");
+            self.attempt(&what, |check| check.start(settings)?.end_well())?;
+        }
+        self.runtime = Runtime::default();
+        if has.heap {
+            self.runtime.heap_bytes = Some(HEAP_BYTES);
+            let what = format!("starts with a heap of {}", size_word(HEAP_BYTES));
             self.attempt(&what, |check| check.start(settings)?.end_well())?;
         }
         self.runtime = Runtime::default();
@@ -406,7 +388,7 @@ impl Way {
             WorkloadKind::Records => WorkloadSpec::Records { n: ROWS },
             WorkloadKind::Profile => WorkloadSpec::Profile {},
             WorkloadKind::Followers => WorkloadSpec::Followers { n: ROWS },
-            WorkloadKind::Own => OWN.clone().map_err(|error| broken(&error))?,
+            WorkloadKind::Own => OWN.clone().map_err(broken)?,
         })
     }
 
@@ -438,18 +420,7 @@ impl Way {
             ..Settings::new(target, self.protocol)
         }
     }
-}
 
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (protocol, http) = (self.protocol.word(), self.http.word());
-        let transport = self.transport.word();
-        write!(f, "{protocol} on HTTP/{http} by {transport}, ")?;
-        self.coded(f)
-    }
-}
-
-impl Way {
     /// What varies from one way to another.
     fn values(&self) -> Vec<String> {
         let (protocol, http) = (self.protocol.word(), self.http.word());
@@ -463,6 +434,15 @@ impl Way {
     fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workload = self.workload.word();
         write!(f, "{}, {}, {workload}", self.encoding, self.compression)
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (protocol, http) = (self.protocol.word(), self.http.word());
+        let transport = self.transport.word();
+        write!(f, "{protocol} on HTTP/{http} by {transport}, ")?;
+        self.coded(f)
     }
 }
 
@@ -503,11 +483,11 @@ static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
 });
 
 fn workload(spec: &WorkloadSpec) -> TrialResult<Workload> {
-    Workload::new(spec).map_err(|error| broken(&error))
+    Workload::new(spec).map_err(broken)
 }
 
 /// This program cannot do what it should.
-fn broken(error: &impl ToString) -> TrialFailure {
+fn broken(error: impl ToString) -> TrialFailure {
     TrialFailure::new(Fault::Instrument, error.to_string())
 }
 

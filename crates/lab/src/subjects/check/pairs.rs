@@ -36,13 +36,12 @@ pub(super) fn all_pairs<T>(items: Vec<T>, values: impl Fn(&T) -> Vec<String>) ->
 
 fn pairs(values: &[String]) -> Vec<PairOfValues> {
     let placed: Vec<_> = values.iter().cloned().enumerate().collect();
-    let with_later = |(place, first): (usize, &(usize, String))| {
+    let mut pairs = Vec::new();
+    for (place, first) in placed.iter().enumerate() {
         let later = placed[place + 1..].iter();
-        later
-            .map(|second| [first.clone(), second.clone()])
-            .collect::<Vec<_>>()
-    };
-    placed.iter().enumerate().flat_map(with_later).collect()
+        pairs.extend(later.map(|second| [first.clone(), second.clone()]));
+    }
+    pairs
 }
 
 #[cfg(test)]

@@ -8,11 +8,9 @@ use rpcgauge_trial::{FailureKind, Timing};
 use serde_json::json;
 
 use super::{LIMITS, StackCheck, Way, broken, workload, wrong};
-use crate::calls::CallSpec;
 use crate::error::TrialResult;
-use crate::exchange::Exchange;
 use crate::role;
-use crate::subject::Subject;
+use crate::server::Up;
 use crate::subjects::SubjectsError;
 use crate::verify;
 
@@ -74,8 +72,8 @@ impl StackCheck<'_> {
 
     /// Whether its responses are right, with marks that are possible, and it ends well.
     fn responds(&mut self, way: &Way) -> TrialResult {
-        let mut up = self.up(way)?;
-        up.prove(self)?;
+        let (mut up, settings) = self.up(way)?;
+        self.prove(&mut up, &settings)?;
         let path = match up.subject.ready().address.clone() {
             Some(contract::Address::Unix(path)) => Some(path),
             _ => None,
@@ -94,7 +92,7 @@ impl StackCheck<'_> {
         body: Vec<u8>,
         is_right: impl Fn(FailureKind) -> bool,
     ) -> TrialResult {
-        let mut up = self.up(way)?;
+        let (mut up, settings) = self.up(way)?;
         let bodies = load::Bodies::Prepared {
             bodies: vec![load::Body {
                 plain_len: body.len() as u64,
@@ -105,56 +103,33 @@ impl StackCheck<'_> {
         };
         let trial = load::Trial {
             timing: Timing::Load,
-            ..up.calls.trial(&up.settings)
+            ..up.calls.trial(&settings)
         };
         let settle = &mut |_| load::Settling::Settled;
         let measured = load::measure(&trial, bodies, settle, self.stop).map_err(verify::failure)?;
         let mut failed = measured.calls.failed.keys();
         match failed.next() {
-            Some(kind) if is_right(*kind) => up.prove(self),
+            Some(kind) if is_right(*kind) => self.prove(&mut up, &settings),
             Some(kind) => Err(wrong(format!("it responds to it with {kind}"))),
             None => Err(wrong("it responds to it as if it were right")),
         }
         .map_err(|failure| failure.with_log(up.subject.log_tail()))
     }
 
-    fn up(&mut self, way: &Way) -> TrialResult<Up> {
+    fn up(&mut self, way: &Way) -> TrialResult<(Up, Settings)> {
         let (line, settings) = self.server_line(way)?;
         let subject = self.start(&line)?;
-        let exchange = Exchange::new(workload(&way.spec()?)?, &settings, LIMITS)?;
-        let address = subject.listening(way.transport)?;
-        Ok(Up {
-            calls: exchange.calls(address),
-            subject,
-            exchange,
-            settings,
-        })
+        let up = Up::new(subject, workload(&way.spec()?)?, &settings, LIMITS)?;
+        Ok((up, settings))
     }
 
-    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
-        let settings = way.call(None)?;
-        let listen = role::listen(way.transport, self.path());
-        let stack = Some(self.name.to_owned());
-        Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
-    }
-}
-
-/// A server that is up, and how it is called.
-struct Up {
-    subject: Subject,
-    exchange: Exchange,
-    calls: CallSpec,
-    settings: Settings,
-}
-
-impl Up {
-    fn prove(&mut self, check: &StackCheck<'_>) -> TrialResult {
+    fn prove(&self, up: &mut Up, settings: &Settings) -> TrialResult {
         let calls = load::Trial {
             timing: Timing::Stages,
-            ..self.calls.trial(&self.settings)
+            ..up.calls.trial(settings)
         };
-        let (measured, _) = verify::prove(&mut self.exchange, &calls, 0, check.stop)
-            .map_err(|failure| self.subject.explain(failure))?;
+        let (measured, _) = verify::prove(&mut up.exchange, &calls, 0, self.stop)
+            .map_err(|failure| up.subject.explain(failure))?;
         match measured.marks.implausible {
             0 => Ok(()),
             _ => Err(wrong(
@@ -162,17 +137,20 @@ impl Up {
             )),
         }
     }
+
+    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
+        let settings = way.call(None)?;
+        let listen = role::listen(way.transport, self.path());
+        let stack = Some(self.declared.name.clone());
+        Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
+    }
 }
 
 /// A request for fewer items than none.
 fn too_few(way: &Way) -> TrialResult<Vec<u8>> {
     let workload = workload(&way.spec()?)?;
     let request = json!({"id": -1}).to_string();
-    let request = workload
-        .request_type()
-        .from_json(&request)
-        .map_err(|error| broken(&error))?;
-    request
-        .to_bytes(way.encoding)
-        .map_err(|error| broken(&error))
+    let request = workload.request_type().from_json(&request);
+    let request = request.map_err(broken)?;
+    request.to_bytes(way.encoding).map_err(broken)
 }

@@ -27,7 +27,7 @@ impl StackCheck<'_> {
             (1, Until::Time(Duration::from_millis(2))),
         ] {
             let ask = SliceAsk { skip, until, batch };
-            let (done, records) = caller.slice(&ask, PATIENCE, self.stop)?;
+            let (done, records) = caller.slice(&ask, PATIENCE, self.stop, || ())?;
             let count = records.len() as u64;
             let is_right = match until {
                 Until::Calls(calls) => count == calls,
@@ -42,7 +42,7 @@ impl StackCheck<'_> {
                 )),
                 _ => in_order(&records, batch.unwrap_or(1), in_flight),
             };
-            right.map_err(|reason| caller.wrong(reason))?;
+            right.map_err(|reason| caller.subject.wrong(reason))?;
             std::thread::sleep(SILENCE);
             caller.silent()?;
         }
