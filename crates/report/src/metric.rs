@@ -8,8 +8,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{Cpu, Histogram, Measured, Stage};
 use rpcgauge_study::settings::{Operation, Timing};
 
-use crate::findings::trial::{goodput, supported};
-use crate::findings::{CpuSide, Figures};
+use crate::findings::{CpuSide, Figures, supported};
 use crate::units;
 
 /// What a report knows of a metric.
@@ -236,6 +235,11 @@ fn cpu_of(side: Option<CpuSide>) -> Option<f64> {
 /// A trial's sum divided by the calls that it is of.
 pub(crate) fn per_call(calls: u64, amount: u64) -> Option<f64> {
     (calls > 0).then(|| amount as f64 / calls as f64)
+}
+
+/// Successful calls a second.
+pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
+    (elapsed_ns > 0).then(|| answered as f64 * 1e9 / elapsed_ns as f64)
 }
 
 /// The row of a metric.

@@ -6,7 +6,7 @@ use rpcgauge_study::record::Code;
 
 use super::shared::{Figure, Held, Trials};
 use super::{Change, MetricChange, Shift, common};
-use crate::findings::unanswered::Uneven;
+use crate::evaluate::Uneven;
 use crate::findings::{Figures, Findings};
 use crate::metric::{self, better, is_counted};
 

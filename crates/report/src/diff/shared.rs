@@ -12,8 +12,9 @@ use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
 use super::common;
+use crate::evaluate::{controls, figure};
 use crate::findings::trial::TrialRow;
-use crate::findings::{Findings, VariantFindings, controls, figure};
+use crate::findings::{Findings, VariantFindings};
 use crate::metric::{is_about_server, is_counted};
 
 /// What a figure is compared with, so that the machine's mood cancels.

@@ -5,8 +5,9 @@ use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 use super::{Answer, Block, Column, Item, Section, Shown, Table, Text};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
 use crate::findings::objective::ObjectiveOutcome;
-use crate::findings::steps::StepFindings;
-use crate::findings::{BytesPerCall, Cell, Distribution, Figures, Findings, VariantFindings};
+use crate::findings::{
+    BytesPerCall, Cell, Distribution, Figures, Findings, StepFindings, VariantFindings,
+};
 use crate::units::{self, none};
 use crate::words;
 

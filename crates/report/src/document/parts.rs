@@ -2,8 +2,7 @@
 
 use super::groups::{self, Group};
 use super::{Block, Column, Section, Shown, Table};
-use crate::findings::parts::{Part, Parts};
-use crate::findings::{Findings, VariantFindings};
+use crate::findings::{Findings, Part, Parts, VariantFindings};
 use crate::units;
 use crate::words;
 

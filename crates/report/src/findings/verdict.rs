@@ -7,7 +7,6 @@ use rpcgauge_study::settings::{Operation, Placement, Timing};
 use serde::Serialize;
 
 use super::caution::{Caution, CautionKind};
-use super::unanswered::Unanswered;
 
 /// A pair of variants compared on one metric, under each placement it was planned for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -187,6 +186,15 @@ pub struct Control {
     pub again: String,
     /// How much the two differ.
     pub estimate: Estimate,
+}
+
+/// The shares of calls that were not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Unanswered {
+    /// Of the variant that a verdict is about.
+    pub of: f64,
+    /// Of the one it is compared with.
+    pub against: f64,
 }
 
 /// What the verdicts under several placements come to together.

@@ -3,41 +3,8 @@
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Operation, Placement, Sample, Settings, Stop, Target, Timing};
-use serde::Serialize;
 
-use super::figures::Figures;
-use super::model::VariantFindings;
-
-/// The mean call in four parts, which add up to it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Parts {
-    /// The mean call.
-    pub call_ns: f64,
-    /// The floor: the mean round trip of two bare loops with the same bytes.
-    pub kernel: Part,
-    /// What the client does beyond the floor and its codec; absent where its processor time is not known,
-    /// and then in the server's part.
-    pub client: Option<Part>,
-    /// Making and reading both messages, as far as it is known.
-    pub codec: Part,
-    /// The rest.
-    pub server: Part,
-    /// What of the codec's part is the client's; where it is absent, it is in the client's own part.
-    pub codec_of_client_ns: Option<f64>,
-    /// What of it is the server's; where it is absent, it is in the server's own part.
-    pub codec_of_server_ns: Option<f64>,
-    /// The variants that tell of the codecs.
-    pub codecs: Vec<String>,
-}
-
-/// A part of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Part {
-    /// Time of it.
-    pub ns: f64,
-    /// That time over the mean call.
-    pub share: f64,
-}
+use crate::findings::{Figures, Part, Parts, VariantFindings};
 
 /// The client's stages that are its codec's.
 const CODEC: [Stage; 4] = [

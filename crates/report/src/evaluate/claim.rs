@@ -6,8 +6,8 @@ use rpcgauge_study::plan::{Claim, Plan};
 use rpcgauge_study::settings::{ENGINE, Placement, Target};
 
 use super::compare::{Blocks, Judged};
-use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 use crate::error::ReportError;
+use crate::findings::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 
 /// Puts a claim of the plan to the test.
 pub(crate) fn check(

@@ -6,20 +6,20 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
     BytesByClass, Calls, Code, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Measured, Memory, Payload, Slices, Stage, Threads, TrialRecord,
+    Histogram, Measured, Memory, Payload, Slices, Stage, Step, Threads, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
-use super::figures::{
-    BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
-    StageFindings, TrafficPerCall,
-};
-use super::trial::{goodput, supported};
-use super::{steps, timeline};
+use super::timeline;
 use crate::error::ReportError;
+use crate::findings::{
+    BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
+    StageFindings, StepFindings, TrafficPerCall,
+};
+use crate::metric::goodput;
 
 /// Distinct error texts that are listed; others are counted.
-pub const MOST_ERRORS: usize = 10;
+const MOST_ERRORS: usize = 10;
 
 /// A trial that ran to its end, and its figures.
 pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a Measured);
@@ -107,7 +107,7 @@ pub(crate) fn figures(
         bodies_late: sum(measured().map(|m| m.bodies_late)),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
-        steps: steps::steps(variant, trials)?,
+        steps: steps(variant, trials)?,
         errors,
         errors_left_out,
         errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
@@ -168,30 +168,8 @@ impl PerCall {
     }
 }
 
-impl Distribution {
-    /// What a histogram that is not empty says.
-    pub(crate) fn of(histogram: Unpacked) -> Self {
-        let percentile = |quantile| supported(&histogram, quantile);
-        Self {
-            count: histogram.len(),
-            mean_ns: histogram.mean(),
-            min_ns: histogram.min(),
-            p50_ns: histogram.value_at_quantile(0.5),
-            p90_ns: percentile(0.9),
-            p95_ns: percentile(0.95),
-            p99_ns: percentile(0.99),
-            p999_ns: percentile(0.999),
-            max_ns: histogram.max(),
-            histogram: Histogram::from(histogram),
-        }
-    }
-}
-
 /// Adds histograms up; none where they hold no value.
-pub(super) fn merged(
-    variant: &str,
-    histograms: &[&Histogram],
-) -> Result<Option<Unpacked>, ReportError> {
+fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Unpacked>, ReportError> {
     let mut sum: Option<Unpacked> = None;
     for histogram in histograms
         .iter()
@@ -399,4 +377,53 @@ fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
 
 fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
+}
+
+/// The steps of a variant's trials, each step of all trials together; none without a ramp.
+fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings>, ReportError> {
+    let most = trials.iter().map(|(_, m)| m.steps.len()).max().unwrap_or(0);
+    let mut steps = Vec::new();
+    let mut start_ns = 0_u64;
+    for index in 0..most {
+        let same: Vec<(&Step, u64)> = trials
+            .iter()
+            .filter_map(|(_, m)| Some((m.steps.get(index)?, m.elapsed_ns)))
+            .collect();
+        let found = step(variant, &same, start_ns)?;
+        start_ns = start_ns.saturating_add(found.time_ns);
+        steps.push(found);
+    }
+    Ok(steps)
+}
+
+/// The same step of all trials, each with how long the trial was measured; there is at least one.
+fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
+    let sum = |of: fn(&Step) -> u64| same.iter().map(|(s, _)| of(s)).fold(0, u64::saturating_add);
+    let merge = |of: fn(&Step) -> &rpcgauge_study::record::Histogram| {
+        let histograms: Vec<_> = same.iter().map(|(s, _)| of(s)).collect();
+        merged(variant, &histograms)
+    };
+    let (latency, send_delay) = (merge(|s| &s.latency)?, merge(|s| &s.send_delay)?);
+    let answered = sum(|s| s.answered);
+    // A load may end inside its ramp (--calls, Ctrl-C).
+    let lasted =
+        |(step, elapsed_ns): &(&Step, u64)| step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
+    let lasted_ns = same.iter().map(lasted).fold(0, u64::saturating_add);
+    let (first, _) = same[0];
+    Ok(StepFindings {
+        from: first.from,
+        to: first.to,
+        start_ns,
+        time_ns: first.time_ns,
+        lasted_ns,
+        started: sum(|s| s.started),
+        // Older records know only that what was never begun has no delay.
+        sent: sum(|s| s.started.saturating_sub(s.never_sent))
+            .min(send_delay.as_ref().map_or(0, |delays| delays.len())),
+        answered,
+        failed: sum(|s| s.failed),
+        goodput: goodput(answered, lasted_ns).unwrap_or(0.0),
+        latency: latency.map(Distribution::of),
+        send_delay: send_delay.map(Distribution::of),
+    })
 }

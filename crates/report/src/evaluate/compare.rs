@@ -7,15 +7,14 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
 use rpcgauge_study::plan::{Metric, Pair, Plan};
 use rpcgauge_study::settings::{Placement, Target};
 
-use super::figures::Figures;
-use super::model::VariantFindings;
-use super::trial::TrialRow;
-use super::unanswered::Uneven;
-use super::verdict::{
+use super::withheld::Uneven;
+use super::{caution, withheld};
+use crate::error::ReportError;
+use crate::findings::trial::TrialRow;
+use crate::findings::verdict::{
     BlockCounts, Combined, Comparison, Control, Estimate, Outcome, PlacementVerdict, Withheld,
 };
-use super::{caution, running};
-use crate::error::ReportError;
+use crate::findings::{Figures, VariantFindings};
 use crate::metric::{self, better, is_about_server};
 
 /// Where a trial stands, apart from its variant: placement, invocation, block.
@@ -183,14 +182,14 @@ impl<'a> Blocks<'a> {
         };
         let delayed = self.plan.is_live() && {
             let both = [of_variant, against_variant];
-            running::delay_decides(both, metric, placement, self.plan.margin)
+            withheld::delay_decides(both, metric, placement, self.plan.margin)
         };
         let (stats, outcome) = match stats {
             Some(_) if delayed => {
                 let reason = Withheld::SendDelay;
                 (None, Outcome::NoVerdict { reason })
             }
-            _ if self.plan.is_live() => (stats, running::outcome(outcome)),
+            _ if self.plan.is_live() => (stats, withheld::outcome(outcome)),
             _ => (stats, outcome),
         };
         let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));
@@ -271,7 +270,7 @@ impl<'a> Blocks<'a> {
     /// An estimate as it stands in the findings.
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
         match self.plan.is_live() {
-            true => running::estimate(Estimate::of(estimate)),
+            true => withheld::estimate(Estimate::of(estimate)),
             false => Estimate::of(estimate),
         }
     }
