@@ -283,14 +283,14 @@ pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
 impl Row {
     /// What a variant does: a server or a client its calls, a codec its operation.
     pub(crate) fn verb(&self, operation: Option<Operation>) -> &'static str {
-        match (self.kind, operation) {
-            (Kind::Quantile(_) | Kind::Mean { is_latency: true }, Some(Operation::Encode)) => {
-                "encodes"
-            }
-            (Kind::Quantile(_) | Kind::Mean { is_latency: true }, Some(Operation::Decode)) => {
-                "decodes"
-            }
-            _ => self.verb,
+        let is_latency = matches!(
+            self.kind,
+            Kind::Quantile(_) | Kind::Mean { is_latency: true }
+        );
+        match operation.filter(|_| is_latency) {
+            Some(Operation::Encode) => "encodes",
+            Some(Operation::Decode) => "decodes",
+            None => self.verb,
         }
     }
 

@@ -75,10 +75,7 @@ pub fn size(bytes: f64) -> String {
 pub fn rate(per_second: f64) -> String {
     let decimals = (4.0 - per_second.abs().log10().floor()).clamp(0.0, 12.0);
     let text = fixed(per_second, decimals as usize);
-    match text.split_once('.') {
-        Some(_) => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        None => text,
-    }
+    without_needless_zeros(text)
 }
 
 /// A number with three significant digits: `0.42`, `76.4`, `16,600`.
@@ -114,6 +111,10 @@ pub(crate) fn number_beside(value: f64, other: f64) -> String {
         .map(|digits| (shown(value, digits), shown(other, digits)))
         .find(|(value, other)| value != other)
         .map_or_else(|| shown(value, MOST_DIGITS), |(value, _)| value);
+    without_needless_zeros(text)
+}
+
+fn without_needless_zeros(text: String) -> String {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,

@@ -9,7 +9,7 @@
 //! What it cannot see: a rise that a fall undoes inside every window it looks at. A wave of more
 //! than about 120 slices passes for settled at its crest.
 
-use crate::error::StatsError;
+use crate::error::{StatsError, check_setting};
 use crate::quantile::median_in_place;
 
 /// When latency counts as settled.
@@ -71,41 +71,29 @@ impl WarmUp {
     /// # Errors
     /// [`StatsError::Setting`] where a part of the rule is not as its field asks.
     pub fn new(rule: DriftRule) -> Result<Self, StatsError> {
-        let check = |name, value, holds, allowed| {
-            if holds {
-                Ok(())
-            } else {
-                Err(StatsError::Setting {
-                    name,
-                    value,
-                    allowed,
-                })
-            }
+        let DriftRule {
+            window,
+            in_a_row,
+            tolerance,
+            limit,
+        } = rule;
+        let at_least = |name, number: usize, least: usize, allowed| {
+            check_setting(name, number as f64, number >= least, allowed)
         };
-        check(
-            "warm-up window",
-            rule.window as f64,
-            rule.window >= 8,
-            "at least 8 slices",
-        )?;
-        check(
-            "warm-up windows in a row",
-            rule.in_a_row as f64,
-            rule.in_a_row >= 1,
-            "at least 1",
-        )?;
-        let tolerance = rule.tolerance;
-        check(
+        at_least("warm-up window", window, 8, "at least 8 slices")?;
+        at_least("warm-up windows in a row", in_a_row, 1, "at least 1")?;
+        let is_part = tolerance.is_finite() && tolerance >= 0.0;
+        check_setting(
             "warm-up tolerance",
             tolerance,
-            tolerance.is_finite() && tolerance >= 0.0,
+            is_part,
             "a number, at least 0",
         )?;
-        let least = rule.window.saturating_add(rule.in_a_row - 1);
-        check(
+        let least = window.saturating_add(in_a_row - 1);
+        at_least(
             "warm-up limit",
-            rule.limit as f64,
-            rule.limit >= least,
+            limit,
+            least,
             "at least a window and its repeats",
         )?;
         Ok(Self {
@@ -132,12 +120,6 @@ impl WarmUp {
             self.state = self.judge();
         }
         Ok(self.state)
-    }
-
-    /// The state of the warm-up.
-    #[must_use]
-    pub fn state(&self) -> Settling {
-        self.state
     }
 
     fn judge(&mut self) -> Settling {
@@ -169,17 +151,9 @@ fn drifts(window: &[f64], tolerance: f64) -> bool {
 /// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for
 /// continuity.
 fn mann_kendall(window: &[f64]) -> f64 {
-    let score: f64 = pairs(window)
-        .map(|(_, earlier, later)| {
-            if later > earlier {
-                1.0
-            } else if later < earlier {
-                -1.0
-            } else {
-                0.0
-            }
-        })
-        .sum();
+    let sign =
+        |(_, earlier, later)| f64::from(i8::from(later > earlier) - i8::from(later < earlier));
+    let score: f64 = pairs(window).map(sign).sum();
     let spread = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
     let ordered = crate::quantile::sorted(window);
     let ties: f64 = ordered
@@ -203,11 +177,9 @@ fn theil_sen_slope(window: &[f64]) -> f64 {
 
 /// Every two values of a window with their distance: (slices between, earlier, later).
 fn pairs(window: &[f64]) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-    window.iter().enumerate().flat_map(move |(i, &earlier)| {
-        window[i + 1..]
-            .iter()
-            .enumerate()
-            .map(move |(gap, &later)| ((gap + 1) as f64, earlier, later))
+    (1..).zip(window).flat_map(|(next, &earlier)| {
+        let later = (1..).zip(&window[next..]);
+        later.map(move |(apart, &later)| (f64::from(apart), earlier, later))
     })
 }
 

@@ -19,8 +19,7 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
     for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {
         for cell in &old.cells {
             let placement = cell.placement;
-            let there = new.cell(placement).and_then(|c| c.figures.as_deref());
-            if let (Some(was), Some(is)) = (cell.figures.as_deref(), there) {
+            if let (Some(was), Some(is)) = (cell.figures.as_deref(), new.figures(placement)) {
                 let figure = |metric| Figure {
                     variant: &old.name,
                     placement,
@@ -119,7 +118,7 @@ fn judge(
         .map(|(base, shift)| Shift {
             base,
             ratio: shift.ratio(),
-            interval: shift.interval().map(|i| [i.low(), i.high()]),
+            interval: shift.ends(),
         })
         .collect();
 }

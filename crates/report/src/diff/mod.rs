@@ -7,7 +7,6 @@
 
 mod changes;
 mod judge;
-mod objectives;
 mod render;
 mod shared;
 
@@ -183,7 +182,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         metrics: judge::metrics(before, after, margin),
         cautions: cautions(before, after),
         capacity: BeforeAfter::of([before, after].map(|run| run.capacity.clone())),
-        objectives: objectives::objectives(before, after),
+        objectives: changes::objectives(before, after),
         floors: changes::floors(before, after),
         verdicts,
         verdicts_unchanged,

@@ -83,8 +83,13 @@ impl<'a> Figure<'a> {
         }
     }
 
-    fn of(self, variant: &'a str) -> Self {
-        Self { variant, ..self }
+    /// The same figure of another variant.
+    fn of(self, variant: &str) -> Figure<'_> {
+        Figure {
+            variant,
+            placement: self.placement,
+            metric: self.metric,
+        }
     }
 
     /// The figure and its base in each block of a run that has both, by invocation.
@@ -93,11 +98,7 @@ impl<'a> Figure<'a> {
             Base::Nothing => self.variant,
             Base::Floor { of: name } | Base::Variant { name } => name,
         };
-        let others = Figure {
-            variant: name,
-            ..self
-        }
-        .trials(run);
+        let others = self.of(name).trials(run);
         let block = |row: &TrialRow| (row.invocation, row.block);
         let value = |row: &TrialRow| match base {
             Base::Nothing => Some(1.0),
@@ -132,11 +133,7 @@ impl<'a> Figure<'a> {
     /// The ratio of the figure to its base in a run.
     pub(super) fn over(self, base: &Base, run: &Findings) -> Option<Estimate> {
         let ratios = PairedRatios::from_pairs(&self.beside(base, run)).ok()?;
-        let bootstrap = Bootstrap {
-            confidence: run.study.confidence,
-            seed: run.study.seed,
-            ..Bootstrap::default()
-        };
+        let bootstrap = Bootstrap::new(run.study.confidence, run.study.seed);
         compare(&ratios, &bootstrap).ok()
     }
 
@@ -188,11 +185,7 @@ impl Held {
             };
             let beside = figure.in_runs(&base, runs)?;
             let own_floor = floor(name);
-            let bases = Figure {
-                variant: name,
-                ..figure
-            }
-            .in_runs(&own_floor, runs)?;
+            let bases = figure.of(name).in_runs(&own_floor, runs)?;
             let of_floor = match calls_the_same(figure.variant, runs) {
                 true => floor(figure.variant),
                 false => own_floor,

@@ -4,7 +4,7 @@
 //! A search is carried out and reported by the same rules: [`PlannedSearch`] says at which rate the next
 //! trial is, and the findings are what it comes to over the recorded ones.
 
-use rpcgauge_stats::{self as stats, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
+use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, TrialOutcome, TrialRecord};
@@ -13,9 +13,7 @@ use rpcgauge_study::settings::Schedule;
 use super::Ended;
 use super::objective::{Evidence, held_against};
 use crate::findings::Distribution;
-use crate::findings::capacity::{
-    CapacityBound, CapacityEnd, CapacityFindings, CapacityTrial, Limit, MissedObjective,
-};
+use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedObjective};
 use crate::findings::objective::ObjectiveOutcome;
 use crate::metric::goodput;
 
@@ -24,7 +22,7 @@ use crate::metric::goodput;
 pub struct PlannedSearch {
     search: CapacitySearch,
     objectives: Vec<Objective>,
-    tried: Vec<Tried>,
+    trials: Vec<CapacityTrial>,
     broken_off: bool,
 }
 
@@ -42,14 +40,14 @@ impl PlannedSearch {
         Some(Self {
             search: CapacitySearch::new(start, lowest, highest, precision, most).ok()?,
             objectives: plan.objectives.clone(),
-            tried: Vec::new(),
+            trials: Vec::new(),
             broken_off: false,
         })
     }
 
     /// The rate of the next trial, calls a second; none where the search is over.
     pub fn next_rate(&self) -> Option<f64> {
-        match self.search.next(&self.tried) {
+        match self.search.next(&self.tried()) {
             SearchStep::Try(rate) if !self.broken_off => Some(rate),
             _ => None,
         }
@@ -60,22 +58,20 @@ impl PlannedSearch {
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
             (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
-                let held = trial(record, measured, rate, &self.objectives).held;
-                self.tried.push(Tried { rate, held });
+                let trial = trial(record, measured, rate, &self.objectives);
+                self.trials.push(trial);
             }
             (TrialOutcome::Measured(_), _) => {}
             (TrialOutcome::Failed { .. }, _) => self.broken_off = true,
         }
     }
 
-    fn end(&self) -> CapacityEnd {
-        match self.search.next(&self.tried) {
-            SearchStep::Try(_) => CapacityEnd::Stopped,
-            SearchStep::Done(SearchEnd::Found) => CapacityEnd::Found,
-            SearchStep::Done(SearchEnd::Ceiling) => CapacityEnd::Ceiling,
-            SearchStep::Done(SearchEnd::NoneHeld) => CapacityEnd::NoneHeld,
-            SearchStep::Done(SearchEnd::TooUnsteady) => CapacityEnd::TooUnsteady,
-        }
+    fn tried(&self) -> Vec<Tried> {
+        let tried = |trial: &CapacityTrial| Tried {
+            rate: trial.rate,
+            held: trial.held,
+        };
+        self.trials.iter().map(tried).collect()
     }
 }
 
@@ -88,39 +84,26 @@ fn is_whole(measured: &Measured) -> bool {
 /// What a plan's search came to; none where the plan has none.
 pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
     let mut search = PlannedSearch::of(plan)?;
-    let mut trials = Vec::new();
-    for record in ended.values() {
-        search.ended(record);
-        if let (TrialOutcome::Measured(measured), Some(rate)) = (&record.outcome, record.rate)
-            && is_whole(measured)
-        {
-            trials.push(trial(record, measured, rate, &plan.objectives));
-        }
-    }
-    let found = bracket(&search.tried);
-    let end = search.end();
+    ended.values().for_each(|record| search.ended(record));
+    let tried = search.tried();
+    let Bracket { held, missed } = bracket(&tried);
+    let end = match search.search.next(&tried) {
+        SearchStep::Try(_) => SearchEnd::Stopped,
+        SearchStep::Done(end) => end,
+    };
     Some(CapacityFindings {
         objectives: plan.objectives.clone(),
         precision: plan.capacity.as_ref()?.precision,
         end,
-        held: found.held.map(bound),
-        missed: found.missed.map(bound),
-        limit: match (end, found.missed) {
-            (CapacityEnd::Ceiling, _) => Some(Limit::Ceiling),
+        held,
+        missed,
+        limit: match (end, missed) {
+            (SearchEnd::Ceiling, _) => Some(Limit::Ceiling),
             (_, None) => None,
-            (_, Some(missed)) => limit_at(&trials, missed.rate),
+            (_, Some(missed)) => limit_at(&search.trials, missed.rate),
         },
-        trials,
+        trials: search.trials,
     })
-}
-
-fn bound(from: stats::Bound) -> CapacityBound {
-    CapacityBound {
-        rate: from.rate,
-        holds: from.holds,
-        misses: from.misses,
-        is_sure: from.is_sure(),
-    }
 }
 
 /// What stood in the way most often at a rate.

@@ -6,7 +6,7 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
     BytesByClass, Calls, Code, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Measured, Memory, Payload, Slices, Stage, Step, Threads, TrialRecord,
+    Histogram, Measured, Memory, Payload, Stage, Step, Threads, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -16,7 +16,7 @@ use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
     StageFindings, StepFindings, TrafficPerCall,
 };
-use crate::metric::goodput;
+use crate::metric::{goodput, per_call};
 
 /// Distinct error texts that are listed; others are counted.
 const MOST_ERRORS: usize = 10;
@@ -44,7 +44,8 @@ pub(crate) fn figures(
     let bytes_per_call = PerCall(sum(measured().map(Measured::calls_of_bytes)));
     let latency = distribution(measured().map(|m| &m.latency).collect())?;
     let stages = stages(variant, trials, latency.as_ref())?;
-    let elapsed_ns = sum(measured().map(|m| m.elapsed_ns));
+    let total = |of: fn(&Measured) -> u64| sum(measured().map(of));
+    let elapsed_ns = total(|m| m.elapsed_ns);
     let (errors, errors_left_out) = errors(trials);
     let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
         let all: Option<Vec<&Cpu>> = measured().map(|m| side(&m.cpu)).collect();
@@ -54,12 +55,11 @@ pub(crate) fn figures(
         .map(|m| m.connections_opened)
         .collect::<Option<Vec<_>>>()
         .map(|all| sum(all.into_iter()));
+    let idle: BTreeSet<Idle> = trials.iter().map(|(t, _)| t.idle).collect();
     let shares: Vec<f64> = measured().filter_map(|m| m.client_share).collect();
-    let of_slices =
-        |count: fn(&Slices) -> u64| sum(measured().map(|m| m.slices.as_ref().map_or(0, count)));
     Ok(Some(Figures {
         elapsed_ns,
-        idle: distinct(trials.iter().map(|(t, _)| t.idle)),
+        idle: idle.into_iter().collect(),
         goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
             measured()
@@ -99,21 +99,21 @@ pub(crate) fn figures(
         connections: Connections {
             fewest_at_start: measured().filter_map(|m| m.connections_at_start).min(),
             opened,
-            tls_resumed: sum(measured().map(|m| m.tls_resumed)),
-            failed: sum(measured().map(|m| m.connects_failed)),
-            reopened: sum(measured().map(|m| m.connections_reopened)),
+            tls_resumed: total(|m| m.tls_resumed),
+            failed: total(|m| m.connects_failed),
+            reopened: total(|m| m.connections_reopened),
         },
-        uncompressed_responses: sum(measured().map(|m| m.uncompressed_responses)),
-        bodies_late: sum(measured().map(|m| m.bodies_late)),
+        uncompressed_responses: total(|m| m.uncompressed_responses),
+        bodies_late: total(|m| m.bodies_late),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
         steps: steps(variant, trials)?,
         errors,
         errors_left_out,
-        errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
+        errors_without_sample: total(|m| m.errors_without_sample),
         calls,
-        left_out: of_slices(|slices| slices.skipped),
-        left_out_failed: of_slices(|slices| slices.skipped_failed),
+        left_out: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped)),
+        left_out_failed: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped_failed)),
     }))
 }
 
@@ -135,11 +135,7 @@ struct PerCall(u64);
 
 impl PerCall {
     fn of(&self, amount: u64) -> f64 {
-        if self.0 == 0 {
-            0.0
-        } else {
-            amount as f64 / self.0 as f64
-        }
+        per_call(self.0, amount).unwrap_or(0.0)
     }
 
     fn traffic<'a>(&self, all: impl Iterator<Item = &'a BytesByClass> + Clone) -> TrafficPerCall {
@@ -295,10 +291,7 @@ fn floor(
         request_bytes: first.request_bytes,
         response_bytes: first.response_bytes,
         share: share.as_ref().map(rpcgauge_stats::Estimate::ratio),
-        share_interval: share
-            .as_ref()
-            .and_then(rpcgauge_stats::Estimate::interval)
-            .map(|interval| [interval.low(), interval.high()]),
+        share_interval: share.as_ref().and_then(rpcgauge_stats::Estimate::ends),
     }))
 }
 
@@ -347,10 +340,6 @@ fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
         .into_iter()
         .filter(|code| is(*code))
         .collect()
-}
-
-fn distinct(idle: impl Iterator<Item = Idle>) -> Vec<Idle> {
-    idle.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The most frequent error texts, and how many others there are.

@@ -7,8 +7,8 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
 use rpcgauge_study::plan::{Metric, Pair, Plan};
 use rpcgauge_study::settings::{Placement, Target};
 
-use super::withheld::Uneven;
-use super::{caution, withheld};
+use super::caution;
+use super::withheld::{Uneven, delay_decides};
 use crate::error::ReportError;
 use crate::findings::trial::TrialRow;
 use crate::findings::verdict::{
@@ -142,24 +142,21 @@ impl<'a> Blocks<'a> {
         placement: Placement,
         a_a: bool,
     ) -> Judged {
-        let (of_variant, against_variant) = (self.named(of), self.named(against));
+        let both = [of, against].map(|index| self.named(index));
+        let figures = both.map(|variant| variant.figures(placement));
         let paired = self.paired(of, against, metric, placement);
-        let control = if a_a {
-            None
-        } else {
-            self.control(of, metric, placement)
-        };
+        let counts = paired.counts;
+        let control = (!a_a)
+            .then(|| self.control(of, metric, placement))
+            .flatten();
+        let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let estimate = self.estimate(&paired);
-        let client_bound =
-            paired.counts.client_bound * 2 > paired.counts.planned - paired.counts.missing;
         let rule = VerdictRule {
             better: better(metric),
             margin: self.plan.margin,
         };
-        let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let judge = |e: stats::Estimate| stats::judge(&e, aa.as_slice(), &rule);
-        let [of_figures, against_figures] = [of_variant, against_variant]
-            .map(|variant| variant.cell(placement).and_then(|c| c.figures.as_deref()));
+        let [of_figures, against_figures] = figures;
         let uneven = of_figures
             .zip(against_figures)
             .and_then(|(of, against)| Uneven::of(metric, of, against));
@@ -169,46 +166,45 @@ impl<'a> Blocks<'a> {
                 .map(|uneven| verdict.estimate.off_by(uneven.reach));
             !verdict.is_resolved() || off.is_none_or(|e| judge(e).outcome == verdict.outcome)
         };
-        let (stats, outcome) = match estimate.filter(|_| !client_bound).map(judge) {
-            Some(verdict) if stands(&verdict) => (Some(verdict), Outcome::from(verdict.outcome)),
-            judged => {
-                let reason = match judged {
-                    Some(_) => Withheld::Unanswered,
-                    None if client_bound => Withheld::ClientBound,
-                    None => Withheld::NotMeasured,
-                };
-                (None, Outcome::NoVerdict { reason })
+        let is_live = self.plan.is_live();
+        let is_delayed = || is_live && delay_decides(figures, metric, self.plan.margin);
+        let judged = match estimate.map(judge) {
+            _ if counts.client_bound * 2 > counts.planned - counts.missing => {
+                Err(Withheld::ClientBound)
             }
+            None => Err(Withheld::NotMeasured),
+            Some(verdict) if !stands(&verdict) => Err(Withheld::Unanswered),
+            Some(_) if is_delayed() => Err(Withheld::SendDelay),
+            Some(verdict) => Ok(verdict),
         };
-        let delayed = self.plan.is_live() && {
-            let both = [of_variant, against_variant];
-            withheld::delay_decides(both, metric, placement, self.plan.margin)
+        let mut outcome = match judged {
+            Ok(verdict) => Outcome::from(verdict.outcome),
+            Err(reason) => Outcome::NoVerdict { reason },
         };
-        let (stats, outcome) = match stats {
-            Some(_) if delayed => {
-                let reason = Withheld::SendDelay;
-                (None, Outcome::NoVerdict { reason })
-            }
-            _ if self.plan.is_live() => (stats, withheld::outcome(outcome)),
-            _ => (stats, outcome),
-        };
+        if let Outcome::NotResolved {
+            more: Some(more), ..
+        } = &mut outcome
+            && is_live
+        {
+            more.invocations = 0;
+        }
         let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));
         let mut verdict = PlacementVerdict {
             placement,
-            timing: of_variant.timing,
+            timing: both[0].timing,
             of_value: value(of_figures),
             against_value: value(against_figures),
             estimate: estimate.as_ref().map(|e| self.shown(e)),
             outcome,
-            blocks: paired.counts,
+            blocks: counts,
             control: control.map(|(control, _)| control),
             smallest_difference: estimate
                 .and_then(|e| stats::smallest_difference(&e, aa.as_slice())),
             unanswered: uneven.map(|uneven| uneven.shares),
             cautions: Vec::new(),
         };
-        let both = [of_variant, against_variant];
         verdict.cautions = caution::of_verdict(&verdict, metric, both, a_a);
+        let stats = judged.ok();
         Judged { verdict, stats }
     }
 
@@ -269,10 +265,12 @@ impl<'a> Blocks<'a> {
 
     /// An estimate as it stands in the findings.
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
-        match self.plan.is_live() {
-            true => withheld::estimate(Estimate::of(estimate)),
-            false => Estimate::of(estimate),
+        let mut shown = Estimate::of(estimate);
+        if self.plan.is_live() {
+            // Each of its blocks was taken for an invocation.
+            shown.invocations = 1;
         }
+        shown
     }
 
     fn estimate(&self, paired: &Paired) -> Option<stats::Estimate> {
@@ -283,11 +281,7 @@ impl<'a> Blocks<'a> {
 
     /// How every interval of this plan is computed.
     pub(crate) fn bootstrap(&self) -> Bootstrap {
-        Bootstrap {
-            confidence: self.plan.confidence,
-            seed: self.plan.seed,
-            ..Bootstrap::default()
-        }
+        Bootstrap::new(self.plan.confidence, self.plan.seed)
     }
 
     /// The figures of two variants by name, block by block.
@@ -353,11 +347,9 @@ pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
 /// What the verdicts under all placements come to.
 fn combined(judged: &[Judged]) -> Combined {
     let verdicts: Vec<stats::Verdict> = judged.iter().filter_map(|j| j.stats).collect();
-    let all_judged = verdicts.len() == judged.len();
     match stats::across_placements(&verdicts) {
-        stats::Combined::Same(_) if all_judged => Combined::Same,
-        stats::Combined::Same(_) | stats::Combined::Unconfirmed(_) => Combined::Unconfirmed,
-        stats::Combined::DependsOnPlacement => Combined::DependsOnPlacement,
-        stats::Combined::NotResolved => Combined::NotResolved,
+        // A placement without a verdict confirms nothing.
+        Combined::Same if verdicts.len() < judged.len() => Combined::Unconfirmed,
+        combined => combined,
     }
 }

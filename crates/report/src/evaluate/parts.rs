@@ -4,7 +4,7 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Operation, Placement, Sample, Settings, Stop, Target, Timing};
 
-use crate::findings::{Figures, Part, Parts, VariantFindings};
+use crate::findings::{Figures, Part, Parts, VariantFindings, named};
 
 /// The client's stages that are its codec's.
 const CODEC: [Stage; 4] = [
@@ -135,11 +135,7 @@ impl Measured<'_> {
     }
 
     fn figures(&self, variant: &Variant, placement: Placement) -> Option<&Figures> {
-        let found = self
-            .variants
-            .iter()
-            .find(|found| found.name == variant.name)?;
-        found.cell(placement)?.figures.as_deref()
+        named(self.variants, &variant.name)?.figures(placement)
     }
 }
 

@@ -69,10 +69,8 @@ pub(crate) fn causes(
         }
         add(Cause::Unexplained, watched.not_kept, watched.not_kept_ns);
     }
-    let lost_ns = sums
-        .iter()
-        .map(|sum| sum.lost_ns)
-        .fold(0, u64::saturating_add);
+    let total = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
+    let lost_ns = total(&mut sums.iter().map(|sum| sum.lost_ns));
     let share = |ns: u64| ns as f64 / lost_ns.max(1) as f64;
     let mut causes: Vec<OfCause> = sums.into_iter().filter(|sum| sum.spikes > 0).collect();
     causes
@@ -80,14 +78,9 @@ pub(crate) fn causes(
         .for_each(|sum| sum.share = share(sum.lost_ns));
     causes.sort_by(|a, b| b.lost_ns.cmp(&a.lost_ns).then(a.cause.cmp(&b.cause)));
     let explained = causes.iter().filter(|sum| sum.cause != Cause::Unexplained);
-    let explained = explained
-        .map(|sum| sum.lost_ns)
-        .fold(0, u64::saturating_add);
+    let explained = total(&mut explained.map(|sum| sum.lost_ns));
     is_watched.then(|| SpikeCauses {
-        spikes: causes
-            .iter()
-            .map(|sum| sum.spikes)
-            .fold(0, u64::saturating_add),
+        spikes: total(&mut causes.iter().map(|sum| sum.spikes)),
         lost_ns,
         explained: share(explained),
         causes,

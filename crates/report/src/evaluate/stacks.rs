@@ -9,10 +9,10 @@ use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::{ENGINE, Schedule, Target};
 
 use super::compare::figure;
-use crate::findings::VariantFindings;
 use crate::findings::describe::HowItCalls;
 use crate::findings::stacks::{StackFindings, StackVariant, Typical};
 use crate::findings::trial::TrialRow;
+use crate::findings::{Figures, VariantFindings, named};
 
 /// Fewer stacks, or styles of one, are compared by their verdicts.
 const LEAST_STACKS: usize = 3;
@@ -36,7 +36,7 @@ pub(super) fn findings(
     variants: &[VariantFindings],
     rows: &[TrialRow],
 ) -> Vec<StackFindings> {
-    let figures = Figures {
+    let study = Study {
         plan,
         environment,
         variants,
@@ -44,18 +44,18 @@ pub(super) fn findings(
     };
     [Role::Server, Role::Client]
         .into_iter()
-        .flat_map(|role| figures.stacks(role))
+        .flat_map(|role| study.stacks(role))
         .collect()
 }
 
-struct Figures<'a> {
+struct Study<'a> {
     plan: &'a Plan,
     environment: Option<&'a Environment>,
     variants: &'a [VariantFindings],
     rows: &'a [TrialRow],
 }
 
-impl<'a> Figures<'a> {
+impl<'a> Study<'a> {
     fn stacks(&self, role: Role) -> Vec<StackFindings> {
         let ways = self.ways(role);
         let measured = |way: &&Way<'_>| way.variants.values().any(|v| self.is_measured(&v.name));
@@ -79,12 +79,13 @@ impl<'a> Figures<'a> {
 
     /// The ways of all stacks in a role, in the study's order.
     fn ways(&self, role: Role) -> Vec<Way<'a>> {
-        let servers: BTreeSet<&str> = self
+        let targets = self
             .plan
             .variants
             .iter()
-            .filter_map(called_by_one)
-            .collect();
+            .map(|variant| &variant.settings.target);
+        let called = targets.filter(|target| target.client().is_some());
+        let servers: BTreeSet<&str> = called.filter_map(Target::server).collect();
         let mut ways: Vec<Way<'_>> = Vec::new();
         for variant in self.plan.variants.iter().filter(|v| v.repeats.is_none()) {
             let Target::Subject { server, client, .. } = &variant.settings.target else {
@@ -136,37 +137,31 @@ impl<'a> Figures<'a> {
         };
         let is_engine = way.stack == ENGINE;
         let (few, many) = (variant(few), variant(many));
+        let both: Vec<StackVariant> = few.iter().chain(&many).cloned().collect();
         let of = |variant: &Option<StackVariant>, metric| {
-            self.typical(variant, |row| figure(row, metric))
+            self.typical(variant.as_slice(), |row| figure(row, metric))
         };
         let own_cpu = match role {
             Role::Server => Metric::ServerCpu,
             Role::Client | Role::Codec => Metric::ClientCpu,
         };
-        let names = || [&few, &many].into_iter().flatten().map(|v| &*v.variant);
-        let figures = |name: &str| {
-            let cell = self.find(name)?.cell(*self.plan.placements.first()?)?;
-            cell.figures.as_deref()
-        };
-        let peak = |name| {
-            let memory = figures(name)?.memory;
-            match role {
-                Role::Server => memory.server_peak,
-                Role::Client | Role::Codec => Some(memory.client_peak),
-            }
-        };
-        let threads = |name| {
-            let threads = figures(name)?.threads;
-            match role {
-                Role::Server => threads.server,
-                Role::Client | Role::Codec => Some(threads.client),
-            }
-        };
-        let starts: Vec<&str> = names().collect();
-        let startup = |row: &TrialRow| match role {
+        let own_startup = |row: &TrialRow| match role {
             Role::Server => row.server_startup_ns,
             Role::Client | Role::Codec => row.client_startup_ns,
         };
+        let own_process = |figures: &Figures| {
+            let (memory, threads) = (figures.memory, figures.threads);
+            match role {
+                Role::Server => (memory.server_peak, threads.server),
+                Role::Client | Role::Codec => (Some(memory.client_peak), Some(threads.client)),
+            }
+        };
+        let processes = both
+            .iter()
+            .filter_map(|v| self.figures(&v.variant))
+            .map(own_process);
+        let (peaks, threads): (Vec<Option<u64>>, Vec<Option<u64>>) = processes.unzip();
+        let most = |values: Vec<Option<u64>>| values.into_iter().flatten().max();
         let disk = self.environment.and_then(|e| e.disk.get(way.stack));
         StackFindings {
             role,
@@ -177,70 +172,48 @@ impl<'a> Figures<'a> {
             latency_p99: of(&few, Metric::LatencyP99),
             goodput: of(&many, Metric::Goodput),
             cpu: of(&many, own_cpu),
-            startup: self.typical_of(&starts, |row| startup(row).map(|ns| ns as f64)),
-            peak_bytes: names().filter_map(peak).max().filter(|_| !is_engine),
-            threads: names().filter_map(threads).max().filter(|_| !is_engine),
+            startup: self.typical(&both, |row| own_startup(row).map(|ns| ns as f64)),
+            peak_bytes: most(peaks).filter(|_| !is_engine),
+            threads: most(threads).filter(|_| !is_engine),
             disk_bytes: disk.copied().filter(|_| !is_engine),
             few,
             many,
         }
     }
 
-    fn typical(
-        &self,
-        variant: &Option<StackVariant>,
-        figure: impl Fn(&TrialRow) -> Option<f64>,
-    ) -> Option<Typical> {
-        self.typical_of(&[&*variant.as_ref()?.variant], figure)
-    }
-
     /// The median of some variants' trials. A figure is its own ratio to one of its unit, so that its
     /// interval is that of a comparison.
-    fn typical_of(
+    fn typical(
         &self,
-        variants: &[&str],
+        variants: &[StackVariant],
         figure: impl Fn(&TrialRow) -> Option<f64>,
     ) -> Option<Typical> {
         let placement = *self.plan.placements.first()?;
         let mut invocations: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         let rows = self.rows.iter().filter(|row| row.placement == placement);
-        for row in rows.filter(|row| variants.contains(&&*row.variant)) {
+        let is_one = |row: &&TrialRow| variants.iter().any(|one| one.variant == row.variant);
+        for row in rows.filter(is_one) {
             if let Some(value) = figure(row) {
                 invocations.entry(row.invocation).or_default().push(value);
             }
         }
         let figures: Vec<Vec<f64>> = invocations.into_values().collect();
-        let bootstrap = Bootstrap {
-            confidence: self.plan.confidence,
-            seed: self.plan.seed,
-            ..Bootstrap::default()
-        };
+        let bootstrap = Bootstrap::new(self.plan.confidence, self.plan.seed);
         let estimate = compare(&PairedRatios::from_ratios(&figures).ok()?, &bootstrap).ok()?;
         Some(Typical {
             value: estimate.ratio(),
-            interval: estimate.interval().map(|i| [i.low(), i.high()]),
+            interval: estimate.ends(),
         })
     }
 
     fn is_measured(&self, variant: &str) -> bool {
-        let found = self.find(variant);
+        let found = named(self.variants, variant);
         found.is_some_and(|variant| variant.measured().next().is_some())
     }
 
-    fn find(&self, variant: &str) -> Option<&VariantFindings> {
-        self.variants.iter().find(|found| found.name == variant)
-    }
-}
-
-/// The server that a client subject calls.
-fn called_by_one(variant: &Variant) -> Option<&str> {
-    match &variant.settings.target {
-        Target::Subject {
-            server,
-            client: Some(_),
-            ..
-        } => Some(server),
-        _ => None,
+    /// What was measured of a variant under the study's own placement.
+    fn figures(&self, variant: &str) -> Option<&Figures> {
+        named(self.variants, variant)?.figures(*self.plan.placements.first()?)
     }
 }
 

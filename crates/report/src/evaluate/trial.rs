@@ -67,7 +67,7 @@ impl TrialRow {
             abandoned: measured.calls.abandoned,
             marks_bytes: measured
                 .bytes
-                .and_then(|bytes| bytes_per_call(measured, bytes.received.marks))
+                .and_then(|bytes| per_call(measured.calls_of_bytes(), bytes.received.marks))
                 .filter(|b| *b > 0.0),
             never_begun: measured.calls.never_begun,
             never_sent: measured.calls.never_sent,
@@ -87,11 +87,6 @@ impl TrialRow {
             figures: TrialFigures::of(measured),
         }
     }
-}
-
-/// Bytes of a trial, divided by the calls that they are of.
-fn bytes_per_call(measured: &Measured, bytes: u64) -> Option<f64> {
-    per_call(measured.calls_of_bytes(), bytes)
 }
 
 impl SendDelay {

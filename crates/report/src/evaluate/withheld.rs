@@ -9,10 +9,9 @@
 
 use rpcgauge_stats::{Share, shares_differ};
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::settings::Placement;
 
-use crate::findings::verdict::{Estimate, More, Outcome, Unanswered};
-use crate::findings::{Distribution, Figures, VariantFindings, supported};
+use crate::findings::verdict::Unanswered;
+use crate::findings::{Distribution, Figures, supported};
 use crate::metric::{self, Kind};
 
 /// Two variants that leave different shares of their calls unanswered.
@@ -66,56 +65,24 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     Some([rank - more, rank].map(|rank| (at(rank) / middle).ln()))
 }
 
-/// An estimate of blocks that were each taken for an invocation.
-pub(crate) fn estimate(of_blocks: Estimate) -> Estimate {
-    Estimate {
-        invocations: 1,
-        ..of_blocks
-    }
-}
-
-/// An outcome of the same.
-pub(crate) fn outcome(of_blocks: Outcome) -> Outcome {
-    match of_blocks {
-        Outcome::NotResolved {
-            reason,
-            more: Some(more),
-        } => Outcome::NotResolved {
-            reason,
-            more: Some(More {
-                invocations: 0,
-                ..more
-            }),
-        },
-        other => other,
-    }
-}
-
 /// Whether a difference in latency is decided by how late calls were sent: where that is most of the
 /// latency of either, and where the ratio without it is another by more than half.
 pub(crate) fn delay_decides(
-    [of, against]: [&VariantFindings; 2],
+    [of, against]: [Option<&Figures>; 2],
     metric: Metric,
-    placement: Placement,
     margin: f64,
 ) -> bool {
     let value = |times: &Distribution| match metric::row(metric).kind {
-        Kind::Quantile(quantile) => {
-            supported(&times.histogram.unpack(), quantile).map(|ns| ns as f64)
-        }
+        Kind::Quantile(quantile) => Some(supported(&times.histogram.unpack(), quantile)? as f64),
         Kind::Mean { is_latency: true } => Some(times.mean_ns),
         _ => None,
     };
-    let times = |variant: &VariantFindings| {
-        let figures = variant.cell(placement)?.figures.as_deref()?;
-        let [latency, delay] =
-            [&figures.latency, &figures.send_delay].map(|times| times.as_ref().and_then(value));
-        Some((latency?, delay?))
+    let times = |figures: &Figures| {
+        let (latency, delay) = (figures.latency.as_ref()?, figures.send_delay.as_ref()?);
+        Some((value(latency)?, value(delay)?))
     };
-    let (Some(of), Some(against)) = (times(of), times(against)) else {
-        return false;
-    };
-    is_decided([of, against], margin)
+    let times = of.and_then(times).zip(against.and_then(times));
+    times.is_some_and(|(of, against)| is_decided([of, against], margin))
 }
 
 /// The same of two latencies, each with the delay in it.
@@ -131,10 +98,11 @@ fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::record::TrialOutcome;
+    use rpcgauge_study::settings::Placement;
 
     use super::*;
     use crate::findings::caution::{Caution, CautionKind};
-    use crate::findings::verdict::Withheld;
+    use crate::findings::verdict::{Outcome, Withheld};
     use crate::fixture::{Sample, findings, two, versus};
 
     /// All that a reader is shown.

@@ -1,5 +1,6 @@
 //! The highest rate that holds the objectives: what was tried, what came of it, and what stood in the way.
 
+pub use rpcgauge_stats::{Bound as CapacityBound, SearchEnd as CapacityEnd};
 use rpcgauge_study::objective::Objective;
 use serde::Serialize;
 
@@ -20,35 +21,6 @@ pub struct CapacityFindings {
     pub limit: Option<Limit>,
     /// Every trial, in the order they ran.
     pub trials: Vec<CapacityTrial>,
-}
-
-/// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CapacityEnd {
-    /// Both ends of the bracket are sure, and it is as narrow as asked for.
-    Found,
-    /// The highest rate that was to be tried holds.
-    Ceiling,
-    /// Not even the lowest rate that tells enough holds.
-    NoneHeld,
-    /// The trials were used up before both ends were sure.
-    TooUnsteady,
-    /// It was interrupted, or a trial could not be carried out.
-    Stopped,
-}
-
-/// An end of the bracket.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CapacityBound {
-    /// Calls a second.
-    pub rate: f64,
-    /// In how many trials every objective held.
-    pub holds: u32,
-    /// In how many one did not.
-    pub misses: u32,
-    /// Whether these are enough to rely on.
-    pub is_sure: bool,
 }
 
 /// What stood in the way of a higher rate.

@@ -214,7 +214,7 @@ pub struct FailedTrial {
 impl Findings {
     /// The variant of this name.
     pub fn variant(&self, name: &str) -> Option<&VariantFindings> {
-        self.variants.iter().find(|v| v.name == name)
+        named(&self.variants, name)
     }
 
     /// The live services that were called, without those that repeat another.
@@ -262,8 +262,16 @@ impl Findings {
 
     /// What was measured of a variant under a placement.
     pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {
-        self.variant(variant)?.cell(placement)?.figures.as_deref()
+        self.variant(variant)?.figures(placement)
     }
+}
+
+/// The variant of this name.
+pub(crate) fn named<'v>(
+    variants: &'v [VariantFindings],
+    name: &str,
+) -> Option<&'v VariantFindings> {
+    variants.iter().find(|variant| variant.name == name)
 }
 
 impl VariantFindings {
@@ -281,5 +289,10 @@ impl VariantFindings {
     /// What was planned and measured under a placement.
     pub fn cell(&self, placement: Placement) -> Option<&Cell> {
         self.cells.iter().find(|c| c.placement == placement)
+    }
+
+    /// What was measured under a placement.
+    pub(crate) fn figures(&self, placement: Placement) -> Option<&Figures> {
+        self.cell(placement)?.figures.as_deref()
     }
 }

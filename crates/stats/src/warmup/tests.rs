@@ -7,10 +7,9 @@ use crate::rng::SplitMix64;
 fn settle(latency: impl FnMut(usize) -> f64) -> Settling {
     let rule = DriftRule::default();
     let mut warm_up = WarmUp::new(rule).unwrap();
-    (0..rule.limit).map(latency).for_each(|slice| {
-        warm_up.push(slice).unwrap();
-    });
-    warm_up.state()
+    let slices = (0..rule.limit).map(latency);
+    let states = slices.map(|slice| warm_up.push(slice).unwrap());
+    states.last().unwrap()
 }
 
 fn settled_after(latency: impl FnMut(usize) -> f64) -> usize {
@@ -133,7 +132,7 @@ fn verdict_stands_once_given() {
             .push(if i < EARLIEST { 80.0 } else { i as f64 })
             .unwrap();
     }
-    assert_eq!(warm_up.state(), Settling::Settled { slices: EARLIEST });
+    assert_eq!(warm_up.state, Settling::Settled { slices: EARLIEST });
 }
 
 #[test]
@@ -178,7 +177,7 @@ fn impossible_rules_and_slices_are_named() {
     }
     let mut warm_up = WarmUp::new(rule).unwrap();
     assert!(warm_up.push(f64::NAN).is_err());
-    assert_eq!(warm_up.state(), Settling::NotYet);
+    assert_eq!(warm_up.state, Settling::NotYet);
 }
 
 #[test]
