@@ -87,8 +87,10 @@ pub fn render(findings: &Findings) -> String {
     });
     let failed = findings.failures.iter().map(|t| {
         let place = (t.index, &*t.variant, t.invocation, t.block, t.placement);
-        let nothing = columns().into_iter().skip(TRIAL.len());
-        let nothing = nothing.map(|_| String::new());
+        let nothing = columns()
+            .into_iter()
+            .skip(TRIAL.len())
+            .map(|_| String::new());
         (t.index, line(place, Some(&t.reason), nothing))
     });
     let mut rows: Vec<(u32, String)> = measured.chain(failed).collect();

@@ -8,7 +8,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{Cpu, Histogram, Measured, Stage};
 use rpcgauge_study::settings::{Operation, Timing};
 
-use crate::findings::{CpuSide, Figures, supported};
+use crate::findings::{Figures, supported};
 use crate::units;
 
 /// What a report knows of a metric.
@@ -178,7 +178,7 @@ const TABLE: [Row; 13] = [
         verb: "takes",
         phrase: "of client CPU a call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.client),
-        of_cell: |cell| cpu_of(cell.cpu.client),
+        of_cell: |cell| Some(cell.cpu.client?.total_ns),
     },
     Row {
         metric: Metric::ServerCpu,
@@ -187,7 +187,7 @@ const TABLE: [Row; 13] = [
         verb: "takes",
         phrase: "of server CPU a call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.server),
-        of_cell: |cell| cpu_of(cell.cpu.server),
+        of_cell: |cell| Some(cell.cpu.server?.total_ns),
     },
     Row {
         metric: Metric::FirstCall,
@@ -211,8 +211,14 @@ const TABLE: [Row; 13] = [
 
 const SPAN: Kind = Kind::Mean { is_latency: false };
 
-fn filled(histogram: &Histogram) -> Option<Unpacked> {
+/// A histogram that holds a value.
+pub(crate) fn filled(histogram: &Histogram) -> Option<Unpacked> {
     Some(histogram.unpack()).filter(|unpacked| !unpacked.is_empty())
+}
+
+/// The median of a histogram that holds a value, ns.
+pub(crate) fn median_ns(histogram: &Histogram) -> Option<u64> {
+    Some(filled(histogram)?.value_at_quantile(0.5))
 }
 
 fn span(trial: &Trial<'_>, stage: Stage) -> Option<f64> {
@@ -226,10 +232,6 @@ fn span_of(cell: &Figures, stage: Stage) -> Option<f64> {
 
 fn cpu(trial: &Trial<'_>, side: Option<Cpu>) -> Option<f64> {
     per_call(trial.measured.carried_calls(), side?.total_ns)
-}
-
-fn cpu_of(side: Option<CpuSide>) -> Option<f64> {
-    Some(side?.total_ns)
 }
 
 /// A trial's sum divided by the calls that it is of.

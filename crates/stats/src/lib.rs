@@ -62,4 +62,4 @@ pub use rng::SplitMix64;
 pub use runs::{InRuns, judge_changes};
 pub use share::{Share, shares_differ};
 pub use verdict::{Better, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge};
-pub use warmup::{DriftRule, Settling, WarmUp};
+pub use warmup::{Settling, WarmUp};

@@ -1,47 +1,36 @@
 //! When a trial's warm-up ends: when its latency has stopped drifting.
 //!
-//! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last
-//! [`window`](DriftRule::window) of them are tested for a trend: by the Mann-Kendall test whether
-//! there is one (Mann 1945; Kendall 1975), and by the Theil-Sen slope (Sen 1968) whether it is
-//! large enough to matter. Both rest on ranks and medians, so that a single spike (a garbage
-//! collection, for one) does not look like drift.
+//! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last 20 of
+//! them are tested for a trend: by the Mann-Kendall test whether there is one (Mann 1945; Kendall
+//! 1975), and by the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both rest on
+//! ranks and medians, so that a single spike (a garbage collection, for one) does not look like drift.
 //!
 //! What it cannot see: a rise that a fall undoes inside every window it looks at. A wave of more
 //! than about 120 slices passes for settled at its crest.
 
-use crate::error::{StatsError, check_setting};
+use crate::error::StatsError;
 use crate::quantile::median_in_place;
 
-/// When latency counts as settled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DriftRule {
-    /// How many slices are looked at together; at least 8, below which the test cannot see a trend
-    /// reliably.
-    pub window: usize,
-    /// How many windows in a row, each one slice further on, must show no drift; at least 1.
-    pub in_a_row: usize,
-    /// The drift over a window, as a part of its median, that does not matter: 0.02 for 2%.
-    pub tolerance: f64,
-    /// After how many slices the trial is said never to settle; at least `window` + `in_a_row` − 1.
-    pub limit: usize,
-}
+/// How many slices are looked at together; below 8 the test cannot see a trend reliably.
+const WINDOW: usize = 20;
 
-impl Default for DriftRule {
-    /// 20 slices, 10 windows in a row, 2%, given up after 200 slices.
-    fn default() -> Self {
-        Self {
-            window: 20,
-            in_a_row: 10,
-            tolerance: 0.02,
-            limit: 200,
-        }
-    }
-}
+/// How many windows in a row, each one slice further on, must show no drift.
+const IN_A_ROW: usize = 10;
+
+/// The drift over a window, as a part of its median, that does not matter.
+const TOLERANCE: f64 = 0.02;
+
+/// After how many slices a trial is said never to settle.
+const LIMIT: usize = 200;
+
+/// The Mann-Kendall statistic above which there is a trend, at the 5% level from both sides.
+const SIGNIFICANT: f64 = 1.959_964;
 
 /// Whether latency has settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Settling {
     /// Not yet: go on.
+    #[default]
     NotYet,
     /// It has: the warm-up is over.
     Settled {
@@ -54,56 +43,14 @@ pub enum Settling {
 
 /// Follows a trial's latency, slice by slice. Once it has said settled or never settled it stays
 /// with that.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WarmUp {
-    rule: DriftRule,
     slices: Vec<f64>,
     calm_windows: usize,
     state: Settling,
 }
 
-/// The Mann-Kendall statistic above which there is a trend, at the 5% level from both sides.
-const SIGNIFICANT: f64 = 1.959_964;
-
 impl WarmUp {
-    /// Starts a warm-up.
-    ///
-    /// # Errors
-    /// [`StatsError::Setting`] where a part of the rule is not as its field asks.
-    pub fn new(rule: DriftRule) -> Result<Self, StatsError> {
-        let DriftRule {
-            window,
-            in_a_row,
-            tolerance,
-            limit,
-        } = rule;
-        let at_least = |name, number: usize, least: usize, allowed| {
-            check_setting(name, number as f64, number >= least, allowed)
-        };
-        at_least("warm-up window", window, 8, "at least 8 slices")?;
-        at_least("warm-up windows in a row", in_a_row, 1, "at least 1")?;
-        let is_part = tolerance.is_finite() && tolerance >= 0.0;
-        check_setting(
-            "warm-up tolerance",
-            tolerance,
-            is_part,
-            "a number, at least 0",
-        )?;
-        let least = window.saturating_add(in_a_row - 1);
-        at_least(
-            "warm-up limit",
-            limit,
-            least,
-            "at least a window and its repeats",
-        )?;
-        Ok(Self {
-            rule,
-            slices: Vec::new(),
-            calm_windows: 0,
-            state: Settling::NotYet,
-        })
-    }
-
     /// Takes the median latency of the next slice, in any unit, and returns the state of the warm-up.
     ///
     /// # Errors
@@ -124,13 +71,13 @@ impl WarmUp {
 
     fn judge(&mut self) -> Settling {
         let slices = self.slices.len();
-        if let Some(start) = slices.checked_sub(self.rule.window) {
-            let calm = !drifts(&self.slices[start..], self.rule.tolerance);
+        if let Some(start) = slices.checked_sub(WINDOW) {
+            let calm = !drifts(&self.slices[start..]);
             self.calm_windows = if calm { self.calm_windows + 1 } else { 0 };
         }
-        if self.calm_windows >= self.rule.in_a_row {
+        if self.calm_windows >= IN_A_ROW {
             Settling::Settled { slices }
-        } else if slices >= self.rule.limit {
+        } else if slices >= LIMIT {
             Settling::NeverSettled
         } else {
             Settling::NotYet
@@ -138,14 +85,14 @@ impl WarmUp {
     }
 }
 
-/// Whether a window has a trend that is both significant and larger than `tolerance` of its median.
-fn drifts(window: &[f64], tolerance: f64) -> bool {
+/// Whether a window has a trend that is both significant and too large.
+fn drifts(window: &[f64]) -> bool {
     if mann_kendall(window).abs() <= SIGNIFICANT {
         return false;
     }
     let drift = theil_sen_slope(window).abs() * (window.len() - 1) as f64;
     let level = median_in_place(&mut window.to_vec()).abs();
-    drift > tolerance * level
+    drift > TOLERANCE * level
 }
 
 /// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for

@@ -135,15 +135,14 @@ fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
 
 /// Answers in a word or two, for each placement where they differ.
 fn label(answers: &[(Placement, Answer)]) -> String {
-    let first = answers.first().map(|(_, answer)| *answer);
-    match first {
-        Some(first) if answers.iter().all(|(_, answer)| *answer == first) => {
+    match answers {
+        [(_, first), rest @ ..] if rest.iter().all(|(_, answer)| answer == first) => {
             first.label().to_owned()
         }
         _ => {
-            let placed = answers
-                .iter()
-                .map(|(place, answer)| format!("{} {}", answer.label(), words::on(*place)));
+            let placed = answers.iter();
+            let placed =
+                placed.map(|(at, answer)| format!("{} {}", answer.label(), words::on(*at)));
             placed.collect::<Vec<_>>().join(", ")
         }
     }
@@ -157,9 +156,8 @@ fn differences(
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let of =
         |run: &BTreeMap<String, String>, name: &str| run.get(name).cloned().unwrap_or_default();
-    let differ = names
-        .into_iter()
-        .filter(|name| before.get(*name) != after.get(*name));
+    let differ = names.into_iter();
+    let differ = differ.filter(|name| before.get(*name) != after.get(*name));
     let difference = |name: &String| Difference {
         what: name.clone(),
         before: of(before, name),

@@ -250,11 +250,9 @@ impl RunLabel {
 }
 
 fn only_in(here: &Findings, there: &Findings) -> Vec<String> {
-    let missing = here
-        .variants
-        .iter()
-        .filter(|v| there.variant(&v.name).is_none());
-    missing.map(|v| v.name.clone()).collect()
+    let names = here.variants.iter().map(|variant| &variant.name);
+    let missing = names.filter(|name| there.variant(name).is_none());
+    missing.cloned().collect()
 }
 
 /// The variants that both runs have, in the first one's order.

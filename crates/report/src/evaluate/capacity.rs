@@ -15,7 +15,7 @@ use super::objective::{Evidence, held_against};
 use crate::findings::Distribution;
 use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedObjective};
 use crate::findings::objective::ObjectiveOutcome;
-use crate::metric::goodput;
+use crate::metric::{filled, goodput};
 
 /// A search on its way: at which rate the next trial is, after those that ended.
 #[derive(Debug, Clone)]
@@ -127,12 +127,8 @@ fn trial(
     rate: f64,
     objectives: &[Objective],
 ) -> CapacityTrial {
-    let unpacked = |of: &rpcgauge_study::record::Histogram| {
-        let histogram = of.unpack();
-        (!histogram.is_empty()).then(|| Distribution::of(histogram))
-    };
-    let latency = unpacked(&measured.latency);
-    let delay = unpacked(&measured.send_delay);
+    let latency = filled(&measured.latency).map(Distribution::of);
+    let delay = filled(&measured.send_delay).map(Distribution::of);
     let calls = &measured.calls;
     let evidence = Evidence {
         started: calls.started,

@@ -16,7 +16,7 @@ use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
     StageFindings, StepFindings, TrafficPerCall,
 };
-use crate::metric::{goodput, per_call};
+use crate::metric::{filled, goodput, median_ns, per_call};
 
 /// Distinct error texts that are listed; others are counted.
 const MOST_ERRORS: usize = 10;
@@ -36,13 +36,10 @@ pub(crate) fn figures(
     };
     let timing = first.timing;
     let measured = || trials.iter().map(|(_, m)| *m);
-    let merge = |histograms: Vec<&Histogram>| merged(variant, &histograms);
-    let distribution = |histograms| Ok::<_, ReportError>(merge(histograms)?.map(Distribution::of));
-
     let calls = calls(trials);
     let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
     let bytes_per_call = PerCall(sum(measured().map(Measured::calls_of_bytes)));
-    let latency = distribution(measured().map(|m| &m.latency).collect())?;
+    let latency = distribution(variant, measured().map(|m| &m.latency))?;
     let stages = stages(variant, trials, latency.as_ref())?;
     let total = |of: fn(&Measured) -> u64| sum(measured().map(of));
     let elapsed_ns = total(|m| m.elapsed_ns);
@@ -62,11 +59,10 @@ pub(crate) fn figures(
         idle: idle.into_iter().collect(),
         goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
-            measured()
-                .filter_map(|m| m.failed_latency.as_ref())
-                .collect(),
+            variant,
+            measured().filter_map(|m| m.failed_latency.as_ref()),
         )?,
-        send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
+        send_delay: distribution(variant, measured().map(|m| &m.send_delay))?,
         between_stages_ns: between_stages(&stages, latency.as_ref()),
         floor: floor(variant, floors, trials, timing)?,
         latency,
@@ -164,14 +160,21 @@ impl PerCall {
     }
 }
 
+/// What histograms say together; nothing where they hold no value.
+fn distribution<'h>(
+    variant: &str,
+    histograms: impl Iterator<Item = &'h Histogram>,
+) -> Result<Option<Distribution>, ReportError> {
+    Ok(merged(variant, histograms)?.map(Distribution::of))
+}
+
 /// Adds histograms up; none where they hold no value.
-fn merged(variant: &str, histograms: &[&Histogram]) -> Result<Option<Unpacked>, ReportError> {
+fn merged<'h>(
+    variant: &str,
+    histograms: impl Iterator<Item = &'h Histogram>,
+) -> Result<Option<Unpacked>, ReportError> {
     let mut sum: Option<Unpacked> = None;
-    for histogram in histograms
-        .iter()
-        .map(|h| h.unpack())
-        .filter(|h| !h.is_empty())
-    {
+    for histogram in histograms.filter_map(filled) {
         match &mut sum {
             None => {
                 let first = sum.insert(histogram);
@@ -203,11 +206,8 @@ fn stages(
 ) -> Result<Vec<StageFindings>, ReportError> {
     let mut findings = Vec::new();
     for stage in Stage::ALL {
-        let histograms: Vec<&Histogram> = trials
-            .iter()
-            .filter_map(|(_, m)| m.stages.get(&stage))
-            .collect();
-        if let Some(histogram) = merged(variant, &histograms)? {
+        let histograms = trials.iter().filter_map(|(_, m)| m.stages.get(&stage));
+        if let Some(histogram) = merged(variant, histograms)? {
             let mean_ns = histogram.mean();
             let calls = latency.map_or(0, |call| call.count).max(1) as f64;
             let per_call_ns = if Stage::CLIENT.contains(&stage) {
@@ -245,26 +245,19 @@ fn floor(
     trials: &[MeasuredTrial<'_>],
     timing: Timing,
 ) -> Result<Option<Floor>, ReportError> {
-    let histograms: Vec<&Histogram> = records.iter().map(|record| &record.latency).collect();
-    let (Some(all), Some(first)) = (merged(variant, &histograms)?, records.first()) else {
+    let all = merged(variant, records.iter().map(|record| &record.latency))?;
+    let (Some(all), Some(first)) = (all, records.first()) else {
         return Ok(None);
     };
-    let median = |latency: &Histogram| {
-        Some(latency.unpack())
-            .filter(|h| !h.is_empty())
-            .map(|h| h.value_at_quantile(0.5))
-    };
-    let of_blocks = || records.iter().filter_map(|record| median(&record.latency));
+    let of_blocks = || records.iter().filter_map(|r| median_ns(&r.latency));
     let mut invocations: BTreeMap<u32, Vec<rpcgauge_stats::Pair>> = BTreeMap::new();
     for record in records {
         let in_block = |(trial, _): &&MeasuredTrial<'_>| {
             (trial.trial.invocation, trial.trial.block) == (record.invocation, record.block)
         };
-        let call = trials
-            .iter()
-            .find(in_block)
-            .and_then(|(_, m)| median(&m.latency));
-        if let (Some(of), Some(against)) = (median(&record.latency), call) {
+        let trial = trials.iter().find(in_block);
+        let call = trial.and_then(|(_, m)| median_ns(&m.latency));
+        if let (Some(of), Some(against)) = (median_ns(&record.latency), call) {
             let pairs = invocations.entry(record.invocation).or_default();
             pairs.push(rpcgauge_stats::Pair {
                 of: of as f64,
@@ -387,17 +380,14 @@ fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings
 
 /// The same step of all trials, each with how long the trial was measured; there is at least one.
 fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
-    let sum = |of: fn(&Step) -> u64| same.iter().map(|(s, _)| of(s)).fold(0, u64::saturating_add);
-    let merge = |of: fn(&Step) -> &rpcgauge_study::record::Histogram| {
-        let histograms: Vec<_> = same.iter().map(|(s, _)| of(s)).collect();
-        merged(variant, &histograms)
-    };
-    let (latency, send_delay) = (merge(|s| &s.latency)?, merge(|s| &s.send_delay)?);
-    let answered = sum(|s| s.answered);
+    let total = |of: fn(&Step) -> u64| sum(same.iter().map(|(s, _)| of(s)));
+    let latency = distribution(variant, same.iter().map(|(s, _)| &s.latency))?;
+    let send_delay = distribution(variant, same.iter().map(|(s, _)| &s.send_delay))?;
+    let answered = total(|s| s.answered);
     // A load may end inside its ramp (--calls, Ctrl-C).
     let lasted =
         |(step, elapsed_ns): &(&Step, u64)| step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
-    let lasted_ns = same.iter().map(lasted).fold(0, u64::saturating_add);
+    let lasted_ns = sum(same.iter().map(lasted));
     let (first, _) = same[0];
     Ok(StepFindings {
         from: first.from,
@@ -405,14 +395,14 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         start_ns,
         time_ns: first.time_ns,
         lasted_ns,
-        started: sum(|s| s.started),
+        started: total(|s| s.started),
         // Older records know only that what was never begun has no delay.
-        sent: sum(|s| s.started.saturating_sub(s.never_sent))
-            .min(send_delay.as_ref().map_or(0, |delays| delays.len())),
+        sent: total(|s| s.started.saturating_sub(s.never_sent))
+            .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
         answered,
-        failed: sum(|s| s.failed),
+        failed: total(|s| s.failed),
         goodput: goodput(answered, lasted_ns).unwrap_or(0.0),
-        latency: latency.map(Distribution::of),
-        send_delay: send_delay.map(Distribution::of),
+        latency,
+        send_delay,
     })
 }

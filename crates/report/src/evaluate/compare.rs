@@ -106,32 +106,27 @@ impl<'a> Blocks<'a> {
     ) -> Result<Vec<Judged>, ReportError> {
         let of = self.variant(of, &place)?;
         let against = self.variant(against, &place)?;
-        let planned =
-            |placement: &&Placement| self.blocks(of, against, **placement).next().is_some();
-        let mut placements: Vec<Placement> = self
-            .plan
-            .placements
-            .iter()
-            .filter(planned)
-            .copied()
-            .collect();
+        let is_planned = |p: &Placement| self.blocks(of, against, *p).next().is_some();
+        let all = self.plan.placements.iter().copied();
+        let mut placements: Vec<Placement> = all.filter(is_planned).collect();
         if placements.is_empty() {
             placements.extend(self.plan.placements.first());
         }
-        Ok(placements
+        let judged = placements
             .into_iter()
-            .map(|p| self.judge(of, against, metric, p, a_a))
-            .collect())
+            .map(|p| self.judge(of, against, metric, p, a_a));
+        Ok(judged.collect())
     }
 
     fn variant(&self, name: &str, place: &impl Fn() -> String) -> Result<u32, ReportError> {
-        let position = self.plan.variants.iter().position(|v| v.name == name);
-        position
-            .and_then(|p| u32::try_from(p).ok())
-            .ok_or_else(|| ReportError::UnknownVariant {
+        let mut all = (0..).zip(&self.plan.variants);
+        match all.find(|(_, variant)| variant.name == name) {
+            Some((index, _)) => Ok(index),
+            None => Err(ReportError::UnknownVariant {
                 place: place(),
                 variant: name.to_owned(),
-            })
+            }),
+        }
     }
 
     fn judge(

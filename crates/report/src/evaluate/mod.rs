@@ -21,10 +21,9 @@ mod timeline;
 mod trial;
 mod withheld;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use rpcgauge_study::plan::Plan;
+use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::{
     CLIENT_BOUND_SHARE, Ending, Environment, EventsRecord, FloorRecord, Measured, TrialOutcome,
     TrialRecord,
@@ -51,11 +50,9 @@ impl Findings {
     /// # Errors
     /// As [`Findings::new`].
     pub fn from_run(run: &Run) -> Result<Self, ReportError> {
-        let beside = Beside {
-            floors: ordered(&run.floors),
-            events: run.events.iter().collect(),
-        };
-        let mut findings = Self::judged(&run.plan, run.environment.as_ref(), &run.trials, &beside)?;
+        let environment = run.environment.as_ref();
+        let beside = (&*run.floors, &*run.events);
+        let mut findings = Self::judged(&run.plan, environment, &run.trials, beside)?;
         findings.run = Some(run.info.clone());
         let tolerated = run.warnings.iter().cloned();
         let tolerated: Vec<String> = tolerated
@@ -78,49 +75,43 @@ impl Findings {
         trials: &[TrialRecord],
         floors: &[FloorRecord],
     ) -> Result<Self, ReportError> {
-        let beside = Beside {
-            floors: ordered(floors),
-            events: Vec::new(),
-        };
-        Self::judged(plan, environment, trials, &beside)
+        Self::judged(plan, environment, trials, (floors, &[]))
     }
 
     fn judged(
         plan: &Plan,
         environment: Option<&Environment>,
         trials: &[TrialRecord],
-        beside: &Beside<'_>,
+        (floors, events): (&[FloorRecord], &[EventsRecord]),
     ) -> Result<Self, ReportError> {
         let all = ended(plan, trials)?;
         let capacity = capacity::findings(plan, &all);
         let carried_out = capacity
             .as_ref()
             .map(|found| capacity::carried_out(plan, found, &all));
-        let (plan, ended) = match carried_out {
-            Some((plan, shown)) => (Cow::Owned(plan), shown),
-            None => (Cow::Borrowed(plan), all.clone()),
+        let (plan, shown, planned) = match &carried_out {
+            // A search has as many trials as it needs.
+            Some((plan, shown)) => (plan, shown, all.len()),
+            None => (plan, &all, plan.trials.len()),
         };
-        let plan = &*plan;
-        // A search has as many trials as it needs.
-        let planned = match capacity {
-            Some(_) => all.len(),
-            None => plan.trials.len(),
+        let recorded = Recorded {
+            plan,
+            ended: shown,
+            floors: ordered(floors),
+            events,
         };
-        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &beside.floors));
+        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &recorded.floors));
         let rows: Vec<TrialRow> = measured(&all).map(row).collect();
-        let mut variants = (0..)
-            .zip(&plan.variants)
-            .map(|(index, _)| variant(plan, index, &ended, beside))
-            .collect::<Result<Vec<_>, _>>()?;
+        let variants = (0..).zip(&plan.variants);
+        let variants = variants.map(|(index, variant)| recorded.variant(index, variant));
+        let mut variants = variants.collect::<Result<Vec<_>, _>>()?;
         parts::fill(plan, &mut variants);
         let blocks = Blocks::new(plan, &variants, &rows)?;
         let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
         let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
         let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
-        let claims = plan
-            .claims
-            .iter()
-            .map(|claim| claim::check(plan, claim, &blocks));
+        let claims = plan.claims.iter();
+        let claims = claims.map(|claim| claim::check(plan, claim, &blocks));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
         let stacks = stacks::findings(plan, environment, &variants, &rows);
         Ok(Self {
@@ -169,22 +160,15 @@ fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, Report
     let specs: BTreeMap<u32, _> = plan.trials.iter().map(|spec| (spec.index, spec)).collect();
     let mut ended = Ended::new();
     for trial in trials {
-        if specs
-            .get(&trial.trial.index)
-            .is_none_or(|spec| **spec != trial.trial)
-        {
+        if specs.get(&trial.trial.index) != Some(&&trial.trial) {
             return Err(ReportError::NotInPlan {
                 index: trial.trial.index,
                 variant: trial.variant.clone(),
                 planned: plan.trials.len(),
             });
         }
-        let rank = |t: &TrialRecord| {
-            (
-                matches!(t.outcome, TrialOutcome::Measured(_)),
-                t.started_at_ms,
-            )
-        };
+        let is_measured = |t: &TrialRecord| matches!(t.outcome, TrialOutcome::Measured(_));
+        let rank = |t: &TrialRecord| (is_measured(t), t.started_at_ms);
         let kept = ended.entry(trial.trial.index).or_insert(trial);
         if rank(trial) > rank(kept) {
             *kept = trial;
@@ -213,107 +197,107 @@ fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     floors
 }
 
-/// What was recorded beside the trials.
-struct Beside<'r> {
+/// What is evaluated: a plan, the record of each of its trials that counts, and what was recorded beside
+/// them.
+struct Recorded<'r> {
+    plan: &'r Plan,
+    ended: &'r Ended<'r>,
     floors: Vec<&'r FloorRecord>,
-    events: Vec<&'r EventsRecord>,
+    events: &'r [EventsRecord],
 }
 
-fn variant(
-    plan: &Plan,
-    index: u32,
-    ended: &Ended<'_>,
-    beside: &Beside<'_>,
-) -> Result<VariantFindings, ReportError> {
-    let variant = &plan.variants[index as usize];
-    let placements = plan.placements.iter().filter(|placement| {
-        plan.trials
-            .iter()
-            .any(|t| t.variant == index && t.placement == **placement)
-    });
-    let cells = placements
-        .map(|&placement| cell(plan, index, placement, ended, beside))
-        .collect::<Result<Vec<_>, _>>()?;
-    let not_run = if cells.iter().any(|cell| cell.figures.is_some()) {
-        Vec::new()
-    } else {
-        reasons(index, ended)
-    };
-    Ok(VariantFindings {
-        name: variant.name.clone(),
-        group: variant.group.clone(),
-        repeats: variant.repeats.clone(),
-        how: HowItCalls::of(&variant.settings),
-        timing: variant.settings.timing(),
-        cells,
-        not_run,
-    })
-}
-
-fn cell(
-    plan: &Plan,
-    variant: u32,
-    placement: Placement,
-    ended: &Ended<'_>,
-    beside: &Beside<'_>,
-) -> Result<Cell, ReportError> {
-    let called = &plan.variants[variant as usize];
-    let name = &called.name;
-    let here = |t: &TrialRecord| t.trial.variant == variant && t.trial.placement == placement;
-    let trials: Vec<MeasuredTrial<'_>> = measured(ended).filter(|(t, _)| here(t)).collect();
-    let floors: Vec<&FloorRecord> = beside
-        .floors
-        .iter()
-        .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
-        .copied()
-        .collect();
-    let count =
-        |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
-    let client_bound = count(|m| m.client_share > Some(CLIENT_BOUND_SHARE));
-    let all_ended = ended.values().filter(|t| here(t)).count() as u64;
-    let planned = plan
-        .trials
-        .iter()
-        .filter(|t| t.variant == variant && t.placement == placement);
-    let measured = trials.len() as u64;
-    // A ramp has no warm-up that could drift, nor has a trial that was to have none.
-    let warmup = &plan.warmup;
-    let has_warmup = [warmup.calls, warmup.time_ms]
-        .into_iter()
-        .flatten()
-        .any(|bound| bound > 0);
-    let trial_counts = TrialCounts {
-        planned: planned.count() as u64,
-        measured,
-        failed: all_ended - measured,
-        unsettled: if has_warmup {
-            count(|m| !m.warmup.settled && m.steps.is_empty())
+impl Recorded<'_> {
+    fn variant(&self, index: u32, variant: &Variant) -> Result<VariantFindings, ReportError> {
+        let placements = self.plan.placements.iter().filter(|placement| {
+            self.plan
+                .trials
+                .iter()
+                .any(|t| t.variant == index && t.placement == **placement)
+        });
+        let cells = placements
+            .map(|&placement| self.cell(index, variant, placement))
+            .collect::<Result<Vec<_>, _>>()?;
+        let not_run = if cells.iter().any(|cell| cell.figures.is_some()) {
+            Vec::new()
         } else {
-            0
-        },
-        client_bound,
-        is_client_bound: client_bound * 2 > measured,
-        uncompressed: count(|m| m.uncompressed_responses > 0),
-        connects_failed: count(|m| m.connects_failed > 0),
-        never_begun: count(|m| m.calls.never_begun > 0),
-        interrupted: count(|m| m.ending == Ending::Interrupted),
-        gave_up: count(|m| m.ending == Ending::GaveUp),
-    };
-    let mut figures = cell::figures(name, &trials, &floors, &called.settings)?;
-    if let Some(figures) = &mut figures {
-        let events = beside.events.iter();
-        let events = events.filter(|e| e.placement == placement && e.variant == *name);
-        let events: Vec<&EventsRecord> = events.copied().collect();
-        let timeline = &mut figures.timeline;
-        timeline.causes = spikes::causes(&trials, &timeline.trial_starts_ns, &events);
+            reasons(index, self.ended)
+        };
+        Ok(VariantFindings {
+            name: variant.name.clone(),
+            group: variant.group.clone(),
+            repeats: variant.repeats.clone(),
+            how: HowItCalls::of(&variant.settings),
+            timing: variant.settings.timing(),
+            cells,
+            not_run,
+        })
     }
-    Ok(Cell {
-        placement,
-        cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),
-        trials: trial_counts,
-        figures: figures.map(Box::new),
-        parts: None,
-    })
+
+    fn cell(
+        &self,
+        index: u32,
+        variant: &Variant,
+        placement: Placement,
+    ) -> Result<Cell, ReportError> {
+        let name = &variant.name;
+        let here = |t: &TrialRecord| t.trial.variant == index && t.trial.placement == placement;
+        let trials: Vec<MeasuredTrial<'_>> =
+            measured(self.ended).filter(|(t, _)| here(t)).collect();
+        let floors: Vec<&FloorRecord> = self
+            .floors
+            .iter()
+            .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
+            .copied()
+            .collect();
+        let count =
+            |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
+        let client_bound = count(|m| m.client_share > Some(CLIENT_BOUND_SHARE));
+        let all_ended = self.ended.values().filter(|t| here(t)).count() as u64;
+        let planned = self
+            .plan
+            .trials
+            .iter()
+            .filter(|t| t.variant == index && t.placement == placement);
+        let measured = trials.len() as u64;
+        // A ramp has no warm-up that could drift, nor has a trial that was to have none.
+        let warmup = &self.plan.warmup;
+        let has_warmup = [warmup.calls, warmup.time_ms]
+            .into_iter()
+            .flatten()
+            .any(|bound| bound > 0);
+        let trial_counts = TrialCounts {
+            planned: planned.count() as u64,
+            measured,
+            failed: all_ended - measured,
+            unsettled: if has_warmup {
+                count(|m| !m.warmup.settled && m.steps.is_empty())
+            } else {
+                0
+            },
+            client_bound,
+            is_client_bound: client_bound * 2 > measured,
+            uncompressed: count(|m| m.uncompressed_responses > 0),
+            connects_failed: count(|m| m.connects_failed > 0),
+            never_begun: count(|m| m.calls.never_begun > 0),
+            interrupted: count(|m| m.ending == Ending::Interrupted),
+            gave_up: count(|m| m.ending == Ending::GaveUp),
+        };
+        let mut figures = cell::figures(name, &trials, &floors, &variant.settings)?;
+        if let Some(figures) = &mut figures {
+            let events = self.events.iter();
+            let events = events.filter(|e| e.placement == placement && e.variant == *name);
+            let events: Vec<&EventsRecord> = events.collect();
+            let timeline = &mut figures.timeline;
+            timeline.causes = spikes::causes(&trials, &timeline.trial_starts_ns, &events);
+        }
+        Ok(Cell {
+            placement,
+            cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),
+            trials: trial_counts,
+            figures: figures.map(Box::new),
+            parts: None,
+        })
+    }
 }
 
 /// Distinct reasons that are listed where nothing was measured of a variant; others are counted.

@@ -6,7 +6,7 @@ use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRec
 
 use crate::findings::supported;
 use crate::findings::trial::{FloorBeside, SendDelay, TrialFigures, TrialRow};
-use crate::metric::{self, Kind, Trial, per_call};
+use crate::metric::{self, Kind, Trial, filled, median_ns, per_call};
 
 impl FloorBeside {
     /// Of the records of a trial's own floor.
@@ -18,9 +18,8 @@ impl FloorBeside {
                 && floor.variants.contains(&trial.variant)
         };
         let beside = || floors.iter().copied().filter(is_beside);
-        let medians = beside().map(|floor| floor.latency.unpack());
-        let medians = medians.filter(|latency| !latency.is_empty());
-        let medians: Vec<f64> = medians.map(|l| l.value_at_quantile(0.5) as f64).collect();
+        let medians = beside().filter_map(|floor| median_ns(&floor.latency));
+        let medians: Vec<f64> = medians.map(|ns| ns as f64).collect();
         let client_cpu: Vec<f64> = beside().map(|floor| floor.client_cpu_ns).collect();
         Some(Self {
             round_trip_ns: rpcgauge_stats::median(&medians).ok()?,
@@ -80,7 +79,7 @@ impl TrialRow {
             retried: measured.calls.retried,
             answered_after_retry: measured.calls.answered_after_retry,
             bodies_late: measured.bodies_late,
-            send_delay: SendDelay::of(&measured.send_delay.unpack()),
+            send_delay: filled(&measured.send_delay).map(|delays| SendDelay::of(&delays)),
             server_startup_ns: measured.startup.server_ns,
             client_startup_ns: measured.startup.client_ns,
             floor,
@@ -90,12 +89,12 @@ impl TrialRow {
 }
 
 impl SendDelay {
-    fn of(histogram: &Unpacked) -> Option<Self> {
-        (!histogram.is_empty()).then(|| Self {
+    fn of(histogram: &Unpacked) -> Self {
+        Self {
             p50_ns: histogram.value_at_quantile(0.5),
             p99_ns: supported(histogram, 0.99),
             max_ns: histogram.max(),
-        })
+        }
     }
 }
 
