@@ -112,11 +112,10 @@ fn judge(
         Some(Outcome::Slower) => Change::Worse,
         Some(Outcome::NoDifference) => Change::NoDifference,
     };
-    let bases = held.against.iter().map(|(base, _)| base.clone());
-    change.shifts = bases
-        .zip(&shifts)
-        .map(|(base, shift)| Shift {
-            base,
+    let against = held.against.iter().zip(&shifts);
+    change.shifts = against
+        .map(|((base, _), shift)| Shift {
+            base: base.clone(),
             ratio: shift.ratio(),
             interval: shift.ends(),
         })

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::common;
 use crate::evaluate::{controls, figure};
+use crate::findings::Findings;
 use crate::findings::trial::TrialRow;
-use crate::findings::{Findings, VariantFindings};
 use crate::metric::{is_about_server, is_counted};
 
 /// What a figure is compared with, so that the machine's mood cancels.
@@ -33,6 +33,13 @@ pub enum Base {
         /// Its name.
         name: String,
     },
+}
+
+impl Base {
+    fn variant(name: &str) -> Self {
+        let name = name.to_owned();
+        Self::Variant { name }
+    }
 }
 
 /// One figure of a variant.
@@ -149,10 +156,7 @@ impl<'a> Figure<'a> {
         let pairs = controls(&run.variants, run.variant(self.variant)?);
         pairs.into_iter().find_map(|pair| {
             let [again, original] = pair.map(|index| &*run.variants[index as usize].name);
-            let base = Base::Variant {
-                name: original.to_owned(),
-            };
-            self.of(again).over(&base, run)
+            self.of(again).over(&Base::variant(original), run)
         })
     }
 }
@@ -180,9 +184,7 @@ impl Held {
         }
         let floor = |of: &str| Base::Floor { of: of.to_owned() };
         let held_against = |name: &str| {
-            let base = Base::Variant {
-                name: name.to_owned(),
-            };
+            let base = Base::variant(name);
             let beside = figure.in_runs(&base, runs)?;
             let own_floor = floor(name);
             let bases = figure.of(name).in_runs(&own_floor, runs)?;
@@ -204,10 +206,7 @@ impl Held {
 
 /// Whether a variant calls in the same way in two runs.
 fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
-    let how = |run: &'_ Findings| {
-        run.variant(variant)
-            .map(|v: &VariantFindings| v.how.clone())
-    };
+    let how = |run: &Findings| run.variant(variant).map(|v| v.how.clone());
     how(before) == how(after)
 }
 

@@ -18,44 +18,36 @@ pub(super) fn of_cell(
 ) -> Vec<Caution> {
     use CautionKind as Kind;
     let missing = trials.planned - trials.measured;
-    let mut counted = vec![
-        (Kind::Interrupted, [trials.interrupted, trials.measured]),
-        (Kind::GaveUp, [trials.gave_up, trials.measured]),
-        (Kind::ClientBound, [trials.client_bound, trials.measured]),
-        (Kind::Unsettled, [trials.unsettled, trials.measured]),
-        (Kind::Incomplete, [missing, trials.planned]),
-    ];
+    let mut cautions = Vec::new();
+    let mut add = |kind, count, of| {
+        if count > 0 {
+            cautions.push(Caution::about(kind, variant, [count, of]).under(placement));
+        }
+    };
+    add(Kind::Interrupted, trials.interrupted, trials.measured);
+    add(Kind::GaveUp, trials.gave_up, trials.measured);
+    add(Kind::ClientBound, trials.client_bound, trials.measured);
+    add(Kind::Unsettled, trials.unsettled, trials.measured);
+    add(Kind::Incomplete, missing, trials.planned);
     if let Some(figures) = figures {
         let (calls, connections) = (&figures.calls, &figures.connections);
-        let fewer = figures.in_flight.filter(|i| i.reached < i.asked);
+        add(Kind::FailedCalls, calls.failed_total(), calls.ended());
+        if let Some(in_flight) = figures.in_flight.filter(|i| i.reached < i.asked) {
+            add(Kind::FewerInFlight, in_flight.reached, in_flight.asked);
+        }
+        add(Kind::MixedIdle, u64::from(figures.idle.len() > 1), 0);
+        let uncompressed = figures.uncompressed_responses;
+        add(Kind::Uncompressed, uncompressed, calls.answered);
+        add(Kind::FailedConnects, connections.failed, 0);
+        add(Kind::Reopened, connections.reopened, 0);
+        let left_out = figures.left_out;
+        add(Kind::LeftOutFailed, figures.left_out_failed, left_out);
+        add(Kind::NeverBegun, calls.never_begun, calls.started);
+        add(Kind::Retried, calls.retried, 0);
+        add(Kind::BodiesLate, figures.bodies_late, calls.started);
         let is_dynamic = figures.code.contains(&Code::Dynamic);
-        counted.extend([
-            (Kind::FailedCalls, [calls.failed_total(), calls.ended()]),
-            (
-                Kind::FewerInFlight,
-                fewer.map_or([0, 0], |i| [i.reached, i.asked]),
-            ),
-            (Kind::MixedIdle, [u64::from(figures.idle.len() > 1), 0]),
-            (
-                Kind::Uncompressed,
-                [figures.uncompressed_responses, calls.answered],
-            ),
-            (Kind::FailedConnects, [connections.failed, 0]),
-            (Kind::Reopened, [connections.reopened, 0]),
-            (
-                Kind::LeftOutFailed,
-                [figures.left_out_failed, figures.left_out],
-            ),
-            (Kind::NeverBegun, [calls.never_begun, calls.started]),
-            (Kind::Retried, [calls.retried, 0]),
-            (Kind::BodiesLate, [figures.bodies_late, calls.started]),
-            (Kind::DynamicCode, [u64::from(is_dynamic), 0]),
-        ]);
+        add(Kind::DynamicCode, u64::from(is_dynamic), 0);
     }
-    let counted = counted.into_iter().filter(|(_, [count, _])| *count > 0);
-    let mut cautions: Vec<Caution> = counted
-        .map(|(kind, counts)| Caution::about(kind, variant, counts).under(placement))
-        .collect();
     cautions.sort_unstable();
     cautions
 }

@@ -46,7 +46,7 @@ pub(crate) fn figures(
     let (errors, errors_left_out) = errors(trials);
     let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
         let all: Option<Vec<&Cpu>> = measured().map(|m| side(&m.cpu)).collect();
-        all.map(|all| per_call.cpu(all.into_iter()))
+        all.map(|all| per_call.cpu(&all))
     };
     let opened = measured()
         .map(|m| m.connections_opened)
@@ -143,16 +143,14 @@ impl PerCall {
         }
     }
 
-    fn cpu<'a>(&self, all: impl Iterator<Item = &'a Cpu> + Clone) -> CpuSide {
-        let splits = || all.clone().filter_map(Cpu::split);
-        let known = splits().next().is_some();
-        let part = |n: usize| known.then(|| self.of(sum(splits().map(|split| split[n]))));
-        let unsplit = sum(all
-            .clone()
-            .filter(|c| c.split().is_none())
-            .map(|c| c.total_ns));
+    fn cpu(&self, all: &[&Cpu]) -> CpuSide {
+        let splits: Vec<[u64; 2]> = all.iter().filter_map(|cpu| cpu.split()).collect();
+        let sum_of = |part: usize| sum(splits.iter().map(|split| split[part]));
+        let part = |part: usize| (!splits.is_empty()).then(|| self.of(sum_of(part)));
+        let unsplit = all.iter().filter(|cpu| cpu.split().is_none());
+        let unsplit = sum(unsplit.map(|cpu| cpu.total_ns));
         CpuSide {
-            total_ns: self.of(sum(all.clone().map(|c| c.total_ns))),
+            total_ns: self.of(sum(all.iter().map(|cpu| cpu.total_ns))),
             user_ns: part(0),
             system_ns: part(1),
             unsplit_ns: (unsplit > 0).then(|| self.of(unsplit)),
@@ -328,11 +326,9 @@ fn cold(trials: &[MeasuredTrial<'_>]) -> Option<Cold> {
 }
 
 fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
-    let is = |code| trials.iter().any(|(_, m)| m.code == Some(code));
-    [Code::Generated, Code::Dynamic]
-        .into_iter()
-        .filter(|code| is(*code))
-        .collect()
+    let is = |code: &Code| trials.iter().any(|(_, m)| m.code == Some(*code));
+    let all = [Code::Generated, Code::Dynamic].into_iter();
+    all.filter(is).collect()
 }
 
 /// The most frequent error texts, and how many others there are.
