@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rpcgauge_load as load;
-use rpcgauge_stats::{DriftRule, Settling, WarmUp};
+use rpcgauge_stats::{Settling, WarmUp};
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::Stop;
@@ -41,20 +41,18 @@ fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
 }
 
 /// Says when a warm-up is over.
-pub(super) struct Rule(Option<WarmUp>);
+pub(super) struct Rule(WarmUp);
 
 impl Rule {
     pub(super) fn new() -> Self {
-        // The default rule is one that `stats` takes.
-        Self(WarmUp::new(DriftRule::default()).ok())
+        Self(WarmUp::default())
     }
 
     /// Takes the median latency of a slice, ns.
     pub(super) fn push(&mut self, median_ns: u64) -> load::Settling {
-        let drift = self.0.as_mut();
-        match drift.map(|drift| drift.push(median_ns as f64)) {
-            Some(Ok(Settling::Settled { .. })) => load::Settling::Settled,
-            Some(Ok(Settling::NeverSettled)) => load::Settling::NeverSettled,
+        match self.0.push(median_ns as f64) {
+            Ok(Settling::Settled { .. }) => load::Settling::Settled,
+            Ok(Settling::NeverSettled) => load::Settling::NeverSettled,
             _ => load::Settling::GoOn,
         }
     }

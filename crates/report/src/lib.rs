@@ -9,8 +9,8 @@
 //!                               Findings of two runs ─► diff
 //! ```
 //!
-//! [`Findings`] are numbers and closed sets of values. What is said of them is decided once, in
-//! `document`; its words are in `words`, the metrics in `metric`. A renderer draws the tree, and computes
+//! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. What is said of them is
+//! decided once, in `document`; its words are in `words`, the metrics in `metric`. A renderer draws the tree, and computes
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 
 mod closing;
@@ -19,6 +19,7 @@ pub mod diff;
 mod document;
 mod error;
 pub mod escape;
+mod evaluate;
 mod failures;
 pub mod files;
 pub mod findings;
@@ -32,6 +33,7 @@ mod words;
 
 pub use closing::closing;
 pub use error::ReportError;
+pub use evaluate::PlannedSearch;
 pub use findings::Findings;
 pub use terminal::Style;
 

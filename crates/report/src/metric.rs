@@ -8,8 +8,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{Cpu, Histogram, Measured, Stage};
 use rpcgauge_study::settings::{Operation, Timing};
 
-use crate::findings::trial::{goodput, supported};
-use crate::findings::{CpuSide, Figures};
+use crate::findings::{Figures, supported};
 use crate::units;
 
 /// What a report knows of a metric.
@@ -179,7 +178,7 @@ const TABLE: [Row; 13] = [
         verb: "takes",
         phrase: "of client CPU a call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.client),
-        of_cell: |cell| cpu_of(cell.cpu.client),
+        of_cell: |cell| Some(cell.cpu.client?.total_ns),
     },
     Row {
         metric: Metric::ServerCpu,
@@ -188,7 +187,7 @@ const TABLE: [Row; 13] = [
         verb: "takes",
         phrase: "of server CPU a call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.server),
-        of_cell: |cell| cpu_of(cell.cpu.server),
+        of_cell: |cell| Some(cell.cpu.server?.total_ns),
     },
     Row {
         metric: Metric::FirstCall,
@@ -212,8 +211,14 @@ const TABLE: [Row; 13] = [
 
 const SPAN: Kind = Kind::Mean { is_latency: false };
 
-fn filled(histogram: &Histogram) -> Option<Unpacked> {
+/// A histogram that holds a value.
+pub(crate) fn filled(histogram: &Histogram) -> Option<Unpacked> {
     Some(histogram.unpack()).filter(|unpacked| !unpacked.is_empty())
+}
+
+/// The median of a histogram that holds a value, ns.
+pub(crate) fn median_ns(histogram: &Histogram) -> Option<u64> {
+    Some(filled(histogram)?.value_at_quantile(0.5))
 }
 
 fn span(trial: &Trial<'_>, stage: Stage) -> Option<f64> {
@@ -229,13 +234,14 @@ fn cpu(trial: &Trial<'_>, side: Option<Cpu>) -> Option<f64> {
     per_call(trial.measured.carried_calls(), side?.total_ns)
 }
 
-fn cpu_of(side: Option<CpuSide>) -> Option<f64> {
-    Some(side?.total_ns)
-}
-
 /// A trial's sum divided by the calls that it is of.
 pub(crate) fn per_call(calls: u64, amount: u64) -> Option<f64> {
     (calls > 0).then(|| amount as f64 / calls as f64)
+}
+
+/// Successful calls a second.
+pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
+    (elapsed_ns > 0).then(|| answered as f64 * 1e9 / elapsed_ns as f64)
 }
 
 /// The row of a metric.
@@ -279,14 +285,14 @@ pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
 impl Row {
     /// What a variant does: a server or a client its calls, a codec its operation.
     pub(crate) fn verb(&self, operation: Option<Operation>) -> &'static str {
-        match (self.kind, operation) {
-            (Kind::Quantile(_) | Kind::Mean { is_latency: true }, Some(Operation::Encode)) => {
-                "encodes"
-            }
-            (Kind::Quantile(_) | Kind::Mean { is_latency: true }, Some(Operation::Decode)) => {
-                "decodes"
-            }
-            _ => self.verb,
+        let is_latency = matches!(
+            self.kind,
+            Kind::Quantile(_) | Kind::Mean { is_latency: true }
+        );
+        match operation.filter(|_| is_latency) {
+            Some(Operation::Encode) => "encodes",
+            Some(Operation::Decode) => "decodes",
+            None => self.verb,
         }
     }
 

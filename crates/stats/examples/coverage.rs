@@ -95,7 +95,7 @@ fn print_coverage(name: &str, noise: Noise, shape: Shape) {
         };
         let estimate = compare(&ratios, &bootstrap).expect("the settings are in range");
         let interval = estimate
-            .interval()
+            .interval
             .expect("several invocations give an interval");
         held += usize::from(interval.holds(1.0));
         half_widths.push(interval.half_width());

@@ -12,13 +12,15 @@
 //! assumption, that a rate above one that misses does not hold; where a single trial says
 //! otherwise, the lower rate is tried again.
 
-use crate::error::StatsError;
+use serde::Serialize;
+
+use crate::error::{StatsError, check_setting};
 
 /// How often a rate must hold to be called held.
-pub const HOLDS_NEEDED: u32 = 3;
+const HOLDS_NEEDED: u32 = 3;
 /// How often a rate must miss to be called missed. A rate that is called held may have missed once
 /// less: one hiccup of the machine must not decide.
-pub const MISSES_NEEDED: u32 = 2;
+const MISSES_NEEDED: u32 = 2;
 
 /// Growth, and shrinking, from one rate to the next.
 const GROWTH: f64 = 2.0;
@@ -56,7 +58,8 @@ pub enum SearchStep {
 }
 
 /// How a search ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SearchEnd {
     /// Both ends of the bracket are sure, and it is as narrow as asked for.
     Found,
@@ -64,8 +67,10 @@ pub enum SearchEnd {
     Ceiling,
     /// Not even the lowest rate that may be tried holds.
     NoneHeld,
-    /// The trials were used up: the service, or the machine, is too unsteady.
+    /// The trials were used up before both ends were sure: the service, or the machine, is too unsteady.
     TooUnsteady,
+    /// It was broken off, which only those know who carried it out.
+    Stopped,
 }
 
 /// What is known so far.
@@ -78,7 +83,7 @@ pub struct Bracket {
 }
 
 /// An end of a bracket.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bound {
     /// The rate.
     pub rate: f64,
@@ -86,15 +91,11 @@ pub struct Bound {
     pub holds: u32,
     /// In how many it missed.
     pub misses: u32,
+    /// Whether these suffice to call it held or missed.
+    pub is_sure: bool,
 }
 
 impl Bound {
-    /// Whether its trials suffice to call it held or missed.
-    #[must_use]
-    pub fn is_sure(&self) -> bool {
-        self.misses >= MISSES_NEEDED || self.holds >= HOLDS_NEEDED
-    }
-
     /// What its trials say so far. As many of one as of the other leave it open, and the next trial
     /// decides: until then it is not held.
     fn is_held(&self) -> bool {
@@ -117,26 +118,14 @@ impl CapacitySearch {
         most_trials: usize,
     ) -> Result<Self, StatsError> {
         let highest = highest.unwrap_or(HIGHEST);
-        let refuse = |name, value, allowed| {
-            Err(StatsError::Setting {
-                name,
-                value,
-                allowed,
-            })
-        };
-        if !(lowest > 0.0 && highest.is_finite()) {
-            return refuse(
-                "the lowest rate",
-                lowest,
-                "more than 0, and the highest finite",
-            );
-        }
-        if !(lowest <= start && start <= highest) {
-            return refuse("the first rate", start, "from the lowest to the highest");
-        }
-        if !(0.001..=1.0).contains(&precision) {
-            return refuse("the precision", precision, "0.001 to 1");
-        }
+        let bounded = lowest > 0.0 && highest.is_finite();
+        let allowed = "more than 0, and the highest finite";
+        check_setting("the lowest rate", lowest, bounded, allowed)?;
+        let between = (lowest..=highest).contains(&start);
+        let allowed = "from the lowest to the highest";
+        check_setting("the first rate", start, between, allowed)?;
+        let useful = (0.001..=1.0).contains(&precision);
+        check_setting("the precision", precision, useful, "0.001 to 1")?;
         Ok(Self {
             start,
             lowest,
@@ -147,7 +136,6 @@ impl CapacitySearch {
     }
 
     /// What is to be done after these trials.
-    #[must_use]
     pub fn next(&self, tried: &[Tried]) -> SearchStep {
         let Bracket { held, missed } = bracket(tried);
         let step = match (held, missed) {
@@ -155,12 +143,12 @@ impl CapacitySearch {
             (Some(held), None) if held.rate < self.highest => {
                 SearchStep::Try(rounded(held.rate * GROWTH).min(self.highest))
             }
-            (Some(held), None) if held.is_sure() => SearchStep::Done(SearchEnd::Ceiling),
+            (Some(held), None) if held.is_sure => SearchStep::Done(SearchEnd::Ceiling),
             (Some(held), None) => SearchStep::Try(held.rate),
             (None, Some(missed)) if missed.rate > self.lowest => {
                 SearchStep::Try(rounded(missed.rate / GROWTH).max(self.lowest))
             }
-            (None, Some(missed)) if missed.is_sure() => SearchStep::Done(SearchEnd::NoneHeld),
+            (None, Some(missed)) if missed.is_sure => SearchStep::Done(SearchEnd::NoneHeld),
             (None, Some(missed)) => SearchStep::Try(missed.rate),
             (Some(held), Some(missed)) => self.narrow(&held, &missed),
         };
@@ -178,19 +166,15 @@ impl CapacitySearch {
             let between = |rate: &f64| held.rate < *rate && *rate < missed.rate;
             return SearchStep::Try(Some(rounded(middle)).filter(between).unwrap_or(middle));
         }
-        if !held.is_sure() {
-            return SearchStep::Try(held.rate);
+        match [held, missed].into_iter().find(|bound| !bound.is_sure) {
+            Some(bound) => SearchStep::Try(bound.rate),
+            None => SearchStep::Done(SearchEnd::Found),
         }
-        if !missed.is_sure() {
-            return SearchStep::Try(missed.rate);
-        }
-        SearchStep::Done(SearchEnd::Found)
     }
 }
 
 /// The bracket that these trials come to: the lowest rate that missed, and the highest below it that
 /// held. What held above a rate that missed does not count until that rate is found to hold.
-#[must_use]
 pub fn bracket(tried: &[Tried]) -> Bracket {
     let mut rates: Vec<Bound> = Vec::new();
     for trial in tried {
@@ -200,6 +184,7 @@ pub fn bracket(tried: &[Tried]) -> Bracket {
                 rate: trial.rate,
                 holds: 0,
                 misses: 0,
+                is_sure: false,
             });
             rates.len() - 1
         });
@@ -208,6 +193,7 @@ pub fn bracket(tried: &[Tried]) -> Bracket {
             true => bound.holds += 1,
             false => bound.misses += 1,
         }
+        bound.is_sure = bound.misses >= MISSES_NEEDED || bound.holds >= HOLDS_NEEDED;
     }
     rates.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     let missed = rates.iter().position(|bound| !bound.is_held());

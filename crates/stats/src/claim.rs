@@ -2,37 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::StatsError;
+use crate::error::{StatsError, check_setting};
 use crate::estimate::Interval;
-use crate::verdict::{Direction, Outcome, Verdict};
+use crate::verdict::{Direction, Verdict};
 
 /// How far a measured size may be from the published one and still agree with it: a quarter, since
-/// machines and years differ.
-pub const DEFAULT_SIZE_TOLERANCE: f64 = 0.25;
-
-/// What was published about two variants.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Published {
-    /// A ratio of/against. One inside the verdict's margin counts as "no difference".
-    Ratio(f64),
-    /// A sentence: the one is faster (or slower) than the other.
-    Direction(Direction),
-    /// A sentence: there is no difference.
-    NoDifference,
-}
-
-/// What a claim comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ClaimOutcome {
-    /// The direction, or that there is no difference, is as published.
-    Reproduced,
-    /// The measurement is resolved and says otherwise: the opposite direction, a difference where
-    /// none was published, or none where one was.
-    Contradicted,
-    /// The measurement does not decide.
-    NotResolved,
-}
+/// machines and years differ. 2 agrees with what lies between 2/1.25 and 2 × 1.25.
+const SIZE_TOLERANCE: f64 = 0.25;
 
 /// How a measured difference stands to the published one in size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,40 +28,38 @@ pub enum SizeMatch {
 /// A claim's outcome, which is about the direction, and beside it how the sizes compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClaimCheck {
-    /// What the claim comes to.
-    pub outcome: ClaimOutcome,
-    /// How the sizes compare. None where no size was published, there is no interval, or the whole
-    /// interval lies on the opposite side of 1, resolved or not.
+    /// Whether the direction, or that there is no difference, is as published; none where the
+    /// measurement does not decide.
+    pub is_reproduced: Option<bool>,
+    /// How the sizes compare. None where there is no interval, or the whole interval lies on the
+    /// opposite side of 1, resolved or not.
     pub size: Option<SizeMatch>,
 }
 
-/// Checks a published ratio or sentence against the verdict on the same two variants, in the same
-/// order and metric. `tolerance` is for the size alone: 0.25 lets 2 agree with what lies between
-/// 2/1.25 and 2 × 1.25.
+/// Checks a published ratio of/against with the verdict on the same two variants, in the same order
+/// and metric. One inside the verdict's margin counts as "no difference".
 ///
 /// # Errors
-/// [`StatsError::Setting`] where a published ratio is not a finite number above 0, or the tolerance
-/// is negative.
-pub fn check_claim(
-    published: Published,
-    verdict: &Verdict,
-    tolerance: f64,
-) -> Result<ClaimCheck, StatsError> {
-    not_negative("size tolerance", tolerance)?;
-    let direction = published_direction(published, verdict)?;
-    let measured = verdict.direction();
-    let outcome = match verdict.outcome {
-        Outcome::NotResolved { .. } => ClaimOutcome::NotResolved,
-        _ if measured == direction => ClaimOutcome::Reproduced,
-        _ => ClaimOutcome::Contradicted,
-    };
-    let size = match (published, direction) {
-        (Published::Ratio(ratio), Some(direction)) if !lies_opposite(verdict, direction) => {
-            size_match(ratio, verdict, tolerance)
-        }
-        _ => None,
-    };
-    Ok(ClaimCheck { outcome, size })
+/// [`StatsError::Setting`] where the published ratio is not a finite number above 0.
+pub fn check_claim(published: f64, verdict: &Verdict) -> Result<ClaimCheck, StatsError> {
+    let is_ratio = published.is_finite() && published > 0.0;
+    check_setting(
+        "published ratio",
+        published,
+        is_ratio,
+        "a finite number above 0",
+    )?;
+    let is_negligible = published.ln().abs() <= verdict.rule.margin.ln_1p();
+    let direction = Direction::of_ratio(published, verdict.rule.better).filter(|_| !is_negligible);
+    let size = direction
+        .filter(|direction| !lies_opposite(verdict, *direction))
+        .and_then(|_| size_match(published, verdict));
+    Ok(ClaimCheck {
+        is_reproduced: verdict
+            .is_resolved()
+            .then(|| verdict.direction() == direction),
+        size,
+    })
 }
 
 /// Whether the whole interval lies on the other side of 1 than a direction. An A/A pair may leave
@@ -93,33 +67,14 @@ pub fn check_claim(
 fn lies_opposite(verdict: &Verdict, direction: Direction) -> bool {
     let side = Direction::of_ratio(verdict.estimate.ratio(), verdict.rule.better);
     let leaves_one_out = |interval: Interval| !interval.holds(1.0);
-    verdict.estimate.interval().is_some_and(leaves_one_out) && side == Some(direction.opposite())
+    verdict.estimate.interval.is_some_and(leaves_one_out)
+        && side.is_some_and(|side| side != direction)
 }
 
-/// The direction published; none for "no difference".
-fn published_direction(
-    published: Published,
-    verdict: &Verdict,
-) -> Result<Option<Direction>, StatsError> {
-    match published {
-        Published::Direction(direction) => Ok(Some(direction)),
-        Published::NoDifference => Ok(None),
-        Published::Ratio(value) if value.is_finite() && value > 0.0 => {
-            let negligible = value.ln().abs() <= verdict.rule.margin.ln_1p();
-            Ok(Direction::of_ratio(value, verdict.rule.better).filter(|_| !negligible))
-        }
-        Published::Ratio(value) => Err(StatsError::Setting {
-            name: "published ratio",
-            value,
-            allowed: "a finite number above 0",
-        }),
-    }
-}
-
-fn size_match(published: f64, verdict: &Verdict, tolerance: f64) -> Option<SizeMatch> {
-    let interval = verdict.estimate.interval()?;
-    let (log, slack) = (published.ln(), tolerance.ln_1p());
-    let (low, high) = (interval.log_low(), interval.log_high());
+fn size_match(published: f64, verdict: &Verdict) -> Option<SizeMatch> {
+    let interval = verdict.estimate.interval?;
+    let (log, slack) = (published.ln(), SIZE_TOLERANCE.ln_1p());
+    let (low, high) = (interval.log_low, interval.log_high);
     // Turned so that a larger difference is a larger number.
     let (low, high, log) = if log < 0.0 {
         (-high, -low, -log)
@@ -137,26 +92,17 @@ fn size_match(published: f64, verdict: &Verdict, tolerance: f64) -> Option<SizeM
     })
 }
 
-fn not_negative(name: &'static str, value: f64) -> Result<(), StatsError> {
-    if value.is_finite() && value >= 0.0 {
-        return Ok(());
-    }
-    Err(StatsError::Setting {
-        name,
-        value,
-        allowed: "a finite number, at least 0",
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::estimate::Estimate;
     use crate::verdict::{Better, VerdictRule, judge};
 
-    use ClaimOutcome::{Contradicted, NotResolved, Reproduced};
     use SizeMatch::{Agrees, Larger, Smaller};
 
+    const REPRODUCED: Option<bool> = Some(true);
+    const CONTRADICTED: Option<bool> = Some(false);
+    const NOT_RESOLVED: Option<bool> = None;
     const OPEN: SizeMatch = SizeMatch::NotResolved;
 
     fn verdict(low: f64, high: f64) -> Verdict {
@@ -167,66 +113,54 @@ mod tests {
         )
     }
 
-    fn check(published: Published, measured: (f64, f64)) -> (ClaimOutcome, Option<SizeMatch>) {
+    fn check(published: f64, measured: (f64, f64)) -> (Option<bool>, Option<SizeMatch>) {
         let verdict = verdict(measured.0, measured.1);
-        let check = check_claim(published, &verdict, DEFAULT_SIZE_TOLERANCE).unwrap();
-        (check.outcome, check.size)
+        let check = check_claim(published, &verdict).unwrap();
+        (check.is_reproduced, check.size)
     }
 
     #[test]
     fn ratio_is_reproduced_in_direction_and_compared_in_size() {
         let table = [
             // Published 2.45 times faster, as several's request time was.
-            (0.408, (0.39, 0.43), Reproduced, Some(Agrees)),
-            (0.408, (0.45, 0.48), Reproduced, Some(Agrees)),
-            (0.408, (0.90, 0.95), Reproduced, Some(Smaller)),
-            (0.408, (0.10, 0.12), Reproduced, Some(Larger)),
-            (0.408, (1.10, 1.20), Contradicted, None),
-            (0.408, (0.99, 1.01), Contradicted, Some(Smaller)),
+            (0.408, (0.39, 0.43), REPRODUCED, Some(Agrees)),
+            (0.408, (0.45, 0.48), REPRODUCED, Some(Agrees)),
+            (0.408, (0.90, 0.95), REPRODUCED, Some(Smaller)),
+            (0.408, (0.10, 0.12), REPRODUCED, Some(Larger)),
+            (0.408, (1.10, 1.20), CONTRADICTED, None),
+            (0.408, (0.99, 1.01), CONTRADICTED, Some(Smaller)),
             // It does not differ from 1, but is no 2.45 either way.
-            (0.408, (0.80, 1.10), NotResolved, Some(Smaller)),
-            (0.408, (0.30, 1.10), NotResolved, Some(OPEN)),
+            (0.408, (0.80, 1.10), NOT_RESOLVED, Some(Smaller)),
+            (0.408, (0.30, 1.10), NOT_RESOLVED, Some(OPEN)),
             // Nearly anything: that it holds the published ratio says nothing.
-            (0.408, (0.092, 2.83), NotResolved, Some(OPEN)),
-            (0.408, (0.10, 0.80), Reproduced, Some(OPEN)),
+            (0.408, (0.092, 2.83), NOT_RESOLVED, Some(OPEN)),
+            (0.408, (0.10, 0.80), REPRODUCED, Some(OPEN)),
             // Published 5 times slower, as gzip's one record was.
-            (5.0, (4.5, 5.5), Reproduced, Some(Agrees)),
-            (5.0, (4.1, 6.2), Reproduced, Some(Agrees)),
-            (5.0, (3.9, 4.2), Reproduced, Some(OPEN)),
-            (5.0, (8.0, 9.0), Reproduced, Some(Larger)),
-            (5.0, (1.2, 1.3), Reproduced, Some(Smaller)),
-            (5.0, (0.5, 0.6), Contradicted, None),
+            (5.0, (4.5, 5.5), REPRODUCED, Some(Agrees)),
+            (5.0, (4.1, 6.2), REPRODUCED, Some(Agrees)),
+            (5.0, (3.9, 4.2), REPRODUCED, Some(OPEN)),
+            (5.0, (8.0, 9.0), REPRODUCED, Some(Larger)),
+            (5.0, (1.2, 1.3), REPRODUCED, Some(Smaller)),
+            (5.0, (0.5, 0.6), CONTRADICTED, None),
         ];
         for (published, measured, outcome, size) in table {
-            let checked = check(Published::Ratio(published), measured);
+            let checked = check(published, measured);
             assert_eq!(checked, (outcome, size), "{published}, {measured:?}");
         }
     }
 
     #[test]
-    fn sentences_have_no_size() {
-        let (faster, none) = (
-            Published::Direction(Direction::Faster),
-            Published::NoDifference,
-        );
+    fn a_ratio_inside_the_margin_is_no_difference_and_has_no_size() {
         let table = [
-            (faster, (0.5, 0.6), Reproduced),
-            (faster, (1.5, 1.6), Contradicted),
-            (faster, (0.99, 1.01), Contradicted),
-            (faster, (0.8, 1.2), NotResolved),
-            (none, (0.99, 1.01), Reproduced),
-            (none, (0.5, 0.6), Contradicted),
-            (none, (0.8, 1.2), NotResolved),
-            // A ratio inside the margin is such a sentence too.
-            (Published::Ratio(1.02), (0.99, 1.01), Reproduced),
-            (Published::Ratio(1.02), (1.10, 1.20), Contradicted),
+            (1.0, (0.99, 1.01), REPRODUCED),
+            (1.0, (0.5, 0.6), CONTRADICTED),
+            (1.0, (0.8, 1.2), NOT_RESOLVED),
+            (1.02, (0.99, 1.01), REPRODUCED),
+            (1.02, (1.10, 1.20), CONTRADICTED),
         ];
         for (published, measured, outcome) in table {
-            assert_eq!(
-                check(published, measured),
-                (outcome, None),
-                "{published:?}, {measured:?}"
-            );
+            let checked = check(published, measured);
+            assert_eq!(checked, (outcome, None), "{published}, {measured:?}");
         }
     }
 
@@ -234,8 +168,8 @@ mod tests {
     fn the_opposite_direction_has_no_size_where_the_a_a_pair_leaves_it_open() {
         let (measured, aa) = (Estimate::sample(1.5, 1.7), Estimate::sample(0.5, 2.0));
         let verdict = judge(&measured, &[aa], &VerdictRule::new(Better::Lower));
-        let check = |ratio| check_claim(Published::Ratio(ratio), &verdict, 0.25).unwrap();
-        assert_eq!(check(0.408).outcome, NotResolved);
+        let check = |ratio| check_claim(ratio, &verdict).unwrap();
+        assert_eq!(check(0.408).is_reproduced, NOT_RESOLVED);
         assert_eq!(check(0.408).size, None);
         assert_eq!(check(5.0).size, Some(Smaller));
     }
@@ -244,11 +178,11 @@ mod tests {
     fn one_invocation_checks_nothing() {
         let rule = VerdictRule::new(Better::Lower);
         let verdict = judge(&Estimate::sample_of_one(0.4), &[], &rule);
-        let check = check_claim(Published::Ratio(0.4), &verdict, 0.25).unwrap();
+        let check = check_claim(0.4, &verdict).unwrap();
         assert_eq!(
             check,
             ClaimCheck {
-                outcome: NotResolved,
+                is_reproduced: NOT_RESOLVED,
                 size: None
             }
         );
@@ -258,7 +192,7 @@ mod tests {
     fn impossible_figures_are_named() {
         let verdict = verdict(0.5, 0.6);
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = check_claim(Published::Ratio(value), &verdict, 0.25).unwrap_err();
+            let error = check_claim(value, &verdict).unwrap_err();
             assert!(matches!(
                 error,
                 StatsError::Setting {
@@ -267,6 +201,5 @@ mod tests {
                 }
             ));
         }
-        assert!(check_claim(Published::NoDifference, &verdict, -0.1).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::distribution::t_quantile;
-use crate::error::StatsError;
+use crate::error::{StatsError, check_setting};
 use crate::estimate::{Estimate, Interval};
 use crate::paired::PairedRatios;
 use crate::quantile::{median_in_place, sorted};
@@ -18,6 +18,17 @@ pub struct Bootstrap {
     pub resamples: usize,
     /// The seed of the draws; the same seed gives the same interval.
     pub seed: u64,
+}
+
+impl Bootstrap {
+    /// One with the default number of resamples.
+    pub fn new(confidence: f64, seed: u64) -> Self {
+        Self {
+            confidence,
+            seed,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Bootstrap {
@@ -98,23 +109,21 @@ fn resampled_deviation(invocations: &[Vec<f64>], bootstrap: &Bootstrap) -> f64 {
 
 impl Bootstrap {
     pub(crate) fn check(&self) -> Result<(), StatsError> {
-        if !(self.confidence > 0.5 && self.confidence < 1.0) {
-            let allowed = "above 0.5 and below 1";
-            return Err(StatsError::Setting {
-                name: "confidence",
-                value: self.confidence,
-                allowed,
-            });
-        }
-        if self.resamples < 100 {
-            let value = self.resamples as f64;
-            return Err(StatsError::Setting {
-                name: "resamples",
-                value,
-                allowed: "at least 100",
-            });
-        }
-        Ok(())
+        let confidence = self.confidence;
+        let is_allowed = confidence > 0.5 && confidence < 1.0;
+        check_setting(
+            "confidence",
+            confidence,
+            is_allowed,
+            "above 0.5 and below 1",
+        )?;
+        let resamples = self.resamples;
+        check_setting(
+            "resamples",
+            resamples as f64,
+            resamples >= 100,
+            "at least 100",
+        )
     }
 }
 
@@ -165,17 +174,14 @@ mod tests {
     fn estimate_is_the_median_ratio_over_all_blocks() {
         let estimate = estimate(&[&[1.1, 1.3], &[1.2], &[9.0, 0.1]]);
         assert!((estimate.ratio() - 1.2).abs() < 1e-12);
-        assert_eq!((estimate.invocations(), estimate.blocks()), (3, 5));
+        assert_eq!((estimate.invocations, estimate.blocks), (3, 5));
     }
 
     #[test]
     fn one_invocation_gives_no_interval_however_many_blocks() {
         for only in [&[1.5][..], &[1.5, 1.5, 1.6, 1.4, 1.5, 1.5]] {
             let estimate = estimate(&[only]);
-            assert_eq!(
-                (estimate.interval(), estimate.standard_error()),
-                (None, None)
-            );
+            assert_eq!((estimate.interval, estimate.standard_error), (None, None));
         }
     }
 
@@ -188,10 +194,10 @@ mod tests {
             resamples: 200_000,
             ..Bootstrap::default()
         };
-        let interval = compare(&ratios, &bootstrap).unwrap().interval().unwrap();
+        let interval = compare(&ratios, &bootstrap).unwrap().interval.unwrap();
         let (middle, reach) = (1.02_f64.ln() / 2.0, 12.7062 * 1.02_f64.ln() / 2.0);
-        assert!((interval.log_low() / (middle - reach) - 1.0).abs() < 0.01);
-        assert!((interval.log_high() / (middle + reach) - 1.0).abs() < 0.01);
+        assert!((interval.log_low / (middle - reach) - 1.0).abs() < 0.01);
+        assert!((interval.log_high / (middle + reach) - 1.0).abs() < 0.01);
     }
 
     #[test]
@@ -204,7 +210,7 @@ mod tests {
         let mixed = study(|invocation, block| invocation + 5 * block);
         let grouped = study(|invocation, block| 5 * invocation + block);
         assert_eq!(mixed.ratio(), grouped.ratio());
-        assert!(1.5 * mixed.standard_error().unwrap() < grouped.standard_error().unwrap());
+        assert!(1.5 * mixed.standard_error.unwrap() < grouped.standard_error.unwrap());
     }
 
     #[test]
@@ -212,7 +218,7 @@ mod tests {
         let mut blocks = [[1.0, 1.01], [1.02, 0.99], [1.01, 1.0], [0.98, 1.0]].repeat(2);
         let half_width = |blocks: &[[f64; 2]]| {
             let blocks: Vec<&[f64]> = blocks.iter().map(|b| &b[..]).collect();
-            estimate(&blocks).interval().unwrap().half_width()
+            estimate(&blocks).interval.unwrap().half_width()
         };
         let calm = half_width(&blocks);
         blocks[3][1] = 50.0;
@@ -235,8 +241,8 @@ mod tests {
         };
         assert_eq!(with(1), with(1));
         let errors = (
-            with(1).standard_error().unwrap(),
-            with(2).standard_error().unwrap(),
+            with(1).standard_error.unwrap(),
+            with(2).standard_error.unwrap(),
         );
         assert!(
             errors.0 != errors.1 && (errors.0 / errors.1 - 1.0).abs() < 0.1,
@@ -250,7 +256,7 @@ mod tests {
         let mood = PairedRatios::from_pairs(&[pair(2.0, 1.0), pair(20.0, 10.0)]).unwrap();
         let estimate = compare(&mood, &Bootstrap::default()).unwrap();
         assert!((estimate.ratio() - 2.0).abs() < 1e-12);
-        assert!(estimate.interval().unwrap().half_width() < 1e-9);
+        assert!(estimate.interval.unwrap().half_width() < 1e-9);
     }
 
     #[test]
@@ -261,7 +267,7 @@ mod tests {
         let pairs = PairedRatios::from_pairs(&invocations).unwrap();
         let interval = compare(&pairs, &Bootstrap::default())
             .unwrap()
-            .interval()
+            .interval
             .unwrap();
         assert_eq!((interval.low(), interval.high()), (1.0, 1.0));
         assert!(interval.holds(1.0) && interval.within_margin(0.0));

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::compare::{Bootstrap, interval_reach};
-use crate::error::StatsError;
+use crate::error::{StatsError, check_setting};
 use crate::paired::{Pair, PairedRatios};
 use crate::quantile::median_in_place;
 use crate::rng::SplitMix64;
@@ -85,25 +85,18 @@ pub fn crossings(sizes: &[AtSize], bootstrap: &Bootstrap) -> Result<Vec<Crossing
 fn check(sizes: &[AtSize]) -> Result<(), StatsError> {
     let mut last = 0.0;
     for at in sizes {
-        if !(at.size.is_finite() && at.size > last) {
-            return Err(StatsError::Setting {
-                name: "size",
-                value: at.size,
-                allowed: "a finite number above 0 and above the size before it",
-            });
-        }
+        let rises = at.size.is_finite() && at.size > last;
+        let allowed = "a finite number above 0 and above the size before it";
+        check_setting("size", at.size, rises, allowed)?;
         last = at.size;
     }
-    match sizes
-        .windows(2)
-        .find(|two| two[0].costs.len() != two[1].costs.len())
-    {
-        Some(two) => Err(StatsError::Uneven {
-            first: two[0].costs.len(),
-            second: two[1].costs.len(),
-        }),
-        None => Ok(()),
+    for two in sizes.windows(2) {
+        let (first, second) = (two[0].costs.len(), two[1].costs.len());
+        if first != second {
+            return Err(StatsError::Uneven { first, second });
+        }
     }
+    Ok(())
 }
 
 /// Logarithms of ratios beyond this are drawn to it: their difference is not near 0 either way, and its
@@ -323,7 +316,7 @@ mod tests {
             let at = studies(&[(size, None)], ONE_BLOCK);
             let ratios = PairedRatios::from_pairs(&at[0].costs).unwrap();
             let estimate = crate::compare(&ratios, &Bootstrap::default()).unwrap();
-            let interval = estimate.interval().unwrap();
+            let interval = estimate.interval.unwrap();
             let end = [interval.low(), interval.high()][end];
             assert!((end - 1.0).abs() < 4e-4, "{size}: {interval:?}");
         }

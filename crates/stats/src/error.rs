@@ -55,3 +55,20 @@ pub enum StatsError {
         allowed: &'static str,
     },
 }
+
+/// Refuses a setting that is not what it may be.
+pub(crate) fn check_setting(
+    name: &'static str,
+    value: f64,
+    is_allowed: bool,
+    allowed: &'static str,
+) -> Result<(), StatsError> {
+    match is_allowed {
+        true => Ok(()),
+        false => Err(StatsError::Setting {
+            name,
+            value,
+            allowed,
+        }),
+    }
+}

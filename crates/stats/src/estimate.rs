@@ -3,8 +3,8 @@
 /// An interval of ratios. Its ends are held as logarithms; `low` ≤ `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    log_low: f64,
-    log_high: f64,
+    pub(crate) log_low: f64,
+    pub(crate) log_high: f64,
 }
 
 impl Interval {
@@ -17,25 +17,21 @@ impl Interval {
     }
 
     /// The lower end, as a ratio.
-    #[must_use]
     pub fn low(&self) -> f64 {
         ratio(self.log_low)
     }
 
     /// The upper end, as a ratio.
-    #[must_use]
     pub fn high(&self) -> f64 {
         ratio(self.log_high)
     }
 
     /// Whether `ratio` lies inside, ends included.
-    #[must_use]
     pub fn holds(&self, ratio: f64) -> bool {
         (self.low()..=self.high()).contains(&ratio)
     }
 
     /// Whether the whole interval lies from 1/(1 + `margin`) to 1 + `margin`.
-    #[must_use]
     pub fn within_margin(&self, margin: f64) -> bool {
         let reach = margin.ln_1p();
         -reach <= self.log_low && self.log_high <= reach
@@ -52,7 +48,6 @@ impl Interval {
     }
 
     /// How far the interval reaches to either side of its middle: 0.02 for ±2%.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         ratio(self.log_half_width()) - 1.0
     }
@@ -61,80 +56,45 @@ impl Interval {
     pub(crate) fn log_half_width(&self) -> f64 {
         (self.log_high - self.log_low) / 2.0
     }
-
-    pub(crate) fn log_low(&self) -> f64 {
-        self.log_low
-    }
-
-    pub(crate) fn log_high(&self) -> f64 {
-        self.log_high
-    }
 }
 
 /// A measured ratio of/against, with its interval where there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    pub(crate) log_ratio: f64,
-    pub(crate) standard_error: Option<f64>,
-    pub(crate) interval: Option<Interval>,
-    pub(crate) confidence: f64,
-    pub(crate) invocations: usize,
-    pub(crate) blocks: usize,
+    /// The natural logarithm of the median ratio of/against over all blocks.
+    pub log_ratio: f64,
+    /// The standard error of that logarithm, which for small values is that of the ratio relative to
+    /// itself: 0.01 for 1%. None where there is no interval.
+    pub standard_error: Option<f64>,
+    /// The confidence interval of the ratio; none where there were fewer than two invocations,
+    /// since then nothing is known of how much one invocation differs from the next.
+    pub interval: Option<Interval>,
+    /// The probability with which the interval is to hold the true ratio.
+    pub confidence: f64,
+    /// How many invocations it rests on.
+    pub invocations: usize,
+    /// How many blocks it rests on, over all invocations.
+    pub blocks: usize,
 }
 
 impl Estimate {
     /// The median ratio of/against over all blocks.
-    #[must_use]
     pub fn ratio(&self) -> f64 {
         ratio(self.log_ratio)
     }
 
-    /// The confidence interval of the ratio; none where there were fewer than two invocations,
-    /// since then nothing is known of how much one invocation differs from the next.
-    #[must_use]
-    pub fn interval(&self) -> Option<Interval> {
+    /// The ends of its interval.
+    pub fn ends(&self) -> Option<[f64; 2]> {
         self.interval
+            .map(|interval| [interval.low(), interval.high()])
     }
 
-    /// The probability with which the interval is to hold the true ratio: 0.95 unless set
-    /// otherwise.
-    #[must_use]
-    pub fn confidence(&self) -> f64 {
-        self.confidence
-    }
-
-    /// How many invocations it rests on.
-    #[must_use]
-    pub fn invocations(&self) -> usize {
-        self.invocations
-    }
-
-    /// How many blocks it rests on, over all invocations.
-    #[must_use]
-    pub fn blocks(&self) -> usize {
-        self.blocks
-    }
-
-    /// The standard error of the ratio's logarithm, which for small values is that of the ratio
-    /// relative to itself: 0.01 for 1%. None where there is no interval.
-    #[must_use]
-    pub fn standard_error(&self) -> Option<f64> {
-        self.standard_error
-    }
-
-    /// The same, where the ratio's logarithm may be off by as much as `down` (at most 0) or `up` (at
+    /// The same estimate, where the ratio's logarithm may be off by as much as `down` (at most 0) or `up` (at
     /// least 0) for a reason that no repetition shows.
-    #[must_use]
     pub fn off_by(mut self, [down, up]: [f64; 2]) -> Self {
         let widened = |i: Interval| Interval::from_logs(i.log_low + down, i.log_high + up);
         self.interval = self.interval.map(widened);
         self
-    }
-
-    /// The natural logarithm of the ratio.
-    #[must_use]
-    pub fn log_ratio(&self) -> f64 {
-        self.log_ratio
     }
 }
 

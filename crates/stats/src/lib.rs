@@ -48,25 +48,18 @@ mod share;
 mod verdict;
 mod warmup;
 
-pub use capacity::{
-    Bound, Bracket, CapacitySearch, HOLDS_NEEDED, MISSES_NEEDED, SearchEnd, SearchStep, Tried,
-    bracket,
-};
-pub use claim::{
-    ClaimCheck, ClaimOutcome, DEFAULT_SIZE_TOLERANCE, Published, SizeMatch, check_claim,
-};
+pub use capacity::{Bound, Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
+pub use claim::{ClaimCheck, SizeMatch, check_claim};
 pub use compare::{Bootstrap, compare};
 pub use crossing::{AtSize, Crossing, crossings};
 pub use error::StatsError;
 pub use estimate::{Estimate, Interval};
 pub use paired::{Pair, PairedRatios};
 pub use placement::{Combined, across_placements};
-pub use power::{More, POWER, RECOMMENDED_INVOCATIONS, invocations_needed, smallest_difference};
-pub use quantile::{mad, mean, median, quantile};
+pub use power::{More, invocations_needed, smallest_difference};
+pub use quantile::{mad, median, quantile};
 pub use rng::SplitMix64;
 pub use runs::{InRuns, judge_changes};
 pub use share::{Share, shares_differ};
-pub use verdict::{
-    Better, DEFAULT_MARGIN, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge,
-};
-pub use warmup::{DriftRule, Settling, WarmUp};
+pub use verdict::{Better, Direction, Outcome, Unresolved, Verdict, VerdictRule, judge};
+pub use warmup::{Settling, WarmUp};

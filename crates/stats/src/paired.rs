@@ -43,13 +43,11 @@ impl PairedRatios {
     }
 
     /// How many invocations there are.
-    #[must_use]
     pub fn invocations(&self) -> usize {
         self.log_ratios.len()
     }
 
     /// How many blocks there are, over all invocations.
-    #[must_use]
     pub fn blocks(&self) -> usize {
         self.log_ratios.iter().map(Vec::len).sum()
     }

@@ -1,23 +1,25 @@
 //! One comparison under several placements.
 
-use crate::verdict::{Outcome, Verdict};
+use serde::Serialize;
+
+use crate::verdict::Verdict;
 
 /// What the verdicts of one comparison under several placements come to together.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Combined {
-    /// Every placement gives the same resolved verdict.
-    Same(Outcome),
-    /// Placements give different resolved verdicts: both are reported, neither alone.
+    /// Every placement gives the same resolved verdict; also where there is only one.
+    Same,
+    /// Placements give different resolved verdicts: neither is the answer.
     DependsOnPlacement,
     /// Those placements that are resolved agree, but others are not resolved.
-    Unconfirmed(Outcome),
+    Unconfirmed,
     /// No placement is resolved.
     NotResolved,
 }
 
 /// Combines the verdicts of one comparison, one for each placement. No verdicts at all are not
 /// resolved.
-#[must_use]
 pub fn across_placements(verdicts: &[Verdict]) -> Combined {
     let mut resolved = verdicts.iter().filter(|v| v.is_resolved());
     let Some(first) = resolved.next() else {
@@ -26,10 +28,9 @@ pub fn across_placements(verdicts: &[Verdict]) -> Combined {
     if resolved.any(|v| v.outcome != first.outcome) {
         return Combined::DependsOnPlacement;
     }
-    if verdicts.iter().all(Verdict::is_resolved) {
-        Combined::Same(first.outcome)
-    } else {
-        Combined::Unconfirmed(first.outcome)
+    match verdicts.iter().all(Verdict::is_resolved) {
+        true => Combined::Same,
+        false => Combined::Unconfirmed,
     }
 }
 
@@ -52,18 +53,12 @@ mod tests {
         let (faster, slower) = (verdict(0.5, 0.6), verdict(1.5, 1.6));
         let (same, unknown) = (verdict(0.99, 1.01), verdict(0.8, 1.2));
         let table = [
-            (
-                vec![faster, verdict(0.8, 0.9)],
-                Combined::Same(Outcome::Faster),
-            ),
-            (vec![same], Combined::Same(Outcome::NoDifference)),
+            (vec![faster, verdict(0.8, 0.9)], Combined::Same),
+            (vec![same], Combined::Same),
             (vec![faster, slower], Combined::DependsOnPlacement),
             (vec![faster, same], Combined::DependsOnPlacement),
             (vec![unknown, faster, slower], Combined::DependsOnPlacement),
-            (
-                vec![unknown, slower],
-                Combined::Unconfirmed(Outcome::Slower),
-            ),
+            (vec![unknown, slower], Combined::Unconfirmed),
             (vec![unknown, unknown], Combined::NotResolved),
             (vec![], Combined::NotResolved),
         ];

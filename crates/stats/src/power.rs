@@ -8,10 +8,10 @@ use crate::estimate::{Estimate, ratio};
 
 /// The probability of resolving a difference that the power figures use: 80%, the usual
 /// choice since Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988).
-pub const POWER: f64 = 0.8;
+const POWER: f64 = 0.8;
 
 /// The number of invocations a comparison should have where nothing is known of its noise.
-pub const RECOMMENDED_INVOCATIONS: usize = 8;
+const RECOMMENDED_INVOCATIONS: usize = 8;
 
 /// How much more a study would have to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,7 +44,6 @@ impl More {
 /// The smallest ratio (above 1) that a study with this estimate's noise, and these A/A pairs as its
 /// guard, would resolve with 80% probability; its inverse is the smallest one below 1. None without
 /// an interval.
-#[must_use]
 pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> {
     Some(ratio(
         Reach::after(estimate, aa, estimate.invocations)?.difference,
@@ -86,7 +85,6 @@ impl Reach {
 /// How much more would be needed to resolve a difference of `difference` (0.05 for 5%) with 80%
 /// probability. None without an interval, where the study could resolve it already, or where no
 /// number would do (`difference` not above 0).
-#[must_use]
 pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> {
     let target = difference.ln_1p();
     until(estimate, &[], |reach| reach.difference <= target)

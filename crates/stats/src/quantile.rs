@@ -1,10 +1,10 @@
-//! Quantiles, median, median absolute deviation and mean of a slice.
+//! Quantiles, median and median absolute deviation of a slice.
 //!
 //! The quantile is type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages" (The
 //! American Statistician 50(4), 1996): linear interpolation between order statistics, with the
 //! smallest value at 0 and the largest at 1. It is the default of R and NumPy.
 
-use crate::error::StatsError;
+use crate::error::{StatsError, check_setting};
 
 /// The type 7 quantile of `values` (any order) at probability `p` from 0 to 1.
 ///
@@ -12,15 +12,15 @@ use crate::error::StatsError;
 /// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] where `p` is not in
 /// 0 to 1.
 pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
-    if !(0.0..=1.0).contains(&p) {
-        return Err(StatsError::Setting {
-            name: "quantile probability",
-            value: p,
-            allowed: "from 0 to 1",
-        });
-    }
+    let is_allowed = (0.0..=1.0).contains(&p);
+    check_setting("quantile probability", p, is_allowed, "from 0 to 1")?;
     check(values)?;
-    Ok(sorted_quantile(&sorted(values), p))
+    let sorted = sorted(values);
+    let position = p * (sorted.len() - 1) as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    let fraction = position - position.floor();
+    Ok(between(sorted[below], sorted[above], fraction))
 }
 
 /// The middle value; of an even number of values, the mean of the middle two.
@@ -45,34 +45,6 @@ pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
         .map(|v| (v - centre).abs().min(f64::MAX))
         .collect();
     median(&distances)
-}
-
-/// The arithmetic mean.
-///
-/// # Errors
-/// [`StatsError::Empty`] or [`StatsError::NotFinite`].
-pub fn mean(values: &[f64]) -> Result<f64, StatsError> {
-    check(values)?;
-    Ok(running_mean(values))
-}
-
-/// The mean by running update, which cannot overflow where a sum could. `values` must not be empty.
-pub(crate) fn running_mean(values: &[f64]) -> f64 {
-    let mut mean = 0.0;
-    for (seen, value) in values.iter().enumerate() {
-        let weight = 1.0 / (seen + 1) as f64;
-        mean = mean * (1.0 - weight) + value * weight;
-    }
-    mean
-}
-
-/// The type 7 quantile of values already in ascending order. `sorted` must not be empty, `p` must
-/// be in 0 to 1.
-pub(crate) fn sorted_quantile(sorted: &[f64], p: f64) -> f64 {
-    let position = p * (sorted.len() - 1) as f64;
-    let below = position.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    between(sorted[below], sorted[above], position - position.floor())
 }
 
 /// The median of values in any order, which are reordered: the fast way inside a bootstrap. Must
@@ -107,11 +79,8 @@ fn check(values: &[f64]) -> Result<(), StatsError> {
     if values.is_empty() {
         return Err(StatsError::Empty);
     }
-    match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(StatsError::NotFinite {
-            index,
-            value: values[index],
-        }),
+    match (0..).zip(values).find(|(_, value)| !value.is_finite()) {
+        Some((index, &value)) => Err(StatsError::NotFinite { index, value }),
         None => Ok(()),
     }
 }
@@ -154,7 +123,6 @@ mod tests {
 
     #[test]
     fn extreme_values_do_not_overflow() {
-        assert_eq!(mean(&[f64::MAX, f64::MAX]).unwrap(), f64::MAX);
         assert_eq!(median(&[f64::MAX, f64::MAX]).unwrap(), f64::MAX);
         assert!(mad(&[f64::MAX, f64::MAX, f64::MIN]).unwrap() == 0.0);
     }
@@ -163,7 +131,7 @@ mod tests {
     fn bad_input_is_named() {
         assert_eq!(median(&[]), Err(StatsError::Empty));
         assert!(matches!(
-            mean(&[1.0, f64::NAN]),
+            median(&[1.0, f64::NAN]),
             Err(StatsError::NotFinite { index: 1, .. })
         ));
         assert!(matches!(

@@ -12,7 +12,6 @@ pub struct SplitMix64(rand_xoshiro::SplitMix64);
 
 impl SplitMix64 {
     /// A generator whose whole sequence follows from `seed`.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(rand_xoshiro::SplitMix64::seed_from_u64(seed))
     }

@@ -13,7 +13,6 @@ pub struct Share {
 
 impl Share {
     /// The part over all; 0 of none.
-    #[must_use]
     pub fn value(self) -> f64 {
         if self.of == 0 {
             return 0.0;
@@ -24,7 +23,6 @@ impl Share {
 
 /// Whether two shares differ by more than chance: the two-proportion z test with a pooled variance,
 /// at 5%.
-#[must_use]
 pub fn shares_differ(a: Share, b: Share) -> bool {
     let (all, parts) = (a.of as f64 + b.of as f64, a.part as f64 + b.part as f64);
     let pooled = parts / all;

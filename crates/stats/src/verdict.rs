@@ -6,7 +6,7 @@ use crate::estimate::{Estimate, Interval};
 use crate::power::{More, invocations_to_settle};
 
 /// The margin of "no difference" unless a study sets another: 3%.
-pub const DEFAULT_MARGIN: f64 = 0.03;
+const DEFAULT_MARGIN: f64 = 0.03;
 
 /// Which way of a metric is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,26 +28,11 @@ pub enum Direction {
 
 impl Direction {
     /// The direction that a ratio of/against shows; none where it is exactly 1.
-    #[must_use]
     pub fn of_ratio(ratio: f64, better: Better) -> Option<Self> {
-        let less = match ratio.partial_cmp(&1.0)? {
-            std::cmp::Ordering::Less => true,
-            std::cmp::Ordering::Greater => false,
-            std::cmp::Ordering::Equal => return None,
-        };
-        Some(if less == (better == Better::Lower) {
-            Self::Faster
-        } else {
-            Self::Slower
-        })
-    }
-
-    /// The other direction.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Faster => Self::Slower,
-            Self::Slower => Self::Faster,
+        let order = ratio.partial_cmp(&1.0).filter(|order| order.is_ne())?;
+        match order.is_lt() == (better == Better::Lower) {
+            true => Some(Self::Faster),
+            false => Some(Self::Slower),
         }
     }
 }
@@ -65,7 +50,6 @@ pub struct VerdictRule {
 
 impl VerdictRule {
     /// The rule with the default margin.
-    #[must_use]
     pub fn new(better: Better) -> Self {
         Self {
             better,
@@ -123,7 +107,6 @@ pub struct Verdict {
 
 impl Verdict {
     /// The direction, where the verdict is faster or slower.
-    #[must_use]
     pub fn direction(&self) -> Option<Direction> {
         match self.outcome {
             Outcome::Faster => Some(Direction::Faster),
@@ -133,16 +116,8 @@ impl Verdict {
     }
 
     /// Whether it is any verdict but "not resolved".
-    #[must_use]
     pub fn is_resolved(&self) -> bool {
         !matches!(self.outcome, Outcome::NotResolved { .. })
-    }
-
-    /// How many times the worse variant's value is the better one's: 1.8 for "1.8 times faster" and
-    /// for "1.8 times slower". Always at least 1.
-    #[must_use]
-    pub fn factor(&self) -> f64 {
-        crate::estimate::ratio(self.estimate.log_ratio.abs())
     }
 }
 
@@ -153,7 +128,6 @@ impl Verdict {
 /// reaches out of the margin. Any other is compared with the threshold, the end of the A/A interval
 /// that is farthest from 1: one inside the margin is no difference where the threshold lies inside
 /// the margin too, and one outside is faster or slower where all of it lies beyond the threshold.
-#[must_use]
 pub fn judge(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Verdict {
     Verdict {
         estimate: *estimate,

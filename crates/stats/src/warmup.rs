@@ -1,10 +1,9 @@
 //! When a trial's warm-up ends: when its latency has stopped drifting.
 //!
-//! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last
-//! [`window`](DriftRule::window) of them are tested for a trend: by the Mann-Kendall test whether
-//! there is one (Mann 1945; Kendall 1975), and by the Theil-Sen slope (Sen 1968) whether it is
-//! large enough to matter. Both rest on ranks and medians, so that a single spike (a garbage
-//! collection, for one) does not look like drift.
+//! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last 20 of
+//! them are tested for a trend: by the Mann-Kendall test whether there is one (Mann 1945; Kendall
+//! 1975), and by the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both rest on
+//! ranks and medians, so that a single spike (a garbage collection, for one) does not look like drift.
 //!
 //! What it cannot see: a rise that a fall undoes inside every window it looks at. A wave of more
 //! than about 120 slices passes for settled at its crest.
@@ -12,36 +11,26 @@
 use crate::error::StatsError;
 use crate::quantile::median_in_place;
 
-/// When latency counts as settled.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DriftRule {
-    /// How many slices are looked at together; at least 8, below which the test cannot see a trend
-    /// reliably.
-    pub window: usize,
-    /// How many windows in a row, each one slice further on, must show no drift; at least 1.
-    pub in_a_row: usize,
-    /// The drift over a window, as a part of its median, that does not matter: 0.02 for 2%.
-    pub tolerance: f64,
-    /// After how many slices the trial is said never to settle; at least `window` + `in_a_row` − 1.
-    pub limit: usize,
-}
+/// How many slices are looked at together; below 8 the test cannot see a trend reliably.
+const WINDOW: usize = 20;
 
-impl Default for DriftRule {
-    /// 20 slices, 10 windows in a row, 2%, given up after 200 slices.
-    fn default() -> Self {
-        Self {
-            window: 20,
-            in_a_row: 10,
-            tolerance: 0.02,
-            limit: 200,
-        }
-    }
-}
+/// How many windows in a row, each one slice further on, must show no drift.
+const IN_A_ROW: usize = 10;
+
+/// The drift over a window, as a part of its median, that does not matter.
+const TOLERANCE: f64 = 0.02;
+
+/// After how many slices a trial is said never to settle.
+const LIMIT: usize = 200;
+
+/// The Mann-Kendall statistic above which there is a trend, at the 5% level from both sides.
+const SIGNIFICANT: f64 = 1.959_964;
 
 /// Whether latency has settled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Settling {
     /// Not yet: go on.
+    #[default]
     NotYet,
     /// It has: the warm-up is over.
     Settled {
@@ -54,68 +43,14 @@ pub enum Settling {
 
 /// Follows a trial's latency, slice by slice. Once it has said settled or never settled it stays
 /// with that.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WarmUp {
-    rule: DriftRule,
     slices: Vec<f64>,
     calm_windows: usize,
     state: Settling,
 }
 
-/// The Mann-Kendall statistic above which there is a trend, at the 5% level from both sides.
-const SIGNIFICANT: f64 = 1.959_964;
-
 impl WarmUp {
-    /// Starts a warm-up.
-    ///
-    /// # Errors
-    /// [`StatsError::Setting`] where a part of the rule is not as its field asks.
-    pub fn new(rule: DriftRule) -> Result<Self, StatsError> {
-        let check = |name, value, holds, allowed| {
-            if holds {
-                Ok(())
-            } else {
-                Err(StatsError::Setting {
-                    name,
-                    value,
-                    allowed,
-                })
-            }
-        };
-        check(
-            "warm-up window",
-            rule.window as f64,
-            rule.window >= 8,
-            "at least 8 slices",
-        )?;
-        check(
-            "warm-up windows in a row",
-            rule.in_a_row as f64,
-            rule.in_a_row >= 1,
-            "at least 1",
-        )?;
-        let tolerance = rule.tolerance;
-        check(
-            "warm-up tolerance",
-            tolerance,
-            tolerance.is_finite() && tolerance >= 0.0,
-            "a number, at least 0",
-        )?;
-        let least = rule.window.saturating_add(rule.in_a_row - 1);
-        check(
-            "warm-up limit",
-            rule.limit as f64,
-            rule.limit >= least,
-            "at least a window and its repeats",
-        )?;
-        Ok(Self {
-            rule,
-            slices: Vec::new(),
-            calm_windows: 0,
-            state: Settling::NotYet,
-        })
-    }
-
     /// Takes the median latency of the next slice, in any unit, and returns the state of the warm-up.
     ///
     /// # Errors
@@ -134,21 +69,15 @@ impl WarmUp {
         Ok(self.state)
     }
 
-    /// The state of the warm-up.
-    #[must_use]
-    pub fn state(&self) -> Settling {
-        self.state
-    }
-
     fn judge(&mut self) -> Settling {
         let slices = self.slices.len();
-        if let Some(start) = slices.checked_sub(self.rule.window) {
-            let calm = !drifts(&self.slices[start..], self.rule.tolerance);
+        if let Some(start) = slices.checked_sub(WINDOW) {
+            let calm = !drifts(&self.slices[start..]);
             self.calm_windows = if calm { self.calm_windows + 1 } else { 0 };
         }
-        if self.calm_windows >= self.rule.in_a_row {
+        if self.calm_windows >= IN_A_ROW {
             Settling::Settled { slices }
-        } else if slices >= self.rule.limit {
+        } else if slices >= LIMIT {
             Settling::NeverSettled
         } else {
             Settling::NotYet
@@ -156,30 +85,22 @@ impl WarmUp {
     }
 }
 
-/// Whether a window has a trend that is both significant and larger than `tolerance` of its median.
-fn drifts(window: &[f64], tolerance: f64) -> bool {
+/// Whether a window has a trend that is both significant and too large.
+fn drifts(window: &[f64]) -> bool {
     if mann_kendall(window).abs() <= SIGNIFICANT {
         return false;
     }
     let drift = theil_sen_slope(window).abs() * (window.len() - 1) as f64;
     let level = median_in_place(&mut window.to_vec()).abs();
-    drift > tolerance * level
+    drift > TOLERANCE * level
 }
 
 /// The Mann-Kendall statistic in standard deviations, with the corrections for ties and for
 /// continuity.
 fn mann_kendall(window: &[f64]) -> f64 {
-    let score: f64 = pairs(window)
-        .map(|(_, earlier, later)| {
-            if later > earlier {
-                1.0
-            } else if later < earlier {
-                -1.0
-            } else {
-                0.0
-            }
-        })
-        .sum();
+    let sign =
+        |(_, earlier, later)| f64::from(i8::from(later > earlier) - i8::from(later < earlier));
+    let score: f64 = pairs(window).map(sign).sum();
     let spread = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
     let ordered = crate::quantile::sorted(window);
     let ties: f64 = ordered
@@ -203,11 +124,9 @@ fn theil_sen_slope(window: &[f64]) -> f64 {
 
 /// Every two values of a window with their distance: (slices between, earlier, later).
 fn pairs(window: &[f64]) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-    window.iter().enumerate().flat_map(move |(i, &earlier)| {
-        window[i + 1..]
-            .iter()
-            .enumerate()
-            .map(move |(gap, &later)| ((gap + 1) as f64, earlier, later))
+    (1..).zip(window).flat_map(|(next, &earlier)| {
+        let later = (1..).zip(&window[next..]);
+        later.map(move |(apart, &later)| (f64::from(apart), earlier, later))
     })
 }
 

@@ -51,7 +51,7 @@ fn outcome(estimate: &Estimate, aa: &[Estimate]) -> Outcome {
 
 fn holds_one(estimate: &Estimate) -> bool {
     estimate
-        .interval()
+        .interval
         .expect("several invocations give an interval")
         .holds(1.0)
 }

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
-use super::common;
+use super::{BeforeAfter, common};
 use crate::document::machine_facts;
-use crate::findings::Findings;
 use crate::findings::describe::HowItCalls;
+use crate::findings::objective::ObjectiveFindings;
 use crate::findings::verdict::Comparison;
+use crate::findings::{Findings, VariantFindings};
 use crate::words::{self, Answer};
 
 /// How the floors of two runs stand to each other under one placement.
@@ -68,14 +70,11 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
     let mut ratios: BTreeMap<Placement, Vec<f64>> = BTreeMap::new();
     for (old, new) in common(before, after) {
         for cell in &old.cells {
-            let floor = |figures: Option<&crate::findings::Figures>| {
-                figures
-                    .and_then(|f| f.floor.as_ref())
-                    .map(|f| f.round_trip_ns as f64)
-                    .filter(|ns| *ns > 0.0)
+            let floor = |run: &VariantFindings| {
+                let floor = run.figures(cell.placement)?.floor.as_ref()?;
+                Some(floor.round_trip_ns as f64).filter(|ns| *ns > 0.0)
             };
-            let there = new.cell(cell.placement).and_then(|c| c.figures.as_deref());
-            if let (Some(was), Some(is)) = (floor(cell.figures.as_deref()), floor(there)) {
+            if let (Some(was), Some(is)) = (floor(old), floor(new)) {
                 ratios.entry(cell.placement).or_default().push(is / was);
             }
         }
@@ -136,15 +135,14 @@ fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
 
 /// Answers in a word or two, for each placement where they differ.
 fn label(answers: &[(Placement, Answer)]) -> String {
-    let first = answers.first().map(|(_, answer)| *answer);
-    match first {
-        Some(first) if answers.iter().all(|(_, answer)| *answer == first) => {
+    match answers {
+        [(_, first), rest @ ..] if rest.iter().all(|(_, answer)| answer == first) => {
             first.label().to_owned()
         }
         _ => {
-            let placed = answers
-                .iter()
-                .map(|(place, answer)| format!("{} {}", answer.label(), words::on(*place)));
+            let placed = answers.iter();
+            let placed =
+                placed.map(|(at, answer)| format!("{} {}", answer.label(), words::on(*at)));
             placed.collect::<Vec<_>>().join(", ")
         }
     }
@@ -158,9 +156,8 @@ fn differences(
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let of =
         |run: &BTreeMap<String, String>, name: &str| run.get(name).cloned().unwrap_or_default();
-    let differ = names
-        .into_iter()
-        .filter(|name| before.get(*name) != after.get(*name));
+    let differ = names.into_iter();
+    let differ = differ.filter(|name| before.get(*name) != after.get(*name));
     let difference = |name: &String| Difference {
         what: name.clone(),
         before: of(before, name),
@@ -204,4 +201,37 @@ pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChang
     changes
         .filter(|change| !change.differences.is_empty())
         .collect()
+}
+
+/// The objectives of both runs, in the first one's order. One may have been asked of one run alone.
+pub(super) fn objectives(
+    before: &Findings,
+    after: &Findings,
+) -> Vec<BeforeAfter<ObjectiveFindings>> {
+    let of_variant = |variant: &str, run: &Findings| -> Vec<ObjectiveFindings> {
+        let own = run.objectives.iter().filter(|o| o.variant == variant);
+        own.cloned().collect()
+    };
+    let mut changes = Vec::new();
+    for (variant, _) in common(before, after) {
+        let mut added = of_variant(&variant.name, after);
+        for old in of_variant(&variant.name, before) {
+            let same = |new: &ObjectiveFindings| asks_the_same(&new.objective, &old.objective);
+            let new = added.iter().position(same).map(|at| added.remove(at));
+            changes.push(BeforeAfter {
+                before: Some(old),
+                after: new,
+            });
+        }
+        changes.extend(added.into_iter().map(|new| BeforeAfter {
+            before: None,
+            after: Some(new),
+        }));
+    }
+    changes
+}
+
+/// Whether two objectives ask the same, however they are written.
+fn asks_the_same(a: &Objective, b: &Objective) -> bool {
+    (a.measure, a.sign, a.bound) == (b.measure, b.sign, b.bound)
 }

@@ -6,7 +6,7 @@ use rpcgauge_study::record::Code;
 
 use super::shared::{Figure, Held, Trials};
 use super::{Change, MetricChange, Shift, common};
-use crate::findings::unanswered::Uneven;
+use crate::evaluate::Uneven;
 use crate::findings::{Figures, Findings};
 use crate::metric::{self, better, is_counted};
 
@@ -19,8 +19,7 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
     for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {
         for cell in &old.cells {
             let placement = cell.placement;
-            let there = new.cell(placement).and_then(|c| c.figures.as_deref());
-            if let (Some(was), Some(is)) = (cell.figures.as_deref(), there) {
+            if let (Some(was), Some(is)) = (cell.figures.as_deref(), new.figures(placement)) {
                 let figure = |metric| Figure {
                     variant: &old.name,
                     placement,
@@ -113,13 +112,12 @@ fn judge(
         Some(Outcome::Slower) => Change::Worse,
         Some(Outcome::NoDifference) => Change::NoDifference,
     };
-    let bases = held.against.iter().map(|(base, _)| base.clone());
-    change.shifts = bases
-        .zip(&shifts)
-        .map(|(base, shift)| Shift {
-            base,
+    let against = held.against.iter().zip(&shifts);
+    change.shifts = against
+        .map(|((base, _), shift)| Shift {
+            base: base.clone(),
             ratio: shift.ratio(),
-            interval: shift.interval().map(|i| [i.low(), i.high()]),
+            interval: shift.ends(),
         })
         .collect();
 }

@@ -7,7 +7,6 @@
 
 mod changes;
 mod judge;
-mod objectives;
 mod render;
 mod shared;
 
@@ -183,7 +182,7 @@ pub fn compare(before: &Findings, after: &Findings) -> Diff {
         metrics: judge::metrics(before, after, margin),
         cautions: cautions(before, after),
         capacity: BeforeAfter::of([before, after].map(|run| run.capacity.clone())),
-        objectives: objectives::objectives(before, after),
+        objectives: changes::objectives(before, after),
         floors: changes::floors(before, after),
         verdicts,
         verdicts_unchanged,
@@ -251,11 +250,9 @@ impl RunLabel {
 }
 
 fn only_in(here: &Findings, there: &Findings) -> Vec<String> {
-    let missing = here
-        .variants
-        .iter()
-        .filter(|v| there.variant(&v.name).is_none());
-    missing.map(|v| v.name.clone()).collect()
+    let names = here.variants.iter().map(|variant| &variant.name);
+    let missing = names.filter(|name| there.variant(name).is_none());
+    missing.cloned().collect()
 }
 
 /// The variants that both runs have, in the first one's order.

@@ -119,18 +119,12 @@ fn objectives(diff: &Diff) -> Section {
 
 /// Whether an objective is reached or missed now and was not before.
 fn turn(change: &BeforeAfter<ObjectiveFindings>) -> (char, Answer) {
+    use ObjectiveOutcome::{Missed, Reached};
     let outcomes = [&change.before, &change.after].map(|o| o.as_ref().map(|o| o.outcome));
-    let [before, after] = outcomes;
-    match after {
-        Some(ObjectiveOutcome::Reached) if before == Some(ObjectiveOutcome::Missed) => {
-            ('▲', Answer::Better)
-        }
-        Some(ObjectiveOutcome::Missed) if before == Some(ObjectiveOutcome::Reached) => {
-            ('▼', Answer::Worse)
-        }
-        Some(ObjectiveOutcome::Reached | ObjectiveOutcome::Missed) if before == after => {
-            ('=', Answer::Check)
-        }
+    match outcomes {
+        [Some(Missed), Some(Reached)] => ('▲', Answer::Better),
+        [Some(Reached), Some(Missed)] => ('▼', Answer::Worse),
+        [Some(Reached), Some(Reached)] | [Some(Missed), Some(Missed)] => ('=', Answer::Check),
         _ => ('?', Answer::Open),
     }
 }

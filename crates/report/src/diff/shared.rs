@@ -12,8 +12,9 @@ use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
 use super::common;
+use crate::evaluate::{controls, figure};
+use crate::findings::Findings;
 use crate::findings::trial::TrialRow;
-use crate::findings::{Findings, VariantFindings, controls, figure};
 use crate::metric::{is_about_server, is_counted};
 
 /// What a figure is compared with, so that the machine's mood cancels.
@@ -32,6 +33,13 @@ pub enum Base {
         /// Its name.
         name: String,
     },
+}
+
+impl Base {
+    fn variant(name: &str) -> Self {
+        let name = name.to_owned();
+        Self::Variant { name }
+    }
 }
 
 /// One figure of a variant.
@@ -82,8 +90,13 @@ impl<'a> Figure<'a> {
         }
     }
 
-    fn of(self, variant: &'a str) -> Self {
-        Self { variant, ..self }
+    /// The same figure of another variant.
+    fn of(self, variant: &str) -> Figure<'_> {
+        Figure {
+            variant,
+            placement: self.placement,
+            metric: self.metric,
+        }
     }
 
     /// The figure and its base in each block of a run that has both, by invocation.
@@ -92,11 +105,7 @@ impl<'a> Figure<'a> {
             Base::Nothing => self.variant,
             Base::Floor { of: name } | Base::Variant { name } => name,
         };
-        let others = Figure {
-            variant: name,
-            ..self
-        }
-        .trials(run);
+        let others = self.of(name).trials(run);
         let block = |row: &TrialRow| (row.invocation, row.block);
         let value = |row: &TrialRow| match base {
             Base::Nothing => Some(1.0),
@@ -131,11 +140,7 @@ impl<'a> Figure<'a> {
     /// The ratio of the figure to its base in a run.
     pub(super) fn over(self, base: &Base, run: &Findings) -> Option<Estimate> {
         let ratios = PairedRatios::from_pairs(&self.beside(base, run)).ok()?;
-        let bootstrap = Bootstrap {
-            confidence: run.study.confidence,
-            seed: run.study.seed,
-            ..Bootstrap::default()
-        };
+        let bootstrap = Bootstrap::new(run.study.confidence, run.study.seed);
         compare(&ratios, &bootstrap).ok()
     }
 
@@ -151,10 +156,7 @@ impl<'a> Figure<'a> {
         let pairs = controls(&run.variants, run.variant(self.variant)?);
         pairs.into_iter().find_map(|pair| {
             let [again, original] = pair.map(|index| &*run.variants[index as usize].name);
-            let base = Base::Variant {
-                name: original.to_owned(),
-            };
-            self.of(again).over(&base, run)
+            self.of(again).over(&Base::variant(original), run)
         })
     }
 }
@@ -182,16 +184,10 @@ impl Held {
         }
         let floor = |of: &str| Base::Floor { of: of.to_owned() };
         let held_against = |name: &str| {
-            let base = Base::Variant {
-                name: name.to_owned(),
-            };
+            let base = Base::variant(name);
             let beside = figure.in_runs(&base, runs)?;
             let own_floor = floor(name);
-            let bases = Figure {
-                variant: name,
-                ..figure
-            }
-            .in_runs(&own_floor, runs)?;
+            let bases = figure.of(name).in_runs(&own_floor, runs)?;
             let of_floor = match calls_the_same(figure.variant, runs) {
                 true => floor(figure.variant),
                 false => own_floor,
@@ -210,10 +206,7 @@ impl Held {
 
 /// Whether a variant calls in the same way in two runs.
 fn calls_the_same(variant: &str, [before, after]: [&Findings; 2]) -> bool {
-    let how = |run: &'_ Findings| {
-        run.variant(variant)
-            .map(|v: &VariantFindings| v.how.clone())
-    };
+    let how = |run: &Findings| run.variant(variant).map(|v| v.how.clone());
     how(before) == how(after)
 }
 

@@ -5,8 +5,7 @@ use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 use super::{Answer, Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
 use crate::findings::capacity::{CapacityFindings, CapacityTrial};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
-use crate::findings::steps::StepFindings;
-use crate::findings::{Cell, Distribution, Figures, Findings, VariantFindings};
+use crate::findings::{Cell, Distribution, Figures, Findings, StepFindings, VariantFindings};
 use crate::units::{self, none, ns};
 use crate::words;
 

@@ -2,8 +2,7 @@
 
 use super::groups::{self, Group};
 use super::{Column, Section, Table, with_head};
-use crate::findings::parts::{Part, Parts};
-use crate::findings::{Findings, VariantFindings};
+use crate::findings::{Findings, Part, Parts, VariantFindings};
 use crate::{units, words};
 
 /// A table for each placement under which a codec was measured beside the calls.

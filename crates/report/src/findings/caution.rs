@@ -3,15 +3,8 @@
 //! A caution is a kind, what it is about, and how many of how many. Its letter, its name and its
 //! sentence are in [`crate::words`], in one place.
 
-use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::Code;
-use rpcgauge_study::settings::{Placement, Timing};
+use rpcgauge_study::settings::Placement;
 use serde::Serialize;
-
-use super::figures::Figures;
-use super::model::{TrialCounts, VariantFindings};
-use super::verdict::{Outcome, PlacementVerdict};
-use crate::metric::is_counted;
 
 /// What a reader must know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -131,113 +124,4 @@ impl Caution {
         );
         of_trials && self.count * 2 <= self.of
     }
-}
-
-/// What must be known of a variant's figures under a placement.
-pub(super) fn of_cell(
-    variant: &str,
-    placement: Placement,
-    trials: &TrialCounts,
-    figures: Option<&Figures>,
-) -> Vec<Caution> {
-    use CautionKind as Kind;
-    let missing = trials.planned - trials.measured;
-    let mut counted = vec![
-        (Kind::Interrupted, [trials.interrupted, trials.measured]),
-        (Kind::GaveUp, [trials.gave_up, trials.measured]),
-        (Kind::ClientBound, [trials.client_bound, trials.measured]),
-        (Kind::Unsettled, [trials.unsettled, trials.measured]),
-        (Kind::Incomplete, [missing, trials.planned]),
-    ];
-    if let Some(figures) = figures {
-        let (calls, connections) = (&figures.calls, &figures.connections);
-        let fewer = figures.in_flight.filter(|i| i.reached < i.asked);
-        let is_dynamic = figures.code.contains(&Code::Dynamic);
-        counted.extend([
-            (Kind::FailedCalls, [calls.failed_total(), calls.ended()]),
-            (
-                Kind::FewerInFlight,
-                fewer.map_or([0, 0], |i| [i.reached, i.asked]),
-            ),
-            (Kind::MixedIdle, [u64::from(figures.idle.len() > 1), 0]),
-            (
-                Kind::Uncompressed,
-                [figures.uncompressed_responses, calls.answered],
-            ),
-            (Kind::FailedConnects, [connections.failed, 0]),
-            (Kind::Reopened, [connections.reopened, 0]),
-            (
-                Kind::LeftOutFailed,
-                [figures.left_out_failed, figures.left_out],
-            ),
-            (Kind::NeverBegun, [calls.never_begun, calls.started]),
-            (Kind::Retried, [calls.retried, 0]),
-            (Kind::BodiesLate, [figures.bodies_late, calls.started]),
-            (Kind::DynamicCode, [u64::from(is_dynamic), 0]),
-        ]);
-    }
-    let counted = counted.into_iter().filter(|(_, [count, _])| *count > 0);
-    let mut cautions: Vec<Caution> = counted
-        .map(|(kind, counts)| Caution::about(kind, variant, counts).under(placement))
-        .collect();
-    cautions.sort_unstable();
-    cautions
-}
-
-/// What must be known beside a verdict on two variants.
-pub(super) fn of_verdict(
-    verdict: &PlacementVerdict,
-    metric: Metric,
-    [of, against]: [&VariantFindings; 2],
-    a_a: bool,
-) -> Vec<Caution> {
-    use CautionKind as Kind;
-    let placement = verdict.placement;
-    let judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
-    let blocks = &verdict.blocks;
-    let mut cautions = Vec::new();
-    let mut push = |kind, counts: [u64; 2]| {
-        cautions.push(Caution {
-            count: counts[0],
-            of: counts[1],
-            ..Caution::plain(kind, Some(placement))
-        });
-    };
-    if of.is_live() {
-        push(Kind::RunningInstances, [0, 0]);
-    }
-    if judged && !a_a && verdict.control.is_none() {
-        push(Kind::NoControl, [0, 0]);
-    }
-    if judged && blocks.used < blocks.planned {
-        push(
-            Kind::BlocksLeftOut,
-            [blocks.planned - blocks.used, blocks.planned],
-        );
-    }
-    let bounded = match (of.how.at_a_time, against.how.at_a_time) {
-        (Some(most), None) => Some((of, most)),
-        (None, Some(most)) => Some((against, most)),
-        _ => None,
-    };
-    let bounded = bounded.filter(|_| of.is_live() && of.how.is_at_a_rate());
-    cautions.extend(bounded.map(|(variant, most)| {
-        Caution::about(Kind::Bounded, &variant.name, [u64::from(most), 0]).under(placement)
-    }));
-    for variant in [of, against] {
-        let Some(cell) = variant.cell(placement) else {
-            continue;
-        };
-        let concerns = |caution: &&Caution| match caution.kind {
-            // The blocks that are left out say it.
-            Kind::Incomplete => false,
-            // Under load it is in the verdict already.
-            Kind::ClientBound => judged || variant.timing == Timing::Stages,
-            Kind::DynamicCode => judged && !is_counted(metric),
-            _ => true,
-        };
-        cautions.extend(cell.cautions.iter().filter(concerns).cloned());
-    }
-    cautions.sort();
-    cautions
 }

@@ -3,13 +3,13 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise). What could not be measured is absent, never 0.
 
+use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
     Calls, Code, Cold, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
 };
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
 
-use super::steps::StepFindings;
 use super::timeline::TimelineFindings;
 
 /// The measured trials of a cell together.
@@ -130,6 +130,32 @@ pub struct Distribution {
     pub histogram: Histogram,
 }
 
+impl Distribution {
+    /// What a histogram that is not empty says.
+    pub(crate) fn of(histogram: Unpacked) -> Self {
+        let percentile = |quantile| supported(&histogram, quantile);
+        Self {
+            count: histogram.len(),
+            mean_ns: histogram.mean(),
+            min_ns: histogram.min(),
+            p50_ns: histogram.value_at_quantile(0.5),
+            p90_ns: percentile(0.9),
+            p95_ns: percentile(0.95),
+            p99_ns: percentile(0.99),
+            p999_ns: percentile(0.999),
+            max_ns: histogram.max(),
+            histogram: Histogram::from(histogram),
+        }
+    }
+}
+
+/// A percentile, where at least one value lies beyond it; a median where there is a value.
+pub(crate) fn supported(histogram: &Unpacked, quantile: f64) -> Option<u64> {
+    // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is a little below 1.
+    let beyond = histogram.len() as f64 * (1.0 - quantile);
+    (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.value_at_quantile(quantile))
+}
+
 /// One stage or span of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StageFindings {
@@ -233,4 +259,72 @@ pub struct CpuSide {
     pub system_ns: Option<f64>,
     /// User and system together, in the trials that do not tell them apart; absent where all do.
     pub unsplit_ns: Option<f64>,
+}
+
+/// What became of the calls that were due in one step of a ramp.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepFindings {
+    /// Calls a second that were asked for at its start.
+    pub from: f64,
+    /// Calls a second that were asked for at its end.
+    pub to: f64,
+    /// When it began, after the ramp did.
+    pub start_ns: u64,
+    /// How long it was to last.
+    pub time_ns: u64,
+    /// How long it did: less where the load ended before its ramp, 0 where it ended before this step.
+    pub lasted_ns: u64,
+    /// Calls that were due in it.
+    pub started: u64,
+    /// How many of them were sent, then or later.
+    pub sent: u64,
+    /// How many were answered, then or later.
+    pub answered: u64,
+    /// How many failed. What is neither was still open when the ramp ended.
+    pub failed: u64,
+    /// Answered ones a second of the time that it lasted.
+    pub goodput: f64,
+    /// Latency of those that were answered.
+    pub latency: Option<Distribution>,
+    /// How long after they were due they were begun, or failed before that.
+    pub send_delay: Option<Distribution>,
+}
+
+impl StepFindings {
+    /// Whether calls were asked for in it, and the load had ended before.
+    pub(crate) fn is_not_reached(&self) -> bool {
+        let is_pause = self.from == 0.0 && self.to == 0.0;
+        self.lasted_ns == 0 && self.started == 0 && !is_pause
+    }
+}
+
+/// The mean call in four parts, which add up to it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Parts {
+    /// The mean call.
+    pub call_ns: f64,
+    /// The floor: the mean round trip of two bare loops with the same bytes.
+    pub kernel: Part,
+    /// What the client does beyond the floor and its codec; absent where its processor time is not known,
+    /// and then in the server's part.
+    pub client: Option<Part>,
+    /// Making and reading both messages, as far as it is known.
+    pub codec: Part,
+    /// The rest.
+    pub server: Part,
+    /// What of the codec's part is the client's; where it is absent, it is in the client's own part.
+    pub codec_of_client_ns: Option<f64>,
+    /// What of it is the server's; where it is absent, it is in the server's own part.
+    pub codec_of_server_ns: Option<f64>,
+    /// The variants that tell of the codecs.
+    pub codecs: Vec<String>,
+}
+
+/// A part of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Part {
+    /// Time of it.
+    pub ns: f64,
+    /// That time over the mean call.
+    pub share: f64,
 }

@@ -1,419 +1,298 @@
-//! From a plan, an environment and records to what they mean.
+//! The findings' own types: what `report.json` holds (docs/report-schema.md).
 //!
-//! ```text
-//! records ─► one per trial ─► cells (variant × placement): histograms merged ─► Figures
-//!                      └────► rows (one a trial) ─► blocks ─► Comparisons, Claims
-//! ```
-//!
-//! Pure: the same input gives the same findings, in whatever order the records come.
+//! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
+//! its whole by noise), unless a name says otherwise. What could not be measured is absent, never 0.
 
 pub mod capacity;
 pub mod caution;
-mod cell;
-mod claim;
-mod compare;
 pub mod describe;
 mod figures;
-mod model;
 pub mod objective;
-pub mod parts;
-mod running;
 pub mod spikes;
 pub mod stacks;
-mod stalls;
-pub mod steps;
 pub mod sweep;
 pub mod timeline;
 pub mod trial;
-pub mod unanswered;
 pub mod verdict;
 
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
+use rpcgauge_study::plan::Limits;
+use rpcgauge_study::record::{Environment, Fault};
+use rpcgauge_study::run::RunInfo;
+use rpcgauge_study::settings::{Idle, Placement, Timing};
+use serde::Serialize;
 
-use rpcgauge_study::plan::Plan;
-use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, Ending, Environment, EventsRecord, FloorRecord, Measured, TrialOutcome,
-    TrialRecord,
-};
-use rpcgauge_study::run::Run;
-use rpcgauge_study::settings::{Idle, Placement};
-
-pub use cell::MOST_ERRORS;
+pub(crate) use figures::supported;
 pub use figures::*;
-pub use model::*;
 
-pub(crate) use compare::{controls, figure};
-
-use crate::error::ReportError;
-use caution::{Caution, CautionKind};
-use cell::MeasuredTrial;
-use compare::Blocks;
+use capacity::CapacityFindings;
+use caution::Caution;
 use describe::HowItCalls;
-use trial::{FloorBeside, TrialRow};
+use objective::ObjectiveFindings;
+use stacks::StackFindings;
+use sweep::Sweep;
+use trial::TrialRow;
+use verdict::{ClaimFindings, Comparison};
+
+/// The version of the findings' schema that this program writes.
+pub const SCHEMA: u32 = 1;
+
+/// What a run means.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Findings {
+    /// The version of this schema.
+    pub schema: u32,
+    /// The run directory's own note, where the findings come from one.
+    pub run: Option<RunInfo>,
+    /// What was asked.
+    pub study: StudyFindings,
+    /// How much of the plan is there.
+    pub progress: PlanProgress,
+    /// The machine and the programs; absent where the run ended before its first record.
+    pub environment: Option<Environment>,
+    /// What makes these findings weaker than they could be: the machine's state, or a live service's
+    /// own figures.
+    pub cautions: Vec<Caution>,
+    /// What the lab noted of the machine, and what the run directory lacks, one line each.
+    pub warnings: Vec<String>,
+    /// The verdicts, in the study's order.
+    pub comparisons: Vec<Comparison>,
+    /// Variants of several sizes, and from which size on their verdicts turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
+    /// The published figures, and what became of them here.
+    pub claims: Vec<ClaimFindings>,
+    /// What the variants had to reach, and whether they did.
+    pub objectives: Vec<ObjectiveFindings>,
+    /// The highest rate that holds all objectives, where it was searched for. The variant's figures are
+    /// then those of that rate; of the lowest that was tried, where none holds.
+    pub capacity: Option<CapacityFindings>,
+    /// The servers and the clients of the study beside each other, where it has several.
+    pub stacks: Vec<StackFindings>,
+    /// What was measured of each variant, in the study's order.
+    pub variants: Vec<VariantFindings>,
+    /// Trials that could not be measured, in the order they ran.
+    pub failures: Vec<FailedTrial>,
+    /// One row a measured trial, in the order they ran.
+    pub trials: Vec<TrialRow>,
+}
+
+/// What was asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StudyFindings {
+    /// The study's name.
+    pub name: String,
+    /// Its question.
+    pub question: String,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// Fresh starts of the subjects.
+    pub invocations: u32,
+    /// Blocks in each invocation.
+    pub blocks: u32,
+    /// Where the processes ran; the first is the study's own.
+    pub placements: Vec<Placement>,
+    /// Whether idle states were to be held off.
+    pub idle: Idle,
+    /// A difference whose interval lies from 1/(1 + margin) to 1 + margin is no difference.
+    pub margin: f64,
+    /// The share of intervals that hold the true value.
+    pub confidence: f64,
+    /// Bounds of what was decoded, on both sides.
+    pub limits: Limits,
+}
+
+/// How much of the plan is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PlanProgress {
+    /// Trials of the plan.
+    pub planned: u64,
+    /// Trials that were measured.
+    pub measured: u64,
+    /// Trials that failed.
+    pub failed: u64,
+    /// Trials that did not run: the run was interrupted.
+    pub missing: u64,
+    /// When the first trial started, milliseconds since the Unix epoch.
+    pub started_at_ms: Option<u64>,
+    /// When the last measured trial ended, as far as is known.
+    pub ended_at_ms: Option<u64>,
+}
+
+impl PlanProgress {
+    /// Whether every planned trial was measured.
+    pub fn is_complete(&self) -> bool {
+        self.measured == self.planned
+    }
+}
+
+/// One variant, and what was measured of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VariantFindings {
+    /// Its name in the study.
+    pub name: String,
+    /// The part of the study it belongs to.
+    pub group: Option<String>,
+    /// The variant that this one repeats under a second name (A/A).
+    pub repeats: Option<String>,
+    /// How it calls.
+    pub how: HowItCalls,
+    /// What was timed.
+    pub timing: Timing,
+    /// What was measured, one for each placement it was planned under.
+    pub cells: Vec<Cell>,
+    /// Why nothing at all was measured of it, if so: one distinct reason a line, of many the first
+    /// and how many others there are.
+    pub not_run: Vec<String>,
+}
+
+/// One variant under one placement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// Where client and server ran.
+    pub placement: Placement,
+    /// What became of its trials.
+    pub trials: TrialCounts,
+    /// What must be known of its figures.
+    pub cautions: Vec<Caution>,
+    /// What the measured trials say together.
+    pub figures: Option<Box<Figures>>,
+    /// Where the time of a call goes; absent without a floor, and with several calls in flight.
+    pub parts: Option<Parts>,
+}
+
+/// What became of the trials of a cell.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TrialCounts {
+    /// Trials of the plan.
+    pub planned: u64,
+    /// Trials that were measured.
+    pub measured: u64,
+    /// Trials that failed.
+    pub failed: u64,
+    /// Measured trials whose warm-up ended at its limit, before latency had settled.
+    pub unsettled: u64,
+    /// Measured trials whose client used more than 80% of its core.
+    pub client_bound: u64,
+    /// Whether more than half of the measured trials are client-bound.
+    pub is_client_bound: bool,
+    /// Measured trials with responses that came uncompressed although a compression was asked for.
+    pub uncompressed: u64,
+    /// Measured trials in which attempts to open a connection failed.
+    pub connects_failed: u64,
+    /// Measured trials with calls that were due but never begun.
+    pub never_begun: u64,
+    /// Measured trials that the user ended; their figures are those of the part before.
+    pub interrupted: u64,
+    /// Measured trials that ended since nothing but failures came for too long.
+    pub gave_up: u64,
+}
+
+/// A trial that could not be measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FailedTrial {
+    /// Its place in the plan.
+    pub index: u32,
+    /// The variant.
+    pub variant: String,
+    /// Which fresh start.
+    pub invocation: u32,
+    /// Which block.
+    pub block: u32,
+    /// Where it was to run.
+    pub placement: Placement,
+    /// One line: what, where, and what to do.
+    pub reason: String,
+    /// Whose fault it was.
+    pub fault: Fault,
+    /// The last lines of the subject's log.
+    pub log: String,
+}
 
 impl Findings {
-    /// What a run means.
-    ///
-    /// # Errors
-    /// As [`Findings::new`].
-    pub fn from_run(run: &Run) -> Result<Self, ReportError> {
-        let beside = Beside {
-            floors: ordered(&run.floors),
-            events: run.events.iter().collect(),
-        };
-        let mut findings = Self::judged(&run.plan, run.environment.as_ref(), &run.trials, &beside)?;
-        findings.run = Some(run.info.clone());
-        let tolerated = run.warnings.iter().cloned();
-        let tolerated: Vec<String> = tolerated
-            .filter(|text| !findings.warnings.contains(text))
-            .collect();
-        findings.warnings.extend(tolerated);
-        Ok(findings)
+    /// The variant of this name.
+    pub fn variant(&self, name: &str) -> Option<&VariantFindings> {
+        named(&self.variants, name)
     }
 
-    /// What a plan's records mean. Works with as many records as there are, in any order.
-    ///
-    /// A trial may have several records, when a failed one was run again: a measured one counts
-    /// before a failed one, and of two equal ones the later.
-    ///
-    /// # Errors
-    /// [`ReportError`] where plan and records do not fit together.
-    pub fn new(
-        plan: &Plan,
-        environment: Option<&Environment>,
-        trials: &[TrialRecord],
-        floors: &[FloorRecord],
-    ) -> Result<Self, ReportError> {
-        let beside = Beside {
-            floors: ordered(floors),
-            events: Vec::new(),
-        };
-        Self::judged(plan, environment, trials, &beside)
+    /// The live services that were called, without those that repeat another.
+    pub fn live(&self) -> impl Iterator<Item = &VariantFindings> {
+        let all = self.variants.iter();
+        all.filter(|variant| variant.is_live() && variant.repeats.is_none())
     }
 
-    fn judged(
-        plan: &Plan,
-        environment: Option<&Environment>,
-        trials: &[TrialRecord],
-        beside: &Beside<'_>,
-    ) -> Result<Self, ReportError> {
-        let all = ended(plan, trials)?;
-        let capacity = capacity::findings(plan, &all);
-        let carried_out = capacity
-            .as_ref()
-            .map(|found| capacity::carried_out(plan, found, &all));
-        let (plan, ended) = match carried_out {
-            Some((plan, shown)) => (Cow::Owned(plan), shown),
-            None => (Cow::Borrowed(plan), all.clone()),
-        };
-        let plan = &*plan;
-        // A search has as many trials as it needs.
-        let planned = match capacity {
-            Some(_) => all.len(),
-            None => plan.trials.len(),
-        };
-        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &beside.floors));
-        let rows: Vec<TrialRow> = measured(&all).map(row).collect();
-        let mut variants = (0..)
-            .zip(&plan.variants)
-            .map(|(index, _)| variant(plan, index, &ended, beside))
-            .collect::<Result<Vec<_>, _>>()?;
-        parts::fill(plan, &mut variants);
-        let blocks = Blocks::new(plan, &variants, &rows)?;
-        let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
-        let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
-        let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
-        let claims = plan
-            .claims
-            .iter()
-            .map(|claim| claim::check(plan, claim, &blocks));
-        let claims = claims.collect::<Result<Vec<_>, _>>()?;
-        let idle = environment.filter(|e| !is_idle_as_asked(e));
-        let idle = idle.map(|_| Caution::plain(CautionKind::IdleNotHeld, None));
-        let mut cautions: Vec<Caution> = idle.into_iter().collect();
-        cautions.extend(variants.iter().filter_map(unverified));
-        cautions.extend(stalls::cautions(&variants));
-        let stacks = stacks::findings(plan, environment, &variants, &rows);
-        Ok(Self {
-            schema: SCHEMA,
-            run: None,
-            study: study(plan),
-            progress: progress(planned, &all),
-            environment: environment.cloned(),
-            cautions,
-            warnings: environment.map(warnings).unwrap_or_default(),
-            comparisons,
-            sweeps,
-            claims,
-            objectives: match capacity {
-                None => objective::judge(&plan.objectives, &variants),
-                // They are what the search is for, and judged trial by trial.
-                Some(_) => Vec::new(),
-            },
-            capacity,
-            stacks,
-            variants,
-            failures: failures(&all),
-            trials: rows,
+    /// Whether every objective was reached, or a rate found that does; where a live service had none, whether it answered a
+    /// call at all.
+    pub fn is_reached(&self) -> bool {
+        if let Some(capacity) = &self.capacity {
+            return capacity.is_reached();
+        }
+        if !self.objectives.is_empty() {
+            return self.objectives.iter().all(ObjectiveFindings::is_reached);
+        }
+        self.live().all(|variant| {
+            let mut measured = variant.measured();
+            measured.any(|(_, figures)| figures.calls.answered > 0)
         })
     }
-}
 
-/// What the lab noted of the machine, each thing once. That idle states were not held off is a caution,
-/// which has the lab's reason.
-fn warnings(environment: &Environment) -> Vec<String> {
-    let reason = environment.idle.reason.as_ref();
-    let in_caution = reason.filter(|_| !is_idle_as_asked(environment));
-    let mut warnings: Vec<String> = Vec::new();
-    for text in &environment.warnings {
-        if Some(text) != in_caution && !warnings.contains(text) {
-            warnings.push(text.clone());
-        }
+    /// Whether a variant's figures rest on a trial: of a search only those at the rate that is shown.
+    pub fn rest_on(&self, trial: &TrialRow) -> bool {
+        let shown = self
+            .capacity
+            .as_ref()
+            .and_then(CapacityFindings::shown_rate);
+        shown.is_none() || trial.rate == shown
     }
-    warnings
-}
 
-/// Whether idle states were held off, or were not to be.
-fn is_idle_as_asked(environment: &Environment) -> bool {
-    let idle = &environment.idle;
-    idle.asked != Idle::Held || idle.got == Idle::Held
-}
-
-/// That the certificate of a service was not verified.
-fn unverified(variant: &VariantFindings) -> Option<Caution> {
-    let service = variant.how.service.as_ref()?;
-    (service.verified == Some(false) && variant.repeats.is_none())
-        .then(|| Caution::about(CautionKind::Unverified, &service.target, [0, 0]))
-}
-
-/// The record that counts of each trial that ended, in the plan's order.
-type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
-
-fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, ReportError> {
-    let specs: BTreeMap<u32, _> = plan.trials.iter().map(|spec| (spec.index, spec)).collect();
-    let mut ended = Ended::new();
-    for trial in trials {
-        if specs
-            .get(&trial.trial.index)
-            .is_none_or(|spec| **spec != trial.trial)
-        {
-            return Err(ReportError::NotInPlan {
-                index: trial.trial.index,
-                variant: trial.variant.clone(),
-                planned: plan.trials.len(),
-            });
-        }
-        let rank = |t: &TrialRecord| {
-            (
-                matches!(t.outcome, TrialOutcome::Measured(_)),
-                t.started_at_ms,
-            )
-        };
-        let kept = ended.entry(trial.trial.index).or_insert(trial);
-        if rank(trial) > rank(kept) {
-            *kept = trial;
-        }
+    /// Whether a variant is shown as a part of other variants' calls alone: a codec that is compared with
+    /// nothing.
+    pub(crate) fn is_part(&self, variant: &VariantFindings) -> bool {
+        let name = &variant.name;
+        let compared = self.comparisons.iter().flat_map(|c| [&c.of, &c.against]);
+        let claimed = self.claims.iter().flat_map(|c| [&c.of, &c.against]);
+        let cells = self.variants.iter().flat_map(|variant| &variant.cells);
+        let mut codecs = cells
+            .flat_map(|cell| &cell.parts)
+            .flat_map(|parts| &parts.codecs);
+        codecs.any(|codec| codec == name) && !compared.chain(claimed).any(|other| other == name)
     }
-    Ok(ended)
-}
 
-fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
-    ended.values().filter_map(|trial| match &trial.outcome {
-        TrialOutcome::Measured(measured) => Some((*trial, &**measured)),
-        TrialOutcome::Failed { .. } => None,
-    })
-}
-
-/// The floors in an order of their own, since which window is the first must not depend on the
-/// records' order.
-fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
-    let mut floors: Vec<&FloorRecord> = floors.iter().collect();
-    floors.sort_by(|a, b| {
-        let key = |f: &FloorRecord| (f.placement, f.invocation, f.request_bytes, f.response_bytes);
-        key(a)
-            .cmp(&key(b))
-            .then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))
-    });
-    floors
-}
-
-/// What was recorded beside the trials.
-struct Beside<'r> {
-    floors: Vec<&'r FloorRecord>,
-    events: Vec<&'r EventsRecord>,
-}
-
-fn variant(
-    plan: &Plan,
-    index: u32,
-    ended: &Ended<'_>,
-    beside: &Beside<'_>,
-) -> Result<VariantFindings, ReportError> {
-    let variant = &plan.variants[index as usize];
-    let placements = plan.placements.iter().filter(|placement| {
-        plan.trials
-            .iter()
-            .any(|t| t.variant == index && t.placement == **placement)
-    });
-    let cells = placements
-        .map(|&placement| cell(plan, index, placement, ended, beside))
-        .collect::<Result<Vec<_>, _>>()?;
-    let not_run = if cells.iter().any(|cell| cell.figures.is_some()) {
-        Vec::new()
-    } else {
-        reasons(index, ended)
-    };
-    Ok(VariantFindings {
-        name: variant.name.clone(),
-        group: variant.group.clone(),
-        repeats: variant.repeats.clone(),
-        how: HowItCalls::of(&variant.settings),
-        timing: variant.settings.timing(),
-        cells,
-        not_run,
-    })
-}
-
-fn cell(
-    plan: &Plan,
-    variant: u32,
-    placement: Placement,
-    ended: &Ended<'_>,
-    beside: &Beside<'_>,
-) -> Result<Cell, ReportError> {
-    let called = &plan.variants[variant as usize];
-    let name = &called.name;
-    let here = |t: &TrialRecord| t.trial.variant == variant && t.trial.placement == placement;
-    let trials: Vec<MeasuredTrial<'_>> = measured(ended).filter(|(t, _)| here(t)).collect();
-    let floors: Vec<&FloorRecord> = beside
-        .floors
-        .iter()
-        .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
-        .copied()
-        .collect();
-    let count =
-        |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
-    let client_bound = count(|m| m.client_share > Some(CLIENT_BOUND_SHARE));
-    let all_ended = ended.values().filter(|t| here(t)).count() as u64;
-    let planned = plan
-        .trials
-        .iter()
-        .filter(|t| t.variant == variant && t.placement == placement);
-    let measured = trials.len() as u64;
-    // A ramp has no warm-up that could drift, nor has a trial that was to have none.
-    let warmup = &plan.warmup;
-    let has_warmup = [warmup.calls, warmup.time_ms]
-        .into_iter()
-        .flatten()
-        .any(|bound| bound > 0);
-    let trial_counts = TrialCounts {
-        planned: planned.count() as u64,
-        measured,
-        failed: all_ended - measured,
-        unsettled: if has_warmup {
-            count(|m| !m.warmup.settled && m.steps.is_empty())
-        } else {
-            0
-        },
-        client_bound,
-        is_client_bound: client_bound * 2 > measured,
-        uncompressed: count(|m| m.uncompressed_responses > 0),
-        connects_failed: count(|m| m.connects_failed > 0),
-        never_begun: count(|m| m.calls.never_begun > 0),
-        interrupted: count(|m| m.ending == Ending::Interrupted),
-        gave_up: count(|m| m.ending == Ending::GaveUp),
-    };
-    let mut figures = cell::figures(name, &trials, &floors, &called.settings)?;
-    if let Some(figures) = &mut figures {
-        let events = beside.events.iter();
-        let events = events.filter(|e| e.placement == placement && e.variant == *name);
-        let events: Vec<&EventsRecord> = events.copied().collect();
-        let timeline = &mut figures.timeline;
-        timeline.causes = spikes::causes(&trials, &timeline.trial_starts_ns, &events);
-    }
-    Ok(Cell {
-        placement,
-        cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),
-        trials: trial_counts,
-        figures: figures.map(Box::new),
-        parts: None,
-    })
-}
-
-/// Distinct reasons that are listed where nothing was measured of a variant; others are counted.
-const MOST_REASONS: usize = 10;
-
-/// Why nothing was measured of a variant: each distinct reason once.
-fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for trial in ended.values().filter(|t| t.trial.variant == variant) {
-        if let TrialOutcome::Failed { reason, .. } = &trial.outcome
-            && !reasons.contains(reason)
-        {
-            reasons.push(reason.clone());
-        }
-    }
-    let left_out = reasons.len().saturating_sub(MOST_REASONS);
-    if left_out > 0 {
-        reasons.truncate(MOST_REASONS);
-        reasons.push(format!("and {left_out} other reasons"));
-    }
-    if reasons.is_empty() {
-        reasons.push("the run was interrupted before its first trial".to_owned());
-    }
-    reasons
-}
-
-fn study(plan: &Plan) -> StudyFindings {
-    StudyFindings {
-        name: plan.name.clone(),
-        question: plan.question.clone(),
-        seed: plan.seed,
-        invocations: plan.invocations,
-        blocks: plan.blocks,
-        placements: plan.placements.clone(),
-        idle: plan.idle,
-        margin: plan.margin,
-        confidence: plan.confidence,
-        limits: plan.limits,
+    /// What was measured of a variant under a placement.
+    pub fn figures(&self, variant: &str, placement: Placement) -> Option<&Figures> {
+        self.variant(variant)?.figures(placement)
     }
 }
 
-fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
-    let planned = planned as u64;
-    let measured_trials = measured(ended).count() as u64;
-    let all_ended = ended.len() as u64;
-    let end = |(t, m): MeasuredTrial<'_>| {
-        t.measured_from_ms(m)
-            .saturating_add(m.spanned_ns() / 1_000_000)
-    };
-    PlanProgress {
-        planned,
-        measured: measured_trials,
-        failed: all_ended - measured_trials,
-        missing: planned - all_ended,
-        started_at_ms: ended.values().map(|t| t.started_at_ms).min(),
-        ended_at_ms: measured(ended).map(end).max(),
-    }
+/// The variant of this name.
+pub(crate) fn named<'v>(
+    variants: &'v [VariantFindings],
+    name: &str,
+) -> Option<&'v VariantFindings> {
+    variants.iter().find(|variant| variant.name == name)
 }
 
-fn failures(ended: &Ended<'_>) -> Vec<FailedTrial> {
-    let failed = ended.values().filter_map(|t| match &t.outcome {
-        TrialOutcome::Failed { reason, fault, log } => Some(FailedTrial {
-            index: t.trial.index,
-            variant: t.variant.clone(),
-            invocation: t.trial.invocation,
-            block: t.trial.block,
-            placement: t.trial.placement,
-            reason: reason.clone(),
-            fault: *fault,
-            log: log.clone(),
-        }),
-        TrialOutcome::Measured(_) => None,
-    });
-    failed.collect()
+impl VariantFindings {
+    /// Whether it is a service that was there before the run.
+    pub fn is_live(&self) -> bool {
+        self.how.service.is_some()
+    }
+
+    /// Its cells that have figures.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = (&Cell, &Figures)> {
+        let cells = self.cells.iter();
+        cells.filter_map(|cell| Some((cell, cell.figures.as_deref()?)))
+    }
+
+    /// What was planned and measured under a placement.
+    pub fn cell(&self, placement: Placement) -> Option<&Cell> {
+        self.cells.iter().find(|c| c.placement == placement)
+    }
+
+    /// What was measured under a placement.
+    pub(crate) fn figures(&self, placement: Placement) -> Option<&Figures> {
+        self.cell(placement)?.figures.as_deref()
+    }
 }

@@ -10,8 +10,10 @@ mod verdicts;
 use proptest::prelude::*;
 use rpcgauge_stats::SplitMix64;
 use rpcgauge_study::plan::TrialSpec;
+use rpcgauge_study::record::TrialOutcome;
 
 use super::*;
+use crate::evaluate::MOST_REASONS;
 use crate::fixture::{Builder, Sample, findings, quickstart, two};
 use crate::words;
 

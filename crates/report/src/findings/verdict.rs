@@ -1,13 +1,12 @@
 //! The types of verdicts and claims, as they stand in the findings.
 
 use rpcgauge_stats as stats;
-pub use rpcgauge_stats::{More, SizeMatch, Unresolved};
+pub use rpcgauge_stats::{Combined, More, SizeMatch, Unresolved};
 use rpcgauge_study::plan::{Metric, Published};
 use rpcgauge_study::settings::{Operation, Placement, Timing};
 use serde::Serialize;
 
 use super::caution::{Caution, CautionKind};
-use super::unanswered::Unanswered;
 
 /// A pair of variants compared on one metric, under each placement it was planned for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,10 +88,10 @@ impl Estimate {
     pub(crate) fn of(estimate: &stats::Estimate) -> Self {
         Self {
             ratio: estimate.ratio(),
-            interval: estimate.interval().map(|i| [i.low(), i.high()]),
-            confidence: estimate.confidence(),
-            invocations: estimate.invocations() as u64,
-            blocks: estimate.blocks() as u64,
+            interval: estimate.ends(),
+            confidence: estimate.confidence,
+            invocations: estimate.invocations as u64,
+            blocks: estimate.blocks as u64,
         }
     }
 }
@@ -189,18 +188,13 @@ pub struct Control {
     pub estimate: Estimate,
 }
 
-/// What the verdicts under several placements come to together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Combined {
-    /// Every placement gives the same resolved verdict; also where there is only one.
-    Same,
-    /// Placements give different resolved verdicts: neither is the answer.
-    DependsOnPlacement,
-    /// Those placements that are resolved agree, but others are not resolved.
-    Unconfirmed,
-    /// No placement is resolved.
-    NotResolved,
+/// The shares of calls that were not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Unanswered {
+    /// Of the variant that a verdict is about.
+    pub of: f64,
+    /// Of the one it is compared with.
+    pub against: f64,
 }
 
 /// What a claim comes to.

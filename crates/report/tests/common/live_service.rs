@@ -1,6 +1,6 @@
 //! Loads of one live service: at a rate, in a ramp, and in a search for its capacity.
 
-use rpcgauge_report::findings::capacity::PlannedSearch;
+use rpcgauge_report::PlannedSearch;
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::plan::Capacity;
 use rpcgauge_study::settings::RampPart;

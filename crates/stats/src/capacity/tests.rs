@@ -81,7 +81,7 @@ fn a_rate_that_holds_as_often_as_it_misses_is_not_held() {
     let found = bracket(&[tried(10.0, true), tried(10.0, false), tried(5.0, true)]);
     assert_eq!(found.held.unwrap().rate, 5.0);
     assert_eq!(found.missed.unwrap().rate, 10.0);
-    assert!(!found.missed.unwrap().is_sure());
+    assert!(!found.missed.unwrap().is_sure);
 }
 
 #[test]
@@ -123,7 +123,7 @@ proptest! {
         let (held, missed) = (found.held.unwrap(), found.missed.unwrap());
         prop_assert!(held.rate <= capacity && capacity < missed.rate);
         prop_assert!(missed.rate <= held.rate * (1.0 + precision));
-        prop_assert!(held.is_sure() && missed.is_sure());
+        prop_assert!(held.is_sure && missed.is_sure);
     }
 
     /// Near its capacity a real server holds in some trials and misses in others; and one trial in

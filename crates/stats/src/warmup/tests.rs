@@ -3,14 +3,12 @@
 use super::*;
 use crate::rng::SplitMix64;
 
-/// What a fresh rule says of a series of slices, the index of each given to `latency`.
+/// What a fresh warm-up says of a series of slices, the index of each given to `latency`.
 fn settle(latency: impl FnMut(usize) -> f64) -> Settling {
-    let rule = DriftRule::default();
-    let mut warm_up = WarmUp::new(rule).unwrap();
-    (0..rule.limit).map(latency).for_each(|slice| {
-        warm_up.push(slice).unwrap();
-    });
-    warm_up.state()
+    let mut warm_up = WarmUp::default();
+    let slices = (0..LIMIT).map(latency);
+    let states = slices.map(|slice| warm_up.push(slice).unwrap());
+    states.last().unwrap()
 }
 
 fn settled_after(latency: impl FnMut(usize) -> f64) -> usize {
@@ -20,7 +18,7 @@ fn settled_after(latency: impl FnMut(usize) -> f64) -> usize {
     }
 }
 
-/// The least number of slices after which the default rule can say settled.
+/// The least number of slices after which it can be settled.
 const EARLIEST: usize = 29;
 
 #[test]
@@ -127,58 +125,30 @@ fn single_spikes_do_not_hold_it_up() {
 
 #[test]
 fn verdict_stands_once_given() {
-    let mut warm_up = WarmUp::new(DriftRule::default()).unwrap();
+    let mut warm_up = WarmUp::default();
     for i in 0..300 {
         warm_up
             .push(if i < EARLIEST { 80.0 } else { i as f64 })
             .unwrap();
     }
-    assert_eq!(warm_up.state(), Settling::Settled { slices: EARLIEST });
+    assert_eq!(warm_up.state, Settling::Settled { slices: EARLIEST });
 }
 
 #[test]
 fn each_push_says_where_it_stands() {
-    let rule = DriftRule {
-        window: 8,
-        in_a_row: 2,
-        tolerance: 0.02,
-        limit: 9,
-    };
-    let mut warm_up = WarmUp::new(rule).unwrap();
-    for _ in 0..8 {
+    let mut warm_up = WarmUp::default();
+    for _ in 1..EARLIEST {
         assert_eq!(warm_up.push(1.0).unwrap(), Settling::NotYet);
     }
-    assert_eq!(warm_up.push(1.0).unwrap(), Settling::Settled { slices: 9 });
+    let settled = Settling::Settled { slices: EARLIEST };
+    assert_eq!(warm_up.push(1.0).unwrap(), settled);
 }
 
 #[test]
-fn impossible_rules_and_slices_are_named() {
-    let rule = DriftRule::default();
-    let bad = [
-        DriftRule { window: 7, ..rule },
-        DriftRule {
-            in_a_row: 0,
-            ..rule
-        },
-        DriftRule {
-            tolerance: f64::NAN,
-            ..rule
-        },
-        DriftRule {
-            tolerance: -0.1,
-            ..rule
-        },
-        DriftRule { limit: 28, ..rule },
-    ];
-    for rule in bad {
-        assert!(
-            matches!(WarmUp::new(rule), Err(StatsError::Setting { .. })),
-            "{rule:?}"
-        );
-    }
-    let mut warm_up = WarmUp::new(rule).unwrap();
+fn impossible_slices_are_named() {
+    let mut warm_up = WarmUp::default();
     assert!(warm_up.push(f64::NAN).is_err());
-    assert_eq!(warm_up.state(), Settling::NotYet);
+    assert_eq!(warm_up.state, Settling::NotYet);
 }
 
 #[test]

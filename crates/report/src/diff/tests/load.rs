@@ -160,7 +160,7 @@ fn some_client_bound_trials_are_left_out() {
         };
         assert!(!goodput.trials(&findings).are_client_bound());
         let level = goodput.over(&Base::Nothing, &findings).unwrap();
-        level.interval().unwrap()
+        level.interval.unwrap()
     };
     let (kept, left_out) = (level(0.5), level(0.9));
     assert!(kept.half_width() > 2.0 * left_out.half_width());

@@ -5,7 +5,7 @@ use rpcgauge_study::settings::{Client, Operation, Sample as Message, Style, Targ
 
 use super::*;
 use crate::document::Document;
-use crate::findings::parts::Parts;
+use crate::findings::Parts;
 use crate::fixture::Spec;
 
 /// A stack that the engine calls, and that its own client calls, each in so many ns; with the codec of the

@@ -3,6 +3,7 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::FailureKind;
 
+use super::super::caution::CautionKind;
 use super::super::verdict::{ClaimOutcome, Combined, Unresolved, Withheld};
 use super::*;
 use crate::fixture::Spec;

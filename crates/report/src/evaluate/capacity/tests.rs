@@ -26,7 +26,7 @@ fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut Measured)) -> Sampl
 #[test]
 fn the_answer_has_both_ends_and_what_they_rest_on() {
     let found = found(&capacity());
-    assert_eq!(found.end, CapacityEnd::Found);
+    assert_eq!(found.end, SearchEnd::Found);
     let (held, missed) = (found.held.unwrap(), found.missed.unwrap());
     assert!(held.is_sure && missed.is_sure);
     assert!(held.rate <= 1_000.0 && 1_000.0 < missed.rate, "{found:?}");
@@ -85,7 +85,7 @@ fn a_trial_that_was_broken_off_tells_nothing() {
         measured.calls.answered = 0;
     }
     let found = found(&sample);
-    assert_eq!((found.end, found.trials.len()), (CapacityEnd::Stopped, 1));
+    assert_eq!((found.end, found.trials.len()), (SearchEnd::Stopped, 1));
     assert!(found.missed.is_none() && !found.held.unwrap().is_sure);
     assert!(!found.is_reached(), "one trial is not enough");
 }
@@ -97,7 +97,7 @@ fn a_search_without_a_trial_says_so() {
     let found = empty.capacity.as_ref().unwrap();
     assert_eq!(
         (found.end, found.held, found.missed),
-        (CapacityEnd::Stopped, None, None)
+        (SearchEnd::Stopped, None, None)
     );
     assert!(!empty.is_reached());
     assert_eq!(empty.variants[0].not_run.len(), 1);

@@ -3,41 +3,8 @@
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Operation, Placement, Sample, Settings, Stop, Target, Timing};
-use serde::Serialize;
 
-use super::figures::Figures;
-use super::model::VariantFindings;
-
-/// The mean call in four parts, which add up to it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Parts {
-    /// The mean call.
-    pub call_ns: f64,
-    /// The floor: the mean round trip of two bare loops with the same bytes.
-    pub kernel: Part,
-    /// What the client does beyond the floor and its codec; absent where its processor time is not known,
-    /// and then in the server's part.
-    pub client: Option<Part>,
-    /// Making and reading both messages, as far as it is known.
-    pub codec: Part,
-    /// The rest.
-    pub server: Part,
-    /// What of the codec's part is the client's; where it is absent, it is in the client's own part.
-    pub codec_of_client_ns: Option<f64>,
-    /// What of it is the server's; where it is absent, it is in the server's own part.
-    pub codec_of_server_ns: Option<f64>,
-    /// The variants that tell of the codecs.
-    pub codecs: Vec<String>,
-}
-
-/// A part of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Part {
-    /// Time of it.
-    pub ns: f64,
-    /// That time over the mean call.
-    pub share: f64,
-}
+use crate::findings::{Figures, Part, Parts, VariantFindings, named};
 
 /// The client's stages that are its codec's.
 const CODEC: [Stage; 4] = [
@@ -47,8 +14,13 @@ const CODEC: [Stage; 4] = [
     Stage::Decode,
 ];
 
-/// What a codec does for one side of a call, and the variants that tell of it.
-type OfSide = Option<(f64, Vec<String>)>;
+/// What a codec does for one side of a call, as far as it is known.
+#[derive(Default)]
+struct OfSide {
+    ns: Option<f64>,
+    /// The variants that tell of it.
+    variants: Vec<String>,
+}
 
 /// Finds the parts of every variant that has one call in flight and a floor.
 pub(super) fn fill(plan: &Plan, variants: &mut [VariantFindings]) {
@@ -99,14 +71,21 @@ impl Measured<'_> {
             .filter(|found| CODEC.contains(&found.stage));
         let own: f64 = stages.map(|found| found.per_call_ns).sum();
         let cpu = figures.cpu.client.map(|cpu| cpu.total_ns);
+        let server = self
+            .codec_of(settings, Side::Server, placement)
+            .unwrap_or_default();
         let mut left = Left::of(figures)?;
-        let kernel = left.take(floor.mean_ns);
-        let server = self.codec_of(settings.target.server()?, Side::Server, settings, placement);
-        let codec = left.take(own + known(&server));
-        let client = cpu.map(|cpu| left.take(cpu - floor.client_cpu_ns - own));
-        let rest = left.rest();
-        let codecs = [Some((own, Vec::new())), server];
-        Some(left.into_parts(kernel, client, codec, rest, codecs))
+        // Each takes from what those before it left.
+        Some(Parts {
+            call_ns: left.call_ns,
+            kernel: left.take(floor.mean_ns),
+            codec: left.take(own + server.ns.unwrap_or(0.0)),
+            client: cpu.map(|cpu| left.take(cpu - floor.client_cpu_ns - own)),
+            server: left.rest(),
+            codec_of_client_ns: Some(own),
+            codec_of_server_ns: server.ns,
+            codecs: server.variants,
+        })
     }
 
     /// Of a call that a stack's client makes: kernel and server are those of the engine's call to the same
@@ -129,19 +108,31 @@ impl Measured<'_> {
             self.figures(beside, placement)?,
             placement,
         )?;
-        let client = settings.target.client()?;
-        let own = self.codec_of(&client.stack, Side::Client, settings, placement);
-        let server = self.codec_of(settings.target.server()?, Side::Server, settings, placement);
+        let own = self
+            .codec_of(settings, Side::Client, placement)
+            .unwrap_or_default();
+        let server = self
+            .codec_of(settings, Side::Server, placement)
+            .unwrap_or_default();
         let mut left = Left::of(figures)?;
-        let kernel = left.take(other.kernel.ns);
-        let codec = left.take(known(&own) + known(&server));
-        let of_server = left.take(other.server.ns);
-        let rest = left.rest();
-        Some(left.into_parts(kernel, Some(rest), codec, of_server, [own, server]))
+        Some(Parts {
+            call_ns: left.call_ns,
+            kernel: left.take(other.kernel.ns),
+            codec: left.take(own.ns.unwrap_or(0.0) + server.ns.unwrap_or(0.0)),
+            server: left.take(other.server.ns),
+            client: Some(left.rest()),
+            codec_of_client_ns: own.ns,
+            codec_of_server_ns: server.ns,
+            codecs: [own.variants, server.variants].concat(),
+        })
     }
 
-    /// The mean time that a stack's codec takes for its side of a call.
-    fn codec_of(&self, stack: &str, side: Side, call: &Settings, placement: Placement) -> OfSide {
+    /// The mean time that the codec of a stack takes for its side of a call.
+    fn codec_of(&self, call: &Settings, side: Side, placement: Placement) -> Option<OfSide> {
+        let stack: &str = match side {
+            Side::Client => &call.target.client()?.stack,
+            Side::Server => call.target.server()?,
+        };
         let codec = self.plan.codecs.get(stack)?.get(&call.encoding?)?;
         let [first, second] = side.does().map(|(operation, sample)| {
             let compression = match sample {
@@ -154,25 +145,20 @@ impl Measured<'_> {
                     s.encoding == call.encoding && s.request_compression == compression;
                 is_it && same_bytes && s.target.workload() == call.target.workload()
             };
-            let mut all = self
-                .plan
-                .variants
-                .iter()
-                .filter(|other| other.repeats.is_none());
-            let variant = all.find(|other| does(&other.settings))?;
+            let mut all = self.plan.variants.iter();
+            let variant = all.find(|v| v.repeats.is_none() && does(&v.settings))?;
             let latency = self.figures(variant, placement)?.latency.as_ref()?;
             Some((latency.mean_ns, variant.name.clone()))
         });
         let ((first, one), (second, other)) = (first?, second?);
-        Some((first + second, vec![one, other]))
+        Some(OfSide {
+            ns: Some(first + second),
+            variants: vec![one, other],
+        })
     }
 
     fn figures(&self, variant: &Variant, placement: Placement) -> Option<&Figures> {
-        let found = self
-            .variants
-            .iter()
-            .find(|found| found.name == variant.name)?;
-        found.cell(placement)?.figures.as_deref()
+        named(self.variants, &variant.name)?.figures(placement)
     }
 }
 
@@ -197,10 +183,6 @@ impl Side {
             ],
         }
     }
-}
-
-fn known(codec: &OfSide) -> f64 {
-    codec.as_ref().map_or(0.0, |(ns, _)| *ns)
 }
 
 /// Settings as if the engine called, whenever the trial ends.
@@ -240,31 +222,5 @@ impl Left {
 
     fn rest(&mut self) -> Part {
         self.take(self.ns)
-    }
-
-    /// The parts, with the codec's of both sides.
-    fn into_parts(
-        self,
-        kernel: Part,
-        client: Option<Part>,
-        codec: Part,
-        server: Part,
-        [of_client, of_server]: [OfSide; 2],
-    ) -> Parts {
-        let ns = |side: &OfSide| side.as_ref().map(|(ns, _)| *ns);
-        Parts {
-            call_ns: self.call_ns,
-            kernel,
-            client,
-            codec,
-            server,
-            codec_of_client_ns: ns(&of_client),
-            codec_of_server_ns: ns(&of_server),
-            codecs: [of_client, of_server]
-                .into_iter()
-                .flatten()
-                .flat_map(|(_, names)| names)
-                .collect(),
-        }
     }
 }

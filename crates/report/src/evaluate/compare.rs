@@ -7,15 +7,14 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, VerdictRule};
 use rpcgauge_study::plan::{Metric, Pair, Plan};
 use rpcgauge_study::settings::{Placement, Target};
 
-use super::figures::Figures;
-use super::model::VariantFindings;
-use super::trial::TrialRow;
-use super::unanswered::Uneven;
-use super::verdict::{
+use super::caution;
+use super::withheld::{Uneven, delay_decides};
+use crate::error::ReportError;
+use crate::findings::trial::TrialRow;
+use crate::findings::verdict::{
     BlockCounts, Combined, Comparison, Control, Estimate, Outcome, PlacementVerdict, Withheld,
 };
-use super::{caution, running};
-use crate::error::ReportError;
+use crate::findings::{Figures, VariantFindings};
 use crate::metric::{self, better, is_about_server};
 
 /// Where a trial stands, apart from its variant: placement, invocation, block.
@@ -107,32 +106,27 @@ impl<'a> Blocks<'a> {
     ) -> Result<Vec<Judged>, ReportError> {
         let of = self.variant(of, &place)?;
         let against = self.variant(against, &place)?;
-        let planned =
-            |placement: &&Placement| self.blocks(of, against, **placement).next().is_some();
-        let mut placements: Vec<Placement> = self
-            .plan
-            .placements
-            .iter()
-            .filter(planned)
-            .copied()
-            .collect();
+        let is_planned = |p: &Placement| self.blocks(of, against, *p).next().is_some();
+        let all = self.plan.placements.iter().copied();
+        let mut placements: Vec<Placement> = all.filter(is_planned).collect();
         if placements.is_empty() {
             placements.extend(self.plan.placements.first());
         }
-        Ok(placements
+        let judged = placements
             .into_iter()
-            .map(|p| self.judge(of, against, metric, p, a_a))
-            .collect())
+            .map(|p| self.judge(of, against, metric, p, a_a));
+        Ok(judged.collect())
     }
 
     fn variant(&self, name: &str, place: &impl Fn() -> String) -> Result<u32, ReportError> {
-        let position = self.plan.variants.iter().position(|v| v.name == name);
-        position
-            .and_then(|p| u32::try_from(p).ok())
-            .ok_or_else(|| ReportError::UnknownVariant {
+        let mut all = (0..).zip(&self.plan.variants);
+        match all.find(|(_, variant)| variant.name == name) {
+            Some((index, _)) => Ok(index),
+            None => Err(ReportError::UnknownVariant {
                 place: place(),
                 variant: name.to_owned(),
-            })
+            }),
+        }
     }
 
     fn judge(
@@ -143,24 +137,21 @@ impl<'a> Blocks<'a> {
         placement: Placement,
         a_a: bool,
     ) -> Judged {
-        let (of_variant, against_variant) = (self.named(of), self.named(against));
+        let both = [of, against].map(|index| self.named(index));
+        let figures = both.map(|variant| variant.figures(placement));
         let paired = self.paired(of, against, metric, placement);
-        let control = if a_a {
-            None
-        } else {
-            self.control(of, metric, placement)
-        };
+        let counts = paired.counts;
+        let control = (!a_a)
+            .then(|| self.control(of, metric, placement))
+            .flatten();
+        let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let estimate = self.estimate(&paired);
-        let client_bound =
-            paired.counts.client_bound * 2 > paired.counts.planned - paired.counts.missing;
         let rule = VerdictRule {
             better: better(metric),
             margin: self.plan.margin,
         };
-        let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let judge = |e: stats::Estimate| stats::judge(&e, aa.as_slice(), &rule);
-        let [of_figures, against_figures] = [of_variant, against_variant]
-            .map(|variant| variant.cell(placement).and_then(|c| c.figures.as_deref()));
+        let [of_figures, against_figures] = figures;
         let uneven = of_figures
             .zip(against_figures)
             .and_then(|(of, against)| Uneven::of(metric, of, against));
@@ -170,46 +161,45 @@ impl<'a> Blocks<'a> {
                 .map(|uneven| verdict.estimate.off_by(uneven.reach));
             !verdict.is_resolved() || off.is_none_or(|e| judge(e).outcome == verdict.outcome)
         };
-        let (stats, outcome) = match estimate.filter(|_| !client_bound).map(judge) {
-            Some(verdict) if stands(&verdict) => (Some(verdict), Outcome::from(verdict.outcome)),
-            judged => {
-                let reason = match judged {
-                    Some(_) => Withheld::Unanswered,
-                    None if client_bound => Withheld::ClientBound,
-                    None => Withheld::NotMeasured,
-                };
-                (None, Outcome::NoVerdict { reason })
+        let is_live = self.plan.is_live();
+        let is_delayed = || is_live && delay_decides(figures, metric, self.plan.margin);
+        let judged = match estimate.map(judge) {
+            _ if counts.client_bound * 2 > counts.planned - counts.missing => {
+                Err(Withheld::ClientBound)
             }
+            None => Err(Withheld::NotMeasured),
+            Some(verdict) if !stands(&verdict) => Err(Withheld::Unanswered),
+            Some(_) if is_delayed() => Err(Withheld::SendDelay),
+            Some(verdict) => Ok(verdict),
         };
-        let delayed = self.plan.is_live() && {
-            let both = [of_variant, against_variant];
-            running::delay_decides(both, metric, placement, self.plan.margin)
+        let mut outcome = match judged {
+            Ok(verdict) => Outcome::from(verdict.outcome),
+            Err(reason) => Outcome::NoVerdict { reason },
         };
-        let (stats, outcome) = match stats {
-            Some(_) if delayed => {
-                let reason = Withheld::SendDelay;
-                (None, Outcome::NoVerdict { reason })
-            }
-            _ if self.plan.is_live() => (stats, running::outcome(outcome)),
-            _ => (stats, outcome),
-        };
+        if let Outcome::NotResolved {
+            more: Some(more), ..
+        } = &mut outcome
+            && is_live
+        {
+            more.invocations = 0;
+        }
         let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));
         let mut verdict = PlacementVerdict {
             placement,
-            timing: of_variant.timing,
+            timing: both[0].timing,
             of_value: value(of_figures),
             against_value: value(against_figures),
             estimate: estimate.as_ref().map(|e| self.shown(e)),
             outcome,
-            blocks: paired.counts,
+            blocks: counts,
             control: control.map(|(control, _)| control),
             smallest_difference: estimate
                 .and_then(|e| stats::smallest_difference(&e, aa.as_slice())),
             unanswered: uneven.map(|uneven| uneven.shares),
             cautions: Vec::new(),
         };
-        let both = [of_variant, against_variant];
         verdict.cautions = caution::of_verdict(&verdict, metric, both, a_a);
+        let stats = judged.ok();
         Judged { verdict, stats }
     }
 
@@ -270,10 +260,12 @@ impl<'a> Blocks<'a> {
 
     /// An estimate as it stands in the findings.
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
-        match self.plan.is_live() {
-            true => running::estimate(Estimate::of(estimate)),
-            false => Estimate::of(estimate),
+        let mut shown = Estimate::of(estimate);
+        if self.plan.is_live() {
+            // Each of its blocks was taken for an invocation.
+            shown.invocations = 1;
         }
+        shown
     }
 
     fn estimate(&self, paired: &Paired) -> Option<stats::Estimate> {
@@ -284,11 +276,7 @@ impl<'a> Blocks<'a> {
 
     /// How every interval of this plan is computed.
     pub(crate) fn bootstrap(&self) -> Bootstrap {
-        Bootstrap {
-            confidence: self.plan.confidence,
-            seed: self.plan.seed,
-            ..Bootstrap::default()
-        }
+        Bootstrap::new(self.plan.confidence, self.plan.seed)
     }
 
     /// The figures of two variants by name, block by block.
@@ -354,11 +342,9 @@ pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
 /// What the verdicts under all placements come to.
 fn combined(judged: &[Judged]) -> Combined {
     let verdicts: Vec<stats::Verdict> = judged.iter().filter_map(|j| j.stats).collect();
-    let all_judged = verdicts.len() == judged.len();
     match stats::across_placements(&verdicts) {
-        stats::Combined::Same(_) if all_judged => Combined::Same,
-        stats::Combined::Same(_) | stats::Combined::Unconfirmed(_) => Combined::Unconfirmed,
-        stats::Combined::DependsOnPlacement => Combined::DependsOnPlacement,
-        stats::Combined::NotResolved => Combined::NotResolved,
+        // A placement without a verdict confirms nothing.
+        Combined::Same if verdicts.len() < judged.len() => Combined::Unconfirmed,
+        combined => combined,
     }
 }

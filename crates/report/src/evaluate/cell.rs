@@ -6,20 +6,20 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Unpacked;
 use rpcgauge_study::record::{
     BytesByClass, Calls, Code, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Measured, Memory, Payload, Slices, Stage, Threads, TrialRecord,
+    Histogram, Measured, Memory, Payload, Stage, Step, Threads, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
-use super::figures::{
-    BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
-    StageFindings, TrafficPerCall,
-};
-use super::trial::{goodput, supported};
-use super::{steps, timeline};
+use super::timeline;
 use crate::error::ReportError;
+use crate::findings::{
+    BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
+    StageFindings, StepFindings, TrafficPerCall,
+};
+use crate::metric::{filled, goodput, median_ns, per_call};
 
 /// Distinct error texts that are listed; others are counted.
-pub const MOST_ERRORS: usize = 10;
+const MOST_ERRORS: usize = 10;
 
 /// A trial that ran to its end, and its figures.
 pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a Measured);
@@ -36,37 +36,33 @@ pub(crate) fn figures(
     };
     let timing = first.timing;
     let measured = || trials.iter().map(|(_, m)| *m);
-    let merge = |histograms: Vec<&Histogram>| merged(variant, &histograms);
-    let distribution = |histograms| Ok::<_, ReportError>(merge(histograms)?.map(Distribution::of));
-
     let calls = calls(trials);
     let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
     let bytes_per_call = PerCall(sum(measured().map(Measured::calls_of_bytes)));
-    let latency = distribution(measured().map(|m| &m.latency).collect())?;
+    let latency = distribution(variant, measured().map(|m| &m.latency))?;
     let stages = stages(variant, trials, latency.as_ref())?;
-    let elapsed_ns = sum(measured().map(|m| m.elapsed_ns));
+    let total = |of: fn(&Measured) -> u64| sum(measured().map(of));
+    let elapsed_ns = total(|m| m.elapsed_ns);
     let (errors, errors_left_out) = errors(trials);
     let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
         let all: Option<Vec<&Cpu>> = measured().map(|m| side(&m.cpu)).collect();
-        all.map(|all| per_call.cpu(all.into_iter()))
+        all.map(|all| per_call.cpu(&all))
     };
     let opened = measured()
         .map(|m| m.connections_opened)
         .collect::<Option<Vec<_>>>()
         .map(|all| sum(all.into_iter()));
+    let idle: BTreeSet<Idle> = trials.iter().map(|(t, _)| t.idle).collect();
     let shares: Vec<f64> = measured().filter_map(|m| m.client_share).collect();
-    let of_slices =
-        |count: fn(&Slices) -> u64| sum(measured().map(|m| m.slices.as_ref().map_or(0, count)));
     Ok(Some(Figures {
         elapsed_ns,
-        idle: distinct(trials.iter().map(|(t, _)| t.idle)),
+        idle: idle.into_iter().collect(),
         goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
-            measured()
-                .filter_map(|m| m.failed_latency.as_ref())
-                .collect(),
+            variant,
+            measured().filter_map(|m| m.failed_latency.as_ref()),
         )?,
-        send_delay: distribution(measured().map(|m| &m.send_delay).collect())?,
+        send_delay: distribution(variant, measured().map(|m| &m.send_delay))?,
         between_stages_ns: between_stages(&stages, latency.as_ref()),
         floor: floor(variant, floors, trials, timing)?,
         latency,
@@ -99,21 +95,21 @@ pub(crate) fn figures(
         connections: Connections {
             fewest_at_start: measured().filter_map(|m| m.connections_at_start).min(),
             opened,
-            tls_resumed: sum(measured().map(|m| m.tls_resumed)),
-            failed: sum(measured().map(|m| m.connects_failed)),
-            reopened: sum(measured().map(|m| m.connections_reopened)),
+            tls_resumed: total(|m| m.tls_resumed),
+            failed: total(|m| m.connects_failed),
+            reopened: total(|m| m.connections_reopened),
         },
-        uncompressed_responses: sum(measured().map(|m| m.uncompressed_responses)),
-        bodies_late: sum(measured().map(|m| m.bodies_late)),
+        uncompressed_responses: total(|m| m.uncompressed_responses),
+        bodies_late: total(|m| m.bodies_late),
         in_flight: in_flight(trials, settings),
         timeline: timeline::merge(trials),
-        steps: steps::steps(variant, trials)?,
+        steps: steps(variant, trials)?,
         errors,
         errors_left_out,
-        errors_without_sample: sum(measured().map(|m| m.errors_without_sample)),
+        errors_without_sample: total(|m| m.errors_without_sample),
         calls,
-        left_out: of_slices(|slices| slices.skipped),
-        left_out_failed: of_slices(|slices| slices.skipped_failed),
+        left_out: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped)),
+        left_out_failed: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped_failed)),
     }))
 }
 
@@ -135,11 +131,7 @@ struct PerCall(u64);
 
 impl PerCall {
     fn of(&self, amount: u64) -> f64 {
-        if self.0 == 0 {
-            0.0
-        } else {
-            amount as f64 / self.0 as f64
-        }
+        per_call(self.0, amount).unwrap_or(0.0)
     }
 
     fn traffic<'a>(&self, all: impl Iterator<Item = &'a BytesByClass> + Clone) -> TrafficPerCall {
@@ -151,16 +143,14 @@ impl PerCall {
         }
     }
 
-    fn cpu<'a>(&self, all: impl Iterator<Item = &'a Cpu> + Clone) -> CpuSide {
-        let splits = || all.clone().filter_map(Cpu::split);
-        let known = splits().next().is_some();
-        let part = |n: usize| known.then(|| self.of(sum(splits().map(|split| split[n]))));
-        let unsplit = sum(all
-            .clone()
-            .filter(|c| c.split().is_none())
-            .map(|c| c.total_ns));
+    fn cpu(&self, all: &[&Cpu]) -> CpuSide {
+        let splits: Vec<[u64; 2]> = all.iter().filter_map(|cpu| cpu.split()).collect();
+        let sum_of = |part: usize| sum(splits.iter().map(|split| split[part]));
+        let part = |part: usize| (!splits.is_empty()).then(|| self.of(sum_of(part)));
+        let unsplit = all.iter().filter(|cpu| cpu.split().is_none());
+        let unsplit = sum(unsplit.map(|cpu| cpu.total_ns));
         CpuSide {
-            total_ns: self.of(sum(all.clone().map(|c| c.total_ns))),
+            total_ns: self.of(sum(all.iter().map(|cpu| cpu.total_ns))),
             user_ns: part(0),
             system_ns: part(1),
             unsplit_ns: (unsplit > 0).then(|| self.of(unsplit)),
@@ -168,36 +158,21 @@ impl PerCall {
     }
 }
 
-impl Distribution {
-    /// What a histogram that is not empty says.
-    pub(crate) fn of(histogram: Unpacked) -> Self {
-        let percentile = |quantile| supported(&histogram, quantile);
-        Self {
-            count: histogram.len(),
-            mean_ns: histogram.mean(),
-            min_ns: histogram.min(),
-            p50_ns: histogram.value_at_quantile(0.5),
-            p90_ns: percentile(0.9),
-            p95_ns: percentile(0.95),
-            p99_ns: percentile(0.99),
-            p999_ns: percentile(0.999),
-            max_ns: histogram.max(),
-            histogram: Histogram::from(histogram),
-        }
-    }
+/// What histograms say together; nothing where they hold no value.
+fn distribution<'h>(
+    variant: &str,
+    histograms: impl Iterator<Item = &'h Histogram>,
+) -> Result<Option<Distribution>, ReportError> {
+    Ok(merged(variant, histograms)?.map(Distribution::of))
 }
 
 /// Adds histograms up; none where they hold no value.
-pub(super) fn merged(
+fn merged<'h>(
     variant: &str,
-    histograms: &[&Histogram],
+    histograms: impl Iterator<Item = &'h Histogram>,
 ) -> Result<Option<Unpacked>, ReportError> {
     let mut sum: Option<Unpacked> = None;
-    for histogram in histograms
-        .iter()
-        .map(|h| h.unpack())
-        .filter(|h| !h.is_empty())
-    {
+    for histogram in histograms.filter_map(filled) {
         match &mut sum {
             None => {
                 let first = sum.insert(histogram);
@@ -229,11 +204,8 @@ fn stages(
 ) -> Result<Vec<StageFindings>, ReportError> {
     let mut findings = Vec::new();
     for stage in Stage::ALL {
-        let histograms: Vec<&Histogram> = trials
-            .iter()
-            .filter_map(|(_, m)| m.stages.get(&stage))
-            .collect();
-        if let Some(histogram) = merged(variant, &histograms)? {
+        let histograms = trials.iter().filter_map(|(_, m)| m.stages.get(&stage));
+        if let Some(histogram) = merged(variant, histograms)? {
             let mean_ns = histogram.mean();
             let calls = latency.map_or(0, |call| call.count).max(1) as f64;
             let per_call_ns = if Stage::CLIENT.contains(&stage) {
@@ -271,26 +243,19 @@ fn floor(
     trials: &[MeasuredTrial<'_>],
     timing: Timing,
 ) -> Result<Option<Floor>, ReportError> {
-    let histograms: Vec<&Histogram> = records.iter().map(|record| &record.latency).collect();
-    let (Some(all), Some(first)) = (merged(variant, &histograms)?, records.first()) else {
+    let all = merged(variant, records.iter().map(|record| &record.latency))?;
+    let (Some(all), Some(first)) = (all, records.first()) else {
         return Ok(None);
     };
-    let median = |latency: &Histogram| {
-        Some(latency.unpack())
-            .filter(|h| !h.is_empty())
-            .map(|h| h.value_at_quantile(0.5))
-    };
-    let of_blocks = || records.iter().filter_map(|record| median(&record.latency));
+    let of_blocks = || records.iter().filter_map(|r| median_ns(&r.latency));
     let mut invocations: BTreeMap<u32, Vec<rpcgauge_stats::Pair>> = BTreeMap::new();
     for record in records {
         let in_block = |(trial, _): &&MeasuredTrial<'_>| {
             (trial.trial.invocation, trial.trial.block) == (record.invocation, record.block)
         };
-        let call = trials
-            .iter()
-            .find(in_block)
-            .and_then(|(_, m)| median(&m.latency));
-        if let (Some(of), Some(against)) = (median(&record.latency), call) {
+        let trial = trials.iter().find(in_block);
+        let call = trial.and_then(|(_, m)| median_ns(&m.latency));
+        if let (Some(of), Some(against)) = (median_ns(&record.latency), call) {
             let pairs = invocations.entry(record.invocation).or_default();
             pairs.push(rpcgauge_stats::Pair {
                 of: of as f64,
@@ -317,10 +282,7 @@ fn floor(
         request_bytes: first.request_bytes,
         response_bytes: first.response_bytes,
         share: share.as_ref().map(rpcgauge_stats::Estimate::ratio),
-        share_interval: share
-            .as_ref()
-            .and_then(rpcgauge_stats::Estimate::interval)
-            .map(|interval| [interval.low(), interval.high()]),
+        share_interval: share.as_ref().and_then(rpcgauge_stats::Estimate::ends),
     }))
 }
 
@@ -364,15 +326,9 @@ fn cold(trials: &[MeasuredTrial<'_>]) -> Option<Cold> {
 }
 
 fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
-    let is = |code| trials.iter().any(|(_, m)| m.code == Some(code));
-    [Code::Generated, Code::Dynamic]
-        .into_iter()
-        .filter(|code| is(*code))
-        .collect()
-}
-
-fn distinct(idle: impl Iterator<Item = Idle>) -> Vec<Idle> {
-    idle.collect::<BTreeSet<_>>().into_iter().collect()
+    let is = |code: &Code| trials.iter().any(|(_, m)| m.code == Some(*code));
+    let all = [Code::Generated, Code::Dynamic].into_iter();
+    all.filter(is).collect()
 }
 
 /// The most frequent error texts, and how many others there are.
@@ -399,4 +355,50 @@ fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
 
 fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
+}
+
+/// The steps of a variant's trials, each step of all trials together; none without a ramp.
+fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings>, ReportError> {
+    let most = trials.iter().map(|(_, m)| m.steps.len()).max().unwrap_or(0);
+    let mut steps = Vec::new();
+    let mut start_ns = 0_u64;
+    for index in 0..most {
+        let same: Vec<(&Step, u64)> = trials
+            .iter()
+            .filter_map(|(_, m)| Some((m.steps.get(index)?, m.elapsed_ns)))
+            .collect();
+        let found = step(variant, &same, start_ns)?;
+        start_ns = start_ns.saturating_add(found.time_ns);
+        steps.push(found);
+    }
+    Ok(steps)
+}
+
+/// The same step of all trials, each with how long the trial was measured; there is at least one.
+fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
+    let total = |of: fn(&Step) -> u64| sum(same.iter().map(|(s, _)| of(s)));
+    let latency = distribution(variant, same.iter().map(|(s, _)| &s.latency))?;
+    let send_delay = distribution(variant, same.iter().map(|(s, _)| &s.send_delay))?;
+    let answered = total(|s| s.answered);
+    // A load may end inside its ramp (--calls, Ctrl-C).
+    let lasted =
+        |(step, elapsed_ns): &(&Step, u64)| step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
+    let lasted_ns = sum(same.iter().map(lasted));
+    let (first, _) = same[0];
+    Ok(StepFindings {
+        from: first.from,
+        to: first.to,
+        start_ns,
+        time_ns: first.time_ns,
+        lasted_ns,
+        started: total(|s| s.started),
+        // Older records know only that what was never begun has no delay.
+        sent: total(|s| s.started.saturating_sub(s.never_sent))
+            .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
+        answered,
+        failed: total(|s| s.failed),
+        goodput: goodput(answered, lasted_ns).unwrap_or(0.0),
+        latency,
+        send_delay,
+    })
 }

@@ -1,13 +1,12 @@
 //! Published figures against measured ones.
 
-use rpcgauge_stats as stats;
-use rpcgauge_stats::DEFAULT_SIZE_TOLERANCE;
+use rpcgauge_stats::check_claim;
 use rpcgauge_study::plan::{Claim, Plan};
-use rpcgauge_study::settings::{ENGINE, Placement, Target};
+use rpcgauge_study::settings::{ENGINE, Target};
 
 use super::compare::{Blocks, Judged};
-use super::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 use crate::error::ReportError;
+use crate::findings::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 
 /// Puts a claim of the plan to the test.
 pub(crate) fn check(
@@ -26,8 +25,16 @@ pub(crate) fn check(
         .into_iter()
         .map(|j| measured(j, published_ratio, is_about))
         .collect();
-    let depends_on_placement = differ(&placements);
-    let outcome = outcome(&placements, depends_on_placement);
+    let resolved = placements.iter();
+    let resolved = resolved.filter(|p| p.claim != ClaimOutcome::NotResolved);
+    let resolved: Vec<&ClaimMeasured> = resolved.collect();
+    let depends_on_placement = resolved.windows(2).any(|two| two[0].claim != two[1].claim);
+    let agreed = resolved.first().filter(|_| !depends_on_placement);
+    let are_others_open = resolved.len() < placements.len();
+    let only_under = agreed
+        .iter()
+        .filter(|_| are_others_open)
+        .flat_map(|_| &resolved);
     Ok(ClaimFindings {
         name: claim.name.clone(),
         source: claim.source.clone(),
@@ -39,8 +46,8 @@ pub(crate) fn check(
         published_ratio,
         stacks: claim.stacks.clone(),
         measured_stacks,
-        outcome,
-        only_under: only_under(&placements, outcome),
+        outcome: agreed.map_or(ClaimOutcome::NotResolved, |p| p.claim),
+        only_under: only_under.map(|p| p.verdict.placement).collect(),
         placements,
         depends_on_placement,
     })
@@ -66,48 +73,17 @@ fn stacks(plan: &Plan, claim: &Claim) -> Vec<String> {
 /// What was measured under a placement. `is_about` says whether it is of the stacks that were published,
 /// and of no others.
 fn measured(judged: Judged, published_ratio: Option<f64>, is_about: bool) -> ClaimMeasured {
-    let published = published_ratio.map(stats::Published::Ratio);
-    let check = published
+    let check = published_ratio
         .zip(judged.stats)
-        .and_then(|(p, verdict)| stats::check_claim(p, &verdict, DEFAULT_SIZE_TOLERANCE).ok());
+        .and_then(|(published, verdict)| check_claim(published, &verdict).ok());
     ClaimMeasured {
         verdict: judged.verdict,
-        claim: match check.map(|c| c.outcome) {
-            Some(stats::ClaimOutcome::Reproduced) => ClaimOutcome::Reproduced,
-            Some(stats::ClaimOutcome::Contradicted) if is_about => ClaimOutcome::Contradicted,
-            Some(stats::ClaimOutcome::Contradicted) => ClaimOutcome::NotReproduced,
-            Some(stats::ClaimOutcome::NotResolved) | None => ClaimOutcome::NotResolved,
+        claim: match check.and_then(|c| c.is_reproduced) {
+            Some(true) => ClaimOutcome::Reproduced,
+            Some(false) if is_about => ClaimOutcome::Contradicted,
+            Some(false) => ClaimOutcome::NotReproduced,
+            None => ClaimOutcome::NotResolved,
         },
         size: check.and_then(|c| c.size),
     }
-}
-
-/// Whether two placements are resolved in different ways.
-fn differ(placements: &[ClaimMeasured]) -> bool {
-    let mut resolved = placements
-        .iter()
-        .map(|p| p.claim)
-        .filter(|c| *c != ClaimOutcome::NotResolved);
-    let first = resolved.next();
-    resolved.any(|claim| Some(claim) != first)
-}
-
-/// What the resolved placements come to, as of a comparison; nothing where they differ.
-fn outcome(placements: &[ClaimMeasured], depends_on_placement: bool) -> ClaimOutcome {
-    let mut claims = placements.iter().map(|p| p.claim);
-    claims
-        .find(|claim| *claim != ClaimOutcome::NotResolved)
-        .filter(|_| !depends_on_placement)
-        .unwrap_or(ClaimOutcome::NotResolved)
-}
-
-/// The placements of this outcome, where it is one and others are not resolved.
-fn only_under(placements: &[ClaimMeasured], outcome: ClaimOutcome) -> Vec<Placement> {
-    let all = placements.iter();
-    let such = all.filter(|p| p.claim == outcome && outcome != ClaimOutcome::NotResolved);
-    let such: Vec<Placement> = such.map(|p| p.verdict.placement).collect();
-    if such.len() == placements.len() {
-        return Vec::new();
-    }
-    such
 }

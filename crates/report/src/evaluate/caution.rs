@@ -1,9 +1,139 @@
-//! What in a load's own figures hides more than a percentile shows: calls that stall again and again, and
-//! a tail that was over before calls were sent.
+//! Which cautions stand beside the figures of a cell, beside a verdict, and over a whole run.
 
-use super::caution::{Caution, CautionKind};
-use super::figures::{Distribution, Figures};
-use super::model::VariantFindings;
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::{Code, Environment};
+use rpcgauge_study::settings::{Idle, Placement, Timing};
+
+use crate::findings::caution::{Caution, CautionKind};
+use crate::findings::verdict::{Outcome, PlacementVerdict};
+use crate::findings::{Distribution, Figures, TrialCounts, VariantFindings};
+use crate::metric::is_counted;
+
+/// What must be known of a variant's figures under a placement.
+pub(super) fn of_cell(
+    variant: &str,
+    placement: Placement,
+    trials: &TrialCounts,
+    figures: Option<&Figures>,
+) -> Vec<Caution> {
+    use CautionKind as Kind;
+    let missing = trials.planned - trials.measured;
+    let mut cautions = Vec::new();
+    let mut add = |kind, count, of| {
+        if count > 0 {
+            cautions.push(Caution::about(kind, variant, [count, of]).under(placement));
+        }
+    };
+    add(Kind::Interrupted, trials.interrupted, trials.measured);
+    add(Kind::GaveUp, trials.gave_up, trials.measured);
+    add(Kind::ClientBound, trials.client_bound, trials.measured);
+    add(Kind::Unsettled, trials.unsettled, trials.measured);
+    add(Kind::Incomplete, missing, trials.planned);
+    if let Some(figures) = figures {
+        let (calls, connections) = (&figures.calls, &figures.connections);
+        add(Kind::FailedCalls, calls.failed_total(), calls.ended());
+        if let Some(in_flight) = figures.in_flight.filter(|i| i.reached < i.asked) {
+            add(Kind::FewerInFlight, in_flight.reached, in_flight.asked);
+        }
+        add(Kind::MixedIdle, u64::from(figures.idle.len() > 1), 0);
+        let uncompressed = figures.uncompressed_responses;
+        add(Kind::Uncompressed, uncompressed, calls.answered);
+        add(Kind::FailedConnects, connections.failed, 0);
+        add(Kind::Reopened, connections.reopened, 0);
+        let left_out = figures.left_out;
+        add(Kind::LeftOutFailed, figures.left_out_failed, left_out);
+        add(Kind::NeverBegun, calls.never_begun, calls.started);
+        add(Kind::Retried, calls.retried, 0);
+        add(Kind::BodiesLate, figures.bodies_late, calls.started);
+        let is_dynamic = figures.code.contains(&Code::Dynamic);
+        add(Kind::DynamicCode, u64::from(is_dynamic), 0);
+    }
+    cautions.sort_unstable();
+    cautions
+}
+
+/// What must be known beside a verdict on two variants.
+pub(super) fn of_verdict(
+    verdict: &PlacementVerdict,
+    metric: Metric,
+    [of, against]: [&VariantFindings; 2],
+    a_a: bool,
+) -> Vec<Caution> {
+    use CautionKind as Kind;
+    let placement = verdict.placement;
+    let judged = !matches!(verdict.outcome, Outcome::NoVerdict { .. });
+    let blocks = &verdict.blocks;
+    let mut cautions = Vec::new();
+    let mut push = |kind, counts: [u64; 2]| {
+        cautions.push(Caution {
+            count: counts[0],
+            of: counts[1],
+            ..Caution::plain(kind, Some(placement))
+        });
+    };
+    if of.is_live() {
+        push(Kind::RunningInstances, [0, 0]);
+    }
+    if judged && !a_a && verdict.control.is_none() {
+        push(Kind::NoControl, [0, 0]);
+    }
+    if judged && blocks.used < blocks.planned {
+        push(
+            Kind::BlocksLeftOut,
+            [blocks.planned - blocks.used, blocks.planned],
+        );
+    }
+    let bounded = match (of.how.at_a_time, against.how.at_a_time) {
+        (Some(most), None) => Some((of, most)),
+        (None, Some(most)) => Some((against, most)),
+        _ => None,
+    };
+    let bounded = bounded.filter(|_| of.is_live() && of.how.is_at_a_rate());
+    cautions.extend(bounded.map(|(variant, most)| {
+        Caution::about(Kind::Bounded, &variant.name, [u64::from(most), 0]).under(placement)
+    }));
+    for variant in [of, against] {
+        let Some(cell) = variant.cell(placement) else {
+            continue;
+        };
+        let concerns = |caution: &&Caution| match caution.kind {
+            // The blocks that are left out say it.
+            Kind::Incomplete => false,
+            // Under load it is in the verdict already.
+            Kind::ClientBound => judged || variant.timing == Timing::Stages,
+            Kind::DynamicCode => judged && !is_counted(metric),
+            _ => true,
+        };
+        cautions.extend(cell.cautions.iter().filter(concerns).cloned());
+    }
+    cautions.sort();
+    cautions
+}
+
+/// What must be known of the whole run: of the machine's state, and of a live service's own figures.
+pub(super) fn of_run(
+    environment: Option<&Environment>,
+    variants: &[VariantFindings],
+) -> Vec<Caution> {
+    let idle = environment.filter(|environment| !is_idle_as_asked(environment));
+    let idle = idle.map(|_| Caution::plain(CautionKind::IdleNotHeld, None));
+    let unverified = variants.iter().filter_map(unverified);
+    let found = idle.into_iter().chain(unverified);
+    found.chain(of_services(variants)).collect()
+}
+
+/// Whether idle states were held off, or were not to be.
+pub(super) fn is_idle_as_asked(environment: &Environment) -> bool {
+    let idle = &environment.idle;
+    idle.asked != Idle::Held || idle.got == Idle::Held
+}
+
+/// That the certificate of a service was not verified.
+fn unverified(variant: &VariantFindings) -> Option<Caution> {
+    let service = variant.how.service.as_ref()?;
+    (service.verified == Some(false) && variant.repeats.is_none())
+        .then(|| Caution::about(CautionKind::Unverified, &service.target, [0, 0]))
+}
 
 /// A call that takes so many times the median one stalls, where that is a millisecond at least.
 const STALL_FACTOR: f64 = 10.0;
@@ -20,7 +150,7 @@ const TAILS: [Tail; 2] = [
 
 /// The cautions of the live services among some variants. One percentile over the rates of a ramp says
 /// little, and there is none on it.
-pub(super) fn cautions(variants: &[VariantFindings]) -> Vec<Caution> {
+fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
     let is_looked_at = |v: &&VariantFindings| v.is_live() && v.repeats.is_none();
     let of = |variant: &VariantFindings| {
         let figures = variant.measured().map(|(_, figures)| figures);

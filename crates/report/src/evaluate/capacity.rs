@@ -1,0 +1,215 @@
+//! The highest rate that holds the objectives: what was tried, what came of it, and what stood in
+//! the way.
+//!
+//! A search is carried out and reported by the same rules: [`PlannedSearch`] says at which rate the next
+//! trial is, and the findings are what it comes to over the recorded ones.
+
+use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
+use rpcgauge_study::objective::Objective;
+use rpcgauge_study::plan::{Capacity, Plan};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, TrialOutcome, TrialRecord};
+use rpcgauge_study::settings::Schedule;
+
+use super::Ended;
+use super::objective::{Evidence, held_against};
+use crate::findings::Distribution;
+use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedObjective};
+use crate::findings::objective::ObjectiveOutcome;
+use crate::metric::{filled, goodput};
+
+/// A search on its way: at which rate the next trial is, after those that ended.
+#[derive(Debug, Clone)]
+pub struct PlannedSearch {
+    search: CapacitySearch,
+    objectives: Vec<Objective>,
+    trials: Vec<CapacityTrial>,
+    broken_off: bool,
+}
+
+impl PlannedSearch {
+    /// The search of a plan; none where it has none, or none that can be carried out.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let Capacity {
+            start,
+            lowest,
+            highest,
+            precision,
+            ..
+        } = *plan.capacity.as_ref()?;
+        let most = plan.trials.len();
+        Some(Self {
+            search: CapacitySearch::new(start, lowest, highest, precision, most).ok()?,
+            objectives: plan.objectives.clone(),
+            trials: Vec::new(),
+            broken_off: false,
+        })
+    }
+
+    /// The rate of the next trial, calls a second; none where the search is over.
+    pub fn next_rate(&self) -> Option<f64> {
+        match self.search.next(&self.tried()) {
+            SearchStep::Try(rate) if !self.broken_off => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Takes note of a trial that ended. One that did not run to its end tells nothing, and one that
+    /// could not be carried out ends the search: the next one would fail as well.
+    pub fn ended(&mut self, record: &TrialRecord) {
+        match (&record.outcome, record.rate) {
+            (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
+                let trial = trial(record, measured, rate, &self.objectives);
+                self.trials.push(trial);
+            }
+            (TrialOutcome::Measured(_), _) => {}
+            (TrialOutcome::Failed { .. }, _) => self.broken_off = true,
+        }
+    }
+
+    fn tried(&self) -> Vec<Tried> {
+        let tried = |trial: &CapacityTrial| Tried {
+            rate: trial.rate,
+            held: trial.held,
+        };
+        self.trials.iter().map(tried).collect()
+    }
+}
+
+/// Whether a trial was not broken off by the user. One that the engine gave up, since nothing but
+/// failures came, shows what it would have shown at its end.
+fn is_whole(measured: &Measured) -> bool {
+    measured.ending != Ending::Interrupted
+}
+
+/// What a plan's search came to; none where the plan has none.
+pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
+    let mut search = PlannedSearch::of(plan)?;
+    ended.values().for_each(|record| search.ended(record));
+    let tried = search.tried();
+    let Bracket { held, missed } = bracket(&tried);
+    let end = match search.search.next(&tried) {
+        SearchStep::Try(_) => SearchEnd::Stopped,
+        SearchStep::Done(end) => end,
+    };
+    Some(CapacityFindings {
+        objectives: plan.objectives.clone(),
+        precision: plan.capacity.as_ref()?.precision,
+        end,
+        held,
+        missed,
+        limit: match (end, missed) {
+            (SearchEnd::Ceiling, _) => Some(Limit::Ceiling),
+            (_, None) => None,
+            (_, Some(missed)) => limit_at(&search.trials, missed.rate),
+        },
+        trials: search.trials,
+    })
+}
+
+/// What stood in the way most often at a rate.
+fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
+    let limits: Vec<Limit> = trials
+        .iter()
+        .filter(|trial| trial.rate == rate)
+        .filter_map(|trial| trial.limit)
+        .collect();
+    let count = |limit| limits.iter().filter(|found| **found == limit).count();
+    // Of as many, what says less against the service.
+    [Limit::Service, Limit::SendDelay, Limit::ClientCpu]
+        .into_iter()
+        .filter(|limit| count(*limit) > 0)
+        .max_by_key(|limit| count(*limit))
+}
+
+fn trial(
+    record: &TrialRecord,
+    measured: &Measured,
+    rate: f64,
+    objectives: &[Objective],
+) -> CapacityTrial {
+    let latency = filled(&measured.latency).map(Distribution::of);
+    let delay = filled(&measured.send_delay).map(Distribution::of);
+    let calls = &measured.calls;
+    let evidence = Evidence {
+        started: calls.started,
+        answered: calls.answered,
+        goodput: goodput(calls.answered - calls.answered_late, measured.elapsed_ns).unwrap_or(0.0),
+        latency: latency.as_ref(),
+    };
+    let missed: Vec<MissedObjective> = objectives
+        .iter()
+        .filter_map(|objective| {
+            let held = held_against(objective, &evidence);
+            (held.outcome != ObjectiveOutcome::Reached).then(|| MissedObjective {
+                objective: objective.clone(),
+                figure: held.figure,
+                unanswered: held.unanswered,
+            })
+        })
+        .collect();
+    let sent = calls.started.saturating_sub(calls.never_sent);
+    CapacityTrial {
+        index: record.trial.index,
+        rate,
+        held: missed.is_empty(),
+        limit: (!missed.is_empty()).then(|| limit(measured, latency.as_ref(), delay.as_ref())),
+        missed,
+        started: calls.started,
+        answered: calls.answered,
+        sent_rate: goodput(sent, measured.elapsed_ns).unwrap_or(0.0),
+        goodput: evidence.goodput,
+        latency_p50_ns: latency.as_ref().map(|l| l.p50_ns),
+        latency_p99_ns: latency.as_ref().and_then(|l| l.p99_ns),
+        send_delay_p99_ns: delay.as_ref().and_then(|d| d.p99_ns),
+        client_share: measured.client_share,
+    }
+}
+
+/// What a trial that missed an objective owes it to.
+fn limit(
+    measured: &Measured,
+    latency: Option<&Distribution>,
+    delay: Option<&Distribution>,
+) -> Limit {
+    let tail = |times: &Distribution| times.p99_ns.unwrap_or(times.max_ns);
+    if measured.client_share > Some(CLIENT_BOUND_SHARE) {
+        return Limit::ClientCpu;
+    }
+    match (latency.map(tail), delay.map(tail)) {
+        (Some(latency), Some(delay)) if delay > latency / 2 => Limit::SendDelay,
+        _ => Limit::Service,
+    }
+}
+
+/// The part of a plan whose figures are shown: the trials at one rate, at which its variant then calls.
+/// The plan has as many trials as a search may take; what is not needed of them is not missing.
+pub(super) fn carried_out<'a>(
+    plan: &Plan,
+    found: &CapacityFindings,
+    ended: &Ended<'a>,
+) -> (Plan, Ended<'a>) {
+    let mut plan = plan.clone();
+    let rate = found.shown_rate();
+    let is_shown = |record: &TrialRecord| match (&record.outcome, rate) {
+        (TrialOutcome::Measured(measured), Some(_)) => record.rate == rate && is_whole(measured),
+        _ => true,
+    };
+    let shown: Ended<'a> = ended
+        .iter()
+        .filter(|(_, record)| is_shown(record))
+        .map(|(index, record)| (*index, *record))
+        .collect();
+    plan.trials.retain(|spec| shown.contains_key(&spec.index));
+    plan.blocks = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
+    for variant in &mut plan.variants {
+        if let (Schedule::Rate { per_second, .. }, Some(rate)) =
+            (&mut variant.settings.schedule, rate)
+        {
+            *per_second = rate;
+        }
+    }
+    (plan, shown)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,375 @@
+//! From a plan, an environment and records to what they mean.
+//!
+//! ```text
+//! records ─► one per trial ─► cells (variant × placement): histograms merged ─► Figures
+//!                      └────► rows (one a trial) ─► blocks ─► Comparisons, Claims
+//! ```
+//!
+//! Pure: the same input gives the same findings, in whatever order the records come.
+
+mod capacity;
+mod caution;
+mod cell;
+mod claim;
+mod compare;
+mod objective;
+mod parts;
+mod spikes;
+mod stacks;
+mod sweep;
+mod timeline;
+mod trial;
+mod withheld;
+
+use std::collections::BTreeMap;
+
+use rpcgauge_study::plan::{Plan, Variant};
+use rpcgauge_study::record::{
+    CLIENT_BOUND_SHARE, Ending, Environment, EventsRecord, FloorRecord, Measured, TrialOutcome,
+    TrialRecord,
+};
+use rpcgauge_study::run::Run;
+use rpcgauge_study::settings::Placement;
+
+pub use capacity::PlannedSearch;
+pub(crate) use compare::{controls, figure};
+pub(crate) use withheld::Uneven;
+
+use crate::error::ReportError;
+use crate::findings::describe::HowItCalls;
+use crate::findings::trial::{FloorBeside, TrialRow};
+use crate::findings::{
+    Cell, FailedTrial, Findings, PlanProgress, SCHEMA, StudyFindings, TrialCounts, VariantFindings,
+};
+use cell::MeasuredTrial;
+use compare::Blocks;
+
+impl Findings {
+    /// What a run means.
+    ///
+    /// # Errors
+    /// As [`Findings::new`].
+    pub fn from_run(run: &Run) -> Result<Self, ReportError> {
+        let environment = run.environment.as_ref();
+        let beside = (&*run.floors, &*run.events);
+        let mut findings = Self::judged(&run.plan, environment, &run.trials, beside)?;
+        findings.run = Some(run.info.clone());
+        let tolerated = run.warnings.iter().cloned();
+        let tolerated: Vec<String> = tolerated
+            .filter(|text| !findings.warnings.contains(text))
+            .collect();
+        findings.warnings.extend(tolerated);
+        Ok(findings)
+    }
+
+    /// What a plan's records mean. Works with as many records as there are, in any order.
+    ///
+    /// A trial may have several records, when a failed one was run again: a measured one counts
+    /// before a failed one, and of two equal ones the later.
+    ///
+    /// # Errors
+    /// [`ReportError`] where plan and records do not fit together.
+    pub fn new(
+        plan: &Plan,
+        environment: Option<&Environment>,
+        trials: &[TrialRecord],
+        floors: &[FloorRecord],
+    ) -> Result<Self, ReportError> {
+        Self::judged(plan, environment, trials, (floors, &[]))
+    }
+
+    fn judged(
+        plan: &Plan,
+        environment: Option<&Environment>,
+        trials: &[TrialRecord],
+        (floors, events): (&[FloorRecord], &[EventsRecord]),
+    ) -> Result<Self, ReportError> {
+        let all = ended(plan, trials)?;
+        let capacity = capacity::findings(plan, &all);
+        let carried_out = capacity
+            .as_ref()
+            .map(|found| capacity::carried_out(plan, found, &all));
+        let (plan, shown, planned) = match &carried_out {
+            // A search has as many trials as it needs.
+            Some((plan, shown)) => (plan, shown, all.len()),
+            None => (plan, &all, plan.trials.len()),
+        };
+        let recorded = Recorded {
+            plan,
+            ended: shown,
+            floors: ordered(floors),
+            events,
+        };
+        let row = |(t, m)| TrialRow::of(t, m, FloorBeside::of(t, &recorded.floors));
+        let rows: Vec<TrialRow> = measured(&all).map(row).collect();
+        let variants = (0..).zip(&plan.variants);
+        let variants = variants.map(|(index, variant)| recorded.variant(index, variant));
+        let mut variants = variants.collect::<Result<Vec<_>, _>>()?;
+        parts::fill(plan, &mut variants);
+        let blocks = Blocks::new(plan, &variants, &rows)?;
+        let comparisons = plan.pairs.iter().map(|pair| blocks.comparison(pair));
+        let comparisons = comparisons.collect::<Result<Vec<_>, _>>()?;
+        let sweeps = sweep::sweeps(plan, &blocks, &comparisons);
+        let claims = plan.claims.iter();
+        let claims = claims.map(|claim| claim::check(plan, claim, &blocks));
+        let claims = claims.collect::<Result<Vec<_>, _>>()?;
+        let stacks = stacks::findings(plan, environment, &variants, &rows);
+        Ok(Self {
+            schema: SCHEMA,
+            run: None,
+            study: study(plan),
+            progress: progress(planned, &all),
+            environment: environment.cloned(),
+            cautions: caution::of_run(environment, &variants),
+            warnings: environment.map(warnings).unwrap_or_default(),
+            comparisons,
+            sweeps,
+            claims,
+            objectives: match capacity {
+                None => objective::judge(&plan.objectives, &variants),
+                // They are what the search is for, and judged trial by trial.
+                Some(_) => Vec::new(),
+            },
+            capacity,
+            stacks,
+            variants,
+            failures: failures(&all),
+            trials: rows,
+        })
+    }
+}
+
+/// What the lab noted of the machine, each thing once. That idle states were not held off is a caution,
+/// which has the lab's reason.
+fn warnings(environment: &Environment) -> Vec<String> {
+    let reason = environment.idle.reason.as_ref();
+    let in_caution = reason.filter(|_| !caution::is_idle_as_asked(environment));
+    let mut warnings: Vec<String> = Vec::new();
+    for text in &environment.warnings {
+        if Some(text) != in_caution && !warnings.contains(text) {
+            warnings.push(text.clone());
+        }
+    }
+    warnings
+}
+
+/// The record that counts of each trial that ended, in the plan's order.
+type Ended<'a> = BTreeMap<u32, &'a TrialRecord>;
+
+fn ended<'a>(plan: &Plan, trials: &'a [TrialRecord]) -> Result<Ended<'a>, ReportError> {
+    let specs: BTreeMap<u32, _> = plan.trials.iter().map(|spec| (spec.index, spec)).collect();
+    let mut ended = Ended::new();
+    for trial in trials {
+        if specs.get(&trial.trial.index) != Some(&&trial.trial) {
+            return Err(ReportError::NotInPlan {
+                index: trial.trial.index,
+                variant: trial.variant.clone(),
+                planned: plan.trials.len(),
+            });
+        }
+        let is_measured = |t: &TrialRecord| matches!(t.outcome, TrialOutcome::Measured(_));
+        let rank = |t: &TrialRecord| (is_measured(t), t.started_at_ms);
+        let kept = ended.entry(trial.trial.index).or_insert(trial);
+        if rank(trial) > rank(kept) {
+            *kept = trial;
+        }
+    }
+    Ok(ended)
+}
+
+fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
+    ended.values().filter_map(|trial| match &trial.outcome {
+        TrialOutcome::Measured(measured) => Some((*trial, &**measured)),
+        TrialOutcome::Failed { .. } => None,
+    })
+}
+
+/// The floors in an order of their own, since which window is the first must not depend on the
+/// records' order.
+fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
+    let mut floors: Vec<&FloorRecord> = floors.iter().collect();
+    floors.sort_by(|a, b| {
+        let key = |f: &FloorRecord| (f.placement, f.invocation, f.request_bytes, f.response_bytes);
+        key(a)
+            .cmp(&key(b))
+            .then(a.client_cpu_ns.total_cmp(&b.client_cpu_ns))
+    });
+    floors
+}
+
+/// What is evaluated: a plan, the record of each of its trials that counts, and what was recorded beside
+/// them.
+struct Recorded<'r> {
+    plan: &'r Plan,
+    ended: &'r Ended<'r>,
+    floors: Vec<&'r FloorRecord>,
+    events: &'r [EventsRecord],
+}
+
+impl Recorded<'_> {
+    fn variant(&self, index: u32, variant: &Variant) -> Result<VariantFindings, ReportError> {
+        let placements = self.plan.placements.iter().filter(|placement| {
+            self.plan
+                .trials
+                .iter()
+                .any(|t| t.variant == index && t.placement == **placement)
+        });
+        let cells = placements
+            .map(|&placement| self.cell(index, variant, placement))
+            .collect::<Result<Vec<_>, _>>()?;
+        let not_run = if cells.iter().any(|cell| cell.figures.is_some()) {
+            Vec::new()
+        } else {
+            reasons(index, self.ended)
+        };
+        Ok(VariantFindings {
+            name: variant.name.clone(),
+            group: variant.group.clone(),
+            repeats: variant.repeats.clone(),
+            how: HowItCalls::of(&variant.settings),
+            timing: variant.settings.timing(),
+            cells,
+            not_run,
+        })
+    }
+
+    fn cell(
+        &self,
+        index: u32,
+        variant: &Variant,
+        placement: Placement,
+    ) -> Result<Cell, ReportError> {
+        let name = &variant.name;
+        let here = |t: &TrialRecord| t.trial.variant == index && t.trial.placement == placement;
+        let trials: Vec<MeasuredTrial<'_>> =
+            measured(self.ended).filter(|(t, _)| here(t)).collect();
+        let floors: Vec<&FloorRecord> = self
+            .floors
+            .iter()
+            .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
+            .copied()
+            .collect();
+        let count =
+            |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
+        let client_bound = count(|m| m.client_share > Some(CLIENT_BOUND_SHARE));
+        let all_ended = self.ended.values().filter(|t| here(t)).count() as u64;
+        let planned = self
+            .plan
+            .trials
+            .iter()
+            .filter(|t| t.variant == index && t.placement == placement);
+        let measured = trials.len() as u64;
+        // A ramp has no warm-up that could drift, nor has a trial that was to have none.
+        let warmup = &self.plan.warmup;
+        let has_warmup = [warmup.calls, warmup.time_ms]
+            .into_iter()
+            .flatten()
+            .any(|bound| bound > 0);
+        let trial_counts = TrialCounts {
+            planned: planned.count() as u64,
+            measured,
+            failed: all_ended - measured,
+            unsettled: if has_warmup {
+                count(|m| !m.warmup.settled && m.steps.is_empty())
+            } else {
+                0
+            },
+            client_bound,
+            is_client_bound: client_bound * 2 > measured,
+            uncompressed: count(|m| m.uncompressed_responses > 0),
+            connects_failed: count(|m| m.connects_failed > 0),
+            never_begun: count(|m| m.calls.never_begun > 0),
+            interrupted: count(|m| m.ending == Ending::Interrupted),
+            gave_up: count(|m| m.ending == Ending::GaveUp),
+        };
+        let mut figures = cell::figures(name, &trials, &floors, &variant.settings)?;
+        if let Some(figures) = &mut figures {
+            let events = self.events.iter();
+            let events = events.filter(|e| e.placement == placement && e.variant == *name);
+            let events: Vec<&EventsRecord> = events.collect();
+            let timeline = &mut figures.timeline;
+            timeline.causes = spikes::causes(&trials, &timeline.trial_starts_ns, &events);
+        }
+        Ok(Cell {
+            placement,
+            cautions: caution::of_cell(name, placement, &trial_counts, figures.as_ref()),
+            trials: trial_counts,
+            figures: figures.map(Box::new),
+            parts: None,
+        })
+    }
+}
+
+/// Distinct reasons that are listed where nothing was measured of a variant; others are counted.
+pub(crate) const MOST_REASONS: usize = 10;
+
+/// Why nothing was measured of a variant: each distinct reason once.
+fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for trial in ended.values().filter(|t| t.trial.variant == variant) {
+        if let TrialOutcome::Failed { reason, .. } = &trial.outcome
+            && !reasons.contains(reason)
+        {
+            reasons.push(reason.clone());
+        }
+    }
+    let left_out = reasons.len().saturating_sub(MOST_REASONS);
+    if left_out > 0 {
+        reasons.truncate(MOST_REASONS);
+        reasons.push(format!("and {left_out} other reasons"));
+    }
+    if reasons.is_empty() {
+        reasons.push("the run was interrupted before its first trial".to_owned());
+    }
+    reasons
+}
+
+fn study(plan: &Plan) -> StudyFindings {
+    StudyFindings {
+        name: plan.name.clone(),
+        question: plan.question.clone(),
+        seed: plan.seed,
+        invocations: plan.invocations,
+        blocks: plan.blocks,
+        placements: plan.placements.clone(),
+        idle: plan.idle,
+        margin: plan.margin,
+        confidence: plan.confidence,
+        limits: plan.limits,
+    }
+}
+
+fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
+    let planned = planned as u64;
+    let measured_trials = measured(ended).count() as u64;
+    let all_ended = ended.len() as u64;
+    let end = |(t, m): MeasuredTrial<'_>| {
+        t.measured_from_ms(m)
+            .saturating_add(m.spanned_ns() / 1_000_000)
+    };
+    PlanProgress {
+        planned,
+        measured: measured_trials,
+        failed: all_ended - measured_trials,
+        missing: planned - all_ended,
+        started_at_ms: ended.values().map(|t| t.started_at_ms).min(),
+        ended_at_ms: measured(ended).map(end).max(),
+    }
+}
+
+fn failures(ended: &Ended<'_>) -> Vec<FailedTrial> {
+    let failed = ended.values().filter_map(|t| match &t.outcome {
+        TrialOutcome::Failed { reason, fault, log } => Some(FailedTrial {
+            index: t.trial.index,
+            variant: t.variant.clone(),
+            invocation: t.trial.invocation,
+            block: t.trial.block,
+            placement: t.trial.placement,
+            reason: reason.clone(),
+            fault: *fault,
+            log: log.clone(),
+        }),
+        TrialOutcome::Measured(_) => None,
+    });
+    failed.collect()
+}

@@ -1,0 +1,161 @@
+//! Whether the variants reached what they had to.
+
+use rpcgauge_study::objective::{Measure, Objective};
+
+use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
+use crate::findings::{Distribution, Figures, StepFindings, VariantFindings};
+
+/// Holds every objective against every variant but those that repeat another.
+pub(crate) fn judge(
+    objectives: &[Objective],
+    variants: &[VariantFindings],
+) -> Vec<ObjectiveFindings> {
+    let own = variants.iter().filter(|variant| variant.repeats.is_none());
+    own.flat_map(|variant| {
+        let cell = variant.cells.first();
+        let figures = cell.and_then(|cell| cell.figures.as_deref());
+        objectives.iter().map(move |objective| {
+            let steps = figures.map_or(&[][..], |figures| &figures.steps);
+            let (step, held) = match deciding(objective, steps) {
+                Some((step, held)) => (Some(step), held),
+                None => (None, held_against(objective, &Evidence::of(figures))),
+            };
+            ObjectiveFindings {
+                variant: variant.name.clone(),
+                objective: objective.clone(),
+                step,
+                figure: held.figure,
+                unanswered: held.unanswered,
+                outcome: held.outcome,
+            }
+        })
+    })
+    .collect()
+}
+
+/// What an objective is compared with: the calls of a variant, of a step, or of one trial.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Evidence<'a> {
+    pub(crate) started: u64,
+    pub(crate) answered: u64,
+    pub(crate) goodput: f64,
+    pub(crate) latency: Option<&'a Distribution>,
+}
+
+impl<'a> Evidence<'a> {
+    /// Nothing where nothing was measured.
+    fn of(figures: Option<&'a Figures>) -> Self {
+        figures.map_or_else(Self::default, |figures| Self {
+            started: figures.calls.started,
+            answered: figures.calls.answered,
+            goodput: figures.goodput,
+            latency: figures.latency.as_ref(),
+        })
+    }
+
+    fn of_step(step: &'a StepFindings) -> Self {
+        Self {
+            started: step.started,
+            answered: step.answered,
+            goodput: step.goodput,
+            latency: step.latency.as_ref(),
+        }
+    }
+}
+
+/// What was found, and what it makes of an objective.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) figure: Option<f64>,
+    /// As in [`ObjectiveFindings::unanswered`].
+    pub(crate) unanswered: Option<f64>,
+    pub(crate) outcome: ObjectiveOutcome,
+}
+
+/// The step of a ramp that decides an objective, which each of them must reach: the first that misses
+/// it, else the first with too few calls, else the one with the figure nearest to missing it. A
+/// pause has nothing to reach; a step that the load ended before has shown nothing. None without
+/// steps.
+fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Held)> {
+    let held: Vec<(usize, Held)> = steps
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| step.started > 0 || step.is_not_reached())
+        .map(|(index, step)| (index, held_against(objective, &Evidence::of_step(step))))
+        .collect();
+    let missed = |(_, held): &&(usize, Held)| held.outcome == ObjectiveOutcome::Missed;
+    let open = |(_, held): &&(usize, Held)| held.figure.is_none();
+    let worse = |figure: f64| match objective.measure {
+        Measure::Goodput => -figure,
+        _ => figure,
+    };
+    let nearest = held.iter().max_by(|(_, a), (_, b)| {
+        let [a, b] = [a, b].map(|held| held.figure.map_or(f64::INFINITY, worse));
+        a.total_cmp(&b)
+    });
+    let first = held.iter().find(missed).or(held.iter().find(open));
+    first.or(nearest).copied()
+}
+
+/// Holds an objective against all calls that were due. One that was never answered is later than any
+/// bound: a service that turns calls away is not fast.
+pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
+    let (calls, needed) = (evidence.started, objective.measure.fewest_calls());
+    let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
+    let has_figure = figure.is_some_and(f64::is_finite);
+    Held {
+        figure: figure.filter(|_| has_figure),
+        unanswered: figure
+            .filter(|_| !has_figure)
+            .map(|_| evidence.unanswered()),
+        outcome: match figure {
+            None => ObjectiveOutcome::TooFewCalls { calls, needed },
+            Some(figure) if objective.is_reached(figure) => ObjectiveOutcome::Reached,
+            Some(_) => ObjectiveOutcome::Missed,
+        },
+    }
+}
+
+/// What is compared with the bound; infinite for a latency of calls that were never answered.
+fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
+    let of_all = |time: fn(&Distribution) -> f64| match evidence.latency {
+        Some(latency) if evidence.answered == evidence.started => time(latency),
+        _ => f64::INFINITY,
+    };
+    match measure {
+        Measure::Percentile(percentile) => evidence.latency_at(percentile),
+        Measure::Mean => of_all(|latency| latency.mean_ns),
+        Measure::Max => of_all(|latency| latency.max_ns as f64),
+        Measure::Errors => evidence.unanswered(),
+        Measure::Goodput => evidence.goodput,
+    }
+}
+
+impl Evidence<'_> {
+    /// The share of the calls that were never answered: those that failed, and those that were still
+    /// open at the end.
+    fn unanswered(&self) -> f64 {
+        self.started.saturating_sub(self.answered) as f64 / self.started as f64
+    }
+
+    /// A percentile of the latency of all calls, those that were never answered last; infinite where
+    /// it is one of them.
+    fn latency_at(&self, percentile: f64) -> f64 {
+        // 99.9 × 1,000 / 100 is to be 999, whatever the last bit of it.
+        const ROUNDING: f64 = 1e-6;
+        let Some(histogram) = self.latency.map(|latency| latency.histogram.unpack()) else {
+            return f64::INFINITY;
+        };
+        let answered = self.answered as f64;
+        let rank = percentile * self.started as f64 / 100.0 - ROUNDING;
+        let rank = rank.ceil().max(1.0);
+        match rank <= answered {
+            // Half a call before the one that is meant, so that rounding cannot reach the next.
+            true => histogram.value_at_quantile((rank - 0.5) / answered) as f64,
+            false => f64::INFINITY,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,341 @@
+//! The trials of a cell one after the other in slices, and the spikes among them.
+//!
+//! **Spikes.** Within one trial, each slice that answered at least one call has a longest call. On
+//! the logarithms of these, a slice is a spike when it lies above
+//!
+//! ```text
+//! median + min(max(6 × 1.4826 × MAD, ln 3), ln 20)
+//! ```
+//!
+//! that is: more than six robust standard deviations above the usual slice, and at least three
+//! times its longest call; at twenty times it in any case, since on an unsteady machine six deviations
+//! can be a factor of thousands, which no stall reaches. Median and median absolute deviation (MAD) do not move with the spikes
+//! that are looked for. Neighbouring slices make one spike. Trials with fewer than
+//! [`LEAST_SLICES`] such slices are not searched.
+
+use rpcgauge_stats::{mad, median};
+use rpcgauge_study::record::{Measured, TimelineSlice as Slice, TrialRecord};
+
+use crate::findings::timeline::{Bin, Spike, TimelineFindings};
+
+/// Robust standard deviations above the usual slice from which on a slice is a spike.
+const SPIKE_DEVIATIONS: f64 = 6.0;
+
+/// The least factor between the usual slice's longest call and a spike's.
+const SPIKE_FACTOR: f64 = 3.0;
+
+/// From this factor on a slice is a spike, however unsteady the others are.
+const SPIKE_IN_ANY_CASE: f64 = 20.0;
+
+/// What makes a median absolute deviation into a standard deviation, for normal data.
+const MAD_TO_DEVIATION: f64 = 1.4826;
+
+/// A trial with fewer slices that answered a call is not searched for spikes.
+const LEAST_SLICES: usize = 20;
+
+/// The merged timeline has at most this many bins; each holds whole slices.
+const MOST_BINS: usize = 240;
+
+/// Of more spikes than this, the highest are listed; all are counted.
+const MOST_SPIKES: usize = 20;
+
+/// Puts measured trials, in the order they ran, into one timeline.
+pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
+    let mut timeline = TimelineFindings {
+        usual_longest_ns: usual_longest(trials),
+        ..TimelineFindings::default()
+    };
+    let per_bin = slices_a_bin(trials);
+    let mut start_ns = 0_u64;
+    for (record, measured) in trials {
+        timeline.trial_starts_ns.push(start_ns);
+        match spikes(record, measured, start_ns) {
+            Some(found) => timeline.spikes.extend(found),
+            None => timeline.trials_not_searched += 1,
+        }
+        let slice_ns = measured.timeline.slice_ns;
+        for slices in measured.timeline.slices.chunks(per_bin) {
+            let bin = bin(slices, slice_ns, start_ns);
+            start_ns = start_ns.saturating_add(bin.length_ns);
+            timeline.bins.push(bin);
+        }
+    }
+    join_down_to_most(&mut timeline.bins);
+    keep_highest(&mut timeline);
+    timeline
+}
+
+/// The median of the slices' longest answered calls, over the slices in which calls ended.
+fn usual_longest(trials: &[(&TrialRecord, &Measured)]) -> Option<u64> {
+    let slices = trials.iter().flat_map(|(_, m)| &m.timeline.slices);
+    let longest: Vec<f64> = slices
+        .filter(|slice| slice.answered > 0 || slice.failed > 0)
+        .map(|slice| slice.latency_max_ns as f64)
+        .collect();
+    let usual = median(&longest).ok()?;
+    (usual > 0.0).then_some(usual as u64)
+}
+
+fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
+    let add = |value: fn(&Slice) -> u64| slices.iter().map(value).fold(0_u64, u64::saturating_add);
+    let answered = add(|s| s.answered);
+    let sum = add(|s| s.latency_sum_ns);
+    Bin {
+        start_ns,
+        length_ns: slice_ns.saturating_mul(slices.len() as u64),
+        answered,
+        failed: add(|s| s.failed),
+        mean_ns: (answered > 0).then(|| sum as f64 / answered as f64),
+        max_ns: slices.iter().map(|s| s.latency_max_ns).max().unwrap_or(0),
+    }
+}
+
+/// The fewest slices a bin with which there are no more than [`MOST_BINS`]; whole trials where there
+/// are more trials than that. Each trial's last bin may be a short one.
+fn slices_a_bin(trials: &[(&TrialRecord, &Measured)]) -> usize {
+    let lengths = || trials.iter().map(|(_, m)| m.timeline.slices.len());
+    let bins = |per_bin: usize| lengths().map(|n| n.div_ceil(per_bin)).sum::<usize>();
+    let least = lengths().sum::<usize>().div_ceil(MOST_BINS).max(1);
+    let whole_trials = lengths().max().unwrap_or(0).max(1);
+    (least..whole_trials)
+        .find(|per_bin| bins(*per_bin) <= MOST_BINS)
+        .unwrap_or(whole_trials)
+}
+
+/// More trials than [`MOST_BINS`] share bins.
+fn join_down_to_most(bins: &mut Vec<Bin>) {
+    let together = bins.len().div_ceil(MOST_BINS).max(1);
+    if together > 1 {
+        *bins = bins.chunks(together).map(join).collect();
+    }
+}
+
+fn join(bins: &[Bin]) -> Bin {
+    let add = |value: fn(&Bin) -> u64| bins.iter().map(value).fold(0_u64, u64::saturating_add);
+    let answered = add(|b| b.answered);
+    let weighted: f64 = bins
+        .iter()
+        .map(|b| b.mean_ns.unwrap_or(0.0) * b.answered as f64)
+        .sum();
+    Bin {
+        start_ns: bins.first().map_or(0, |b| b.start_ns),
+        length_ns: add(|b| b.length_ns),
+        answered,
+        failed: add(|b| b.failed),
+        mean_ns: (answered > 0).then(|| weighted / answered as f64),
+        max_ns: bins.iter().map(|b| b.max_ns).max().unwrap_or(0),
+    }
+}
+
+/// The spikes of one trial, or none where it is too short to be searched.
+fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Vec<Spike>> {
+    let timeline = &measured.timeline;
+    let longest =
+        |slice: &Slice| (slice.latency_max_ns > 0).then(|| (slice.latency_max_ns as f64).ln());
+    let logs: Vec<f64> = timeline.slices.iter().filter_map(longest).collect();
+    if logs.len() < LEAST_SLICES {
+        return None;
+    }
+    let usual = median(&logs).ok()?;
+    let reach = (SPIKE_DEVIATIONS * MAD_TO_DEVIATION * mad(&logs).ok()?)
+        .clamp(SPIKE_FACTOR.ln(), SPIKE_IN_ANY_CASE.ln());
+    let measured_from_ms = record.measured_from_ms(measured);
+    let mut found: Vec<Spike> = Vec::new();
+    let mut previous = None;
+    for (index, slice) in timeline.slices.iter().enumerate() {
+        if longest(slice).is_none_or(|log| log <= usual + reach) {
+            continue;
+        }
+        let factor = slice.latency_max_ns as f64 / usual.exp();
+        match found
+            .last_mut()
+            .filter(|_| previous == index.checked_sub(1))
+        {
+            Some(spike) => {
+                spike.length_ns = spike.length_ns.saturating_add(timeline.slice_ns);
+                spike.max_ns = spike.max_ns.max(slice.latency_max_ns);
+                spike.factor = spike.factor.max(factor);
+            }
+            None => {
+                let offset_ns = timeline.slice_ns.saturating_mul(index as u64);
+                found.push(Spike {
+                    trial: record.trial.index,
+                    start_ns: start_ns.saturating_add(offset_ns),
+                    offset_ns,
+                    at_ms: measured_from_ms.saturating_add(offset_ns / 1_000_000),
+                    length_ns: timeline.slice_ns,
+                    max_ns: slice.latency_max_ns,
+                    factor,
+                });
+            }
+        }
+        previous = Some(index);
+    }
+    Some(found)
+}
+
+fn keep_highest(timeline: &mut TimelineFindings) {
+    timeline.spikes_found = timeline.spikes.len() as u64;
+    timeline
+        .spikes
+        .sort_by(|a, b| b.max_ns.cmp(&a.max_ns).then(a.start_ns.cmp(&b.start_ns)));
+    timeline.spikes.truncate(MOST_SPIKES);
+    timeline.spikes.sort_by_key(|spike| spike.start_ns);
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::{Timeline, TrialOutcome};
+
+    use super::*;
+    use crate::fixture::two;
+
+    /// A trial whose slices have these longest calls, in µs.
+    fn trial(longest: impl IntoIterator<Item = u64>) -> TrialRecord {
+        let mut trial = two(1.0).build().trials.remove(0);
+        let slice = |us: u64| Slice {
+            answered: 10,
+            failed: 1,
+            latency_sum_ns: us * 5_000,
+            latency_max_ns: us * 1_000,
+        };
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.timeline = Timeline {
+            slice_ns: 1_000_000,
+            slices: longest.into_iter().map(slice).collect(),
+        };
+        trial
+    }
+
+    fn merged(trials: &[TrialRecord]) -> TimelineFindings {
+        let measured: Vec<(&TrialRecord, &Measured)> = trials
+            .iter()
+            .filter_map(|t| match &t.outcome {
+                TrialOutcome::Measured(measured) => Some((t, &**measured)),
+                TrialOutcome::Failed { .. } => None,
+            })
+            .collect();
+        merge(&measured)
+    }
+
+    #[test]
+    fn a_spike_is_found_with_its_place_and_size() {
+        let calm = (0..100).map(|n| 100 + n % 7);
+        let longest = calm.enumerate().map(|(n, us)| {
+            if n == 40 || n == 41 {
+                2_000 + n as u64
+            } else {
+                us
+            }
+        });
+        let trial = trial(longest);
+        let timeline = merged(std::slice::from_ref(&trial));
+        assert_eq!(timeline.spikes_found, 1);
+        let spike = timeline.spikes[0];
+        assert_eq!((spike.offset_ns, spike.length_ns), (40_000_000, 2_000_000));
+        assert_eq!(spike.max_ns, 2_041_000);
+        assert!(
+            (spike.factor - 2_041.0 / 103.0).abs() < 0.01,
+            "{}",
+            spike.factor
+        );
+        assert_eq!(spike.at_ms, trial.started_at_ms + 120 + 40);
+    }
+
+    #[test]
+    fn a_spike_of_a_trial_in_slices_stands_where_its_measuring_began() {
+        let calm = (0..100).map(|n| if n == 40 { 2_000 } else { 100 + n % 7 });
+        let mut trial = trial(calm);
+        let from = trial.started_at_ms + 5_000;
+        let TrialOutcome::Measured(measured) = &mut trial.outcome else {
+            panic!("it was measured")
+        };
+        measured.measured_from_ms = Some(from);
+        let timeline = merged(std::slice::from_ref(&trial));
+        assert_eq!(timeline.spikes[0].at_ms, from + 40);
+    }
+
+    #[test]
+    fn what_varies_by_itself_is_no_spike() {
+        let wide = (0..100).map(|n| 100 + (n * 37 % 100) * 8);
+        assert_eq!(merged(&[trial(wide)]).spikes_found, 0);
+        assert_eq!(
+            merged(&[trial(std::iter::repeat_n(100, 100))]).spikes_found,
+            0
+        );
+        let twice = (0..100).map(|n| if n == 50 { 200 } else { 100 });
+        assert_eq!(
+            merged(&[trial(twice)]).spikes_found,
+            0,
+            "twice as long is not three times"
+        );
+    }
+
+    #[test]
+    fn a_stall_is_a_spike_however_unsteady_the_rest_is() {
+        // From 0.2 to 100 ms without it; a stall of 1.5 s meets each call due meanwhile.
+        let unsteady = (0..150_u64).map(|n| 200 * 2_u64.pow((n * 37 % 10) as u32));
+        let stalled = unsteady.enumerate().map(|(n, us)| match n {
+            88..108 => 1_500_000 - (n as u64 - 88) * 75_000,
+            _ => us,
+        });
+        let timeline = merged(&[trial(stalled)]);
+        assert_eq!(timeline.spikes_found, 1);
+        assert_eq!(timeline.spikes[0].max_ns, 1_500_000_000);
+        assert_eq!(timeline.spikes[0].offset_ns, 88_000_000);
+    }
+
+    #[test]
+    fn a_short_trial_is_not_searched_and_counted() {
+        let timeline = merged(&[trial([100, 100, 9_000])]);
+        assert_eq!(
+            (timeline.spikes_found, timeline.trials_not_searched),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn all_spikes_are_counted_and_the_highest_listed_in_their_order() {
+        let often = (0..400).map(|n| if n % 10 == 5 { 1_000 + n } else { 100 });
+        let timeline = merged(&[trial(often)]);
+        assert_eq!(
+            (timeline.spikes_found, timeline.spikes.len()),
+            (40, MOST_SPIKES)
+        );
+        assert!(timeline.spikes.is_sorted_by_key(|spike| spike.start_ns));
+        assert_eq!(timeline.spikes[0].max_ns, 1_205_000);
+    }
+
+    #[test]
+    fn bins_lose_no_call_and_no_maximum() {
+        let trials: Vec<TrialRecord> = (0..7)
+            .map(|n| trial((0..101).map(move |slice| 100 + n * 101 + slice)))
+            .collect();
+        let timeline = merged(&trials);
+        assert!(timeline.bins.len() <= MOST_BINS);
+        assert_eq!(
+            timeline.bins.iter().map(|b| b.answered).sum::<u64>(),
+            7 * 101 * 10
+        );
+        assert_eq!(timeline.bins.iter().map(|b| b.failed).sum::<u64>(), 7 * 101);
+        assert_eq!(timeline.bins.iter().map(|b| b.max_ns).max(), Some(806_000));
+        assert_eq!(
+            timeline.bins.iter().map(|b| b.length_ns).sum::<u64>(),
+            7 * 101 * 1_000_000
+        );
+        assert_eq!(timeline.trial_starts_ns[6], 6 * 101 * 1_000_000);
+    }
+
+    #[test]
+    fn a_bin_spans_two_trials_only_where_there_are_more_trials_than_bins() {
+        let merged_of = |count| merged(&vec![trial(100..201); count]);
+        // Bins of 43 slices would be the fewest for 10,100 slices, and three a trial too many.
+        let timeline = merged_of(100);
+        assert!(timeline.bins.len() <= MOST_BINS);
+        let starts: Vec<u64> = timeline.bins.iter().map(|bin| bin.start_ns).collect();
+        assert!(timeline.trial_starts_ns.iter().all(|s| starts.contains(s)));
+        assert!(merged_of(500).bins.len() <= MOST_BINS);
+    }
+}

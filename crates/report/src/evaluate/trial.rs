@@ -1,0 +1,107 @@
+//! From a measured trial to its row.
+
+use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRecord};
+
+use crate::findings::supported;
+use crate::findings::trial::{FloorBeside, SendDelay, TrialFigures, TrialRow};
+use crate::metric::{self, Kind, Trial, filled, median_ns, per_call};
+
+impl FloorBeside {
+    /// Of the records of a trial's own floor.
+    pub(crate) fn of(trial: &TrialRecord, floors: &[&FloorRecord]) -> Option<Self> {
+        let is_beside = |floor: &&FloorRecord| {
+            floor.placement == trial.trial.placement
+                && floor.invocation == trial.trial.invocation
+                && floor.block == trial.trial.block
+                && floor.variants.contains(&trial.variant)
+        };
+        let beside = || floors.iter().copied().filter(is_beside);
+        let medians = beside().filter_map(|floor| median_ns(&floor.latency));
+        let medians: Vec<f64> = medians.map(|ns| ns as f64).collect();
+        let client_cpu: Vec<f64> = beside().map(|floor| floor.client_cpu_ns).collect();
+        Some(Self {
+            round_trip_ns: rpcgauge_stats::median(&medians).ok()?,
+            client_cpu_ns: rpcgauge_stats::median(&client_cpu).ok()?,
+        })
+    }
+
+    /// What of it a metric is compared with, in the metric's sense: a floor's calls a second for
+    /// goodput. None of what the machine has no part in.
+    pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
+        match metric::row(metric).kind {
+            Kind::Goodput => Some(1e9 / self.round_trip_ns),
+            Kind::Cpu(_) => Some(self.client_cpu_ns),
+            Kind::Bytes(_) => None,
+            Kind::Quantile(_) | Kind::Mean { .. } => Some(self.round_trip_ns),
+        }
+    }
+}
+
+impl TrialRow {
+    /// The row of a measured trial.
+    pub(crate) fn of(
+        record: &TrialRecord,
+        measured: &Measured,
+        floor: Option<FloorBeside>,
+    ) -> Self {
+        Self {
+            index: record.trial.index,
+            variant: record.variant.clone(),
+            invocation: record.trial.invocation,
+            block: record.trial.block,
+            placement: record.trial.placement,
+            idle: record.idle,
+            timing: record.timing,
+            started_at_ms: record.started_at_ms,
+            rate: record.rate,
+            elapsed_ns: measured.elapsed_ns,
+            settled: measured.warmup.settled,
+            client_bound: measured.client_share > Some(CLIENT_BOUND_SHARE),
+            client_share: measured.client_share,
+            started: measured.calls.started,
+            answered: measured.calls.answered,
+            failed: measured.calls.failed_total(),
+            abandoned: measured.calls.abandoned,
+            marks_bytes: measured
+                .bytes
+                .and_then(|bytes| per_call(measured.calls_of_bytes(), bytes.received.marks))
+                .filter(|b| *b > 0.0),
+            never_begun: measured.calls.never_begun,
+            never_sent: measured.calls.never_sent,
+            warmup_failed: measured.warmup.failed,
+            connections_at_start: measured.connections_at_start,
+            connections_opened: measured.connections_opened,
+            connects_failed: measured.connects_failed,
+            uncompressed_responses: measured.uncompressed_responses,
+            errors_without_sample: measured.errors_without_sample,
+            retried: measured.calls.retried,
+            answered_after_retry: measured.calls.answered_after_retry,
+            bodies_late: measured.bodies_late,
+            send_delay: filled(&measured.send_delay).map(|delays| SendDelay::of(&delays)),
+            server_startup_ns: measured.startup.server_ns,
+            client_startup_ns: measured.startup.client_ns,
+            floor,
+            figures: TrialFigures::of(measured),
+        }
+    }
+}
+
+impl SendDelay {
+    fn of(histogram: &Unpacked) -> Self {
+        Self {
+            p50_ns: histogram.value_at_quantile(0.5),
+            p99_ns: supported(histogram, 0.99),
+            max_ns: histogram.max(),
+        }
+    }
+}
+
+impl TrialFigures {
+    fn of(measured: &Measured) -> Self {
+        let trial = Trial::of(measured);
+        let figures = Metric::all().filter_map(|metric| Some((metric, trial.figure(metric)?)));
+        Self(figures.collect())
+    }
+}

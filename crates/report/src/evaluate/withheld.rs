@@ -1,0 +1,258 @@
+//! What can keep a comparison from a verdict (docs/method.md).
+//!
+//! **Calls without an answer.** Latency counts the calls that were answered. Where one variant leaves more of its
+//! calls unanswered than the other, those that it has more may have been its slowest, or its fastest.
+//!
+//! **Services that were running before.** Nothing is started afresh, so that every block stands for itself, and a
+//! verdict holds for these instances. At a rate, calls can wait here before they are sent, and that is in
+//! their latency.
+
+use rpcgauge_stats::{Share, shares_differ};
+use rpcgauge_study::plan::Metric;
+
+use crate::findings::verdict::Unanswered;
+use crate::findings::{Distribution, Figures, supported};
+use crate::metric::{self, Kind};
+
+/// Two variants that leave different shares of their calls unanswered.
+pub(crate) struct Uneven {
+    pub(crate) shares: Unanswered,
+    /// How far the logarithm of the ratio of/against may be off by it, down and up.
+    pub(crate) reach: [f64; 2],
+}
+
+impl Uneven {
+    /// None where the shares are the same, as far as can be seen, or the metric is no latency.
+    pub(crate) fn of(metric: Metric, of: &Figures, against: &Figures) -> Option<Self> {
+        let [own, other] = [of, against].map(|figures| Share {
+            part: figures.calls.started.saturating_sub(figures.calls.answered),
+            of: figures.calls.started,
+        });
+        let shares = Unanswered {
+            of: own.value(),
+            against: other.value(),
+        };
+        let more = shares.of - shares.against;
+        let reach = if more > 0.0 {
+            reach(metric, of, more)?
+        } else {
+            let [down, up] = reach(metric, against, -more)?;
+            [-up, -down]
+        };
+        shares_differ(own, other).then_some(Self { shares, reach })
+    }
+}
+
+/// How far the logarithm of a variant's latency may be off, down and up, by a share of its calls that
+/// was not answered: had they been its fastest, or its slowest. Nothing bounds what they could have
+/// added to a mean. None of a metric that does not count answered calls alone.
+fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
+    let answered = figures.calls.answered as f64;
+    let more = share * figures.calls.started as f64 / answered;
+    let quantile = match metric::row(metric).kind {
+        Kind::Quantile(quantile) => quantile,
+        Kind::Mean { .. } => return Some([-more.ln_1p(), f64::INFINITY]),
+        Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) => return None,
+    };
+    let histogram = figures.latency.as_ref()?.histogram.unpack();
+    let rank = quantile * (1.0 + more);
+    let at = |rank: f64| match rank {
+        ..=0.0 => 0.0,
+        0.0..=1.0 => histogram.value_at_quantile(rank) as f64,
+        _ => f64::INFINITY,
+    };
+    let middle = at(quantile);
+    Some([rank - more, rank].map(|rank| (at(rank) / middle).ln()))
+}
+
+/// Whether a difference in latency is decided by how late calls were sent: where that is most of the
+/// latency of either, and where the ratio without it is another by more than half.
+pub(crate) fn delay_decides(
+    [of, against]: [Option<&Figures>; 2],
+    metric: Metric,
+    margin: f64,
+) -> bool {
+    let value = |times: &Distribution| match metric::row(metric).kind {
+        Kind::Quantile(quantile) => Some(supported(&times.histogram.unpack(), quantile)? as f64),
+        Kind::Mean { is_latency: true } => Some(times.mean_ns),
+        _ => None,
+    };
+    let times = |figures: &Figures| {
+        let (latency, delay) = (figures.latency.as_ref()?, figures.send_delay.as_ref()?);
+        Some((value(latency)?, value(delay)?))
+    };
+    let times = of.and_then(times).zip(against.and_then(times));
+    times.is_some_and(|(of, against)| is_decided([of, against], margin))
+}
+
+/// The same of two latencies, each with the delay in it.
+fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
+    let is_most = |(latency, delay): (f64, f64)| delay > latency / 2.0;
+    let ratio = (of.0 / against.0).ln();
+    let without = ((of.0 - of.1) / (against.0 - against.1)).ln();
+    is_most(of)
+        || is_most(against)
+        || (ratio - without).abs() > ratio.abs().max(margin.ln_1p()) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::record::TrialOutcome;
+    use rpcgauge_study::settings::Placement;
+
+    use super::*;
+    use crate::findings::caution::{Caution, CautionKind};
+    use crate::findings::verdict::{Outcome, Withheld};
+    use crate::fixture::{Sample, findings, two, versus};
+
+    /// All that a reader is shown.
+    fn shown(sample: &Sample) -> Vec<String> {
+        let findings = findings(sample);
+        let style = crate::terminal::Style {
+            verbose: true,
+            ..crate::terminal::Style::new(false, None, None)
+        };
+        let closing = crate::closing(&findings).unwrap();
+        let mut shown = vec![
+            crate::terminal::render(&findings, style),
+            crate::markdown::render(&findings),
+            crate::html::render(&findings),
+            closing,
+        ];
+        let sentences = findings.comparisons.iter();
+        shown.extend(sentences.map(|c| crate::words::comparison(c, findings.study.margin)));
+        shown
+            .into_iter()
+            .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn a_verdict_on_running_services_says_so_and_speaks_of_no_invocations() {
+        let mut begun = versus(2.0, 0.01);
+        begun.trials.truncate(3);
+        for sample in [
+            versus(2.0, 0.01),
+            versus(1.0, 0.01),
+            versus(1.05, 0.2),
+            begun,
+        ] {
+            let shown = shown(&sample);
+            for text in &shown[..3] {
+                assert!(text.contains("two running instances"), "{text}");
+            }
+            for text in shown {
+                assert!(!text.contains("invocation"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_running_services_stand_each_for_itself() {
+        let findings = findings(&versus(2.0, 0.01));
+        let verdict = &findings.comparisons[0].placements[0];
+        assert_eq!(verdict.outcome, Outcome::Faster);
+        let estimate = verdict.estimate.unwrap();
+        assert!(estimate.interval.is_some());
+        assert_eq!((estimate.invocations, estimate.blocks), (1, 10));
+        let bounded = Caution::about(CautionKind::Bounded, "rest", [64, 0]);
+        let bounded = bounded.under(verdict.placement);
+        assert!(
+            verdict.cautions.contains(&bounded),
+            "{:?}",
+            verdict.cautions
+        );
+    }
+
+    #[test]
+    fn there_is_no_verdict_on_how_late_calls_were_sent() {
+        let mut late = versus(2.0, 0.01);
+        for record in &mut late.trials {
+            if let TrialOutcome::Measured(measured) = &mut record.outcome
+                && record.variant == "rest"
+            {
+                measured.send_delay = measured.latency.clone();
+            }
+        }
+        let verdict = &findings(&late).comparisons[0].placements[0];
+        let reason = Withheld::SendDelay;
+        assert_eq!(verdict.outcome, Outcome::NoVerdict { reason });
+        for text in &shown(&late)[..3] {
+            assert!(text.contains("late calls were sent decides this"), "{text}");
+            assert!(!text.contains("two running instances"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_delay_decides_where_it_is_most_of_a_latency_or_of_a_difference() {
+        let table = [
+            // The services differ, and neither was called late.
+            ((1_000.0, 10.0), (1_600.0, 12.0), false),
+            ((1_000.0, 0.0), (1_001.0, 1.0), false),
+            // The whole difference, or half of it and more.
+            ((1_000.0, 0.0), (1_600.0, 600.0), true),
+            ((1_600.0, 400.0), (1_000.0, 0.0), true),
+            ((1_000.0, 0.0), (2_000.0, 100.0), false),
+            ((1_000.0, 0.0), (1_100.0, 90.0), true),
+            // Equal, and most of both.
+            ((1_000.0, 600.0), (1_000.0, 600.0), true),
+            // It hides a difference.
+            ((1_000.0, 0.0), (1_000.0, 300.0), true),
+            ((1_000.0, 1_000.0), (1_000.0, 0.0), true),
+        ];
+        for (of, against, expected) in table {
+            assert_eq!(
+                is_decided([of, against], 0.03),
+                expected,
+                "{of:?} {against:?}"
+            );
+            assert_eq!(
+                is_decided([against, of], 0.03),
+                expected,
+                "{against:?} {of:?}"
+            );
+        }
+    }
+
+    /// What 1,000 calls, each 1 µs slower than the one before, of which some are left unanswered by the
+    /// first variant, make of a metric.
+    fn reach_of(metric: Metric, unanswered: u64) -> Option<[f64; 2]> {
+        let findings = findings(&two(1.0).build());
+        let against = findings.figures("rest", Placement::TwoCores).unwrap();
+        let mut of = against.clone();
+        of.calls.started = 1_000;
+        of.calls.answered = 1_000 - unanswered;
+        let mut histogram = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
+        for call in 1..=1_000 - unanswered {
+            histogram.record(call * 1_000).unwrap();
+        }
+        of.latency = Some(Distribution::of(histogram));
+        let uneven = Uneven::of(metric, &of, against);
+        let other = Uneven::of(metric, against, &of);
+        if let (Some(uneven), Some(other)) = (&uneven, &other) {
+            assert_eq!(uneven.reach, [-other.reach[1], -other.reach[0]]);
+            assert_eq!(uneven.shares.of, other.shares.against);
+        }
+        uneven.map(|uneven| uneven.reach)
+    }
+
+    #[test]
+    fn unanswered_calls_move_a_percentile_by_their_share_and_a_mean_by_any_amount() {
+        assert_eq!(reach_of(Metric::LatencyP50, 0), None);
+        assert_eq!(reach_of(Metric::LatencyP50, 1), None, "that may be chance");
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 0.01, "{found}");
+        let [down, up] = reach_of(Metric::LatencyP50, 10).unwrap();
+        close(down, (490.0_f64 / 495.0).ln());
+        close(up, (500.0_f64 / 495.0).ln());
+        let [down, up] = reach_of(Metric::LatencyP99, 10).unwrap();
+        close(down, (980.0_f64 / 980.0).ln());
+        close(up, (990.0_f64 / 980.0).ln());
+        assert_eq!(reach_of(Metric::LatencyP99, 20).unwrap()[1], f64::INFINITY);
+        let all = [f64::NEG_INFINITY, f64::INFINITY];
+        assert_eq!(reach_of(Metric::LatencyP50, 600), Some(all));
+        let [down, up] = reach_of(Metric::RequestTime, 10).unwrap();
+        close(down, 0.99_f64.ln());
+        assert_eq!(up, f64::INFINITY);
+        assert_eq!(reach_of(Metric::Goodput, 600), None);
+    }
+}
