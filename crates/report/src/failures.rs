@@ -65,9 +65,9 @@ impl<'a> Failures<'a> {
 
     /// That not all are listed, where so.
     pub(crate) fn left_out(&self) -> Option<String> {
-        let others = units::counted(self.others as u64, "trial");
+        let others = units::counted(self.others as u64, "more trial");
         (self.others > 0)
-            .then(|| format!("{others} more failed in other ways; trials.csv lists them"))
+            .then(|| format!("{others} failed in other ways; trials.csv lists them"))
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
         let findings = findings(&failing(|number| format!("port {number} was in use")));
         let failures = Failures::of(&findings);
         assert_eq!(failures.listed.len(), MOST_LISTED);
-        let others = "39 trials more failed in other ways; trials.csv lists them";
+        let others = "39 more trials failed in other ways; trials.csv lists them";
         assert_eq!(failures.left_out().as_deref(), Some(others));
         let page = crate::html::render(&findings);
         assert!(page.len() < crate::html::LIMIT, "{} bytes", page.len());

@@ -55,6 +55,8 @@ const LABEL: usize = 13;
 
 /// Where a question has less room than this beside its verdict, it stands above it.
 const LEAST_ROOM: usize = 34;
+/// How many of the last lines of a failed subject's log are printed without `--verbose`.
+const LOG_LINES: usize = 5;
 
 struct Page {
     style: Style,
@@ -149,10 +151,13 @@ impl Page {
         for line in &item.below {
             self.paragraph(Paint::Quiet, "    ", &line.words());
         }
-        if self.style.verbose {
-            for line in item.log.lines() {
-                self.paragraph(Paint::Quiet, "    | ", line);
-            }
+        let log: Vec<&str> = item.log.lines().collect();
+        let hidden = match self.style.verbose {
+            true => 0,
+            false => log.len().saturating_sub(LOG_LINES),
+        };
+        for line in &log[hidden..] {
+            self.paragraph(Paint::Quiet, "    | ", line);
         }
     }
 
