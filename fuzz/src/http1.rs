@@ -17,7 +17,7 @@ pub mod step {
     pub const TAKE: u8 = 3;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 4;
-    /// Nothing: seeds hold the number.
+    /// Does nothing. It stays, so that the numbers in recorded seeds keep their meaning.
     pub const NOTHING: u8 = 5;
     /// The transport ends. 1 when it broke.
     pub const END: u8 = 6;

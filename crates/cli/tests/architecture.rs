@@ -40,10 +40,8 @@ const ALLOWED: [(&str, &[&str]); 11] = [
             "rpcgauge-message",
             "rpcgauge-reference",
             "rpcgauge-report",
-            "rpcgauge-stats",
             "rpcgauge-study",
             "rpcgauge-trial",
-            "rpcgauge-wire",
         ],
     ),
 ];

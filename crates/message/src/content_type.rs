@@ -40,7 +40,11 @@ pub const fn rest(encoding: Encoding) -> &'static str {
     match encoding {
         Encoding::Protobuf => "application/protobuf",
         Encoding::Hybrid => "application/vnd.rpcgauge.hybrid+protobuf",
-        other => connect(other),
+        Encoding::Json
+        | Encoding::JsonProtoNames
+        | Encoding::ProtoJson
+        | Encoding::Msgpack
+        | Encoding::Cbor => connect(encoding),
     }
 }
 

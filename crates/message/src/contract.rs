@@ -23,11 +23,11 @@ mod tests;
 
 pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
+use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
 pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceDone, Until, Verified};
 pub use workload::{OwnWorkload, WorkloadSpec};
 
-use crate::generated::is_default;
 use crate::{Compression, Encoding};
 
 /// The contract's version. A subject refuses every other one.

@@ -30,7 +30,7 @@ pub enum DecodeError {
     },
 }
 
-/// Why bytes were not taken, before it is named what they should have been.
+/// Why bytes were not taken, before it is known what they should have been.
 pub(crate) enum Refusal {
     Limit(BrokenLimit),
     Damage(String),

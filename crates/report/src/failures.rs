@@ -66,8 +66,7 @@ impl<'a> Failures<'a> {
     /// That not all are listed, where so.
     pub(crate) fn left_out(&self) -> Option<String> {
         let others = units::counted(self.others as u64, "more trial");
-        (self.others > 0)
-            .then(|| format!("{others} failed in other ways; trials.csv lists them"))
+        (self.others > 0).then(|| format!("{others} failed in other ways; trials.csv lists them"))
     }
 }
 

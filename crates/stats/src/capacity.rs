@@ -69,7 +69,7 @@ pub enum SearchEnd {
     NoneHeld,
     /// The trials were used up before both ends were sure: the service, or the machine, is too unsteady.
     TooUnsteady,
-    /// It was broken off, which only those know who carried it out.
+    /// It was broken off. The search never says so itself; whatever carries it out does.
     Stopped,
 }
 

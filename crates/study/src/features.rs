@@ -14,6 +14,8 @@ use crate::settings::{
 use crate::words::{Word, words};
 
 /// What one stack can do, in each of its roles.
+///
+/// The default has nothing, and is not what a manifest without keys means.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {

@@ -371,28 +371,27 @@ impl Stack {
         let name: Name = table.need("name")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
         let disk: Option<Vec<Line>> = table.take("disk")?;
-        // Who has a key, and whether it is needed then.
+        const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
+        const SERVER: (&str, &[Role]) = ("server's", &[Role::Server]);
+        const EITHER: (&str, &[Role]) = ("server's or client's", &[Role::Server, Role::Client]);
+        // Which roles have a key, and whether they need it.
         let keys = [
-            ("protocols", "server's or client's", true),
-            ("transports", "server's or client's", true),
-            ("styles", "client's", true),
-            ("connections", "client's", false),
-            ("channels", "client's", false),
-            ("in-flight", "client's", false),
-            ("threads", "server's", false),
-            ("codecs", "server's or client's", false),
+            ("protocols", EITHER, true),
+            ("transports", EITHER, true),
+            ("styles", CLIENT, true),
+            ("connections", CLIENT, false),
+            ("channels", CLIENT, false),
+            ("in-flight", CLIENT, false),
+            ("threads", SERVER, false),
+            ("codecs", EITHER, false),
         ];
-        let keys = keys.map(|(key, whose, is_needed)| (key, whose, is_needed, table.place(key)));
+        let keys = keys.map(|(key, roles, is_needed)| (key, roles, is_needed, table.place(key)));
         let (source, span) = (table.source, table.span.clone());
         let mut features: Features = table.rest()?;
         let is = |role| features.roles.contains(&role);
         let (is_server, is_client) = (is(Role::Server), is(Role::Client));
-        for (key, whose, is_needed, place) in keys {
-            let is_used = match whose {
-                "server's" => is_server,
-                "client's" => is_client,
-                _ => is_server || is_client,
-            };
+        for (key, (whose, roles), is_needed, place) in keys {
+            let is_used = roles.iter().any(|role| features.roles.contains(role));
             match place {
                 Some(place) if !is_used => {
                     let message = format!("\"{key}\" is a {whose}; leave it out");

@@ -27,7 +27,7 @@ pub mod step {
     pub const TAKE: u8 = 5;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 6;
-    /// Nothing: seeds hold the number.
+    /// Does nothing. It stays, so that the numbers in recorded seeds keep their meaning.
     pub const NOTHING: u8 = 7;
     /// Server: SETTINGS. Numbers of one byte, values of four.
     pub const SETTINGS: u8 = 8;

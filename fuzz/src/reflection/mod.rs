@@ -1,6 +1,6 @@
 //! A service's schema, asked of a server that answers what it likes.
 
-mod told;
+mod responses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -17,8 +17,8 @@ use rpcgauge_message::{
     DecodeError, Encoding, Limits, MessageType, Schema, SchemaError, first_difference,
 };
 
-use self::told::{Told, answer_error, answer_files, importing};
-pub use self::told::{bit, option, step};
+use self::responses::{Responses, answer_error, answer_files, importing};
+pub use self::responses::{bit, option, step};
 use crate::decode::{check_mapped, written_and_read};
 use crate::meter;
 use crate::script::{Args, Script};
@@ -41,14 +41,14 @@ const METHODS: usize = 4;
 /// service's name. Steps: [`step`].
 ///
 /// However files come, with damage, doubled, in circles, without end: nothing is asked twice, and
-/// no more than the bounds let in; memory is bounded by what was told; an error is one line without
+/// no more than the bounds let in; memory is bounded by the responses; an error is one line without
 /// control characters. A schema does not depend on the order of its files, its messages can be
 /// written and read, and a server that tells of it is read again.
 pub fn reflection(input: &[u8]) {
     let case = Case::read(input);
-    check_kept(&case.told);
+    check_kept(&case.responses);
     match case.ask() {
-        Ok(schema) => check_schema(&schema, &case.service, &case.told.payloads),
+        Ok(schema) => check_schema(&schema, &case.service, &case.responses.payloads),
         Err(error) => check_line(&error),
     }
 }
@@ -66,7 +66,7 @@ struct Case {
     is_small: bool,
     is_endless: bool,
     service: String,
-    told: Told,
+    responses: Responses,
 }
 
 impl Case {
@@ -78,7 +78,7 @@ impl Case {
             is_small: bits & setup::SMALL != 0,
             is_endless: bits & setup::ENDLESS != 0,
             service: String::from_utf8_lossy(setup.rest()).replace(char::is_control, ""),
-            told: Told::read(&script),
+            responses: Responses::read(&script),
         }
     }
 
@@ -88,7 +88,7 @@ impl Case {
             false => (60, 1 << 20),
         };
         let mut server = Server {
-            answers: self.told.answers.iter(),
+            answers: self.responses.bodies.iter(),
             is_endless: self.is_endless,
             asked: BTreeSet::new(),
             bytes: 0,
@@ -110,10 +110,10 @@ impl Case {
     }
 }
 
-/// What asking may take whatever is told: the well-known types are compiled for it.
+/// What asking may take, whatever the responses: the well-known types are compiled for it.
 const MEMORY_AT_LEAST: usize = 16 << 20;
 
-/// Memory for a byte that is told. A field of a message is a few bytes, and some hundreds where it
+/// Memory for a byte of a response. A field of a message is a few bytes, and some hundreds where it
 /// is described; names within names are written out.
 const MEMORY_FOR_A_BYTE: usize = 1000;
 
@@ -142,11 +142,11 @@ impl Server<'_> {
 }
 
 /// Of files no more is kept than their bytes, and their names.
-fn check_kept(told: &Told) {
-    let files: Vec<Vec<u8>> = told
-        .answers
+fn check_kept(responses: &Responses) {
+    let files: Vec<Vec<u8>> = responses
+        .bodies
         .iter()
-        .filter_map(|answer| match ReflectionResponse::from_bytes(answer) {
+        .filter_map(|body| match ReflectionResponse::from_bytes(body) {
             Ok(ReflectionResponse::Files(files)) => Some(files),
             _ => None,
         })
@@ -241,7 +241,7 @@ fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     }
 }
 
-/// Messages of a type that a server has told are read and written.
+/// Messages of a type that a server has sent are read and written.
 fn check_messages(message_type: &MessageType, payloads: &[Vec<u8>], is_plain: bool) {
     let limits = Limits::DEFAULT;
     // The empty one, unless it lacks what is required.

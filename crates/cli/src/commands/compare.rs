@@ -16,7 +16,7 @@ use self::ways::Way;
 use super::measure::{self, Ended, How};
 use super::subjects;
 use crate::args::CompareArgs;
-use crate::exit::{Failure, Outcome, print};
+use crate::exit::{Failure, Outcome, note, print};
 use crate::inputs::{self, Resolved};
 use crate::show;
 use crate::signals;
@@ -54,7 +54,12 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     if let (None, Err(error)) = (args.budget, &resolved)
         && let Some(least) = error.least_budget_s
     {
-        study = written(least * 1000)?;
+        if !args.output.quiet {
+            note(&format!(
+                "the stacks start and warm up for so long that this takes {least}s"
+            ));
+        }
+        study = written(least.saturating_mul(1000))?;
         resolved = study.resolve(&name, &context);
     }
     if args.print_study {

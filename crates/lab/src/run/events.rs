@@ -10,7 +10,8 @@ use super::Run;
 use crate::error::LabError;
 use crate::subject::EventsFile;
 
-pub(super) struct Told {
+/// A process whose events can be read when it has ended.
+pub(super) struct EventSource {
     pub(super) process: Role,
     pub(super) events: EventsFile,
 }
@@ -19,7 +20,7 @@ pub(super) struct Told {
 pub(super) struct Ended {
     pub(super) variant: u32,
     pub(super) placement: Placement,
-    pub(super) told: Vec<Told>,
+    pub(super) sources: Vec<EventSource>,
     /// Spans of CLOCK_MONOTONIC, ns.
     pub(super) measured: Vec<[u64; 2]>,
 }
@@ -34,9 +35,9 @@ impl Run<'_> {
     ) -> Result<(), LabError> {
         for instance in ended {
             let name = self.plan.variants[instance.variant as usize].name.clone();
-            for told in &instance.told {
-                let process = told.process;
-                let events = match told.events.read(self.stop) {
+            for source in &instance.sources {
+                let process = source.process;
+                let events = match source.events.read(self.stop) {
                     Ok(events) => events,
                     Err(reason) => {
                         let process = process.word();

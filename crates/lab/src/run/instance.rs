@@ -14,7 +14,7 @@ use rpcgauge_study::settings::{REFERENCE, Settings, Target, Transport};
 use rpcgauge_study::words::Word as _;
 
 use super::Run;
-use super::events::Told;
+use super::events::EventSource;
 use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::REQUESTS;
@@ -81,7 +81,7 @@ struct Starting<'v> {
     /// The name of its socket, its records and its events, without the ending.
     file: String,
     /// Where its processes write what their runtimes do.
-    told: Vec<Told>,
+    sources: Vec<EventSource>,
 }
 
 impl Run<'_> {
@@ -93,7 +93,7 @@ impl Run<'_> {
         trial: &TrialSpec,
         variant: &Variant,
         starts: u32,
-    ) -> TrialResult<(Instance, Vec<Told>)> {
+    ) -> TrialResult<(Instance, Vec<EventSource>)> {
         match &variant.settings.target {
             Target::Live { .. } => {
                 let live = self.live(variant)?;
@@ -109,10 +109,10 @@ impl Run<'_> {
                 let mut server = self.new_server(&mut starting, server, workload.clone())?;
                 server.prove(&variant.settings, self.stop)?;
                 let Some(client) = client else {
-                    return Ok((Instance::Server(server), starting.told));
+                    return Ok((Instance::Server(server), starting.sources));
                 };
                 let client = self.new_client(&mut starting, &client.stack, workload, &server)?;
-                Ok((Instance::Client(server, Box::new(client)), starting.told))
+                Ok((Instance::Client(server, Box::new(client)), starting.sources))
             }
             Target::Codec {
                 codec, workload, ..
@@ -120,7 +120,7 @@ impl Run<'_> {
                 let mut starting = self.starting(invocation, trial, variant, starts)?;
                 let workload = self.workload(workload)?;
                 let codec = self.new_codec(&mut starting, codec, &workload)?;
-                Ok((Instance::Codec(Box::new(codec)), starting.told))
+                Ok((Instance::Codec(Box::new(codec)), starting.sources))
             }
         }
     }
@@ -143,7 +143,7 @@ impl Run<'_> {
             layout: self.placements.layout(trial.placement)?,
             log: name(&variant.name),
             file: name(&trial.variant),
-            told: Vec::new(),
+            sources: Vec::new(),
         })
     }
 
@@ -238,11 +238,11 @@ impl Run<'_> {
             return Ok(command.with_runtime(runtime, None));
         }
         let file = self.file(&format!("{}-{}.events", starting.file, process.word()))?;
-        let command_with = command.with_runtime(runtime, Some(&file));
+        let with_events = command.with_runtime(runtime, Some(&file));
         let events = EventsFile::of(command, file);
-        let told = events.map(|events| Told { process, events });
-        starting.told.extend(told);
-        Ok(command_with)
+        let source = events.map(|events| EventSource { process, events });
+        starting.sources.extend(source);
+        Ok(with_events)
     }
 
     /// The live service of a variant, or of the one that it repeats.

@@ -9,7 +9,7 @@ use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
 use rpcgauge_trial::Address;
 
-use super::events::{Ended, Told};
+use super::events::{Ended, EventSource};
 use super::instance::Instance;
 use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
@@ -43,7 +43,7 @@ struct Slot {
     state: TrialResult<Instance>,
     starts: u32,
     /// Where its processes write what their runtimes do, those that died too.
-    told: Vec<Told>,
+    sources: Vec<EventSource>,
 }
 
 impl Invocation {
@@ -94,9 +94,9 @@ impl Invocation {
             placement: key.1,
             measured: self.measured.remove(&key).unwrap_or_default(),
             // The processes end here, with the state.
-            told: slot.told,
+            sources: slot.sources,
         });
-        ended.filter(|ended| !ended.told.is_empty()).collect()
+        ended.filter(|ended| !ended.sources.is_empty()).collect()
     }
 
     /// Notes when a trial was measured.
@@ -131,19 +131,19 @@ impl Run<'_> {
         if is_needed {
             // The dead instance gives up its socket and log before the next one starts.
             let before = invocation.slots.remove(&key);
-            let mut told = before.map(|slot| slot.told).unwrap_or_default();
+            let mut sources = before.map(|slot| slot.sources).unwrap_or_default();
             let made = match starts <= RESTARTS {
                 true => self.new_instance(invocation.number, trial, variant, starts),
                 false => Err(died_too_often(starts)),
             };
-            let state = made.map(|(instance, tells)| {
-                told.extend(tells);
+            let state = made.map(|(instance, new)| {
+                sources.extend(new);
                 instance
             });
             let slot = Slot {
                 state,
                 starts: starts + 1,
-                told,
+                sources,
             };
             invocation.slots.insert(key, slot);
         }

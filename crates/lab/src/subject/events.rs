@@ -29,7 +29,7 @@ pub(crate) struct EventsFile {
 }
 
 impl EventsFile {
-    /// Those that a process writes to a file; none where its runtime tells none.
+    /// Those that a process writes to a file; none where its runtime has none.
     pub(crate) fn of(command: &SubjectCommand, file: PathBuf) -> Option<Self> {
         let (program, args) = command.runtime.read.as_ref()?;
         Some(Self {

@@ -52,7 +52,7 @@ pub struct RuntimeFlags {
     pub flags: Flags,
     /// What makes it write its events.
     pub events: Vec<String>,
-    /// The program that prints them, with its arguments; none where the runtime tells none.
+    /// The program that prints them, with its arguments; none where the runtime has none.
     pub read: Option<(PathBuf, Vec<String>)>,
 }
 

@@ -297,7 +297,7 @@ impl Process {
         how_it_ended(&self.child).unwrap_or_else(|| "its output closed".to_owned())
     }
 
-    /// Ends a process that cannot be used (any more).
+    /// Ends a process that cannot be used, or no longer.
     pub(super) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.end(Duration::ZERO);
         TrialFailure::from(error).with_log(self.log.tail())

@@ -29,7 +29,7 @@ const MARKER: &str = ".built";
 /// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// What nobody has used for so long is removed when the next of its kind is made.
+/// What no run has used for so long is removed when the next of its kind is made.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How often another program's lock is polled.
@@ -140,7 +140,7 @@ impl Commands<'_> {
     }
 }
 
-/// Takes a folder into use if it was filled: nobody removes it while this program runs.
+/// Takes a folder into use if it was filled: no other program removes it while this program runs.
 fn take(folder: &Path) -> bool {
     let Ok(marker) = File::open(folder.join(MARKER)) else {
         return false;
@@ -154,7 +154,7 @@ fn take(folder: &Path) -> bool {
     is_whole(folder)
 }
 
-/// Removes the folders of the same name with another digest that nobody has used for long.
+/// Removes the folders of the same name with another digest that no run has used for long.
 fn remove_unused_beside(folder: &Path) {
     let name_of = |path: &Path| {
         let (name, digest) = path.file_name()?.to_str()?.rsplit_once('-')?;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::Failed;
-use crate::generated::is_default;
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

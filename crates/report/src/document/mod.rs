@@ -43,7 +43,7 @@ pub(crate) struct Section {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) shown: Shown,
-    /// Of one without any, nothing is shown.
+    /// A section without blocks is not shown.
     pub(crate) blocks: Vec<Block>,
 }
 

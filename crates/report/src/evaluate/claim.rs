@@ -25,16 +25,15 @@ pub(crate) fn check(
         .into_iter()
         .map(|j| measured(j, published_ratio, is_about))
         .collect();
-    let resolved = placements.iter();
-    let resolved = resolved.filter(|p| p.claim != ClaimOutcome::NotResolved);
-    let resolved: Vec<&ClaimMeasured> = resolved.collect();
+    let is_resolved = |p: &&ClaimMeasured| p.claim != ClaimOutcome::NotResolved;
+    let resolved: Vec<&ClaimMeasured> = placements.iter().filter(is_resolved).collect();
     let depends_on_placement = resolved.windows(2).any(|two| two[0].claim != two[1].claim);
     let agreed = resolved.first().filter(|_| !depends_on_placement);
     let are_others_open = resolved.len() < placements.len();
-    let only_under = agreed
-        .iter()
-        .filter(|_| are_others_open)
-        .flat_map(|_| &resolved);
+    let only_under = match agreed.is_some() && are_others_open {
+        true => &resolved[..],
+        false => &[],
+    };
     Ok(ClaimFindings {
         name: claim.name.clone(),
         source: claim.source.clone(),
@@ -47,7 +46,7 @@ pub(crate) fn check(
         stacks: claim.stacks.clone(),
         measured_stacks,
         outcome: agreed.map_or(ClaimOutcome::NotResolved, |p| p.claim),
-        only_under: only_under.map(|p| p.verdict.placement).collect(),
+        only_under: only_under.iter().map(|p| p.verdict.placement).collect(),
         placements,
         depends_on_placement,
     })

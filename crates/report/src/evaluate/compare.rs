@@ -181,6 +181,7 @@ impl<'a> Blocks<'a> {
         } = &mut outcome
             && is_live
         {
+            // Each of its blocks was taken for an invocation, and only more blocks can be had.
             more.invocations = 0;
         }
         let value = |figures: Option<&Figures>| figures.and_then(|f| metric::of_cell(metric, f));

@@ -1,11 +1,10 @@
-//! What can keep a comparison from a verdict (docs/method.md).
+//! Two reasons for no verdict (docs/method.md).
 //!
 //! **Calls without an answer.** Latency counts the calls that were answered. Where one variant leaves more of its
 //! calls unanswered than the other, those that it has more may have been its slowest, or its fastest.
 //!
-//! **Services that were running before.** Nothing is started afresh, so that every block stands for itself, and a
-//! verdict holds for these instances. At a rate, calls can wait here before they are sent, and that is in
-//! their latency.
+//! **Calls that were sent late.** At a rate, calls to a live service can wait here before they are sent, and that is
+//! in their latency.
 
 use rpcgauge_stats::{Share, shares_differ};
 use rpcgauge_study::plan::Metric;

@@ -54,7 +54,7 @@ pub struct Spike {
     pub offset_ns: u64,
     /// The same moment on the wall clock, milliseconds since the Unix epoch, to be put beside the
     /// subject's log. It may be early by what the trial took to prepare and open its connections,
-    /// which no record tells.
+    /// which no record holds.
     pub at_ms: u64,
     /// How long it lasted, in whole slices.
     pub length_ns: u64,

@@ -20,8 +20,9 @@ impl Page {
         let mut parts = markup.split("{}");
         self.raw(parts.next().unwrap_or_default());
         debug_assert_eq!(parts.clone().count(), values.len(), "{markup}");
-        for (value, part) in values.iter().zip(parts) {
-            self.text(&value.to_string());
+        let mut values = values.iter();
+        for part in parts {
+            self.text(&values.next().map(ToString::to_string).unwrap_or_default());
             self.raw(part);
         }
     }

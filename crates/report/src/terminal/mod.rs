@@ -63,6 +63,8 @@ struct Page {
     text: String,
     /// The columns that the last table had no room for.
     dropped: Vec<&'static str>,
+    /// The last log, of a subject that failed: the next may say the same.
+    log: String,
 }
 
 impl Page {
@@ -71,6 +73,7 @@ impl Page {
             style,
             text: String::new(),
             dropped: Vec::new(),
+            log: String::new(),
         }
     }
 
@@ -154,11 +157,13 @@ impl Page {
         let log: Vec<&str> = item.log.lines().collect();
         let hidden = match self.style.verbose {
             true => 0,
+            false if item.log == self.log => log.len(),
             false => log.len().saturating_sub(LOG_LINES),
         };
         for line in &log[hidden..] {
             self.paragraph(Paint::Quiet, "    | ", line);
         }
+        self.log.clone_from(&item.log);
     }
 
     fn table(&mut self, table: &Table) {

@@ -19,9 +19,9 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
             // A difference stands although the A/A pair differs from itself.
             let beyond = || format!("this lies beyond {}", a_a(metric, verdict));
             let beyond = aa_misses_1(verdict).then(beyond);
-            return joined([beyond, contrary(verdict), unanswered, code]);
+            return sentence([beyond, contrary(verdict), unanswered, code]);
         }
-        Outcome::NoDifference => return joined([power(verdict), unanswered, code]),
+        Outcome::NoDifference => return sentence([power(verdict), unanswered, code]),
         Outcome::NoVerdict { reason } => {
             return match reason {
                 Withheld::Unanswered => unanswered,
@@ -33,7 +33,7 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
         Outcome::NotResolved { reason, more } => (reason, more),
     };
     let run = verdict.estimate.as_ref().map_or(1, |e| e.independent());
-    joined([
+    sentence([
         Some(unresolved(why, metric, verdict)),
         power(verdict),
         more.map(|more| help(more, run)),
@@ -85,7 +85,7 @@ pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
 }
 
 /// The parts that there are, in one sentence.
-fn joined<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
+fn sentence<const N: usize>(parts: [Option<String>; N]) -> Option<String> {
     let text = super::joined(parts.into_iter().flatten(), "; ");
     Some(text).filter(|text| !text.is_empty())
 }

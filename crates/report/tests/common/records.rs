@@ -16,7 +16,8 @@ impl Builder {
             Some(reason) => TrialOutcome::Failed {
                 reason: reason.to_owned(),
                 fault: Fault::Subject,
-                log: "listening on 127.0.0.1:0\n<b>error</b>: no such stack".to_owned(),
+                log: "starting\nreading settings\nopening files\nwarming up\nbinding\nlistening on 127.0.0.1:0\n<b>error</b>: no such stack"
+                    .to_owned(),
             },
             None => {
                 TrialOutcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng)))

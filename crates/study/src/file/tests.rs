@@ -1,4 +1,4 @@
-//! Every mistake that one key can show, with the line that tells it.
+//! Every mistake that one key can show, with the line that names it.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;

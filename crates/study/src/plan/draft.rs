@@ -12,7 +12,7 @@ use crate::settings::Placement;
 /// A plan whose trials are still to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
-    /// All that is known of it before: no variants, trials, invocations and blocks.
+    /// What is known before the trials are made; its variants, trials, invocations and blocks are still empty.
     pub(crate) plan: Plan,
     pub(crate) variants: Vec<(Variant, Rounds)>,
     /// How often headline pairs are checked under the plan's placements but the first.

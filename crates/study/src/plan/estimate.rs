@@ -104,8 +104,8 @@ impl Plan {
             // However short it is asked to be, one slice has its calls.
             Some(slice) => {
                 let calls = (slice.skip_calls + slice.least_calls) as f64;
-                let at_a_time = f64::from(settings.schedule.in_flight().unwrap_or(1));
-                let least = call.mul_f64(calls / at_a_time);
+                let in_flight = f64::from(settings.schedule.in_flight().unwrap_or(1));
+                let least = call.mul_f64(calls / in_flight);
                 measured.mul_f64(SLICED).max(least)
             }
         };

@@ -3,7 +3,7 @@
 import { clone, create } from "@bufbuild/protobuf";
 import {
   type DescriptorProto, FieldDescriptorProto_Type as Type, FieldOptions_JSType, FieldOptionsSchema,
-  type FileDescriptorSet, FileDescriptorSetSchema,
+  type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 
 import { installed, runPlugin } from "./plugin.js";
@@ -19,7 +19,7 @@ export async function googleProtobuf(
   generate: string[],
 ): Promise<GeneratedFile[]> {
   const wide = clone(FileDescriptorSetSchema, descriptors);
-  for (const file of wide.file) file.messageType.forEach(writeWideAsStrings);
+  wide.file.forEach(writeWideAsStrings);
   try {
     const files = await runPlugin(installed("protoc-gen-js"), OPTIONS, wide, generate);
     return [...files, { name: "package.json", content: '{"type":"commonjs"}\n' }];
@@ -31,11 +31,13 @@ export async function googleProtobuf(
 }
 
 /** Messages of any content: 64-bit integers as strings, since a number loses digits. */
-function writeWideAsStrings({ field, nestedType }: DescriptorProto): void {
-  for (const each of field) {
+function writeWideAsStrings(scope: DescriptorProto | FileDescriptorProto): void {
+  const [fields, messages] =
+    "field" in scope ? [scope.field, scope.nestedType] : [[], scope.messageType];
+  for (const each of [...fields, ...scope.extension]) {
     if (!WIDE.includes(each.type)) continue;
     each.options ??= create(FieldOptionsSchema);
     each.options.jstype = FieldOptions_JSType.JS_STRING;
   }
-  nestedType.forEach(writeWideAsStrings);
+  messages.forEach(writeWideAsStrings);
 }

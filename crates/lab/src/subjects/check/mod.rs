@@ -263,7 +263,7 @@ impl StackCheck<'_> {
         Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
     }
 
-    /// Starts with each setting of its runtime, and reads what that tells.
+    /// Starts with each setting of its runtime, and reads its events.
     fn runtimes(&mut self, settings: &contract::Settings) -> Result<(), SubjectsError> {
         let has = &self.features.runtime;
         for gc in &has.gc {
@@ -281,13 +281,13 @@ impl StackCheck<'_> {
         if has.events {
             self.attempt("tells what its runtime does", |check| {
                 let file = check.path();
-                let told = EventsFile::of(&check.command(settings)?, file.clone());
+                let events = EventsFile::of(&check.command(settings)?, file.clone());
                 check.events = Some(file);
                 let started = check.start(settings);
                 check.events = None;
                 started?.end_well()?;
-                let told = told.map_or(Ok(Vec::new()), |told| told.read(self.stop));
-                told.map(|_| ()).map_err(wrong)
+                let events = events.map_or(Ok(Vec::new()), |file| file.read(self.stop));
+                events.map(|_| ()).map_err(wrong)
             })?;
         }
         Ok(())

@@ -27,6 +27,7 @@ pub(super) struct Connection {
     pub(super) drains_from: Option<usize>,
     /// Attempts in a row that led to no response: a connection that failed to open, or that the server
     /// ended. A response is one whatever it says.
+    /// A place for draining begins with [`UNANSWERED`].
     pub(super) failed_attempts: u32,
     /// How many connections this place has held, with the present one.
     pub(super) generation: u64,
@@ -209,6 +210,10 @@ impl Connection {
         }
     }
 }
+
+/// The failed attempts of a connection that drains, as long as nothing is known: a response sets them to 0, so that
+/// the server's end then leaves fewer than this, and an end without a response more.
+pub(super) const UNANSWERED: u32 = 2;
 
 /// Until when to back off after so many attempts in a row have led to no response; 0 is not at all. Without
 /// it a server that refuses everything would be called as fast as the machine can.

@@ -8,7 +8,7 @@
 use rpcgauge_trial::ConnectionUse;
 
 use super::Pool;
-use super::connection::{Connection, State};
+use super::connection::{Connection, State, UNANSWERED};
 use crate::error::LoadError;
 
 impl Pool<'_> {
@@ -54,8 +54,7 @@ impl Pool<'_> {
         let place = &mut self.places[to];
         place.state = state;
         place.drains_from = Some(from);
-        // A response sets it to 0.
-        place.failed_attempts = 1;
+        place.failed_attempts = UNANSWERED;
         self.not_open.push(from);
         // The lists now refer to the connection by its new place.
         self.mark_to_write(to);

@@ -26,13 +26,14 @@ mod keepalive;
 mod opening;
 mod transfer;
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use mio::Registry;
 use rpcgauge_trial::{ConnectionUse, MOST_IN_FLIGHT, Schedule};
 use rpcgauge_wire::{Limits, Protocol, Traffic};
 
-use self::connection::{Connection, Open};
+use self::connection::{Connection, Open, UNANSWERED};
 pub(super) use self::opening::Attempt;
 use super::inbox::Origin;
 use crate::clock::{self, nanos};
@@ -240,14 +241,15 @@ impl<'t> Pool<'t> {
         self.counts.open -= 1;
         let backoff_until = connection.back_off(now);
         if let Some(from) = connection.drains_from {
-            // What became of it counts where it was opened: GOAWAY was 1, its end without a response one more.
-            let was_in_vain = connection.failed_attempts > 1;
+            // What became of it counts where it was opened.
+            let since_goaway = connection.failed_attempts.cmp(&UNANSWERED);
             let failed = &mut self.places[from].failed_attempts;
-            *failed = if was_in_vain {
-                failed.saturating_add(1)
-            } else {
-                0
-            };
+            match since_goaway {
+                Ordering::Less => *failed = 0,
+                // The client ended it: nothing is known of the server.
+                Ordering::Equal => {}
+                Ordering::Greater => *failed = failed.saturating_add(1),
+            }
         } else if self.trial.connection_use == ConnectionUse::PerCall && backoff_until == 0 {
             self.queue(index);
         } else {

@@ -89,16 +89,16 @@ pub mod option {
     pub const CLASHES: u8 = 0x04;
 }
 
-/// A server's answers in the order in which they are given.
+/// A server's responses, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    pub(super) answers: Vec<Vec<u8>>,
+pub(super) struct Responses {
+    pub(super) bodies: Vec<Vec<u8>>,
     pub(super) payloads: Vec<Vec<u8>>,
 }
 
-impl Told {
-    pub(super) fn read(script: &Script) -> Told {
-        let mut told = Told::default();
+impl Responses {
+    pub(super) fn read(script: &Script) -> Responses {
+        let mut responses = Responses::default();
         // The bodies of the response that is open, and the file in parts.
         let mut files: Option<Vec<Vec<u8>>> = None;
         let mut parts: Option<Parts> = None;
@@ -112,7 +112,7 @@ impl Told {
                 continue;
             }
             if kind == step::PAYLOAD {
-                told.payloads.push(step.payload.clone());
+                responses.payloads.push(step.payload.clone());
                 continue;
             }
             if let Some(parts) = parts.take() {
@@ -126,16 +126,17 @@ impl Told {
                     files.extend(files.last().cloned());
                 }
                 _ => {
-                    told.answers
+                    responses
+                        .bodies
                         .extend(files.take().map(|files| answer_files(&files)));
                     match kind {
                         step::FILES => files = Some(Vec::new()),
-                        step::SERVICES => told.answers.push(answer_services(&step.payload)),
+                        step::SERVICES => responses.bodies.push(answer_services(&step.payload)),
                         step::ERROR => {
                             let code = args.u8();
-                            told.answers.push(answer_error(code, args.rest()));
+                            responses.bodies.push(answer_error(code, args.rest()));
                         }
-                        _ => told.answers.push(step.payload.clone()),
+                        _ => responses.bodies.push(step.payload.clone()),
                     }
                 }
             }
@@ -143,8 +144,10 @@ impl Told {
         if let Some(parts) = parts {
             files.get_or_insert_default().push(parts.whole());
         }
-        told.answers.extend(files.map(|files| answer_files(&files)));
-        told
+        responses
+            .bodies
+            .extend(files.map(|files| answer_files(&files)));
+        responses
     }
 }
 
