@@ -4,6 +4,7 @@
 //! hold them: one type each, so that nothing is converted in between. This crate measures nothing,
 //! reads no file and uses none of the others.
 
+mod bounds;
 mod calls;
 mod connection;
 mod failure;
@@ -12,14 +13,13 @@ mod random;
 mod schedule;
 mod stage;
 
+pub use bounds::{LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, Payload, Timeline, TimelineSlice, Warmup};
 pub use connection::{Address, ConnectionUse, Keepalive};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;
-pub use schedule::{
-    Arrivals, LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, Schedule, Slice, Stop, is_rate,
-};
+pub use schedule::{Arrivals, Schedule, Slice, Stop};
 pub use stage::{Stage, Timing};
 
 /// Whether a value is what a record without it means: counts of what should not happen, for one, are

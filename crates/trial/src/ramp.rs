@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::schedule::{LONGEST_MS, OutOfBounds, is_rate};
+use crate::bounds::{LONGEST_MS, OutOfBounds, is_rate};
 
 /// A part of a ramp: a time in which the rate stays, or goes evenly from one to another. With both
 /// rates 0 it is a pause.

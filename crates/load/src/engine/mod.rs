@@ -16,6 +16,7 @@ mod failure_kinds;
 mod inbox;
 mod ledger;
 mod messages;
+mod outgoing;
 mod phases;
 mod pool;
 mod requests;

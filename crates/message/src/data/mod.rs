@@ -7,6 +7,7 @@
 
 mod bounded;
 mod error;
+mod index;
 mod reader;
 mod row;
 mod rows;

@@ -10,8 +10,8 @@ use csv::StringRecord;
 
 use super::bounded::{Bounded, Bytes, TOO_LONG};
 use super::error::DataError;
+use super::index::{FilePlace, Index};
 use super::row::Row;
-use super::rows::{FilePlace, Index};
 
 /// Bytes that are read of a file at once.
 const READ_BYTES: usize = 64 << 10;

@@ -1,6 +1,6 @@
 //! The calls in flight, in slots that are used again.
 
-use crate::engine::messages::Outgoing;
+use crate::engine::outgoing::Outgoing;
 use crate::engine::response::Response;
 use crate::engine::stamps::Stamps;
 

@@ -10,29 +10,19 @@ mod sizes;
 
 use bytes::Bytes;
 use rpcgauge_trial::{FailureKind, Timing};
-use rpcgauge_wire::grpc::{self, MessageTooLong, PREFIX_LENGTH};
+use rpcgauge_wire::grpc::{MessageTooLong, PREFIX_LENGTH};
 
 use self::check::Checking;
 use self::prefetch::Prefetch;
 pub(super) use self::prefetch::{Made, Next};
 use self::sizes::Sizes;
 use super::ledger::Call;
+use super::outgoing::{Outgoing, framed};
 use super::response::Keep;
-use crate::bodies::{Bodies, Body, Codec, CodecError, ResponseCheck};
+use crate::bodies::{Bodies, Codec, CodecError, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
 use crate::trial::{CallStyle, Trial};
-
-/// A request that is ready to go.
-#[derive(Debug, Default)]
-pub(super) struct Outgoing {
-    /// As given to the connection, with gRPC's prefix.
-    pub(super) body: Bytes,
-    /// The message's length before compression.
-    plain: u64,
-    /// And after.
-    carried: u64,
-}
 
 /// Why a response's message was not accepted.
 #[derive(Debug)]
@@ -266,21 +256,6 @@ fn stamp(timed: bool, stamp: &mut u64) {
     if timed {
         *stamp = clock::now();
     }
-}
-
-/// Frames a body in advance.
-fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
-    let carried = body.bytes.len() as u64;
-    let bytes = if grpc {
-        grpc::frame_message(&body.bytes, body.compressed)?
-    } else {
-        Bytes::from(body.bytes)
-    };
-    Ok(Outgoing {
-        body: bytes,
-        plain: body.plain_len,
-        carried,
-    })
 }
 
 /// Fills in the room that was left for gRPC's prefix.

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 use std::vec;
 
-use super::{Outgoing, framed};
 use crate::bodies::{Body, CodecError};
+use crate::engine::outgoing::{Outgoing, framed};
 use crate::error::LoadError;
 
 const BATCH_BODIES: usize = 1024;

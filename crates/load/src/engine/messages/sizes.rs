@@ -2,8 +2,8 @@
 
 use rpcgauge_trial::Payload;
 
-use super::Outgoing;
 use crate::engine::ledger::Call;
+use crate::engine::outgoing::Outgoing;
 
 /// Sums of message sizes over measured calls, bytes.
 #[derive(Debug, Default)]

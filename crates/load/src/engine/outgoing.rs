@@ -1,0 +1,32 @@
+//! A request that is ready to go.
+
+use bytes::Bytes;
+use rpcgauge_wire::grpc::{self, MessageTooLong};
+
+use crate::bodies::Body;
+
+/// A request's message as it is sent.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    /// As given to the connection, with gRPC's prefix.
+    pub(super) body: Bytes,
+    /// The message's length before compression.
+    pub(super) plain: u64,
+    /// And after.
+    pub(super) carried: u64,
+}
+
+/// Frames a body in advance.
+pub(super) fn framed(body: Body, grpc: bool) -> Result<Outgoing, MessageTooLong> {
+    let carried = body.bytes.len() as u64;
+    let bytes = if grpc {
+        grpc::frame_message(&body.bytes, body.compressed)?
+    } else {
+        Bytes::from(body.bytes)
+    };
+    Ok(Outgoing {
+        body: bytes,
+        plain: body.plain_len,
+        carried,
+    })
+}

@@ -1,0 +1,35 @@
+//! What can be asked for at most, and why something cannot be carried out.
+
+use std::fmt;
+
+/// The most calls in flight that a trial can ask for, and the most connections: each takes memory
+/// before the first call is made, and beyond this no machine has the ports for them.
+pub const MOST_IN_FLIGHT: u32 = 65_536;
+
+/// The highest rate, calls a second: one a nanosecond, the resolution of due times.
+pub const MOST_RATE: f64 = 1e9;
+
+/// The longest time that can be asked for anywhere, ms: a day.
+pub const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Whether calls can be sent at a rate, calls a second.
+pub fn is_rate(per_second: f64) -> bool {
+    per_second > 0.0 && per_second <= MOST_RATE
+}
+
+/// A term that cannot be carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfBounds {
+    /// The term.
+    pub what: &'static str,
+    /// What it may be.
+    pub allowed: &'static str,
+}
+
+impl fmt::Display for OutOfBounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be {}", self.what, self.allowed)
+    }
+}
+
+impl std::error::Error for OutOfBounds {}
