@@ -41,7 +41,7 @@ files = json.load(open(f"{folder}/files.json"))
 descriptors = open(f"{folder}/descriptors.binpb", "rb").read()
 assert all(name.encode() in descriptors for name in files["generate"])
 open(os.environ["COUNT"], "a").write("x")
-print("looks at", files["generate"])
+print("looks at", files["generate"], flush=True)
 if b"Reserved" in descriptors:
     print("shop.proto: \"Reserved\" is a word of this language", file=sys.stderr)
     sys.exit(1)
