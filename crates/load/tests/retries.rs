@@ -175,8 +175,8 @@ fn connections_that_drain_without_a_response_back_off() {
     // After a few at once, rests of 1, 2, 4, 8, ... ms: without them there would be hundreds.
     let opened = opened_by_going_away(|_| vec![], stop(None, 300));
     assert!(opened < 40, "{opened}");
-    // Each brings a response, so that all calls are made.
-    let opened = opened_by_going_away(ok_frame, stop(Some(60), 30_000));
+    // Each brings a response. With rests of up to 100 ms there would not be so many in the time.
+    let opened = opened_by_going_away(ok_frame, stop(Some(60), 3_000));
     assert!(opened >= 60, "{opened}");
 }
 
