@@ -1,12 +1,13 @@
-//! Compiles .proto files with the compiler inside, and hands files with editions on.
+//! Compiles .proto files with the compiler inside, and hands on to others what it does not take.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::external::{self, NotCompiled};
 use super::includes::{find, import_name, include_paths, list};
 use super::sources::{Places, Sources, refused, source_of};
-use super::{SchemaError, descriptor_set, editions};
+use super::{SchemaError, descriptor_set};
 
 /// Compiles files into an encoded descriptor set with its imports.
 pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, SchemaError> {
@@ -19,10 +20,27 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
         if let Some(refused) = refused(&error) {
             return Err(refused);
         }
-        match editions::first_with_edition(&names, &includes) {
-            Some(file) => editions::compile(&file, &names, &includes),
-            None => Err(describe(&error, &includes)),
+        // No compiler finds what is not there.
+        if error.is_file_not_found() {
+            return Err(describe(&error, &includes));
         }
+        let with_edition = external::first_with_edition(&names, &includes);
+        external::compile(&names, &includes).map_err(|outside| match (with_edition, outside) {
+            // The compiler inside knows nothing of editions: its error would mislead.
+            (Some(_), NotCompiled::Refused { compiler, what }) => {
+                SchemaError::Compiler { compiler, what }
+            }
+            (Some(file), NotCompiled::NoCompiler(found)) => SchemaError::NoEditionsCompiler {
+                file: file.display().to_string(),
+                found,
+            },
+            (None, NotCompiled::Refused { compiler, what }) => SchemaError::BothCompilers {
+                inside: Box::new(describe(&error, &includes)),
+                compiler,
+                what,
+            },
+            (None, NotCompiled::NoCompiler(_)) => describe(&error, &includes),
+        })
     })
 }
 

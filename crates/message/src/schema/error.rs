@@ -50,11 +50,21 @@ pub enum SchemaError {
         /// What was found on the PATH instead.
         found: String,
     },
+    /// The compiler inside refused the files, and so did one on the PATH.
+    #[error("{inside}; {compiler} refuses it too: {what}")]
+    BothCompilers {
+        /// What the compiler inside says.
+        inside: Box<SchemaError>,
+        /// The name of the other one.
+        compiler: &'static str,
+        /// Its own words, one line.
+        what: String,
+    },
     /// The compiler for editions refused the files.
     #[error("{compiler}: {what}")]
     Compiler {
         /// Its name.
-        compiler: String,
+        compiler: &'static str,
         /// Its own words, one line.
         what: String,
     },

@@ -1,8 +1,8 @@
 //! What messages and methods there are: from .proto files, or from a compiled descriptor set.
 
 mod compile;
-mod editions;
 mod error;
+mod external;
 mod includes;
 pub(crate) mod names;
 mod sources;
@@ -45,9 +45,10 @@ pub struct Method {
 }
 
 impl Schema {
-    /// Compiles .proto files, proto2 and proto3 with the compiler inside, files with editions with
-    /// `protoc` or `buf` from the PATH. Imports are looked for in `includes`; where it is empty, in
-    /// the folder of each file. The well-known types are always there.
+    /// Compiles .proto files: proto2 and proto3 with the compiler inside, files with editions, and what
+    /// that compiler refuses, with `protoc` or `buf` from the PATH. Imports are looked for in
+    /// `includes`; where it is empty, in the folder of each file. The well-known types are always
+    /// there, and are the program's own.
     ///
     /// # Errors
     /// Files that are not right, with line and column, and files that cannot be found.

@@ -1,6 +1,7 @@
 //! The names in a descriptor set. A compiler of .proto files writes no others, but a server or a
 //! tool may, and they would go into errors, into messages, and into look-ups by full name.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use buffa::Message as _;
@@ -141,6 +142,75 @@ pub(crate) fn change_fields(
     file.extension.iter_mut().for_each(change);
     let messages = file.message_type.iter_mut();
     messages.for_each(|message| in_message(message, change));
+}
+
+/// Leaves out extensions that only a MessageSet can have, by their number: the linker refuses them, and a
+/// MessageSet must be empty in any case (`Types::message_set`).
+pub(super) fn leave_out_message_set_extensions(file: &mut FileDescriptorProto) {
+    /// The highest number of any other field.
+    const MAX_NUMBER: i32 = (1 << 29) - 1;
+    fn leave_out(extensions: &mut Vec<FieldDescriptorProto>, nested: &mut [DescriptorProto]) {
+        extensions.retain(|field| field.number.is_none_or(|number| number <= MAX_NUMBER));
+        for message in nested {
+            leave_out(&mut message.extension, &mut message.nested_type);
+        }
+    }
+    leave_out(&mut file.extension, &mut file.message_type);
+}
+
+/// Gives fields of one message that share a name in JSON a name each, and says whether there were any. Proto2
+/// allows `eventType` beside `event_type`, which both are `eventType` in JSON. The field that is called so,
+/// or else the first one, keeps that name; any other one goes by its own name.
+pub(super) fn disambiguate_in_json(file: &mut FileDescriptorProto) -> bool {
+    fn in_message(message: &mut DescriptorProto, file_allows: bool) -> bool {
+        let options = message.options.as_option();
+        let allows = file_allows
+            || options.is_some_and(|options| {
+                options.deprecated_legacy_json_field_conflicts == Some(true)
+            });
+        let mut changed = false;
+        if allows {
+            let mut taken: HashSet<String> = message
+                .field
+                .iter()
+                .filter_map(|field| field.name.clone())
+                .collect();
+            for field in &mut message.field {
+                let name = field.name.clone().unwrap_or_default();
+                let in_json = field.json_name.clone().unwrap_or_else(|| json_name(&name));
+                if in_json != name && !taken.insert(in_json) {
+                    field.json_name = Some(name);
+                    changed = true;
+                }
+            }
+        }
+        for nested in &mut message.nested_type {
+            changed |= in_message(nested, file_allows);
+        }
+        changed
+    }
+    let is_proto3 = file.syntax.as_deref() == Some("proto3");
+    let mut changed = false;
+    for message in &mut file.message_type {
+        changed |= in_message(message, !is_proto3);
+    }
+    changed
+}
+
+/// The name in JSON of a field that gives none: lowerCamelCase, as protoc makes it.
+fn json_name(name: &str) -> String {
+    let mut is_after_underscore = false;
+    let mut json = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c == '_' {
+            is_after_underscore = true;
+        } else if std::mem::take(&mut is_after_underscore) {
+            json.push(c.to_ascii_uppercase());
+        } else {
+            json.push(c);
+        }
+    }
+    json
 }
 
 /// Holds a name, or one part of a package's, to what compilers allow. An absent name is empty.

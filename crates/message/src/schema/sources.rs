@@ -8,11 +8,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use protox::Error;
+use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use protox::file::{File, FileResolver, GoogleFileResolver};
+use protox::prost::Message as _;
+use protox::{Error, prost_reflect};
 
-use super::SchemaError;
 use super::includes::{located, shown};
+use super::{SchemaError, names};
 use crate::position;
 use crate::whole_file::{text_within, without_mark};
 
@@ -101,9 +103,11 @@ impl Sources {
 
 impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, Error> {
-        let Some(path) = located(name, &self.includes) else {
-            return self.well_known.open_file(name);
-        };
+        // A copy in an include path is not read: it may be younger than the compiler.
+        if let Ok(file) = self.well_known.open_file(name) {
+            return Ok(file);
+        }
+        let path = located(name, &self.includes).ok_or_else(|| Error::file_not_found(name))?;
         let source = self.read(&path).map_err(refusal)?;
         let file = File::from_source(name, &source)?;
         let descriptor = file.file_descriptor_proto();
@@ -119,8 +123,23 @@ impl FileResolver for Sources {
         if self.places == Places::LeftOut {
             descriptor.source_code_info = None;
         }
-        Ok(File::from_file_descriptor_proto(descriptor))
+        Ok(File::from_file_descriptor_proto(disambiguated(descriptor)))
     }
+}
+
+/// The compiler refuses fields that share a name in JSON, which proto2 allows.
+fn disambiguated(
+    file: prost_reflect::prost_types::FileDescriptorProto,
+) -> prost_reflect::prost_types::FileDescriptorProto {
+    use buffa::Message as _;
+    let ours = FileDescriptorProto::decode_from_slice(&file.encode_to_vec());
+    let Ok(mut ours) = ours else {
+        return file;
+    };
+    if !names::disambiguate_in_json(&mut ours) {
+        return file;
+    }
+    prost_reflect::prost_types::FileDescriptorProto::decode(&*ours.encode_to_vec()).unwrap_or(file)
 }
 
 /// Carries an error of ours through the compiler.
@@ -182,15 +201,42 @@ fn too_nested(source: &str) -> Option<usize> {
             b'"' | b'\'' => text_len(rest),
             // In option values, and nowhere else, a comment may begin so.
             b'#' => line_len(rest),
-            b'/' if rest.starts_with(b"//") => line_len(rest),
-            b'/' if rest.starts_with(b"/*") => {
-                let end = rest[2..].windows(2).position(|pair| pair == b"*/");
-                end.map_or(rest.len(), |end| end + 4)
-            }
-            _ => 1,
+            _ => comment_len(rest).unwrap_or(1),
         };
     }
     None
+}
+
+/// A source with a space in place of each comment.
+pub(super) fn without_comments(source: &str) -> String {
+    let bytes = source.as_bytes();
+    let (mut code, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while let Some(byte) = bytes.get(at) {
+        let rest = &bytes[at..];
+        if let Some(length) = comment_len(rest) {
+            code.push(b' ');
+            at += length;
+            continue;
+        }
+        let length = match byte {
+            b'"' | b'\'' => text_len(rest),
+            _ => 1,
+        };
+        code.extend_from_slice(&rest[..length]);
+        at += length;
+    }
+    String::from_utf8_lossy(&code).into_owned()
+}
+
+/// The length of a comment, where one begins here.
+fn comment_len(rest: &[u8]) -> Option<usize> {
+    if rest.starts_with(b"//") {
+        return Some(line_len(rest));
+    }
+    rest.starts_with(b"/*").then(|| {
+        let end = rest[2..].windows(2).position(|pair| pair == b"*/");
+        end.map_or(rest.len(), |end| end + 4)
+    })
 }
 
 fn line_len(rest: &[u8]) -> usize {

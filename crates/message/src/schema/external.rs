@@ -1,5 +1,5 @@
-//! Files with `edition = "...";`, which the compiler inside does not take: `protoc` or `buf` from
-//! the PATH compiles them.
+//! Compilers of .proto files on the PATH, `protoc` and `buf`: for files with `edition = "...";`, which the
+//! compiler inside does not take, and for what it refuses by mistake.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -9,9 +9,9 @@ use std::process::Command;
 use std::process::{ExitStatus, Stdio};
 use std::{fs, io};
 
+use super::FIRST_PROTOC;
 use super::includes::find;
-use super::sources::source_of;
-use super::{FIRST_PROTOC, SchemaError};
+use super::sources::{source_of, without_comments};
 use crate::path::clip;
 use crate::whole_file;
 
@@ -24,23 +24,36 @@ pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Opt
         if !seen.insert(path.clone()) {
             continue;
         }
-        for line in source_of(&path).lines().map(str::trim) {
-            if is_statement(line, "edition") {
+        for statement in without_comments(&source_of(&path)).split(';') {
+            let statement = statement.trim_start();
+            if is_assignment(statement, "edition") {
                 return Some(path);
             }
-            if line.starts_with("import ") {
-                open.extend(line.split(['"', '\'']).nth(1).map(PathBuf::from));
+            if statement.starts_with("import") {
+                open.extend(statement.split(['"', '\'']).nth(1).map(PathBuf::from));
             }
         }
     }
     None
 }
 
-/// Whether a line is `keyword = "..."`.
-fn is_statement(line: &str, keyword: &str) -> bool {
-    line.strip_prefix(keyword)
+/// Whether a statement is `keyword = "..."`.
+fn is_assignment(statement: &str, keyword: &str) -> bool {
+    statement
+        .strip_prefix(keyword)
         .and_then(|rest| rest.trim_start().strip_prefix('='))
         .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
+}
+
+/// Why no compiler on the PATH has compiled files.
+pub(super) enum NotCompiled {
+    /// A compiler refused them, with its first line of errors.
+    Refused {
+        compiler: &'static str,
+        what: String,
+    },
+    /// None is there that could: what was found instead.
+    NoCompiler(String),
 }
 
 /// The release of a protoc by its response to `--version`: 29 for `libprotoc 29.3`, and 3 for all
@@ -51,33 +64,21 @@ fn protoc_release(version: &str) -> Option<u32> {
 }
 
 /// Compiles with `protoc`, and where that is missing or too old, with `buf`.
-pub(super) fn compile(
-    edition_file: &Path,
-    files: &[PathBuf],
-    includes: &[PathBuf],
-) -> Result<Vec<u8>, SchemaError> {
+pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, NotCompiled> {
     let compilers = [("protoc", protoc as Compiler), ("buf", buf as Compiler)];
     let mut found = Vec::new();
-    for (name, run) in compilers {
+    for (compiler, run) in compilers {
         match run(files, includes) {
             Ok(Outcome::Compiled(bytes)) => return Ok(bytes),
-            Ok(Outcome::TooOld) => found.push(format!("{name} is too old")),
-            Ok(Outcome::Refused(what)) => {
-                return Err(SchemaError::Compiler {
-                    compiler: name.to_owned(),
-                    what,
-                });
-            }
+            Ok(Outcome::TooOld) => found.push(format!("{compiler} is too old")),
+            Ok(Outcome::Refused(what)) => return Err(NotCompiled::Refused { compiler, what }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                found.push(format!("{name} is missing"));
+                found.push(format!("{compiler} is missing"));
             }
-            Err(error) => found.push(format!("{name} does not start ({error})")),
+            Err(error) => found.push(format!("{compiler} does not start ({error})")),
         }
     }
-    Err(SchemaError::NoEditionsCompiler {
-        file: edition_file.display().to_string(),
-        found: found.join(" and "),
-    })
+    Err(NotCompiled::NoCompiler(found.join(" and ")))
 }
 
 /// The file of a folder of its own that a compiler writes.
@@ -198,6 +199,32 @@ mod tests {
         assert!(!status.success());
         assert_eq!(words.len() as u64, MOST_OUTPUT);
         assert!(words.starts_with("wrong\nwrong\n"));
+    }
+
+    #[test]
+    fn an_edition_is_found_wherever_it_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let includes = [folder.path().to_owned()];
+        let finds = |name: &str, source: &str| {
+            fs::write(folder.path().join(name), source).unwrap();
+            first_with_edition(&[PathBuf::from(name)], &includes)
+        };
+        for source in [
+            "edition = \"2023\";",
+            "// a\n/* b; */ edition/**/= '2024';",
+            "/*\n*/\tedition\n=\n\"2023\";",
+        ] {
+            assert!(finds("a.proto", source).is_some(), "{source}");
+            let found = finds("b.proto", "/* c */ import/**/public \"a.proto\";");
+            assert_eq!(found, Some(folder.path().join("a.proto")), "{source}");
+        }
+        for source in [
+            "syntax = \"proto3\"; // edition = \"2023\";",
+            "syntax = \"proto2\"; /* \n edition = \"2023\"; */ message edition {}",
+            "option java_package = \"/* edition\"; message M { optional string edition = 1; }",
+        ] {
+            assert_eq!(finds("a.proto", source), None, "{source}");
+        }
     }
 
     #[test]
