@@ -23,6 +23,7 @@ use crate::error::{DecodeError, EncodeError, Refusal};
 use crate::generated::GeneratedMessage;
 use crate::generated::workloads::rpcgauge::Hybrid;
 use crate::limits::{BrokenLimit, Limits};
+use crate::mapping::integers;
 use crate::mapping::read::{ReadError, Reading};
 use crate::mapping::write::WriteMessage;
 use crate::path::clip;
@@ -257,8 +258,17 @@ pub(crate) fn read_dynamic(
     };
     match read {
         Ok(message) => reading.finish(message),
-        Err(said) if is_json => Err(reading.refused(said)),
-        Err(said) => Err(ReadError::NotJson(clip(&said))),
+        Err(said) if !is_json => Err(ReadError::NotJson(clip(&said))),
+        Err(said) => {
+            let in_digits = match encoding {
+                Encoding::Msgpack | Encoding::Cbor => None,
+                _ => str::from_utf8(bytes).ok().and_then(integers::in_digits),
+            };
+            match in_digits {
+                Some(json) => read_dynamic(types, index, json.as_bytes(), encoding, limits),
+                None => Err(reading.refused(said)),
+            }
+        }
     }
 }
 

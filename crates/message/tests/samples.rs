@@ -426,3 +426,43 @@ fn differences_are_found_where_they_are() {
         "$: expected a shop.Order, got a legacy.Request"
     );
 }
+
+#[test]
+fn an_any_holds_well_known_types_that_no_file_imports() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.proto");
+    let source = "syntax = \"proto3\"; import \"google/protobuf/any.proto\";
+        message A { google.protobuf.Any any = 1; }";
+    std::fs::write(&file, source).unwrap();
+    let schema = Schema::compile(&[file], &[]).unwrap();
+    let message = schema.message_type("A").unwrap();
+    for payload in [
+        r#"Duration","value":"1.500s"}"#,
+        r#"Int64Value","value":"7"}"#,
+        r#"Struct","value":{"a":[1.0,null]}}"#,
+        r#"Empty"}"#,
+    ] {
+        let json = format!(r#"{{"any":{{"@type":"type.googleapis.com/google.protobuf.{payload}}}"#);
+        let read = message
+            .from_json(&json)
+            .unwrap_or_else(|error| panic!("{json}: {error}"));
+        let back = read.to_bytes(Encoding::Json).unwrap();
+        assert_eq!(String::from_utf8(back).unwrap(), json);
+    }
+}
+
+#[test]
+fn a_value_keeps_a_number_that_a_float_rounds() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.proto");
+    let source = "syntax = \"proto3\"; import \"google/protobuf/struct.proto\";
+        import \"google/protobuf/wrappers.proto\";
+        message A { google.protobuf.Struct values = 1; google.protobuf.DoubleValue double = 2; }";
+    std::fs::write(&file, source).unwrap();
+    let schema = Schema::compile(&[file], &[]).unwrap();
+    let message = schema.message_type("A").unwrap();
+    let json =
+        r#"{"values":{"a":3.4028235e+38,"b":[{"c":-3.4028235e+38},"nan"]},"double":3.4028235e+38}"#;
+    let back = message.from_json(json).unwrap().to_bytes(Encoding::Json);
+    assert_eq!(String::from_utf8(back.unwrap()).unwrap(), json);
+}

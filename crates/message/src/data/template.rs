@@ -6,9 +6,13 @@
 //! | `{{uuid}}` | a random UUID (RFC 9562, version 4) |
 //! | `{{random_int 1 100}}` | a random whole number, both ends included |
 //! | `{{name}}` | the value of the column or field `name` in the call's row |
+//! | `{{base64 name}}` | any of these in base64, for a field of bytes |
 //! | `{{"text"}}` | `text` itself, for what would be read as a placeholder otherwise |
 
 use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::Form;
 use super::error::DataError;
@@ -19,7 +23,8 @@ use crate::position;
 const NUMBER: &str = "n";
 const UUID: &str = "uuid";
 const RANDOM_INT: &str = "random_int";
-const BUILT_IN: [&str; 3] = [NUMBER, UUID, RANDOM_INT];
+const BASE64: &str = "base64";
+const BUILT_IN: [&str; 4] = [NUMBER, UUID, RANDOM_INT, BASE64];
 
 const UNCLOSED: &str = "the placeholder is not closed; end it with }}, or write {{\"{{\"}} for the \
                         two braces themselves";
@@ -53,6 +58,7 @@ enum Part {
         /// Whether it stands inside a string of JSON.
         quoted: bool,
     },
+    Base64(Box<Part>),
 }
 
 impl Template {
@@ -81,7 +87,7 @@ impl Template {
 
     /// The columns that it asks for.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|part| match part {
+        self.0.iter().filter_map(|part| match part.plain() {
             Part::Column { name, .. } => Some(name.as_str()),
             _ => None,
         })
@@ -91,28 +97,45 @@ impl Template {
     pub(super) fn differs(&self) -> bool {
         self.0
             .iter()
-            .any(|part| !matches!(part, Part::Text(_) | Part::Column { .. }))
+            .any(|part| !matches!(part.plain(), Part::Text(_) | Part::Column { .. }))
     }
 
     /// Appends the text for one call.
     pub(super) fn fill(&self, place: &mut Place<'_>, out: &mut String) {
         for part in &self.0 {
-            match part {
-                Part::Text(text) => out.push_str(text),
-                Part::Number => append(out, place.call),
-                Part::Uuid => append_uuid(out, place.random.u128(..)),
-                Part::RandomInt { from, to } => append(out, place.random.i64(*from..=*to)),
-                Part::Column { name, quoted } => {
-                    if let Some(row) = place.row {
-                        row.append(name, *quoted, out);
-                    }
-                }
-            }
+            part.fill(place, out);
         }
     }
 }
 
 impl Part {
+    /// What it becomes before base64.
+    fn plain(&self) -> &Self {
+        match self {
+            Self::Base64(part) => part,
+            part => part,
+        }
+    }
+
+    fn fill(&self, place: &mut Place<'_>, out: &mut String) {
+        match self {
+            Self::Text(text) => out.push_str(text),
+            Self::Number => append(out, place.call),
+            Self::Uuid => append_uuid(out, place.random.u128(..)),
+            Self::RandomInt { from, to } => append(out, place.random.i64(*from..=*to)),
+            Self::Column { name, quoted } => {
+                if let Some(row) = place.row {
+                    row.append(name, *quoted, out);
+                }
+            }
+            Self::Base64(part) => {
+                let mut plain = String::new();
+                part.fill(place, &mut plain);
+                STANDARD.encode_string(plain, out);
+            }
+        }
+    }
+
     /// Reads what stands between the braces, or says what is wrong with it.
     fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, String> {
         if let Some(literal) = inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')) {
@@ -130,6 +153,14 @@ impl Part {
                 quoted,
             });
         }
+        if let Some(of) = inner.strip_prefix(BASE64)
+            && of.starts_with([' ', '"'])
+            && !of.trim_start().starts_with(BASE64)
+        {
+            // Base64 needs no escapes, and what it is made of must have none.
+            return Self::parse(of.trim_start(), false, columns)
+                .map(|part| Self::Base64(part.into()));
+        }
         let mut words = inner.split_whitespace();
         let name = words.next().unwrap_or_default();
         let arguments: Vec<&str> = words.collect();
@@ -142,6 +173,7 @@ impl Part {
                 _ => Err(RANDOM_INT_USAGE.to_owned()),
             },
             (RANDOM_INT, _) => Err(RANDOM_INT_USAGE.to_owned()),
+            (BASE64, _) => Err("{{base64 X}} takes a column or another placeholder".to_owned()),
             _ => {
                 let nearest = Nearest::or_known(inner, BUILT_IN.iter().chain(columns).copied());
                 Err(format!("there is no placeholder \"{inner}\"{nearest}"))
@@ -152,7 +184,9 @@ impl Part {
 
 /// Splits at the `}}` that closes a placeholder; one inside a literal does not.
 fn inside(from: &str) -> Option<(&str, &str)> {
-    let literal = from.trim_start().starts_with('"');
+    let literal = from.trim_start();
+    let literal = literal.strip_prefix(BASE64).unwrap_or(literal);
+    let literal = literal.trim_start().starts_with('"');
     let from_end = if literal {
         let open = from.find('"')? + 1;
         open + from[open..].find('"')? + 1

@@ -168,7 +168,21 @@ fn what_is_wrong_with_a_template_has_its_place() {
     insta::assert_snapshot!(refused("{\"a\": {{name}"), @r#"line 1, column 7: the placeholder is not closed; end it with }}, or write {{"{{"}} for the two braces themselves"#);
     insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two whole numbers of 64 bits, the smaller one first");
     insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes nothing");
-    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: there is no placeholder ""; known are n, uuid, random_int, city, name"#);
+    insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: there is no placeholder ""; known are n, uuid, random_int, base64, city, name"#);
+    insta::assert_snapshot!(refused("{{base64}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
+    insta::assert_snapshot!(refused("{{base64 base64 n}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
+    insta::assert_snapshot!(refused("{{base64 nam}}"), @r#"line 1, column 1: there is no placeholder "nam"; did you mean "name" or "n"?"#);
+}
+
+#[test]
+fn bytes_are_written_in_base64() {
+    let rows = Rows::in_memory(b"key\n\"a\"\"}}\"\n", RowFormat::Csv).unwrap();
+    let template = r#"{"a":"{{base64 key}}","b":"{{base64 "}}x"}}","c":"{{base64 n}}"}"#;
+    let data = Data::new(Some(template), Some(rows), Form::Json, Order::InTurn, 1).unwrap();
+    assert_eq!(
+        texts(&data, 1),
+        [r#"{"a":"YSJ9fQ==","b":"fX14","c":"MA=="}"#]
+    );
 }
 
 #[test]

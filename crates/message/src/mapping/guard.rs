@@ -12,7 +12,7 @@ use serde::de::value::CowStrDeserializer;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserializer, forward_to_deserialize_any};
 
-use super::watch::Watch;
+use super::watch::{Content, Watch};
 use crate::path::Step;
 
 impl Watch {
@@ -100,12 +100,26 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
         visit_bool(bool) as Bool,
         visit_i64(i64) as Signed,
         visit_u64(u64) as Unsigned,
-        visit_str(&str) as Str,
-        visit_borrowed_str(&'de str) as Str,
+    }
+
+    fn visit_str<E: Error>(self, v: &str) -> Result<V::Value, E> {
+        self.watch.doubt(v)?;
+        self.watch
+            .judged(self.inner.visit_str(v), Unexpected::Str(v))
+    }
+
+    fn visit_borrowed_str<E: Error>(self, v: &'de str) -> Result<V::Value, E> {
+        self.watch.doubt(v)?;
+        self.watch
+            .judged(self.inner.visit_borrowed_str(v), Unexpected::Str(v))
     }
 
     fn visit_f64<E: Error>(self, v: f64) -> Result<V::Value, E> {
         let read = match v {
+            _ if rounds_to_max_float(v) && !self.watch.bytes_as_text => {
+                self.watch.set_aside(Content::Number(v))?;
+                self.inner.visit_f64(f64::from(v as f32))
+            }
             // A payload of an `Any` is kept as JSON for a while, which has no such numbers.
             _ if v.is_finite() || !self.watch.bytes_as_text => self.inner.visit_f64(v),
             f64::INFINITY => self.inner.visit_str("Infinity"),
@@ -119,7 +133,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
         if self.watch.bytes_as_text {
             return self.inner.visit_string(STANDARD.encode(v));
         }
-        self.watch.set_aside(v)?;
+        self.watch.set_aside(Content::Bytes(v.to_vec()))?;
         self.inner.visit_str("")
     }
 
@@ -165,6 +179,12 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
         watch.leave();
         result
     }
+}
+
+/// Whether a number is beyond the largest float and still rounds to it, as `3.4028235e38` does, its shortest
+/// decimal.
+fn rounds_to_max_float(number: f64) -> bool {
+    number.abs() > f64::from(f32::MAX) && (number as f32).abs() == f32::MAX
 }
 
 /// The elements of a list.

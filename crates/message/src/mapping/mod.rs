@@ -7,6 +7,7 @@
 //! integers and bytes as text.
 
 pub(crate) mod guard;
+pub(crate) mod integers;
 pub(crate) mod read;
 mod watch;
 pub(crate) mod well_known;

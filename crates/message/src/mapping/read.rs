@@ -11,8 +11,8 @@ use buffa_descriptor::{
 };
 
 use super::guard::Watched;
-use super::watch::{Aside, Fault, Watch};
-use super::well_known::{ONLY_FIELD, WellKnown};
+use super::watch::{Aside, Content, Fault, Watch};
+use super::well_known::{ONLY_FIELD, WellKnown, value};
 use crate::limits::{BrokenLimit, Limits};
 use crate::nearest::Nearest;
 use crate::path::{self, Step, key_text};
@@ -53,19 +53,16 @@ impl<'a> Reading<'a> {
         self.watch.over(DynamicMessageSeed::new(pool, self.index))
     }
 
-    /// The message, with the bytes that were set aside.
+    /// The message, with what was set aside.
     pub(crate) fn finish(self, mut message: DynamicMessage) -> Result<DynamicMessage, ReadError> {
-        let (types, index) = (self.types, self.index);
         match put(&mut message, &mut self.watch.into_aside(), 0) {
             Ok(()) => Ok(message),
-            Err(path) => {
-                let fault = Fault {
-                    path,
-                    said: None,
-                    value: Some("byte array".to_owned()),
-                };
-                Err(read_error(types, index, fault, "bytes do not fit here"))
-            }
+            Err(fault) => Err(read_error(
+                self.types,
+                self.index,
+                fault,
+                "it does not fit here",
+            )),
         }
     }
 
@@ -141,41 +138,39 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
     }
 }
 
-/// Puts bytes that were set aside into the fields of a message that stands so many steps deep.
-/// Fails with the path to some that have no place.
-fn put(
-    message: &mut DynamicMessage,
-    aside: &mut [Aside],
-    depth: usize,
-) -> Result<(), Vec<Step<'static>>> {
+/// Puts what was set aside into the fields of a message that stands so many steps deep. Fails with the first
+/// that does not belong where it is.
+fn put(message: &mut DynamicMessage, aside: &mut [Aside], depth: usize) -> Result<(), Fault> {
     let pool = Arc::clone(message.pool());
     let index = message.message_index();
-    let wrapped = WellKnown::of(pool.message(index)) == Some(WellKnown::Wrapper(ScalarType::Bytes));
+    let well_known = WellKnown::of(pool.message(index));
     for group in aside.chunk_by_mut(|a, b| a.path.get(depth) == b.path.get(depth)) {
-        let number = match group[0].path.get(depth) {
-            Some(Step::Name(name)) => find_field(&pool, index, name).map(FieldDescriptor::number),
-            _ => wrapped.then_some(ONLY_FIELD),
+        let step = group[0].path.get(depth);
+        // In JSON there is no step from these to the field that holds what they are.
+        let held = match (well_known, step) {
+            (Some(WellKnown::Wrapper(_) | WellKnown::Struct | WellKnown::ListValue), _) => {
+                Some(ONLY_FIELD)
+            }
+            (Some(WellKnown::Value), None) => Some(value::NUMBER),
+            (Some(WellKnown::Value), Some(Step::Name(_))) => Some(value::STRUCT),
+            (Some(WellKnown::Value), Some(Step::Index(_))) => Some(value::LIST),
+            _ => None,
         };
-        let value = number.and_then(|number| message.field_by_number_mut(number));
-        let value = value.ok_or_else(|| group[0].path.clone())?;
-        put_value(value, group, depth + usize::from(!wrapped))?;
+        let number = held.or_else(|| match step {
+            Some(Step::Name(name)) => find_field(&pool, index, name).map(FieldDescriptor::number),
+            _ => None,
+        });
+        match number.and_then(|number| message.field_by_number_mut(number)) {
+            Some(value) => put_value(value, group, depth + usize::from(held.is_none()))?,
+            None => no_place(group)?,
+        }
     }
     Ok(())
 }
 
-fn put_value(
-    value: &mut Value,
-    aside: &mut [Aside],
-    depth: usize,
-) -> Result<(), Vec<Step<'static>>> {
+fn put_value(value: &mut Value, aside: &mut [Aside], depth: usize) -> Result<(), Fault> {
     let by_step = |a: &Aside, b: &Aside| a.path.get(depth) == b.path.get(depth);
-    let no_place = |group: &[Aside]| group[0].path.clone();
     match value {
-        // Of a key that is there twice the last value counts.
-        Value::Bytes(bytes) => match aside {
-            [.., last] if last.path.len() == depth => *bytes = mem::take(&mut last.bytes),
-            _ => return Err(no_place(aside)),
-        },
         Value::Message(message) => put(message, aside, depth)?,
         Value::List(items) => {
             for group in aside.chunk_by_mut(by_step) {
@@ -183,7 +178,10 @@ fn put_value(
                     Some(Step::Index(index)) => items.get_mut(*index),
                     _ => None,
                 };
-                put_value(item.ok_or_else(|| no_place(group))?, group, depth + 1)?;
+                match item {
+                    Some(item) => put_value(item, group, depth + 1)?,
+                    None => no_place(group)?,
+                }
             }
         }
         Value::Map(entries) => {
@@ -197,14 +195,48 @@ fn put_value(
                     _ => None,
                 };
                 let found = key.and_then(|key| Some((key, entries.get(key)?.clone())));
-                let (key, mut item) = found.ok_or_else(|| no_place(group))?;
-                put_value(&mut item, group, depth + 1)?;
-                MapValue::insert(entries, key.clone(), item);
+                match found {
+                    Some((key, mut item)) => {
+                        put_value(&mut item, group, depth + 1)?;
+                        MapValue::insert(entries, key.clone(), item);
+                    }
+                    None => no_place(group)?,
+                }
             }
         }
-        _ => return Err(no_place(aside)),
+        // Of a key that is there twice the last value counts.
+        scalar => match aside {
+            [.., last] if last.path.len() == depth => put_scalar(scalar, last)?,
+            _ => no_place(aside)?,
+        },
     }
     Ok(())
+}
+
+fn put_scalar(value: &mut Value, aside: &mut Aside) -> Result<(), Fault> {
+    match (value, &mut aside.content) {
+        (Value::Bytes(bytes), Content::Bytes(carried)) => *bytes = mem::take(carried),
+        (Value::F64(value), Content::Number(number)) => *value = *number,
+        (Value::F32(_), Content::Number(_)) => {}
+        (Value::F32(number), Content::Text(_)) if number.is_finite() => {}
+        (Value::F64(number), Content::Text(_)) if number.is_finite() => {}
+        (Value::F32(_) | Value::F64(_), Content::Text(_)) => return Err(aside.fault()),
+        (_, Content::Text(_)) => {}
+        _ => return Err(aside.fault()),
+    }
+    Ok(())
+}
+
+/// What was set aside has no field in the message. Text stays where the library put it, as in the payload of
+/// an `Any`, which it reads apart from the rest.
+fn no_place(aside: &mut [Aside]) -> Result<(), Fault> {
+    match aside
+        .iter_mut()
+        .find(|aside| !matches!(aside.content, Content::Text(_)))
+    {
+        Some(aside) => Err(aside.fault()),
+        None => Ok(()),
+    }
 }
 
 /// A field by either of its names, or an extension by its full name in brackets.

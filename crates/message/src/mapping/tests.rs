@@ -157,6 +157,18 @@ impl Leafs {
     }
 }
 
+/// Java writes the largest float so; a double of these digits is another number.
+#[test]
+fn the_shortest_decimal_of_the_largest_float_is_one() {
+    let json =
+        r#"{"leafs":{"aFloat":3.4028235e38,"aDouble":3.4028235e38},"doubles":[-3.4028235e38]}"#;
+    let read = read(json.as_bytes(), Encoding::Json).unwrap();
+    let sink = Sink::decode_from_slice(&read.to_bytes(Encoding::Protobuf).unwrap()).unwrap();
+    assert_eq!(sink.leafs.a_float, f32::MAX);
+    assert_eq!(sink.leafs.a_double, 3.4028235e38);
+    assert_eq!(sink.doubles, [-3.4028235e38]);
+}
+
 /// Bytes that are written nowhere here, but may arrive.
 #[test]
 fn other_forms_are_taken_and_damage_refused() {
@@ -166,6 +178,9 @@ fn other_forms_are_taken_and_damage_refused() {
         json(r#"{"leafs":{"aBytes":"-_8","aColour":1,"aBool":null,"aFloat":"1.5"}}"#),
         json(r#"{"optionalLeafs":{"text":"a"},"byBool":{"true":"AA=="},"child":null}"#),
         json(r#"{"colours":["COLOUR_RED",-5,77],"doubles":null}"#),
+        json(r#"{"leafs":{"anInt64":1e18,"aUint64":9007199254740993.0}}"#),
+        json(r#"{"leafs":{"aFloat":3.4028235e38,"aString":"nan","aDouble":"1e300"}}"#),
+        json(r#"{"strings":["inf","1e400"],"doubles":["NaN","-Infinity"]}"#),
         // {"leafs":{"anInt64":f64 2.0}}, 5 as u64, a float from an integer
         (
             Encoding::Msgpack,
@@ -199,7 +214,8 @@ fn other_forms_are_taken_and_damage_refused() {
         json(r#"{"leafs":{"anInt32":1.5}}"#),
         json(r#"{"leafs":{"aUint32":0.5}}"#),
         json(r#"{"leafs":{"anInt64":-1.25e0}}"#),
-        json(r#"{"leafs":{"anInt64":9007199254740993.0}}"#),
+        json(r#"{"leafs":{"anInt64":9007199254740993.5}}"#),
+        json(r#"{"leafs":{"anInt64":1e19}}"#),
         json(r#"{"leafs":{"anInt64":4503599627370496.3}}"#),
         json(r#"{"leafs":{"anInt64":"4503599627370496.3"}}"#),
         json(r#"{"leafs":{"anInt64":"9223372036854775808.0"}}"#),
@@ -212,6 +228,14 @@ fn other_forms_are_taken_and_damage_refused() {
         ),
         json(r#"{"leafs":{"anInt32":" 1"}}"#),
         json(r#"{"leafs":{"aFloat":1e39}}"#),
+        json(r#"{"leafs":{"aFloat":"1e39"}}"#),
+        json(r#"{"leafs":{"aFloat":3.4028236e38}}"#),
+        json(r#"{"leafs":{"aFloat":"nan"}}"#),
+        json(r#"{"leafs":{"aDouble":"inf"}}"#),
+        json(r#"{"leafs":{"aDouble":"1e400"}}"#),
+        json(r#"{"doubles":["+infinity"]}"#),
+        json(r#"{"leafs":{"anInt32":3.4028235e38}}"#),
+        json(r#"{"leafs":{"aString":3.4028235e38}}"#),
         json(r#"{"leafs":{"aBool":"true"}}"#),
         json(r#"{"leafs":{"aBytes":"*"}}"#),
         json(r#"{"leafs":{"aString":1}}"#),

@@ -5,20 +5,49 @@
 //! or a value that is set aside, is on its way up.
 
 use std::cell::{Cell, RefCell};
+use std::mem;
 
 use serde::de::{Error, Unexpected};
 
 use crate::limits::{BrokenLimit, Limits};
 use crate::path::Step;
 
-/// Bytes that the library did not see.
+/// What the library did not see as it arrived.
 pub(crate) struct Aside {
-    /// Where they belong; from the innermost step outwards while they are on their way up.
+    /// Where it belongs; from the innermost step outwards while it is on its way up.
     pub(crate) path: Vec<Step<'static>>,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) content: Content,
 }
 
-/// Memory that bytes set aside take besides themselves: a vector begins with room for four.
+/// What was set aside.
+pub(crate) enum Content {
+    /// Bytes, which the library reads only as base64.
+    Bytes(Vec<u8>),
+    /// A number that rounds to the largest float, which the library takes for one out of range. It saw
+    /// that float.
+    Number(f64),
+    /// Text that the library takes for a number where a float belongs, and protobuf does not: "nan", or a
+    /// number that is out of range.
+    Text(String),
+}
+
+impl Aside {
+    /// That it does not belong where it is.
+    pub(super) fn fault(&mut self) -> Fault {
+        let value = match &self.content {
+            Content::Bytes(_) => "byte array".to_owned(),
+            Content::Number(number) => Unexpected::Float(*number).to_string(),
+            Content::Text(text) => Unexpected::Str(text).to_string(),
+        };
+        Fault {
+            path: mem::take(&mut self.path),
+            said: None,
+            value: Some(value),
+        }
+    }
+}
+
+/// Memory that what is set aside takes besides its bytes: a vector begins with room for four.
 const ASIDE_MEMORY: usize = size_of::<Aside>() + 4 * size_of::<Step<'static>>();
 
 /// Entries that a node of a `BTreeMap` has room for.
@@ -79,7 +108,7 @@ impl Watch {
         fault
     }
 
-    /// The bytes that the library did not see, in the order of the message.
+    /// What the library did not see as it arrived, in the order of the message.
     pub(crate) fn into_aside(self) -> Vec<Aside> {
         let mut aside = self.aside.into_inner();
         aside.iter_mut().for_each(|one| one.path.reverse());
@@ -120,14 +149,33 @@ impl Watch {
         E::custom(limit)
     }
 
-    /// Sets bytes aside, which the library does not read as such.
-    pub(super) fn set_aside<E: Error>(&self, bytes: &[u8]) -> Result<(), E> {
+    /// Sets something aside, which the library does not read as it is.
+    pub(super) fn set_aside<E: Error>(&self, content: Content) -> Result<(), E> {
         self.take(ASIDE_MEMORY)?;
         self.aside.borrow_mut().push(Aside {
             path: Vec::new(),
-            bytes: bytes.to_vec(),
+            content,
         });
         Ok(())
+    }
+
+    /// Sets text aside that Rust reads as infinite or NaN, as the library does, unless it is protobuf's own name
+    /// for that. Where it stands for text, it stays.
+    pub(super) fn doubt<E: Error>(&self, text: &str) -> Result<(), E> {
+        /// No number that overflows a float is shorter.
+        const SHORTEST: usize = "inf".len();
+        let begins_as_number =
+            text.starts_with(|c: char| "+-.iInN".contains(c) || c.is_ascii_digit());
+        if text.len() < SHORTEST
+            || !begins_as_number
+            || ["NaN", "Infinity", "-Infinity"].contains(&text)
+        {
+            return Ok(());
+        }
+        match text.parse::<f32>() {
+            Ok(number) if !number.is_finite() => self.set_aside(Content::Text(text.to_owned())),
+            _ => Ok(()),
+        }
     }
 
     /// How much is set aside.

@@ -7,8 +7,16 @@ use buffa_descriptor::{DescriptorPool, MessageDescriptor, MessageIndex, ScalarTy
 /// Field of `Struct` and of `ListValue`, and of each wrapper.
 pub(crate) const ONLY_FIELD: u32 = 1;
 
-/// Fields of `Value`, but for null: number, string, bool, struct and list.
-pub(crate) const HELD_FIELDS: RangeInclusive<u32> = 2..=6;
+/// Fields of `Value`.
+pub(crate) mod value {
+    use super::RangeInclusive;
+
+    pub(crate) const NUMBER: u32 = 2;
+    pub(crate) const STRUCT: u32 = 5;
+    pub(crate) const LIST: u32 = 6;
+    /// All but null: number, string, bool, struct and list.
+    pub(crate) const HELD: RangeInclusive<u32> = NUMBER..=LIST;
+}
 
 /// Fields of `Any`.
 pub(crate) mod any {

@@ -238,7 +238,7 @@ fn write_value<S: Serializer>(
     depth: usize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut fields = well_known::HELD_FIELDS;
+    let mut fields = well_known::value::HELD;
     let held = fields.find_map(|number| message.field_by_number(number));
     match held {
         None => serializer.serialize_none(),

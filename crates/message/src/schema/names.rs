@@ -72,11 +72,12 @@ fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
     }
 }
 
-/// The messages of `google.protobuf` that have forms of their own in JSON.
-static WELL_KNOWN: LazyLock<Vec<DescriptorProto>> = LazyLock::new(|| {
+/// The files of the messages in `google.protobuf` that have forms of their own in JSON, and of `Empty`.
+static WELL_KNOWN: LazyLock<Vec<FileDescriptorProto>> = LazyLock::new(|| {
     let files = [
         "any",
         "duration",
+        "empty",
         "field_mask",
         "struct",
         "timestamp",
@@ -89,21 +90,49 @@ static WELL_KNOWN: LazyLock<Vec<DescriptorProto>> = LazyLock::new(|| {
     let set = FileDescriptorSet::decode_from_slice(&compiler.encode_file_descriptor_set())
         .expect("the compiler wrote them");
     set.file
-        .into_iter()
-        .flat_map(|file| file.message_type)
-        .collect()
 });
+
+/// Whether a message may hold any other, in a `google.protobuf.Any`.
+pub(super) fn has_any(set: &FileDescriptorSet) -> bool {
+    well_known(set).any(|message| message.name.as_deref() == Some("Any"))
+}
+
+fn well_known(set: &FileDescriptorSet) -> impl Iterator<Item = &DescriptorProto> {
+    let files = set.file.iter();
+    files
+        .filter(|file| file.package.as_deref() == Some("google.protobuf"))
+        .flat_map(|file| &file.message_type)
+}
+
+/// Adds the well-known types that no file imports, which an `Any` may hold all the same.
+pub(super) fn add_well_known(set: &mut FileDescriptorSet) {
+    let there: HashSet<String> = well_known(set)
+        .filter_map(|message| message.name.clone())
+        .collect();
+    let is_there = |message: &DescriptorProto| {
+        message
+            .name
+            .as_ref()
+            .is_some_and(|name| there.contains(name))
+    };
+    let missing = WELL_KNOWN
+        .iter()
+        .filter(|file| !file.message_type.iter().any(is_there));
+    let missing: Vec<_> = missing.cloned().collect();
+    set.file.extend(missing);
+}
 
 /// The protobuf library reads and writes these by their name alone.
 fn check_well_known(message: &DescriptorProto) -> Result<(), String> {
-    let known = WELL_KNOWN.iter().find(|known| known.name == message.name);
-    match known.is_none_or(|known| has_all_of(message, known)) {
-        true => Ok(()),
-        false => Err(format!(
-            "its google.protobuf.{} has other fields than the well-known type",
-            message.name.as_deref().unwrap_or_default()
-        )),
+    let mut known = WELL_KNOWN.iter().flat_map(|file| &file.message_type);
+    let known = known.find(|known| known.name == message.name);
+    if known.is_none_or(|known| has_all_of(message, known)) {
+        return Ok(());
     }
+    Err(format!(
+        "its google.protobuf.{} has other fields than the well-known type",
+        message.name.as_deref().unwrap_or_default()
+    ))
 }
 
 fn has_all_of(message: &DescriptorProto, known: &DescriptorProto) -> bool {

@@ -55,11 +55,14 @@ impl Types {
         set.file
             .iter_mut()
             .for_each(names::leave_out_message_set_extensions);
+        let has_any = names::has_any(&set);
+        if has_any {
+            names::add_well_known(&mut set);
+        }
         let pool = DescriptorPool::new(set).map_err(|error| unusable(None, &error.to_string()))?;
         let mut fields = pool.messages().iter().flat_map(|message| message.fields());
         let has_required = fields.any(|f| f.presence() == FieldPresence::LegacyRequired);
         let has_message_sets = pool.messages().iter().any(has_set_format);
-        let has_any = pool.message_index("google.protobuf.Any").is_some();
         Ok(Self {
             pool: Arc::new(pool),
             descriptor_set,
