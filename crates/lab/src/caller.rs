@@ -1,4 +1,4 @@
-//! A client or codec subject that is up: proved right, then asked for slices, whose records it
+//! A client or codec subject that is up: proved right before and after its trials, and in between asked for slices, whose records it
 //! leaves in a file.
 
 use std::path::Path;
@@ -54,17 +54,31 @@ impl Caller {
     /// # Errors
     /// What it makes is wrong, or it does not say what it makes.
     pub(crate) fn prove(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
-        if self.is_right {
-            return Ok(());
+        if !self.is_right {
+            self.check(limit, stop)?;
+            self.is_right = true;
         }
+        Ok(())
+    }
+
+    /// Proves it right once more, after a trial: what it made meanwhile was only counted.
+    ///
+    /// # Errors
+    /// As [`Caller::prove`]. Of a client the server behind it may have turned wrong.
+    pub(crate) fn prove_again(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
+        self.check(limit, stop).map_err(|mut failure| {
+            failure.reason = format!("after it was measured, {}", failure.reason);
+            failure
+        })
+    }
+
+    fn check(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         let verified = self.subject.verify(limit, stop)?;
         let right = match &self.proof {
             Proof::Response(workload) => verify::right_response(&verified, workload),
             Proof::Sample(sample) => sample.right(&verified),
         };
-        right.map_err(|reason| self.subject.wrong(reason))?;
-        self.is_right = true;
-        Ok(())
+        right.map_err(|reason| self.subject.wrong(reason))
     }
 
     /// Asks for a slice, waits at most `limit` for it, calls `answered`, and reads its records.

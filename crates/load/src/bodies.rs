@@ -9,7 +9,8 @@ pub struct CodecError(pub String);
 ///
 /// Each call goes through `encode`, `compress` (where [`Codec::compresses`]), then, once the response
 /// is there, `decompress` (where the response says that it is compressed), `decode`, and for the
-/// calls that are verified `verify`. gRPC's message prefix is no part of any of these bytes.
+/// calls that are verified `verify`. A sample of the measured responses is verified outside the clock:
+/// after a slice, or at the end. gRPC's message prefix is no part of any of these bytes.
 ///
 /// A call that is sent again is encoded and compressed again, inside its clock like all that a
 /// retry takes: keeping every call's bytes for the few that are retried would cost the others.
@@ -76,7 +77,9 @@ pub enum Bodies<'a> {
     Prepared {
         /// At least one body.
         bodies: Vec<Body>,
-        /// Verifies the first responses of the warm-up, one for each body, where there is a warm-up.
+        /// Verifies the first responses of the warm-up, one for each body, and up to 32 responses of the
+        /// measured part (16 MiB), which are kept until it is over. In a session each is the first one of
+        /// a slice, which is left out of the figures.
         verifier: Option<&'a mut dyn Codec>,
     },
     /// Made ahead of the calls on a thread of its own, each used once: for more than memory holds.
@@ -89,6 +92,7 @@ pub enum Bodies<'a> {
     /// An item that is an error fails its call as `encode`. When the iterator ends, the trial is
     /// complete. The thread outlives the trial until its next bodies are made.
     Streamed(Box<dyn Iterator<Item = Result<Body, CodecError>> + Send>),
-    /// Encoded and decoded inside each call. The first response of the warm-up is verified.
+    /// Encoded and decoded inside each call. The first response of the warm-up is verified, and the last
+    /// one of each slice and of the trial.
     PerCall(&'a mut dyn Codec),
 }

@@ -30,7 +30,7 @@ pub enum LoadError {
     /// A verified response was wrong.
     #[error("the response to call {call} is wrong: {error}")]
     WrongResponse {
-        /// The call, counted from 0 at the start of the warm-up.
+        /// The call, counted from 0 at the start of the warm-up, those that slices leave out with the others.
         call: u64,
         /// What is wrong.
         error: CodecError,

@@ -1,14 +1,11 @@
-//! What is before the first measured call: warm-ups that settle, never do, or are interrupted, and
-//! the responses that are verified meanwhile.
+//! What is before the first measured call: warm-ups that settle, never do, or are interrupted.
 
 mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{
-    Bodies, Body, Hooks, LoadError, Protocol, Settling, WarmupBounds, measure, measure_with,
-};
+use rpcgauge_load::{Hooks, Protocol, Settling, WarmupBounds, measure, measure_with};
 use rpcgauge_trial::{Ending, Schedule};
 use support::frames::{ok_frame, play_frames};
 use support::*;
@@ -189,35 +186,4 @@ fn an_interrupted_warm_up_leaves_an_empty_measurement() {
         (Ending::Interrupted, 0)
     );
     assert_eq!(measurement.traffic.sent.total(), 0);
-}
-
-fn verified(verifier: &mut Echo) -> Bodies<'_> {
-    let body = |text: &str| Body {
-        bytes: text.as_bytes().to_vec(),
-        compressed: false,
-        plain_len: text.len() as u64,
-    };
-    Bodies::Prepared {
-        bodies: vec![body("call 0"), body("call 1")],
-        verifier: Some(verifier),
-    }
-}
-
-#[test]
-fn responses_are_verified_on_the_warm_up() {
-    let mut trial = trial(serve(respond_with(ok)));
-    trial.warmup = Some(warmup(10));
-    let mut echo = Echo::default();
-    run_with(&trial, verified(&mut echo)).unwrap();
-    assert_eq!(echo.verified, [0, 1], "once for each body");
-
-    let mut echo = Echo {
-        wrong: Some(1),
-        ..Echo::default()
-    };
-    let error = run_with(&trial, verified(&mut echo)).unwrap_err();
-    assert!(
-        matches!(error, LoadError::WrongResponse { call: 1, .. }),
-        "{error}"
-    );
 }

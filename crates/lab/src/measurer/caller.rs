@@ -252,7 +252,15 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         if let Some(watch) = &mut self.watch {
             watch.slow(slow_before..self.sum.slow().0.kept().len());
         }
-        Ok(self.done())
+        let done = self.done();
+        if done >= 1.0 {
+            let proved = self.caller.prove_again(self.answer_timeout, stop);
+            if proved.is_err() {
+                self.server.map_or(Ok(()), Subject::alive)?;
+            }
+            proved?;
+        }
+        Ok(done)
     }
 
     fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {

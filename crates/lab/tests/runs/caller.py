@@ -23,8 +23,10 @@ class Client:
         self.connection = http.client.HTTPConnection(settings["address"])
 
     def call(self, _):
-        request = settings["requests"][self.made % len(settings["requests"])]
         self.made += 1
+        return self.exchange(settings["requests"][self.made % len(settings["requests"])])
+
+    def exchange(self, request):
         begin = time.monotonic_ns()
         body = json.dumps(request).encode()
         encoded = time.monotonic_ns()
@@ -41,12 +43,17 @@ class Client:
         return [begin, encoded, sent, first, received, end, *marks, len(body), len(text), 0, 1]
 
     def verify(self):
-        self.call(1)
+        self.exchange(settings["requests"][0])
+        if fault == "turns" and self.made > 0:
+            self.message["response"].pop()
         return {"message": self.message}
 
 
 class Codec:
+    made = 0
+
     def call(self, batch):
+        self.made += batch
         begin = time.monotonic_ns()
         for _ in range(batch):
             text = json.dumps(settings["message"])
@@ -54,7 +61,8 @@ class Codec:
         return [begin, 0, 0, 0, 0, end, 0, 0, 2**32 - 1, len(text), 0, batch]
 
     def verify(self):
-        text = json.dumps(settings["message"]).encode()
+        message = {} if fault == "turns" and self.made > 0 else settings["message"]
+        text = json.dumps(message).encode()
         return {"bytes": base64.b64encode(text).decode()}
 
 

@@ -118,6 +118,28 @@ fn a_codec_is_measured_and_calls_nothing() {
 }
 
 #[test]
+fn one_that_turns_wrong_while_it_is_measured_fails() {
+    for (variant, settings, text) in [
+        (
+            "client",
+            with_client("other"),
+            "what it decoded is wrong at $.response",
+        ),
+        (
+            "codec",
+            codec(),
+            "what it encoded is wrong at $: as json, it has no \"response\"",
+        ),
+    ] {
+        let left = run(&together(vec![(variant, settings)]), Some(python("turns")));
+        let (reason, fault, _) = failed(&left.trials[0]);
+        assert!(reason.contains(text), "{variant}: {reason}");
+        assert!(reason.contains("after it was measured"), "{reason}");
+        assert_eq!(fault, Fault::Subject, "{variant}");
+    }
+}
+
+#[test]
 fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
     for (fault, text, log) in [
         (

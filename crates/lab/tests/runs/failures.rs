@@ -3,13 +3,15 @@
 use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
 
-use rpcgauge_lab::Lab;
+use rpcgauge_lab::{Lab, SubjectCommand};
 use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Settings;
-use rpcgauge_trial::Stop;
+use rpcgauge_trial::{Arrivals, Schedule, Stop};
 
-use crate::common::{called, failed, measured, options, plan, run, settings, settings_of, shell};
+use crate::common::{
+    called, failed, measured, options, plan, rest_json, run, settings, settings_of, shell, subject,
+};
 
 #[test]
 fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
@@ -81,6 +83,45 @@ fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
     let (reason, fault, _) = failed(&left.trials[0]);
     assert!(reason.contains("wrong at $.userId"), "{reason}");
     assert_eq!(fault, Fault::Subject);
+}
+
+#[test]
+fn a_server_that_turns_wrong_while_it_is_measured_fails_its_trial() {
+    const RIGHT_FOR: u64 = 90;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/turning.py");
+    let closed = |in_flight| Schedule::Closed { in_flight };
+    let at_a_rate = Schedule::Rate {
+        per_second: 200.0,
+        arrivals: Arrivals::Constant,
+    };
+    for schedule in [closed(1), closed(4), at_a_rate] {
+        let turning = Settings {
+            target: called("other", WorkloadSpec::Followers { n: 3 }),
+            schedule: schedule.clone(),
+            connections: schedule.in_flight().unwrap_or(4),
+            stop: Stop {
+                calls: Some(150),
+                time_ms: None,
+            },
+            ..rest_json()
+        };
+        let right_for = RIGHT_FOR.to_string();
+        let reference = subject();
+        let command = [script, &right_for, reference.to_str().unwrap()];
+        let server = SubjectCommand::new("python3", command);
+        let left = run(&plan(vec![("turning", turning)], 1, 1), Some(server));
+        let (reason, fault, _) = failed(&left.trials[0]);
+        let call = reason.strip_prefix("the response to call ");
+        let call = call.and_then(|rest| rest.split_once(" is wrong: $.userId"));
+        let call = call.unwrap_or_else(|| panic!("{schedule:?}: {reason}")).0;
+        // The calls before its trial are not in the number.
+        let call: u64 = call.parse().unwrap();
+        assert!(
+            (RIGHT_FOR / 2..300).contains(&call),
+            "{schedule:?}: {reason}"
+        );
+        assert_eq!(fault, Fault::Subject, "{schedule:?}");
+    }
 }
 
 #[test]

@@ -252,6 +252,8 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let now = clock::now();
         self.phases.spent.end_span(&self.pool);
         let spent = self.phases.spent.sum(&self.pool);
+        self.messages.verify_last()?;
+        self.messages.verify_samples()?;
         self.take_last_snapshot();
         self.pool.end_transports();
         self.phases.abandon_the_rest(now, &mut self.ledger);

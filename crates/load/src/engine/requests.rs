@@ -105,8 +105,8 @@ impl Engine<'_, '_, '_> {
             measured: self.phases.call_taken(due),
         };
         let (token, call) = self.ledger.begin(beginning, phase == Phase::Measured);
-        call.verified = phase == Phase::WarmUp && self.messages.verifies(call.number);
-        call.response.reset(self.messages.keep(call.verified));
+        call.verify = self.messages.verifies(call.number, phase);
+        call.response.reset(self.messages.keep(call.verify));
         match self.messages.take_streamed() {
             None => {}
             Some(Ok(body)) => call.body = Some(body),

@@ -61,7 +61,8 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Measures one slice, of so many counted calls at most.
     ///
     /// # Errors
-    /// [`LoadError`] when the machine or the codec fails. Calls that fail are counted.
+    /// [`LoadError`] when the machine or the codec fails, and [`LoadError::WrongResponse`] when a response
+    /// of the slice is wrong. Calls that fail are counted.
     pub fn slice(
         &mut self,
         slice: &Slice,
@@ -77,18 +78,22 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
             phases,
             pool,
             ledger,
+            messages,
             ..
         } = &mut self.event_loop.engine;
+        messages.begin_slice();
         phases.begin_slice(slice, most_calls, clock::now(), pool, ledger);
         let ran = self.event_loop.run(stop);
         let Engine {
             phases,
             pool,
             ledger,
+            messages,
             ..
         } = &mut self.event_loop.engine;
         phases.end_slice(clock::now(), pool, ledger);
-        ran
+        ran?;
+        messages.verify_last()
     }
 
     /// Whether nothing but failures came for too long, the bodies are used up, or it was stopped: no
@@ -119,7 +124,8 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// between.
     ///
     /// # Errors
-    /// [`LoadError::Accounting`] when calls got lost.
+    /// [`LoadError::WrongResponse`] when a response of a slice is wrong, [`LoadError::Accounting`] when calls
+    /// got lost.
     pub fn finish(self) -> Result<Measurement, LoadError> {
         self.event_loop.engine.finish()
     }

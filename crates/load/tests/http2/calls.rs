@@ -111,6 +111,7 @@ fn a_codec_reads_the_message_without_its_prefix() {
     assert_answered(&measurement, 100);
     assert_eq!(
         (codec.verified.as_slice(), codec.decoded.as_slice()),
-        (&[0][..], &b"call 109"[..])
+        (&[0, 109][..], &b"call 109"[..]),
+        "the first of the warm-up and the last of all"
     );
 }

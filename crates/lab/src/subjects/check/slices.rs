@@ -46,6 +46,8 @@ impl StackCheck<'_> {
             std::thread::sleep(SILENCE);
             caller.silent()?;
         }
+        caller.prove_again(PATIENCE, self.stop)?;
+        caller.silent()?;
         caller.subject.end_well()
     }
 }

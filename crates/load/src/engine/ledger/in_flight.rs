@@ -1,5 +1,6 @@
 //! The calls in flight, in slots that are used again.
 
+use crate::engine::messages::Verify;
 use crate::engine::outgoing::Outgoing;
 use crate::engine::response::Response;
 use crate::engine::stamps::Stamps;
@@ -14,8 +15,8 @@ pub(crate) struct Call {
     /// When its deadline passes, ns.
     expires_at: u64,
     pub(crate) measured: bool,
-    /// Whether its response is compared with the right one.
-    pub(crate) verified: bool,
+    /// Whether and when its response is compared with the right one.
+    pub(crate) verify: Verify,
     pub(crate) retries: u32,
     /// Its body where it is streamed, in case it is sent again.
     pub(crate) body: Option<Outgoing>,
@@ -87,7 +88,7 @@ impl InFlight {
         call.due = beginning.due;
         call.expires_at = expires_at;
         call.measured = beginning.measured;
-        call.verified = false;
+        call.verify = Verify::Never;
         call.retries = 0;
         call.stamps = Stamps {
             begun: beginning.begun,

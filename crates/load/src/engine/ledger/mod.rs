@@ -32,6 +32,7 @@ pub(super) use self::events::{CallEnd, CallEvents, Seen};
 use self::in_flight::InFlight;
 pub(super) use self::in_flight::{Beginning, Call};
 use self::retry::{Sent, may_retry};
+use super::messages::Verify;
 use super::response::{Held, Response};
 use super::stamps::{Stamps, stage_times};
 use crate::clock::{self, nanos};
@@ -192,9 +193,9 @@ impl<'t> Ledger<'t> {
             return;
         };
         call.response.let_go(&mut self.held);
-        // Comparing a response with the right one, or checking it, is the instrument's own work, which can
+        // Comparing a response with the right one, keeping it for that, or checking it is the instrument's own work, which can
         // take longer than a call: the call after it is not late by that.
-        let free = match call.verified || self.checks {
+        let free = match call.verify != Verify::Never || self.checks {
             true => clock::now(),
             false => done,
         };

@@ -2,10 +2,11 @@
 //!
 //! A request was prepared, or is made ahead of its call on a thread of its own (`prefetch`), or is encoded
 //! within the call. A response is decoded in the last case, and otherwise only where it is verified or,
-//! by samples, checked. The sums of their sizes are of measured calls that were sent or answered.
+//! by samples, checked. Of the measured part, samples are verified once it is over (`samples`). The sums of their sizes are of measured calls that were sent or answered.
 
 mod check;
 mod prefetch;
+mod samples;
 mod sizes;
 
 use bytes::Bytes;
@@ -15,9 +16,11 @@ use rpcgauge_wire::grpc::{MessageTooLong, PREFIX_LENGTH};
 use self::check::Checking;
 use self::prefetch::Prefetch;
 pub(super) use self::prefetch::{Made, Next};
+use self::samples::Samples;
 use self::sizes::Sizes;
 use super::ledger::Call;
 use super::outgoing::{Outgoing, framed};
+use super::phases::Phase;
 use super::response::Keep;
 use crate::bodies::{Bodies, Codec, CodecError, ResponseCheck};
 use crate::clock;
@@ -31,6 +34,17 @@ pub(super) enum Unread {
     Failed(FailureKind, CodecError),
     /// The trial fails: the server sends another response than it should.
     Wrong(CodecError),
+}
+
+/// Whether and when a call's response is compared with the right one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Verify {
+    #[default]
+    Never,
+    /// As soon as it is complete.
+    Now,
+    /// When the measured part is over.
+    Later,
 }
 
 /// Fills the room for gRPC's prefix while a codec writes behind it. No encoding's message begins so,
@@ -53,12 +67,14 @@ pub(super) struct Messages<'b, 'r> {
 enum Kind<'b> {
     Prepared {
         bodies: Vec<Outgoing>,
-        verifier: Option<&'b mut dyn Codec>,
+        verifier: Option<(&'b mut dyn Codec, Samples)>,
     },
     Streamed(Prefetch),
     PerCall {
         codec: &'b mut dyn Codec,
         compresses: bool,
+        /// The call whose response was decoded last, and is not verified yet.
+        unverified: Option<u64>,
     },
 }
 
@@ -81,12 +97,13 @@ impl<'b, 'r> Messages<'b, 'r> {
                     .into_iter()
                     .map(|body| framed(body, grpc))
                     .collect::<Result<_, _>>()?,
-                verifier,
+                verifier: verifier.map(|codec| (codec, Samples::new())),
             },
             Bodies::Streamed(bodies) => Kind::Streamed(Prefetch::start(bodies, grpc)?),
             Bodies::PerCall(codec) => Kind::PerCall {
                 compresses: codec.compresses(),
                 codec,
+                unverified: None,
             },
         };
         Ok(Messages {
@@ -100,14 +117,68 @@ impl<'b, 'r> Messages<'b, 'r> {
         })
     }
 
-    /// Whether the response to this call of the warm-up is verified: of the first calls, one for each
-    /// message.
-    pub(super) fn verifies(&self, number: u64) -> bool {
-        match &self.kind {
-            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => false,
-            Kind::Prepared { bodies, .. } => number < bodies.len() as u64,
-            Kind::PerCall { .. } => number < 1,
+    /// When the response to this call is verified. In the warm-up the first are, one for each message. Of
+    /// the measured part samples are kept for later, where the codec does not have the last one anyway.
+    #[inline]
+    pub(super) fn verifies(&mut self, number: u64, phase: Phase) -> Verify {
+        let (now, later) = match &mut self.kind {
+            Kind::Prepared { verifier: None, .. } | Kind::Streamed(_) => return Verify::Never,
+            Kind::Prepared {
+                bodies,
+                verifier: Some((_, samples)),
+            } => match phase {
+                Phase::WarmUp => (number < bodies.len() as u64, false),
+                _ => (false, samples.take()),
+            },
+            Kind::PerCall { .. } => (number < 1 && phase == Phase::WarmUp, false),
+        };
+        match (now, later) {
+            (true, _) => Verify::Now,
+            (false, true) => Verify::Later,
+            (false, false) => Verify::Never,
         }
+    }
+
+    /// Begins a slice, a response of which may be a sample.
+    pub(super) fn begin_slice(&mut self) {
+        if let Kind::Prepared {
+            verifier: Some((_, samples)),
+            ..
+        } = &mut self.kind
+        {
+            samples.begin_slice();
+        }
+    }
+
+    /// Verifies the samples that were kept. Nothing may be timed meanwhile.
+    ///
+    /// # Errors
+    /// The first response that is wrong.
+    pub(super) fn verify_samples(&mut self) -> Result<(), LoadError> {
+        match &mut self.kind {
+            Kind::Prepared {
+                verifier: Some((codec, samples)),
+                ..
+            } => samples.verify(&mut **codec, &mut self.plain),
+            _ => Ok(()),
+        }
+    }
+
+    /// Verifies the response that was decoded last, of a codec that decodes each. Nothing may be timed
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The response is wrong.
+    pub(super) fn verify_last(&mut self) -> Result<(), LoadError> {
+        if let Kind::PerCall {
+            codec, unverified, ..
+        } = &mut self.kind
+            && let Some(call) = unverified.take()
+        {
+            let wrong = |error| LoadError::WrongResponse { call, error };
+            codec.verify(call).map_err(wrong)?;
+        }
+        Ok(())
     }
 
     /// Whether responses that are not verified are decoded too.
@@ -115,9 +186,9 @@ impl<'b, 'r> Messages<'b, 'r> {
         matches!(self.kind, Kind::PerCall { .. })
     }
 
-    pub(super) fn keep(&self, verified: bool) -> Keep {
+    pub(super) fn keep(&self, verify: Verify) -> Keep {
         match &self.checking {
-            _ if verified || self.decodes() => Keep::Message,
+            _ if verify != Verify::Never || self.decodes() => Keep::Message,
             Some(_) => Keep::Compressed,
             None => Keep::Nothing,
         }
@@ -155,7 +226,12 @@ impl<'b, 'r> Messages<'b, 'r> {
             (None, Kind::Streamed(_)) => {
                 return Err(CodecError("the call has lost its body".to_owned()));
             }
-            (None, Kind::PerCall { codec, compresses }) => {
+            (
+                None,
+                Kind::PerCall {
+                    codec, compresses, ..
+                },
+            ) => {
                 let mut body = reclaimed(std::mem::take(&mut self.last.body));
                 // Room for the prefix, so that the message is made where it is sent from: moving it
                 // for one protocol and not for the other would be a difference of our own making.
@@ -219,18 +295,30 @@ impl<'b, 'r> Messages<'b, 'r> {
 
     /// Decodes a response's message where it is to be. Returns its plain length, where that is known.
     fn decode(&mut self, call: &mut Call) -> Result<Option<u64>, Unread> {
-        let (response, stamps) = (&call.response, &mut call.stamps);
-        let compressed = response.is_compressed();
-        let codec = match &mut self.kind {
-            Kind::PerCall { codec, .. } => codec,
+        let compressed = call.response.is_compressed();
+        let (codec, unverified) = match &mut self.kind {
+            Kind::PerCall {
+                codec, unverified, ..
+            } => {
+                *unverified = None;
+                (codec, Some(unverified))
+            }
             Kind::Prepared {
-                verifier: Some(codec),
+                verifier: Some((codec, _)),
                 ..
-            } if call.verified => codec,
+            } if call.verify == Verify::Now => (codec, None),
+            Kind::Prepared {
+                verifier: Some((_, samples)),
+                ..
+            } if call.verify == Verify::Later => {
+                samples.keep(call);
+                return Ok((!compressed).then_some(call.response.carried));
+            }
             Kind::Prepared { .. } | Kind::Streamed(_) => {
-                return Ok((!compressed).then_some(response.carried));
+                return Ok((!compressed).then_some(call.response.carried));
             }
         };
+        let (response, stamps) = (&call.response, &mut call.stamps);
         let plain = if compressed {
             self.plain.clear();
             codec
@@ -245,8 +333,10 @@ impl<'b, 'r> Messages<'b, 'r> {
             .decode(plain)
             .map_err(|error| Unread::Failed(FailureKind::Decode, error))?;
         stamp(self.timed, &mut stamps.decoded);
-        if call.verified {
+        if call.verify == Verify::Now {
             codec.verify(call.number).map_err(Unread::Wrong)?;
+        } else if let Some(unverified) = unverified {
+            *unverified = Some(call.number);
         }
         Ok(Some(plain.len() as u64))
     }

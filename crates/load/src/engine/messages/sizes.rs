@@ -3,6 +3,7 @@
 use rpcgauge_trial::Payload;
 
 use crate::engine::ledger::Call;
+use crate::engine::messages::Verify;
 use crate::engine::outgoing::Outgoing;
 
 /// Sums of message sizes over measured calls, bytes.
@@ -45,7 +46,7 @@ impl Sizes {
             self.response_carried += response.carried;
             self.uncompressed += u64::from(self.encoding_asked && !response.is_compressed());
         }
-        if let Some(plain) = plain.filter(|_| call.measured || call.verified) {
+        if let Some(plain) = plain.filter(|_| call.measured || call.verify == Verify::Now) {
             self.plain_responses += 1;
             self.response_plain += plain;
         }
