@@ -162,12 +162,10 @@ const TABLE: [Row; 13] = [
         verb: "moves",
         phrase: "a call",
         of_trial: |trial| {
-            let bytes = trial.measured.bytes?;
-            let both = bytes
-                .sent
-                .of_call()
-                .saturating_add(bytes.received.of_call());
-            per_call(trial.measured.calls_of_bytes(), both)
+            let (measured, bytes) = (trial.measured, trial.measured.bytes?);
+            let sent = per_call(measured.calls_of_sent_bytes(), bytes.sent.of_call())?;
+            let received = bytes.received.of_call();
+            Some(sent + per_call(measured.calls_of_received_bytes(), received)?)
         },
         of_cell: |cell| Some(cell.bytes?.total()),
     },
@@ -231,7 +229,7 @@ fn span_of(cell: &Figures, stage: Stage) -> Option<f64> {
 }
 
 fn cpu(trial: &Trial<'_>, side: Option<Cpu>) -> Option<f64> {
-    per_call(trial.measured.carried_calls(), side?.total_ns)
+    per_call(trial.measured.sent_calls(), side?.total_ns)
 }
 
 /// A trial's sum divided by the calls that it is of.

@@ -201,16 +201,26 @@ impl Measured {
             .max(self.timeline.slice_ns.saturating_mul(slices))
     }
 
-    /// The calls that the bytes are of: those of a slice that are left out of the figures with them.
-    pub fn calls_of_bytes(&self) -> u64 {
-        let skipped = self.slices.map_or(0, |slices| slices.skipped);
-        self.carried_calls().saturating_add(skipped)
+    /// The calls that processor time, connections and sent bytes are divided by: those that were sent. A call
+    /// that never reached the transport cost nothing there.
+    pub fn sent_calls(&self) -> u64 {
+        self.calls.sent().saturating_add(self.warmup_ended_after)
     }
 
-    /// The calls that the processor time and the connections are of.
-    pub fn carried_calls(&self) -> u64 {
-        let ended = self.calls.ended();
-        ended.saturating_add(self.warmup_ended_after)
+    /// The calls that sent bytes are divided by: also those at the start of a slice, of which only the bytes
+    /// are counted.
+    pub fn calls_of_sent_bytes(&self) -> u64 {
+        let skipped = self.slices.map_or(0, |slices| slices.skipped);
+        self.sent_calls().saturating_add(skipped)
+    }
+
+    /// The calls that received bytes are divided by: those that were answered.
+    pub fn calls_of_received_bytes(&self) -> u64 {
+        let skipped = self.slices.map_or(0, |slices| {
+            slices.skipped.saturating_sub(slices.skipped_failed)
+        });
+        let answered = self.calls.answered.saturating_add(skipped);
+        answered.saturating_add(self.warmup_ended_after)
     }
 }
 

@@ -49,6 +49,11 @@ impl Calls {
         self.failed.values().copied().fold(0, u64::saturating_add)
     }
 
+    /// Calls that were given to the transport.
+    pub fn sent(&self) -> u64 {
+        self.started.saturating_sub(self.never_sent)
+    }
+
     /// Calls that ended, well or not.
     pub fn ended(&self) -> u64 {
         self.answered.saturating_add(self.failed_total())

@@ -280,7 +280,8 @@ fn a_floor_is_below_the_variants_that_stand_on_it() {
                 .find(|trial| trial.variant == *name)
                 .unwrap();
             let figures = measured(trial);
-            let sent = figures.bytes.unwrap().sent.total() as f64 / figures.calls_of_bytes() as f64;
+            let sent =
+                figures.bytes.unwrap().sent.total() as f64 / figures.calls_of_sent_bytes() as f64;
             assert!((sent - floor.request_bytes as f64).abs() <= 513.0 + 0.05 * sent);
         }
     }

@@ -53,7 +53,7 @@ fn by_http_1_a_call_has_the_same_bytes_timed_in_stages_and_under_load() {
 
 /// The bytes of one call: what all calls of the slices carried, divided by their number.
 fn per_call(figures: Measured) -> Bytes {
-    let calls = figures.calls_of_bytes();
+    let calls = figures.calls_of_sent_bytes();
     let each = |traffic: BytesByClass| BytesByClass {
         headers: traffic.headers / calls,
         bodies: traffic.bodies / calls,

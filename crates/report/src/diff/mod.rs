@@ -148,8 +148,8 @@ pub enum Change {
     /// The runs do not share what it would be compared with: a floor, a variant that it is compared with
     /// and that calls in the same way, an A/A pair.
     NoBase,
-    /// The runs left different shares of the calls unanswered, and what these would have taken could
-    /// have changed the verdict on a latency.
+    /// The runs left different shares of the calls unanswered, and counting these could change the
+    /// verdict.
     Unanswered,
     /// Under load, the client was at its limit in most trials of a run: nothing is said of the
     /// server.

@@ -83,7 +83,7 @@ fn calls(figures: &Figures) -> String {
 
 fn rate(figures: &Figures) -> String {
     let calls = &figures.calls;
-    let sent = calls.started.saturating_sub(calls.never_sent);
+    let sent = calls.sent();
     let sent = match figures.elapsed_ns {
         0 => none(),
         ns => units::number(sent as f64 / (ns as f64 / 1e9)),

@@ -147,7 +147,7 @@ fn trial(
             })
         })
         .collect();
-    let sent = calls.started.saturating_sub(calls.never_sent);
+    let sent = calls.sent();
     CapacityTrial {
         index: record.trial.index,
         rate,

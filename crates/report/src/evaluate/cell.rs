@@ -16,7 +16,7 @@ use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
     StageFindings, StepFindings, TrafficPerCall,
 };
-use crate::metric::{filled, goodput, median_ns, per_call};
+use crate::metric::{filled, goodput, median_ns};
 
 /// Distinct error texts that are listed; others are counted.
 const MOST_ERRORS: usize = 10;
@@ -37,8 +37,8 @@ pub(crate) fn figures(
     let timing = first.timing;
     let measured = || trials.iter().map(|(_, m)| *m);
     let calls = calls(trials);
-    let per_call = PerCall(sum(measured().map(Measured::carried_calls)));
-    let bytes_per_call = PerCall(sum(measured().map(Measured::calls_of_bytes)));
+    let divisor = |calls: fn(&Measured) -> u64| PerCall::of(sum(measured().map(calls)));
+    let per_sent_call = divisor(Measured::sent_calls);
     let latency = distribution(variant, measured().map(|m| &m.latency))?;
     let stages = stages(variant, trials, latency.as_ref())?;
     let total = |of: fn(&Measured) -> u64| sum(measured().map(of));
@@ -46,7 +46,7 @@ pub(crate) fn figures(
     let (errors, errors_left_out) = errors(trials);
     let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
         let all: Option<Vec<&Cpu>> = measured().map(|m| side(&m.cpu)).collect();
-        all.map(|all| per_call.cpu(&all))
+        Some(per_sent_call?.cpu(&all?))
     };
     let opened = measured()
         .map(|m| m.connections_opened)
@@ -70,9 +70,13 @@ pub(crate) fn figures(
         bytes: measured()
             .map(|m| m.bytes.as_ref())
             .collect::<Option<Vec<_>>>()
-            .map(|all| BytesPerCall {
-                sent: bytes_per_call.traffic(all.iter().map(|bytes| &bytes.sent)),
-                received: bytes_per_call.traffic(all.iter().map(|bytes| &bytes.received)),
+            .and_then(|all| {
+                let sent = divisor(Measured::calls_of_sent_bytes)?;
+                let received = divisor(Measured::calls_of_received_bytes)?;
+                Some(BytesPerCall {
+                    sent: sent.traffic(all.iter().map(|bytes| &bytes.sent)),
+                    received: received.traffic(all.iter().map(|bytes| &bytes.received)),
+                })
             }),
         payload: payload(trials),
         cpu: CpuPerCall {
@@ -91,7 +95,9 @@ pub(crate) fn figures(
         client_share: rpcgauge_stats::median(&shares).ok(),
         client_share_max: shares.iter().copied().reduce(f64::max),
         code: code(trials),
-        connections_per_call: opened.map(|opened| per_call.of(opened)),
+        connections_per_call: opened
+            .zip(per_sent_call)
+            .map(|(opened, calls)| calls.share(opened)),
         connections: Connections {
             fewest_at_start: measured().filter_map(|m| m.connections_at_start).min(),
             opened,
@@ -126,34 +132,39 @@ fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlig
     })
 }
 
-/// Sums over a cell, divided by its calls.
-struct PerCall(u64);
+/// Divides sums over a cell by the calls that they are of, of which there is one at least.
+#[derive(Clone, Copy)]
+struct PerCall(f64);
 
 impl PerCall {
-    fn of(&self, amount: u64) -> f64 {
-        per_call(self.0, amount).unwrap_or(0.0)
+    fn of(calls: u64) -> Option<Self> {
+        (calls > 0).then_some(Self(calls as f64))
     }
 
-    fn traffic<'a>(&self, all: impl Iterator<Item = &'a BytesByClass> + Clone) -> TrafficPerCall {
+    fn share(self, amount: u64) -> f64 {
+        amount as f64 / self.0
+    }
+
+    fn traffic<'a>(self, all: impl Iterator<Item = &'a BytesByClass> + Clone) -> TrafficPerCall {
         TrafficPerCall {
-            headers: self.of(sum(all.clone().map(|t| t.headers))),
-            bodies: self.of(sum(all.clone().map(|t| t.bodies))),
-            overhead: self.of(sum(all.clone().map(|t| t.overhead))),
-            marks: self.of(sum(all.map(|t| t.marks))),
+            headers: self.share(sum(all.clone().map(|t| t.headers))),
+            bodies: self.share(sum(all.clone().map(|t| t.bodies))),
+            overhead: self.share(sum(all.clone().map(|t| t.overhead))),
+            marks: self.share(sum(all.map(|t| t.marks))),
         }
     }
 
-    fn cpu(&self, all: &[&Cpu]) -> CpuSide {
+    fn cpu(self, all: &[&Cpu]) -> CpuSide {
         let splits: Vec<[u64; 2]> = all.iter().filter_map(|cpu| cpu.split()).collect();
         let sum_of = |part: usize| sum(splits.iter().map(|split| split[part]));
-        let part = |part: usize| (!splits.is_empty()).then(|| self.of(sum_of(part)));
+        let part = |part: usize| (!splits.is_empty()).then(|| self.share(sum_of(part)));
         let unsplit = all.iter().filter(|cpu| cpu.split().is_none());
         let unsplit = sum(unsplit.map(|cpu| cpu.total_ns));
         CpuSide {
-            total_ns: self.of(sum(all.iter().map(|cpu| cpu.total_ns))),
+            total_ns: self.share(sum(all.iter().map(|cpu| cpu.total_ns))),
             user_ns: part(0),
             system_ns: part(1),
-            unsplit_ns: (unsplit > 0).then(|| self.of(unsplit)),
+            unsplit_ns: (unsplit > 0).then(|| self.share(unsplit)),
         }
     }
 }

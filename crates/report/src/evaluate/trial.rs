@@ -66,7 +66,9 @@ impl TrialRow {
             abandoned: measured.calls.abandoned,
             marks_bytes: measured
                 .bytes
-                .and_then(|bytes| per_call(measured.calls_of_bytes(), bytes.received.marks))
+                .and_then(|bytes| {
+                    per_call(measured.calls_of_received_bytes(), bytes.received.marks)
+                })
                 .filter(|b| *b > 0.0),
             never_begun: measured.calls.never_begun,
             never_sent: measured.calls.never_sent,

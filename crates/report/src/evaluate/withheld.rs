@@ -1,7 +1,8 @@
 //! Two reasons for no verdict (docs/method.md).
 //!
 //! **Calls without an answer.** Latency counts the calls that were answered. Where one variant leaves more of its
-//! calls unanswered than the other, those that it has more may have been its slowest, or its fastest.
+//! calls unanswered than the other, those that it has more may have been its slowest, or its fastest. What calls
+//! cost is divided by those that carried it, but what of it went into the unanswered ones is not known.
 //!
 //! **Calls that were sent late.** At a rate, calls to a live service can wait here before they are sent, and that is
 //! in their latency.
@@ -21,7 +22,7 @@ pub(crate) struct Uneven {
 }
 
 impl Uneven {
-    /// None where the shares are the same, as far as can be seen, or the metric is no latency.
+    /// None where the shares are the same, as far as can be seen.
     pub(crate) fn of(metric: Metric, of: &Figures, against: &Figures) -> Option<Self> {
         let [own, other] = [of, against].map(|figures| Share {
             part: figures.calls.started.saturating_sub(figures.calls.answered),
@@ -42,17 +43,43 @@ impl Uneven {
     }
 }
 
-/// How far the logarithm of a variant's latency may be off, down and up, by a share of its calls that
-/// was not answered: had they been its fastest, or its slowest. Nothing bounds what they could have
-/// added to a mean. None of a metric that does not count answered calls alone.
+/// How far the logarithm of a variant's figure may be off, down and up, by a share of its calls that was not
+/// answered; none where it has no figure. Nothing is known of calls none of which was answered.
 fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let answered = figures.calls.answered as f64;
+    if answered == 0.0 {
+        return Some([f64::NEG_INFINITY, f64::INFINITY]);
+    }
     let more = share * figures.calls.started as f64 / answered;
     let quantile = match metric::row(metric).kind {
         Kind::Quantile(quantile) => quantile,
+        // Answered, they may have taken any time, and no time at all.
         Kind::Mean { .. } => return Some([-more.ln_1p(), f64::INFINITY]),
-        Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_) => return None,
+        // Their responses may be of any size, and what was received beyond the answers' bodies may be theirs.
+        Kind::Bytes(_) => {
+            let known = match (metric, figures.bytes) {
+                (Metric::CallBytes, Some(bytes)) => {
+                    let body = figures.payload.response_compressed.unwrap_or(0.0);
+                    (bytes.sent.total() + body).min(bytes.total()) / bytes.total()
+                }
+                _ => 1.0,
+            };
+            return Some([known.ln() - more.ln_1p(), f64::INFINITY]);
+        }
+        // They may have taken all of it, or nothing.
+        Kind::Cpu(_) => return Some([f64::NEG_INFINITY, more.ln_1p()]),
+        // Answered, they may have taken as long as they did, or no time at all.
+        Kind::Goodput => {
+            let time = |times: &Option<Distribution>| {
+                times
+                    .as_ref()
+                    .map_or(0.0, |times| times.count as f64 * times.mean_ns)
+            };
+            let lost = time(&figures.failed_latency) / time(&figures.latency);
+            return Some([0.0, more.ln_1p() + lost.ln_1p()]);
+        }
     };
+    // Had they been the fastest, or the slowest.
     let histogram = figures.latency.as_ref()?.histogram.unpack();
     let rank = quantile * (1.0 + more);
     let at = |rank: f64| match rank {
@@ -252,6 +279,35 @@ mod tests {
         let [down, up] = reach_of(Metric::RequestTime, 10).unwrap();
         close(down, 0.99_f64.ln());
         assert_eq!(up, f64::INFINITY);
-        assert_eq!(reach_of(Metric::Goodput, 600), None);
+    }
+
+    #[test]
+    fn unanswered_calls_may_have_cost_nothing_or_all() {
+        let [any_less, any_more] = [f64::NEG_INFINITY, f64::INFINITY];
+        for metric in [Metric::ServerCpu, Metric::ClientCpu] {
+            assert_eq!(reach_of(metric, 0), None);
+            let [down, up] = reach_of(metric, 500).unwrap();
+            assert_eq!(down, any_less);
+            assert!((up - 2.0_f64.ln()).abs() < 1e-9, "{up}");
+        }
+        // What was received beyond the response's body may be of calls that failed.
+        let [down, up] = reach_of(Metric::CallBytes, 500).unwrap();
+        assert!(down < 0.5_f64.ln() && down > 0.3_f64.ln(), "{down}");
+        assert_eq!(up, any_more);
+        // Nothing is known where none was answered.
+        for metric in [Metric::ServerCpu, Metric::Goodput, Metric::ResponseBytes] {
+            assert_eq!(
+                reach_of(metric, 1_000),
+                Some([any_less, any_more]),
+                "{metric:?}"
+            );
+        }
+        // None of them failed with a latency that is known.
+        let [down, up] = reach_of(Metric::Goodput, 500).unwrap();
+        assert_eq!(down, 0.0);
+        assert!((up - 2.0_f64.ln()).abs() < 1e-9, "{up}");
+        let [down, up] = reach_of(Metric::ResponseBytes, 500).unwrap();
+        assert!((down - 0.5_f64.ln()).abs() < 1e-9, "{down}");
+        assert_eq!(up, any_more);
     }
 }

@@ -130,8 +130,8 @@ pub enum Withheld {
     ClientBound,
     /// How late calls were sent decides the difference, or is most of what is compared.
     SendDelay,
-    /// The two left different shares of their calls unanswered, and what these would have taken could
-    /// have changed the verdict.
+    /// The two left different shares of their calls unanswered, and counting these could change the
+    /// verdict.
     Unanswered,
 }
 

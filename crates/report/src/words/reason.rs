@@ -55,8 +55,8 @@ pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
     let does = match verdict.outcome {
-        Outcome::NoVerdict { .. } => "what these would have taken could change the verdict",
-        _ => "this holds whatever these would have taken",
+        Outcome::NoVerdict { .. } => "counting these could change the verdict",
+        _ => "counting these would not change the verdict",
     };
     let [of, against] = [shares.of, shares.against].map(units::percent);
     Some(format!(

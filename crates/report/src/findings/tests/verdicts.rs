@@ -274,6 +274,8 @@ fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
         ..two(4.0)
     };
     builder.pairs[0].metric = metric;
+    // The last is the first again.
+    let every = [every[0], every[1], every[0]];
     for (spec, every) in builder.specs.iter_mut().zip(every) {
         spec.failing = (every > 0).then_some((FailureKind::HttpStatus(503), "status 503", every));
     }
@@ -297,10 +299,32 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     ] {
         let (outcome, said) = failing(metric, every);
         assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
-        let expected = "of the calls of grpc and 0.0% of those of rest were not answered: what these \
-                    would have taken could change the verdict";
+        let expected = "of the calls of grpc and 0.0% of those of rest were not answered: counting \
+                    these could change the verdict";
         assert!(said.contains(expected), "{said}");
     }
+}
+
+#[test]
+fn a_cost_that_unanswered_calls_could_have_changed_has_no_verdict() {
+    let reason = Withheld::Unanswered;
+    let withheld = verdict::Outcome::NoVerdict { reason };
+    for (metric, every) in [
+        // The calls that were answered may have taken all of the time.
+        (Metric::ServerCpu, [1, 0]),
+        (Metric::ClientCpu, [1, 0]),
+        (Metric::CallBytes, [2, 0]),
+        (Metric::CallBytes, [0, 2]),
+        (Metric::ResponseBytes, [2, 0]),
+        // Answered, the slower one would have more calls per second.
+        (Metric::Goodput, [0, 2]),
+    ] {
+        let (outcome, said) = failing(metric, every);
+        assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
+    }
+    // Nothing that failed calls could have cost makes the same verdict wrong.
+    let (outcome, said) = failing(Metric::Goodput, [2, 0]);
+    assert_eq!(outcome, verdict::Outcome::Faster, "{said}");
 }
 
 #[test]
@@ -319,7 +343,7 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
             "{metric:?} {every:?}: {said}"
         );
         assert!(
-            said.contains("were not answered: this holds whatever these would have taken"),
+            said.contains("were not answered: counting these would not change the verdict"),
             "{said}"
         );
     }
