@@ -92,6 +92,19 @@ static WELL_KNOWN: LazyLock<Vec<FileDescriptorProto>> = LazyLock::new(|| {
     set.file
 });
 
+/// Whether a file is protobuf's own: the libraries of all languages have its code.
+pub(crate) fn is_well_known(file: &str) -> bool {
+    const OTHERS: [&str; 5] = [
+        "google/protobuf/api.proto",
+        "google/protobuf/compiler/plugin.proto",
+        "google/protobuf/descriptor.proto",
+        "google/protobuf/source_context.proto",
+        "google/protobuf/type.proto",
+    ];
+    let mut files = WELL_KNOWN.iter().filter_map(|file| file.name.as_deref());
+    OTHERS.contains(&file) || files.any(|known| known == file)
+}
+
 /// Whether a message may hold any other, in a `google.protobuf.Any`.
 pub(super) fn has_any(set: &FileDescriptorSet) -> bool {
     well_known(set).any(|message| message.name.as_deref() == Some("Any"))
@@ -227,7 +240,7 @@ pub(super) fn disambiguate_in_json(file: &mut FileDescriptorProto) -> bool {
 }
 
 /// The name in JSON of a field that gives none: lowerCamelCase, as protoc makes it.
-fn json_name(name: &str) -> String {
+pub(crate) fn json_name(name: &str) -> String {
     let mut is_after_underscore = false;
     let mut json = String::with_capacity(name.len());
     for c in name.chars() {

@@ -1,10 +1,11 @@
 //! The messages that a stack's code is generated for, as files for generators.
 
 use buffa::Message as _;
+use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use serde_json::json;
 
-use super::{WorkloadError, WorkloadSpec, own};
-use crate::schema::names::change_fields;
+use super::{WorkloadError, WorkloadSpec, closure, own};
+use crate::schema::names::{change_fields, is_well_known, json_name};
 use crate::schema::{Schema, SchemaError, descriptor_set, in_order};
 
 /// A set of messages: those of all built-in workloads, or those of one method of a user's own.
@@ -29,9 +30,6 @@ pub struct MessageFiles {
     /// Which of its files need code, and which methods are called, as JSON.
     pub list: String,
 }
-
-/// Where the files of the well-known types are. The libraries of all languages have their code.
-const WELL_KNOWN: &str = "google/protobuf/";
 
 impl From<&WorkloadSpec> for MessageSet {
     fn from(workload: &WorkloadSpec) -> Self {
@@ -61,29 +59,39 @@ impl MessageSet {
                 method,
             } => {
                 let schema = own::schema(descriptor_set)?;
-                let service = method.split('/').next().unwrap_or_default();
-                files_of(&schema, std::slice::from_ref(method), Some(service))
+                files_of(
+                    &schema,
+                    std::slice::from_ref(method),
+                    method.split_once('/'),
+                )
             }
         }
     }
 }
 
-/// The files of a schema. Of a large one only those that `service` needs, unless a message may hold
-/// any other, in a `google.protobuf.Any`.
+/// The files of a schema. Of a user's own only what the method needs, unless a message may hold any other, in a
+/// `google.protobuf.Any`.
 fn files_of(
     schema: &Schema,
     methods: &[String],
-    service: Option<&str>,
+    only: Option<(&str, &str)>,
 ) -> Result<MessageFiles, WorkloadError> {
     let pool = &schema.types.pool;
-    let needed = match service.filter(|_| !schema.types.has_any) {
-        None => pool.files().iter().collect(),
-        Some(service) => Vec::from_iter(pool.file_containing_symbol(service)),
+    let files = in_order(pool, pool.files().iter().collect());
+    let files = files.into_iter().cloned().map(|mut file| {
+        // A tool may have left them out, and generators do not make them up.
+        change_fields(&mut file, &|field| {
+            let name = field.name.as_deref().unwrap_or_default();
+            field.json_name.get_or_insert_with(|| json_name(name));
+        });
+        file
+    });
+    let files: Vec<FileDescriptorProto> = match only.filter(|_| !schema.types.has_any) {
+        None => files.collect(),
+        Some((service, method)) => closure::reduce(files.collect(), service, method),
     };
-    let files = in_order(pool, needed);
     let names = files.iter().filter_map(|file| file.name.clone());
-    let generate = names.filter(|name| !name.starts_with(WELL_KNOWN));
-    let generate: Vec<String> = generate.collect();
+    let generate: Vec<String> = names.filter(|name| !is_well_known(name)).collect();
     let methods = methods.iter().map(|name| {
         let method = schema.method(name)?;
         Ok(json!({
@@ -94,31 +102,9 @@ fn files_of(
     });
     let methods = methods.collect::<Result<Vec<_>, SchemaError>>()?;
     Ok(MessageFiles {
-        descriptors: descriptor_set(files.into_iter().map(|file| {
-            let mut file = file.clone();
-            // A tool may have left them out, and generators do not make them up.
-            change_fields(&mut file, &|field| {
-                let name = field.name.as_deref().unwrap_or_default();
-                field.json_name.get_or_insert_with(|| json_name(name));
-            });
-            file.encode_to_vec()
-        })),
+        descriptors: descriptor_set(files.into_iter().map(|file| file.encode_to_vec())),
         list: json!({"generate": generate, "methods": methods}).to_string(),
     })
-}
-
-/// A field's name as the compilers of .proto files write it for JSON.
-fn json_name(name: &str) -> String {
-    let mut after_underscore = false;
-    let mut json = String::new();
-    for c in name.chars() {
-        match c {
-            '_' => after_underscore = true,
-            _ if std::mem::take(&mut after_underscore) => json.push(c.to_ascii_uppercase()),
-            _ => json.push(c),
-        }
-    }
-    json
 }
 
 #[cfg(test)]
@@ -139,27 +125,18 @@ mod tests {
         serde_json::from_str(&files.list).unwrap()
     }
 
-    /// A set of files with their imports, the last of which has the method `p.S/M`.
-    fn own(files: &[(&str, &[&str])]) -> MessageSet {
+    /// A set of files of the package `p`, one of which has the method `p.S/M`.
+    fn own(files: &[(&str, &str)]) -> MessageSet {
         let folder = tempfile::tempdir().unwrap();
-        for (number, (name, imports)) in files.iter().enumerate() {
-            let imports: Vec<String> = imports
-                .iter()
-                .map(|import| format!("import \"{import}\";\n"))
-                .collect();
-            let message = match number + 1 == files.len() {
-                true => "message M { int64 big_id = 1; }\nservice S { rpc M(M) returns (M); }",
-                false => "",
-            };
-            let imports = imports.concat();
-            let text = format!("syntax = \"proto3\";\npackage p;\n{imports}\n{message}\n");
-            std::fs::write(folder.path().join(name), text).unwrap();
-        }
-        let paths: Vec<_> = files
-            .iter()
-            .map(|(name, _)| folder.path().join(name))
-            .collect();
-        let schema = Schema::compile(&paths, &[]).unwrap();
+        let paths = files.iter().map(|(name, source)| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let text = format!("syntax = \"proto3\"; package p; {source}");
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let paths: Vec<_> = paths.collect();
+        let schema = Schema::compile(&paths, &[folder.path().to_owned()]).unwrap();
         let mut set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).unwrap();
         // As a careless tool leaves them.
         set.file.reverse();
@@ -187,30 +164,49 @@ mod tests {
 
     #[test]
     fn each_file_comes_after_what_it_imports_with_names_for_json() {
-        let timestamp = "google/protobuf/timestamp.proto";
+        let [timestamp, extra] =
+            ["timestamp", "extra"].map(|name| format!("google/protobuf/{name}.proto"));
+        let c =
+            format!("import \"{timestamp}\"; message C {{ google.protobuf.Timestamp at = 1; }}");
+        let b =
+            format!("import \"c.proto\"; import \"{extra}\"; message B {{ C c = 1; X x = 2; }}");
         let set = own(&[
-            ("c.proto", &[timestamp]),
-            ("b.proto", &["c.proto"]),
-            ("unused.proto", &[]),
-            ("a.proto", &["b.proto", "c.proto"]),
+            ("c.proto", &c),
+            (&extra, "message X {}"),
+            ("b.proto", &b),
+            ("unused.proto", "message U {}"),
+            (
+                "a.proto",
+                "import \"b.proto\"; import \"unused.proto\";
+                 message M { int64 big_id = 1; B b = 2; } service S { rpc M(M) returns (M); }",
+            ),
         ]);
         let files = set.files().unwrap();
-        assert_eq!(names(&files), [timestamp, "c.proto", "b.proto", "a.proto"]);
+        assert_eq!(
+            names(&files),
+            [&timestamp, "c.proto", &extra, "b.proto", "a.proto"]
+        );
         let list = list(&files);
-        assert_eq!(list["generate"], json!(["c.proto", "b.proto", "a.proto"]));
+        assert_eq!(
+            list["generate"],
+            json!(["c.proto", extra, "b.proto", "a.proto"])
+        );
         assert_eq!(
             list["methods"],
             json!([{"path": "/p.S/M", "request": "p.M", "response": "p.M"}])
         );
         let set = FileDescriptorSet::decode_from_slice(&files.descriptors).unwrap();
-        let field = &set.file[3].message_type[0].field[0];
+        let field = &set.file[4].message_type[0].field[0];
         assert_eq!(field.json_name.as_deref(), Some("bigId"));
     }
 
     #[test]
     fn what_an_any_may_hold_is_kept() {
         let any = "google/protobuf/any.proto";
-        let set = own(&[("held.proto", &[]), ("a.proto", &[any])]);
+        let a = format!(
+            "import \"{any}\"; message M {{ google.protobuf.Any any = 1; }} service S {{ rpc M(M) returns (M); }}"
+        );
+        let set = own(&[("held.proto", "message H {}"), ("a.proto", &a)]);
         let names = names(&set.files().unwrap());
         assert!(names.contains(&"held.proto".to_owned()), "{names:?}");
     }

@@ -2,6 +2,7 @@
 //! what each request and response holds, for servers in other languages.
 
 mod builtin;
+mod closure;
 mod message_set;
 mod own;
 mod records;
