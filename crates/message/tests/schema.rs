@@ -354,6 +354,24 @@ fn a_name_that_cannot_be_shown_is_refused_with_its_file() {
 }
 
 #[test]
+fn a_file_whose_name_generators_could_not_take_is_refused() {
+    let sound = "syntax = \"proto3\";\n";
+    let rule = "is not a valid name of a .proto file: it has to be a relative path of at most 512 bytes, \
+                whose parts are of ASCII letters, digits and _ - . + @, are not \".\" or \"..\", and do \
+                not begin with - or @";
+    for name in ["a b.proto", "-a.proto", "\u{e4}.proto"] {
+        let expected = format!("DIR/{name}: \"{name}\" {rule}");
+        assert_eq!(refused(&[(name, sound)]), expected);
+    }
+    let importer = format!("{sound}import \"a b.proto\";\n");
+    let expected = format!("DIR/a.proto: \"a b.proto\" {rule}");
+    assert_eq!(
+        refused(&[("a.proto", &importer), ("a b.proto", sound)]),
+        expected
+    );
+}
+
+#[test]
 fn bytes_that_are_no_descriptor_set() {
     let error = Schema::from_descriptor_set(b"\xff\xff").unwrap_err();
     assert!(

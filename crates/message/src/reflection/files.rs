@@ -8,7 +8,7 @@ use buffa_descriptor::generated::descriptor::{FileDescriptorProto, FileDescripto
 use protox::file::GoogleFileResolver;
 
 use crate::path::clip;
-use crate::schema::{Schema, SchemaError, descriptor_set};
+use crate::schema::{Schema, SchemaError, descriptor_set, file_name};
 
 /// Files with their imports, as they come from a server, within bounds.
 #[derive(Debug)]
@@ -28,9 +28,9 @@ pub enum FilesError {
     /// Bytes that are no file descriptor.
     #[error("a file descriptor is damaged: {0}")]
     Damaged(String),
-    /// A file without a name cannot be imported.
-    #[error("a file descriptor has no name")]
-    NoName,
+    /// A file, or one that it imports, has a name that no generator could be given.
+    #[error("{0}")]
+    Name(String),
     /// More files than are taken.
     #[error("more than {0} files")]
     TooMany(usize),
@@ -75,9 +75,8 @@ impl Files {
         }
         let mut file = FileDescriptorProto::decode_from_slice(bytes)
             .map_err(|error| FilesError::Damaged(clip(&error.to_string())))?;
-        let Some(name) = file.name.as_deref().filter(|name| !name.is_empty()) else {
-            return Err(FilesError::NoName);
-        };
+        let name = file.name.as_deref().unwrap_or_default();
+        file_name::check(name).map_err(FilesError::Name)?;
         if self.by_name.contains_key(name) {
             return Ok(false);
         }
@@ -88,6 +87,7 @@ impl Files {
         self.by_name.insert(Arc::clone(&name), file.encode_to_vec());
         self.check_number()?;
         for import in file.dependency {
+            file_name::check(&import).map_err(FilesError::Name)?;
             if !self.has(&import) {
                 self.missing.entry(import).or_insert_with(|| name.clone());
             }

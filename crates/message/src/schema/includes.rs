@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::SchemaError;
+use super::{SchemaError, file_name};
 
 /// The include paths, or the folder of each file where there are none.
 pub(super) fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<PathBuf> {
@@ -61,13 +61,15 @@ pub(super) fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, 
             name.components().all(is_name).then(|| name.to_owned())
         })
     };
-    includes.iter().find_map(name_in).ok_or_else(|| {
+    let name = includes.iter().find_map(name_in).ok_or_else(|| {
         wrong(format!(
             "is in none of the include paths ({}); add the folder that imports start from with \
              --include",
             list(includes)
         ))
-    })
+    })?;
+    file_name::check(&name.to_string_lossy()).map_err(wrong)?;
+    Ok(name)
 }
 
 /// Where the file lies that is imported by a name.

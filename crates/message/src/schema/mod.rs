@@ -1,8 +1,10 @@
 //! What messages and methods there are: from .proto files, or from a compiled descriptor set.
 
 mod compile;
+mod default_value;
 mod error;
 mod external;
+pub(crate) mod file_name;
 mod includes;
 pub(crate) mod names;
 mod sources;

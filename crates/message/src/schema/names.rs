@@ -1,5 +1,6 @@
-//! The names in a descriptor set. A compiler of .proto files writes no others, but a server or a
-//! tool may, and they would go into errors, into messages, and into look-ups by full name.
+//! The names in a descriptor set, and other text that stands for something. A compiler of .proto files
+//! writes no others, but a server or a tool may, and they would go into errors, into messages, into
+//! look-ups by full name, and into the source code that generators write.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,15 +13,21 @@ use buffa_descriptor::generated::descriptor::{
 
 use protox::file::GoogleFileResolver;
 
+use super::{default_value, file_name};
 use crate::path::clip;
 
 /// Says which name no .proto file could give, after the file that it is in.
 pub(super) fn check(set: &FileDescriptorSet) -> Result<(), (Option<String>, String)> {
-    let check = |file| check_file(file).map_err(|what| (file.name.clone(), what));
-    set.file.iter().try_for_each(check)
+    set.file.iter().try_for_each(|file| {
+        let name = file.name.as_deref().unwrap_or_default();
+        file_name::check(name).map_err(|what| (None, what))?;
+        check_file(file).map_err(|what| (Some(name.to_owned()), what))
+    })
 }
 
 fn check_file(file: &FileDescriptorProto) -> Result<(), String> {
+    let mut imports = file.dependency.iter().chain(&file.option_dependency);
+    imports.try_for_each(|import| file_name::check(import))?;
     if let Some(package) = file.package.as_deref().filter(|name| !name.is_empty()) {
         for part in package.split('.') {
             check_name("a package", Some(part))?;
@@ -62,6 +69,13 @@ fn check_enum(of: &EnumDescriptorProto) -> Result<(), String> {
 
 fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
     check_name("a field", field.name.as_deref())?;
+    if !default_value::fits(field) {
+        return Err(format!(
+            "the field \"{}\" has the default value \"{}\", which is not one of its type",
+            field.name.as_deref().unwrap_or_default(),
+            clip(field.default_value.as_deref().unwrap_or_default())
+        ));
+    }
     // `json_name` may be any text.
     match &field.json_name {
         Some(name) if name.chars().any(char::is_control) => Err(format!(
@@ -258,166 +272,23 @@ pub(crate) fn json_name(name: &str) -> String {
 /// Holds a name, or one part of a package's, to what compilers allow. An absent name is empty.
 fn check_name(of: &str, name: Option<&str>) -> Result<(), String> {
     let name = name.unwrap_or_default();
-    if !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-    {
+    if is_identifier(name) {
         return Ok(());
     }
     Err(format!(
-        "\"{}\", the name of {of}, has to be letters, digits and \"_\"",
+        "\"{}\", the name of {of}, has to be ASCII letters, digits and \"_\", and to begin with no digit",
         clip(name)
     ))
 }
 
-#[cfg(test)]
-mod tests {
-    use buffa::Message as _;
-    use buffa_descriptor::generated::descriptor::{
-        EnumValueDescriptorProto, MethodDescriptorProto, OneofDescriptorProto,
-        ServiceDescriptorProto,
-    };
-
-    use super::*;
-    use crate::Schema;
-
-    /// A sound file to which one thing is done.
-    fn refusal(change: impl FnOnce(&mut FileDescriptorProto)) -> String {
-        let name = |name: &str| Some(name.to_owned());
-        let mut file = FileDescriptorProto {
-            name: name("a.proto"),
-            message_type: vec![DescriptorProto {
-                name: name("M"),
-                nested_type: vec![DescriptorProto::default()],
-                field: vec![FieldDescriptorProto {
-                    name: name("f"),
-                    number: Some(1),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            enum_type: vec![EnumDescriptorProto {
-                name: name("E"),
-                value: vec![EnumValueDescriptorProto {
-                    name: name("V"),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
-        file.message_type[0].nested_type[0].name = name("N");
-        change(&mut file);
-        let set = FileDescriptorSet {
-            file: vec![file],
-            ..Default::default()
-        };
-        match Schema::from_descriptor_set(&set.encode_to_vec()) {
-            Ok(_) => String::new(),
-            Err(error) => error.to_string(),
-        }
-    }
-
-    #[test]
-    fn a_name_that_no_proto_file_could_give_is_refused() {
-        type Change = fn(&mut FileDescriptorProto, Option<String>);
-        let changes: [(&str, Change); 9] = [
-            ("a message", |file, name| file.message_type[0].name = name),
-            ("a message", |file, name| {
-                file.message_type[0].nested_type[0].name = name;
-            }),
-            ("a field", |file, name| {
-                file.message_type[0].field[0].name = name;
-            }),
-            ("a oneof", |file, name| {
-                file.message_type[0].oneof_decl.push(OneofDescriptorProto {
-                    name,
-                    ..Default::default()
-                });
-            }),
-            ("an enum", |file, name| file.enum_type[0].name = name),
-            ("an enum's value", |file, name| {
-                file.enum_type[0].value[0].name = name;
-            }),
-            ("a service", |file, name| {
-                file.service.push(ServiceDescriptorProto {
-                    name,
-                    ..Default::default()
-                });
-            }),
-            ("a method", |file, name| {
-                file.service.push(ServiceDescriptorProto {
-                    name: Some("S".to_owned()),
-                    method: vec![MethodDescriptorProto {
-                        name,
-                        input_type: Some(".M".to_owned()),
-                        output_type: Some(".M".to_owned()),
-                        ..Default::default()
-                    }],
-                    ..Default::default()
-                });
-            }),
-            ("a field", |file, name| {
-                file.extension.push(FieldDescriptorProto {
-                    name,
-                    number: Some(1),
-                    extendee: Some(".M".to_owned()),
-                    ..Default::default()
-                });
-            }),
-        ];
-        // The linker panics at an enum whose full name begins with a dot.
-        for name in [
-            None,
-            Some(""),
-            Some(".E"),
-            Some("a.b"),
-            Some("a\nb"),
-            Some("\u{e4}"),
-        ] {
-            for (of, change) in changes {
-                let error = refusal(|file| change(file, name.map(str::to_owned)));
-                assert!(
-                    error.contains(&format!("the name of {of}, ")),
-                    "{name:?}: {error}"
-                );
-                assert!(!error.contains('\n'), "{error}");
-            }
-        }
-        assert_eq!(refusal(|_| {}), "");
-    }
-
-    #[test]
-    fn packages_are_names_between_dots() {
-        let of = |package: &str| refusal(|file| file.package = Some(package.to_owned()));
-        for sound in ["", "a", "a.b2._c"] {
-            assert_eq!(of(sound), "", "{sound}");
-        }
-        for wrong in [".", ".a", "a.", "a..b", "a/b"] {
-            assert!(of(wrong).contains("the name of a package, "), "{wrong}");
-        }
-    }
-
-    /// The protobuf library would put a time's seconds into a field that holds something else.
-    #[test]
-    fn a_well_known_type_has_its_fields() {
-        let named = |name: &'static str| {
-            refusal(|file| {
-                file.package = Some("google.protobuf".to_owned());
-                file.message_type[0].name = Some(name.to_owned());
-            })
-        };
-        assert!(named("Timestamp").contains("its google.protobuf.Timestamp has other fields"));
-        assert_eq!(named("Another"), "");
-    }
-
-    #[test]
-    fn names_in_json_are_any_text_of_one_line() {
-        let of = |name: &str| {
-            refusal(|file| file.message_type[0].field[0].json_name = Some(name.to_owned()))
-        };
-        assert_eq!(of("@a b/\u{e4}"), "");
-        assert!(of("a\u{1b}[31m").contains("control characters"));
-    }
+/// Whether a text is an identifier of the protobuf language.
+pub(super) fn is_identifier(text: &str) -> bool {
+    !text.starts_with(|first: char| first.is_ascii_digit())
+        && !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! The names of .proto files: what a file is imported by. Generators write a name into comments of
+//! source code, join it to folders, and take it as an argument; none of them checks it.
+
+use crate::path::clip;
+
+/// The longest name, in bytes. Paths on disk have at most 4096 (`PATH_MAX`), and generators put folders
+/// before a name.
+const MAX_BYTES: usize = 512;
+
+/// Checks that a name is a relative path which says the same in a path, in a command line and in source
+/// code. protoc takes more, such as spaces and line feeds.
+///
+/// # Errors
+/// The rule, with the name escaped.
+pub(crate) fn check(name: &str) -> Result<(), String> {
+    if name.len() <= MAX_BYTES && name.split('/').all(is_part) {
+        return Ok(());
+    }
+    Err(format!(
+        "\"{}\" is not a valid name of a .proto file: it has to be a relative path of at most {MAX_BYTES} \
+         bytes, whose parts are of ASCII letters, digits and _ - . + @, are not \".\" or \"..\", and do \
+         not begin with - or @",
+        clip(name)
+    ))
+}
+
+fn is_part(part: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.+@".contains(&byte);
+    !matches!(part, "" | "." | "..")
+        && !part.starts_with(['-', '@'])
+        && part.bytes().all(is_allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_a_relative_path_of_plain_characters() {
+        let longest = "a".repeat(MAX_BYTES);
+        for valid in [
+            "a.proto",
+            "google/api/http.proto",
+            "a-b/c_d@v1.2/v1+2/x.y.proto",
+            "no-suffix",
+            "...proto",
+            &longest,
+        ] {
+            assert_eq!(check(valid), Ok(()), "{valid}");
+        }
+        let too_long = "a".repeat(MAX_BYTES + 1);
+        for wrong in [
+            "",
+            "/a.proto",
+            "a//b.proto",
+            "a/",
+            ".",
+            "./a.proto",
+            "..",
+            "../a.proto",
+            "a/../b.proto",
+            "-I.proto",
+            "a/--plugin.proto",
+            "@args.proto",
+            "a\nb.proto",
+            "a\rb.proto",
+            "a\0b.proto",
+            "a b.proto",
+            "a\\b.proto",
+            "a*/b.proto",
+            "a\"b.proto",
+            "a'b.proto",
+            "${a}.proto",
+            "C:a.proto",
+            "\u{2028}.proto",
+            "\u{e4}.proto",
+            &too_long,
+        ] {
+            let error = check(wrong).expect_err(wrong);
+            assert!(error.contains("is not a valid name"), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+}
