@@ -1,6 +1,6 @@
 //! The messages that a stack's code is generated for, as files for generators.
 
-use buffa::Message as _;
+use buffa::{Message as _, MessageField};
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use serde_json::json;
 
@@ -79,6 +79,8 @@ fn files_of(
     let pool = &schema.types.pool;
     let files = in_order(pool, pool.files().iter().collect());
     let files = files.into_iter().cloned().map(|mut file| {
+        // Comments, which some generators would write into source code.
+        file.source_code_info = MessageField::none();
         // A tool may have left them out, and generators do not make them up.
         change_fields(&mut file, &|field| {
             let name = field.name.as_deref().unwrap_or_default();
@@ -112,6 +114,7 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     use buffa_descriptor::generated::descriptor::FileDescriptorSet;
+    use buffa_descriptor::generated::descriptor::source_code_info::Location;
     use serde_json::Value;
 
     use super::*;
@@ -141,6 +144,10 @@ mod tests {
         // As a careless tool leaves them.
         set.file.reverse();
         for file in &mut set.file {
+            file.source_code_info.get_or_insert_default().location = vec![Location {
+                leading_comments: Some("*/".to_owned()),
+                ..Default::default()
+            }];
             for message in &mut file.message_type {
                 message.field.iter_mut().for_each(|f| f.json_name = None);
             }
@@ -198,6 +205,8 @@ mod tests {
         let set = FileDescriptorSet::decode_from_slice(&files.descriptors).unwrap();
         let field = &set.file[4].message_type[0].field[0];
         assert_eq!(field.json_name.as_deref(), Some("bigId"));
+        let with_comments = set.file.iter().find(|f| f.source_code_info.is_set());
+        assert_eq!(with_comments, None, "comments");
     }
 
     #[test]
