@@ -1,11 +1,16 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import process from "node:process";
 import { test } from "node:test";
+
+import { create, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 import { Es, GoogleProtobuf, ProtobufJs, TsProto } from "../src/generated.js";
 import type { Json } from "../src/shape.js";
-import { generated } from "./harness.js";
+import { generated, TARGET, temporary } from "./harness.js";
 
 const PROTOS = resolve("test/protos");
 
@@ -63,7 +68,7 @@ const OLD = {
   },
 };
 
-const odd = generated(PROTOS, "odd file-1.proto");
+const odd = generated(PROTOS, "odd-file.1.proto");
 const es = await Es.load(odd);
 
 function throughEs(typeName: string, sample: Json): Json {
@@ -116,7 +121,7 @@ test("every set has the message of hybrid", () => {
 });
 
 test("TypeScript has interfaces for the messages and for their JSON", () => {
-  const types = readFileSync(join(odd, "es", "odd file-1_pb.d.ts"), "utf8");
+  const types = readFileSync(join(odd, "es", "odd-file.1_pb.d.ts"), "utf8");
   assert.match(types, /export declare type Outer_InnerJson = {/);
   assert.match(types, /export declare type Outer_Inner = Message<"Outer.Inner"> & {/);
 });
@@ -145,4 +150,35 @@ test("a generator that fails leaves the others their code, and its words", async
   assert.ok((await ProtobufJs.load(messages)).type("function"));
   await assert.rejects(TsProto.load(messages), /ts-proto: reserved.ts:\d+: the generated code is wrong/);
   assert.ok(!existsSync(join(messages, "ts-proto/reserved.js")));
+});
+
+/** A set of one file without messages, as nobody checked it. */
+function named(name: string): string {
+  const messages = join(temporary(), "one", "set");
+  mkdirSync(messages, { recursive: true });
+  const file = create(FileDescriptorProtoSchema, { name, syntax: "proto3", messageType: [{ name: "M" }] });
+  const set = create(FileDescriptorSetSchema, { file: [file] });
+  writeFileSync(join(messages, "descriptors.binpb"), toBinary(FileDescriptorSetSchema, set));
+  writeFileSync(join(messages, "files.json"), JSON.stringify({ generate: [name], methods: [] }));
+  return messages;
+}
+
+test("no file is written outside of the folder of its generator", () => {
+  for (const name of ["../outside.proto", "../../outside.proto", "a/../../../outside.proto"]) {
+    const messages = named(name);
+    const generator = spawnSync(process.execPath, [join(TARGET, "generate/main.js"), messages]);
+    assert.equal(generator.status, 1, name);
+    assert.match(generator.stderr.toString(), /outside_pb.* would be written outside of /, name);
+    const written = readdirSync(dirname(dirname(messages)), { recursive: true, encoding: "utf8" });
+    assert.deepEqual(written.filter((each) => each.includes("outside_pb")), [], name);
+  }
+});
+
+test("no link in the folder of a generator leads out of it", () => {
+  const [messages, elsewhere] = [named("sub/a.proto"), temporary()];
+  mkdirSync(join(messages, "es"));
+  symlinkSync(elsewhere, join(messages, "es", "sub"));
+  execFileSync(process.execPath, [join(TARGET, "generate/main.js"), messages]);
+  assert.deepEqual(readdirSync(elsewhere), []);
+  assert.ok(existsSync(join(messages, "es", "sub", "a_pb.js")));
 });

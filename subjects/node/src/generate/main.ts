@@ -9,8 +9,8 @@
  * - `schemas/`: JSON schemas of the messages' JSON, for Fastify, with 64-bit integers as either form
  */
 
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
 import process from "node:process";
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -70,12 +70,7 @@ async function main(messages: string): Promise<void> {
   const { generate } = JSON.parse(readFileSync(join(messages, "files.json"), "utf8")) as {
     generate: string[];
   };
-  const write = (folder: string) => (name: string, content: string) => {
-    const path = join(messages, folder, name);
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, content);
-  };
-  write("")("package.json", '{"type":"module"}\n');
+  writeFileSync(join(messages, "package.json"), '{"type":"module"}\n');
   link(resolve("node_modules"), join(messages, "node_modules"));
 
   if (!descriptors.file.some((file) => file.package === "rpcgauge")) {
@@ -96,12 +91,24 @@ async function main(messages: string): Promise<void> {
     }),
     attempt("google-protobuf", () => googleProtobuf(messages, descriptors, generate)),
   ]);
-  for (const wide of ["integer", "string"] as const) {
-    write("schemas")(`${wide}.json`, JSON.stringify(schemas(descriptors, wide)));
-  }
-  for (const file of await es) write("es")(file.name, file.content);
-  for (const { folder, files } of await others) {
-    for (const { name, content } of files) write(folder)(name, content);
+  const wides = ["integer", "string"] as const;
+  const ofSchemas = wides.map((wide) => ({
+    name: `${wide}.json`,
+    content: JSON.stringify(schemas(descriptors, wide)),
+  }));
+  write(resolve(messages, "schemas"), ofSchemas);
+  write(resolve(messages, "es"), await es);
+  for (const { folder, files } of await others) write(resolve(messages, folder), files);
+}
+
+/** Writes all files of a generator into its folder. It is new, so that no link in it leads elsewhere. */
+function write(folder: string, files: GeneratedFile[]): void {
+  rmSync(folder, { recursive: true, force: true });
+  for (const { name, content } of files) {
+    const path = join(folder, name);
+    if (!path.startsWith(folder + sep)) throw new Error(`${name} would be written outside of ${folder}`);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, content);
   }
 }
 
