@@ -1,6 +1,6 @@
 //! `subject.toml`: what a subject is, needs, and can do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_message::contract::READY_TIMEOUT;
 use rpcgauge_message::nearest::Nearest;
@@ -20,6 +20,9 @@ pub const MESSAGES: &str = "{messages}";
 
 /// What stands in the command that runs a subject for the stack's name.
 pub const STACK: &str = "{stack}";
+
+/// What stands in commands for the name of a stack's program.
+pub const PROGRAM: &str = "{program}";
 
 /// The word of the command that runs a subject in whose place the flags of its runtime come.
 pub const FLAGS: &str = "{flags}";
@@ -72,7 +75,8 @@ pub struct Manifest {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageCode {
-    /// Commands that make it, one after the other, once the subject is built.
+    /// Commands that make it, one after the other, once the subject is built: those that name
+    /// [`PROGRAM`] after the others, for each program that is needed.
     #[serde(deserialize_with = "commands")]
     pub generate: Vec<Vec<String>>,
 }
@@ -145,6 +149,8 @@ pub struct Version(Vec<u64>);
 pub struct Stack {
     /// Its name within the subject.
     pub name: String,
+    /// The program that holds it, which other stacks may share; its own name unless it says another.
+    pub program: String,
     /// What it can do.
     pub features: Features,
     /// What its library's own guide recommends, and the stack does.
@@ -211,6 +217,15 @@ impl From<Name> for String {
 /// Where something stands in a file.
 type Place = std::ops::Range<usize>;
 
+impl MessageCode {
+    /// The commands that all programs share, and those of each one.
+    pub fn parts(&self) -> (Vec<&[String]>, Vec<&[String]>) {
+        let is_of_program = |words: &&[String]| words.iter().any(|word| word.contains(PROGRAM));
+        let commands = self.generate.iter().map(Vec::as_slice);
+        commands.partition(|words| !is_of_program(words))
+    }
+}
+
 impl Manifest {
     /// Reads a `subject.toml`. `file` is what messages call it.
     ///
@@ -223,7 +238,7 @@ impl Manifest {
         };
         let mut table = Table::root(&source)?.hinting(|key| {
             let of_stacks = "roles protocols encodings compressions transports workloads styles \
-                connections channels in-flight threads start-up warm-up warm-up-calls codecs disk recommended";
+                connections channels in-flight threads start-up warm-up warm-up-calls codecs disk program recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
         });
@@ -324,6 +339,14 @@ impl Manifest {
         })
     }
 
+    /// The programs that hold its stacks.
+    pub fn programs(&self) -> BTreeSet<&str> {
+        self.stacks
+            .iter()
+            .map(|stack| stack.program.as_str())
+            .collect()
+    }
+
     /// The stack of that name.
     pub fn stack(&self, name: &str) -> Option<&Stack> {
         self.stacks.iter().find(|stack| stack.name == name)
@@ -369,6 +392,7 @@ fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
 impl Stack {
     fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
         let name: Name = table.need("name")?;
+        let program: Option<Name> = table.take("program")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
         let disk: Option<Vec<Line>> = table.take("disk")?;
         const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
@@ -427,6 +451,7 @@ impl Stack {
             }
         }
         Ok(Self {
+            program: program.map_or_else(|| name.0.clone(), String::from),
             name: name.0,
             features,
             recommended,

@@ -61,6 +61,7 @@ pub(crate) fn commands<'p>(
         stop,
         built: BTreeMap::new(),
         known: BTreeMap::new(),
+        failed: BTreeMap::new(),
         stacks: Stacks::default(),
     };
     let (mut reason, mut can_run) = (None, false);
@@ -76,6 +77,7 @@ pub(crate) fn commands<'p>(
         can_run |= lacks.is_none();
         reason = reason.or(lacks);
     }
+    needed.say_what_is_left_out();
     if let Some(error) = reason.filter(|_| !can_run) {
         return Err(Failure::from(&*error));
     }
@@ -91,6 +93,9 @@ struct Needed<'a> {
     built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
     /// By SUBJECT/STACK: why it is left out, if it is.
     known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
+    /// By the subject's name: why it has no code for a set of messages, which would be as it is for its
+    /// other stacks.
+    failed: BTreeMap<(&'a str, MessageSet), Rc<SubjectsError>>,
     stacks: Stacks,
 }
 
@@ -113,17 +118,45 @@ impl<'a> Needed<'a> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(kept(build(package, quiet, stop))?),
         };
-        let command = match built {
-            Ok(built) => kept(with_progress(quiet, &making_code(subject), |show| {
+        let of_subject = (&*manifest.name, messages.clone());
+        let command = match (built, self.failed.get(&of_subject)) {
+            (Err(error), _) => Err(Rc::clone(error)),
+            (_, Some(error)) => Err(Rc::clone(error)),
+            (Ok(built), None) => kept(with_progress(quiet, &making_code(subject), |show| {
                 built.command(manifest, stack, &messages, show, stop)
             }))?,
-            Err(error) => Err(Rc::clone(error)),
         };
+        if let Err(error) = &command
+            && error.is_of_all_stacks()
+        {
+            self.failed.insert(of_subject, Rc::clone(error));
+        }
         let error = command.as_ref().err().cloned();
         let command = command.as_ref().map_err(|error| &**error);
         self.stacks.add_for(&name, messages, command);
         self.known.insert(key, error.clone());
         Ok(error)
+    }
+
+    /// One line for each reason, with the stacks that it leaves out.
+    fn say_what_is_left_out(&self) {
+        let mut reasons: Vec<(&Rc<SubjectsError>, Vec<&str>)> = Vec::new();
+        for ((stack, _), error) in &self.known {
+            let Some(error) = error else {
+                continue;
+            };
+            match reasons
+                .iter_mut()
+                .find(|(known, _)| Rc::ptr_eq(known, error))
+            {
+                Some((_, stacks)) if stacks.contains(&stack.as_str()) => {}
+                Some((_, stacks)) => stacks.push(stack),
+                None => reasons.push((error, vec![stack])),
+            }
+        }
+        for (error, stacks) in reasons {
+            note(&format!("left out: {}: {error}", stacks.join(", ")));
+        }
     }
 }
 
@@ -131,9 +164,12 @@ impl<'a> Needed<'a> {
 fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>>, Failure> {
     match made {
         Ok(made) => Ok(Ok(made)),
-        Err(error @ (SubjectsError::Missing { .. } | SubjectsError::Command(_))) => {
+        Err(
+            error @ (SubjectsError::Missing { .. }
+            | SubjectsError::Command(_)
+            | SubjectsError::Incomplete { .. }),
+        ) => {
             show_tail(&error);
-            note(&format!("left out: {error}"));
             Ok(Err(Rc::new(error)))
         }
         Err(error) => Err(error.into()),
@@ -229,9 +265,13 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
         let was_built = matches!(package.state(), Ok(State::Built));
         let built = build(package, false, &stop).and_then(|built| {
             let code = with_progress(false, &making_code(name), |show| {
-                built.generate(manifest, &MessageSet::BuiltIn, show, &stop)
+                let mut programs = manifest.programs().into_iter();
+                programs.try_for_each(|program| {
+                    let made = built.generate(manifest, program, &MessageSet::BuiltIn, show, &stop);
+                    made.map(drop)
+                })
             });
-            code.map(|_| built)
+            code.map(|()| built)
         });
         match built {
             Ok(built) => {

@@ -114,7 +114,7 @@ calls = 20
 server = ["reference", "made/http"]
 "#;
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::new();
     place.file("mine/made/subject.toml", MANIFEST);
     place.file("mine/made/generate.py", GENERATOR);
@@ -130,7 +130,7 @@ fn place() -> Place {
 }
 
 /// [`place`] with something else in one of its files.
-fn place_with(file: &str, from: &str, to: &str) -> Place {
+pub(crate) fn place_with(file: &str, from: &str, to: &str) -> Place {
     let place = place();
     let text = fs::read_to_string(place.path().join(file)).expect("a file");
     assert!(text.contains(from), "{from} is not in {file}");
@@ -138,25 +138,25 @@ fn place_with(file: &str, from: &str, to: &str) -> Place {
     place
 }
 
-fn command(place: &Place, args: &[&str]) -> Finished {
+pub(crate) fn command(place: &Place, args: &[&str]) -> Finished {
     let mut command = place.command(args);
     command.env("COUNT", place.path().join("count"));
     command.output().expect("the program starts").into()
 }
 
-fn run(place: &Place, out: &str) -> Finished {
+pub(crate) fn run(place: &Place, out: &str) -> Finished {
     let args = ["run", "study.toml", "--subjects", "mine", "--out", out];
     command(place, &args)
 }
 
 /// How often the generator was started.
-fn count(place: &Place) -> usize {
+pub(crate) fn count(place: &Place) -> usize {
     fs::read(place.path().join("count")).map_or(0, |bytes| bytes.len())
 }
 
 /// The run went on without the stack, and says why in the report and by its exit code.
 #[track_caller]
-fn left_out(place: &Place, reasons: &[&str]) -> Value {
+pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
     let finished = run(place, "run");
     assert_eq!(finished.code, Some(1), "{finished:?}");
     let report = report(&place.path().join("run"));

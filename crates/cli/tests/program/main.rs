@@ -3,6 +3,7 @@
 //! half-written.
 
 mod arguments;
+mod builds;
 mod capacity;
 mod cold;
 mod common;

@@ -15,11 +15,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_message::workload::MessageSet;
-use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, STACK};
+use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 
-use super::commands::{Commands, Step, beside, empty, is_whole, unwritable};
+use super::commands::{Commands, Step, beside, empty, forget, is_whole, unwritable};
 use super::error::SubjectsError;
-use super::tools::{FoundTool, find_all, matching};
+use super::tools::{FoundTool, find_all, is_executable, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
@@ -68,26 +68,40 @@ impl Built {
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<SubjectCommand, SubjectsError> {
-        let set = self.generate(manifest, messages, report, stop)?;
-        let all_filled =
-            |words: &[String]| filled(&with_messages(words, set.as_deref()), STACK, stack);
-        let mut run = all_filled(&manifest.run);
+        let program = manifest.stack(stack).map_or(stack, |stack| &stack.program);
+        let set = self.generate(manifest, program, messages, report, stop)?;
+        let filled = |words: &[String]| {
+            let words = filled(&with_messages(words, set.as_deref()), STACK, stack);
+            filled(&words, PROGRAM, program)
+        };
+        let disk = manifest.stack(stack).map_or(&[][..], |stack| &stack.disk);
+        let disk = filled(disk);
+        let lost = || self.lost(&filled(&manifest.run), &disk);
+        if let (Some(folder), Some(_)) = (&set, lost()) {
+            forget(folder)?;
+            self.generate(manifest, program, messages, report, stop)?;
+            if let Some(path) = lost() {
+                let log = beside(folder, &format!("{program}.log"));
+                return Err(SubjectsError::incomplete(manifest, path, log));
+            }
+        }
+        let mut run = filled(&manifest.run);
         let place = run.iter().position(|word| word == FLAGS);
         run.retain(|word| word != FLAGS);
         let (events, flags) = (manifest.events.as_ref(), &manifest.flags);
         let gc = flags.gc.iter();
-        let gc = gc.map(|(name, words)| (name.clone(), all_filled(words)));
+        let gc = gc.map(|(name, words)| (name.clone(), filled(words)));
         let runtime = RuntimeFlags {
             // The program comes before the arguments.
             place: place.map_or(0, |place| place.saturating_sub(1)),
             flags: Flags {
                 gc: gc.collect(),
-                heap: all_filled(&flags.heap),
+                heap: filled(&flags.heap),
                 usual: flags.usual.clone(),
             },
-            events: events.map_or_else(Vec::new, |events| all_filled(&events.flags)),
+            events: events.map_or_else(Vec::new, |events| filled(&events.flags)),
             read: events.map(|events| {
-                let mut words = all_filled(&events.read);
+                let mut words = filled(&events.read);
                 let args = words.split_off(1);
                 (self.program(&words[0]), args)
             }),
@@ -96,22 +110,44 @@ impl Built {
             stack: Some(stack.to_owned()),
             ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
             folder: Some(self.folder.clone()),
-            disk: manifest
-                .stack(stack)
-                .and_then(|stack| self.disk(&stack.disk, set.as_deref())),
+            disk: self.disk(&disk),
             runtime,
             ..SubjectCommand::new(self.program(&run[0]), &run[1..])
         })
     }
 
-    /// The folder with the code for a set of messages, generated unless that was done before; none where
-    /// the subject generates none.
+    /// The first of the files that a command and a stack need in these folders and that is not there: a cache may
+    /// lose files, and a tool may end well without having done anything.
+    fn lost(&self, run: &[String], disk: &[String]) -> Option<PathBuf> {
+        let program = run.first().map(|word| self.program(word));
+        let is_ours =
+            |path: &PathBuf| path.starts_with(&self.folder) || path.starts_with(self.sets());
+        if let Some(program) = program.filter(is_ours).filter(|path| !is_executable(path)) {
+            return Some(program);
+        }
+        let sets = self.sets().display().to_string();
+        let words = run
+            .iter()
+            .skip(1)
+            .filter_map(|word| Some(&word[word.find(&sets)?..]));
+        let mut paths = words.chain(disk.iter().map(String::as_str));
+        let lost = paths.find(|path| {
+            !matching(&self.folder, path)
+                .iter()
+                .any(|path| path.exists())
+        });
+        lost.map(|path| self.folder.join(path))
+    }
+
+    /// The folder with the code for a set of messages, and one program with it, made unless that was done
+    /// before; none where the subject generates none.
     ///
     /// # Errors
     /// A command of the generator failed; its log is kept.
     pub fn generate(
         &self,
         manifest: &Manifest,
+        program: &str,
         messages: &MessageSet,
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
@@ -128,17 +164,20 @@ impl Built {
         };
         let set = format!("{kind}-{:016x}", digest.finish());
         let folder = self.sets().join(set);
-        let commands = code.generate.iter();
-        let commands: Vec<Vec<String>> = commands
-            .map(|words| with_messages(words, Some(&folder)))
-            .collect();
-        let commands = Commands {
+        let (shared, own) = code.parts();
+        let words = |commands: Vec<&[String]>| -> Vec<Vec<String>> {
+            let filled_in =
+                |words: &[String]| filled(&with_messages(words, Some(&folder)), PROGRAM, program);
+            commands.into_iter().map(filled_in).collect()
+        };
+        let program_of = |word: &str| self.program(word);
+        let commands = |commands| Commands {
             failed: "has no code for these messages",
             is_about_messages: true,
             subject: manifest,
             folder: &self.folder,
-            program: &|word| self.program(word),
-            commands: &commands,
+            program: &program_of,
+            commands,
         };
         let prepare = || {
             let put = |name: &str, bytes: &[u8]| {
@@ -149,14 +188,14 @@ impl Built {
             put("descriptors.binpb", &files.descriptors)?;
             put("files.json", files.list.as_bytes())
         };
-        commands.fill_once(&folder, prepare, report, stop)?;
+        commands(words(shared)).fill_once(&folder, &prepare, report, stop)?;
+        commands(words(own)).add_once(&folder, program, report, stop)?;
         Ok(Some(folder))
     }
 
     /// The bytes of what a stack needs to run, with its code for a set of messages; none where no paths are
     /// declared, or one of them is not there.
-    fn disk(&self, paths: &[String], messages: Option<&Path>) -> Option<u64> {
-        let paths = with_messages(paths, messages);
+    fn disk(&self, paths: &[String]) -> Option<u64> {
         let bytes = paths.iter().map(|path| {
             let found = matching(&self.folder, path);
             let bytes = found
@@ -233,15 +272,31 @@ impl Package {
             subject: &self.manifest,
             folder: &built.folder,
             program: &|word| built.program(word),
-            commands: &self.manifest.build,
+            commands: self.manifest.build.clone(),
         };
         let prepare = || {
             // Code that what was here before has generated.
             empty(&built.sets())?;
             self.unpack(&built.folder)
         };
-        commands.fill_once(&built.folder, prepare, report, stop)?;
-        Ok(built)
+        commands.fill_once(&built.folder, &prepare, report, stop)?;
+        let of_build = |word: &&String| !word.contains(MESSAGES) && !word.contains(PROGRAM);
+        let disk = self.manifest.stacks.iter().flat_map(|stack| &stack.disk);
+        let disk: Vec<String> = disk.filter(of_build).cloned().collect();
+        let run = self.manifest.run[..1].iter().filter(of_build);
+        let run: Vec<String> = run.cloned().collect();
+        let lost = || built.lost(&run, &disk);
+        if lost().is_some() {
+            forget(&built.folder)?;
+            commands.fill_once(&built.folder, &prepare, report, stop)?;
+        }
+        match lost() {
+            None => Ok(built),
+            Some(path) => {
+                let log = beside(&built.folder, "log");
+                Err(SubjectsError::incomplete(&self.manifest, path, log))
+            }
+        }
     }
 
     /// Where it is built: a place of its own for these sources and this toolchain.
@@ -312,7 +367,7 @@ mod tests {
         let set = folder.path().join("set");
         let bytes = |disk: &[&str]| {
             let disk: Vec<String> = disk.iter().map(|path| (*path).to_owned()).collect();
-            built.disk(&disk, Some(&set))
+            built.disk(&with_messages(&disk, Some(&set)))
         };
         let packages = "venv/lib/python*/packages/http";
         let all = bytes(&["main.py", packages, "{messages}"]).unwrap();

@@ -4,7 +4,8 @@
 //! FOLDER/
 //!   .built        made last: a folder without it is not whole. Its time is when the folder was last
 //!                 used, and programs that use the folder hold a lock on it
-//! FOLDER.log      the output of the commands
+//!   .built-PART   the same of a part that was added to it
+//! FOLDER.log, FOLDER.PART.log   the output of the commands
 //! FOLDER.lock     held by the program that fills it
 //! ```
 
@@ -65,7 +66,7 @@ pub(super) struct Commands<'a> {
     /// Where the program of a command is.
     pub(super) program: &'a dyn Fn(&str) -> PathBuf,
     /// One after the other.
-    pub(super) commands: &'a [Vec<String>],
+    pub(super) commands: Vec<Vec<String>>,
 }
 
 impl Commands<'_> {
@@ -76,7 +77,7 @@ impl Commands<'_> {
     pub(super) fn fill_once(
         &self,
         folder: &Path,
-        prepare: impl FnOnce() -> Result<(), SubjectsError>,
+        prepare: &dyn Fn() -> Result<(), SubjectsError>,
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<(), SubjectsError> {
@@ -90,9 +91,51 @@ impl Commands<'_> {
         }
         empty(folder)?;
         prepare()?;
-        let log = beside(folder, "log");
-        let mut file = File::create(&log).map_err(unwritable(&log))?;
-        for (number, words) in (1..).zip(self.commands) {
+        self.run(&beside(folder, "log"), report, stop)?;
+        mark(folder, MARKER)?;
+        take(folder);
+        remove_unused_beside(folder);
+        Ok(())
+    }
+
+    /// Adds a part to a folder that was filled, unless that was done before.
+    ///
+    /// # Errors
+    /// A command failed, or the folder cannot be written.
+    pub(super) fn add_once(
+        &self,
+        folder: &Path,
+        part: &str,
+        report: &mut dyn FnMut(Step<'_>),
+        stop: &AtomicBool,
+    ) -> Result<(), SubjectsError> {
+        let marker = format!("{MARKER}-{part}");
+        let is_there = || self.commands.is_empty() || folder.join(&marker).exists();
+        if is_there() {
+            return Ok(());
+        }
+        let _lock = lock(&beside(folder, "lock"), report, stop)?;
+        if is_there() {
+            return Ok(());
+        }
+        let log = beside(folder, &format!("{part}.log"));
+        self.run(&log, report, stop).map_err(|mut error| {
+            if let SubjectsError::Command(failed) = &mut error {
+                failed.is_of_program = true;
+            }
+            error
+        })?;
+        mark(folder, &marker)
+    }
+
+    fn run(
+        &self,
+        log: &Path,
+        report: &mut dyn FnMut(Step<'_>),
+        stop: &AtomicBool,
+    ) -> Result<(), SubjectsError> {
+        let mut file = File::create(log).map_err(unwritable(log))?;
+        for (number, words) in (1..).zip(&self.commands) {
             let shown = words.join(" ");
             let mut report = |elapsed| {
                 report(Step::Running {
@@ -102,19 +145,15 @@ impl Commands<'_> {
                     elapsed,
                 });
             };
-            writeln!(file, "$ {shown}").map_err(unwritable(&log))?;
+            writeln!(file, "$ {shown}").map_err(unwritable(log))?;
             let mut command = Command::new((self.program)(&words[0]));
             command.args(&words[1..]).current_dir(self.folder);
             let ended = run_one(&mut command, &file, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => SubjectsError::Command(Box::new(self.failure(&shown, &how, &log))),
+                false => SubjectsError::Command(Box::new(self.failure(&shown, &how, log))),
             })?;
         }
-        let marker = folder.join(MARKER);
-        File::create(&marker).map_err(unwritable(&marker))?;
-        take(folder);
-        remove_unused_beside(folder);
         Ok(())
     }
 
@@ -135,9 +174,17 @@ impl Commands<'_> {
         CommandFailed {
             line,
             is_offline: !fetches.is_empty(),
+            is_of_program: false,
             tail,
         }
     }
+}
+
+/// Notes that a folder is filled, or a part of it.
+fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
+    let marker = folder.join(marker);
+    File::create(&marker).map_err(unwritable(&marker))?;
+    Ok(())
 }
 
 /// Takes a folder into use if it was filled: no other program removes it while this program runs.
@@ -190,6 +237,12 @@ fn remove_unused(folder: &Path) -> Option<()> {
         let _ = fs::remove_file(beside(folder, log));
     }
     Some(())
+}
+
+/// Has a folder filled again when it is asked for.
+pub(super) fn forget(folder: &Path) -> Result<(), SubjectsError> {
+    let marker = folder.join(MARKER);
+    fs::remove_file(&marker).map_err(unwritable(&marker))
 }
 
 pub(super) fn is_whole(folder: &Path) -> bool {

@@ -7,6 +7,7 @@ use rpcgauge_message::WorkloadError;
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::StudyError;
 use rpcgauge_study::record::Fault;
+use rpcgauge_study::subject::Manifest;
 
 use crate::error::LabError;
 
@@ -32,6 +33,13 @@ pub enum SubjectsError {
     },
     #[error(transparent)]
     Command(Box<CommandFailed>),
+    /// The commands ended well, and left out what the subject needs to run.
+    #[error("the subject \"{subject}\" was built without an error, and {} is not there; its log is {}", .path.display(), .log.display())]
+    Incomplete {
+        subject: String,
+        path: PathBuf,
+        log: PathBuf,
+    },
     #[error(transparent)]
     Messages(#[from] WorkloadError),
     #[error("cannot write {}: {}; set XDG_CACHE_HOME to a folder that can be written", .0.display(), .1)]
@@ -45,6 +53,20 @@ pub enum SubjectsError {
 }
 
 impl SubjectsError {
+    pub(super) fn incomplete(subject: &Manifest, path: PathBuf, log: PathBuf) -> Self {
+        let subject = subject.name.clone();
+        Self::Incomplete { subject, path, log }
+    }
+
+    /// Whether the subject's other stacks would fail in the same way.
+    pub fn is_of_all_stacks(&self) -> bool {
+        match self {
+            Self::Command(failed) => !failed.is_of_program,
+            Self::Incomplete { .. } => false,
+            _ => true,
+        }
+    }
+
     /// Whose fault it is.
     pub fn fault(&self) -> Fault {
         match self {
@@ -56,6 +78,7 @@ impl SubjectsError {
             Self::Missing { .. } | Self::Cache(..) | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine
             }
+            Self::Incomplete { .. } => Fault::Subject,
             Self::Command(failed) => match failed.is_offline {
                 true => Fault::Machine,
                 false => Fault::Subject,
@@ -73,6 +96,8 @@ pub struct CommandFailed {
     pub(super) line: String,
     /// Whether something could not be fetched.
     pub(super) is_offline: bool,
+    /// Whether it makes one program, and not what all of them need.
+    pub(super) is_of_program: bool,
     /// The last lines of its log.
     pub tail: String,
 }

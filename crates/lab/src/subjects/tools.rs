@@ -48,11 +48,20 @@ pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     let mut newest: Option<(Option<Version>, PathBuf)> = None;
     for path in candidates(tool) {
         let at = path.display();
-        let version = version_text(&path, &tool.version).ok();
-        let version = version.and_then(|text| Version::find(&text));
+        let text = match version_text(&path, &tool.version) {
+            Ok(text) => Ok(text),
+            Err(NoVersion::Temporary(error)) => {
+                return Err(format!(
+                    "cannot write a temporary file: {error}; set TMPDIR to a folder that can be written"
+                ));
+            }
+            Err(NoVersion::Program(how)) => Err(how),
+        };
+        let version = text.as_deref().ok().and_then(Version::find);
         match (&version, &tool.least) {
             (None, Some(least)) => {
-                why = format!("{at} prints no version, and {least} is needed");
+                let how = text.err().unwrap_or_else(|| "prints no version".to_owned());
+                why = format!("{at} {how}, and {least} is needed");
             }
             (Some(version), Some(least)) if version < least => {
                 why = format!("{at} is {version}, and {least} is needed");
@@ -138,18 +147,24 @@ fn first_executable(name: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|path| is_executable(path))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(super) fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
+}
+
+/// Why a program's version is not known.
+#[derive(Debug)]
+enum NoVersion {
+    /// There is no place for what it prints.
+    Temporary(io::Error),
+    /// What it did, as the end of a sentence.
+    Program(String),
 }
 
 /// What a program prints when it is asked for its version: its standard output, then its standard
 /// error.
-///
-/// # Errors
-/// It cannot be started, fails, or does not end in time: one line.
-fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, String> {
+fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, NoVersion> {
     // Files and no pipes: a process that the program leaves running would keep a pipe open.
-    let failed = |error: io::Error| error.to_string();
+    let failed = NoVersion::Temporary;
     let stdout = tempfile::tempfile().map_err(failed)?;
     let stderr = tempfile::tempfile().map_err(failed)?;
     let mut command = Command::new(program);
@@ -157,13 +172,16 @@ fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, St
         .args(args)
         .stdout(stdout.try_clone().map_err(failed)?)
         .stderr(stderr.try_clone().map_err(failed)?);
-    let status = run(&mut command, VERSION_TIMEOUT, |_| true).map_err(failed)?;
+    let status = run(&mut command, VERSION_TIMEOUT, |_| true)
+        .map_err(|error| NoVersion::Program(format!("cannot be started ({error})")))?;
     let Some(status) = status else {
         let seconds = VERSION_TIMEOUT.as_secs();
-        return Err(format!("gave no version in {seconds} s"));
+        return Err(NoVersion::Program(format!(
+            "printed no version in {seconds} s"
+        )));
     };
     if !status.success() {
-        return Err(format!("failed with {status}"));
+        return Err(NoVersion::Program(format!("failed with {status}")));
     }
     Ok(text(stdout).map_err(failed)? + "\n" + &text(stderr).map_err(failed)?)
 }
@@ -242,7 +260,8 @@ mod tests {
         // The shell, since a script that was just written may still be busy.
         let ask = |script| version_text(Path::new("/bin/sh"), &["-c", script]);
         assert_eq!(ask("echo v2 >&2; echo v1").unwrap(), "v1\n\nv2\n");
-        assert!(ask("exit 3").unwrap_err().contains('3'));
+        let failed = ask("exit 3").unwrap_err();
+        assert!(matches!(failed, NoVersion::Program(how) if how.contains('3')));
     }
 
     #[test]

@@ -6,7 +6,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,16 +72,6 @@ func run(folder string) error {
 	return write(root, folder, files, asked.isBuiltIn())
 }
 
-// programOf names the programs of stacks that share one.
-var programOf = map[string]string{
-	"encoding-json":      "codecs",
-	"grpc-gateway-apart": "grpc-gateway",
-	"hybrid":             "codecs",
-	"msgpack":            "codecs",
-	"protobuf":           "codecs",
-	"protojson":          "codecs",
-}
-
 // write puts the files into the set's folder, and the overlay beside them. Names are relative to the
 // folder gen of the module.
 func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
@@ -108,15 +97,6 @@ func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
 		}
 		for _, path := range services {
 			overlay[filepath.Join(root, generated, filepath.Base(path))] = path
-		}
-	}
-	for stack, program := range programOf {
-		link := filepath.Join(folder, stack)
-		if err := os.Remove(link); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		if err := os.Symlink(program, link); err != nil {
-			return err
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{"Replace": overlay}, "", "\t")

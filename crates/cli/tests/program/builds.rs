@@ -1,0 +1,138 @@
+//! What of a subject is built, and what is built again: only the programs of the stacks that a run needs,
+//! and what a cache has lost.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::common::Place;
+use crate::generated::{command, count, left_out, place_with, run};
+
+/// Two stacks, each a program of its own, which the generator copies.
+fn two_programs() -> Place {
+    let place = place_with(
+        "mine/made/subject.toml",
+        r#"generate = [["python3", "generate.py", "{messages}"]]"#,
+        r#"generate = [
+             ["python3", "generate.py", "{messages}"],
+             ["python3", "-c", "import shutil, sys; shutil.copy('server.py', sys.argv[1])", "{messages}/serve-{program}.py"]]"#,
+    );
+    let manifest = place.path().join("mine/made/subject.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let stack = text.split("[[stacks]]").nth(1).expect("a stack");
+    let other = stack
+        .replace("\"http\"", "\"other\"")
+        .replace("roles", "program = \"second\"\nroles");
+    let text = text.replace(
+        r#"run = ["python3", "server.py","#,
+        r#"run = ["python3", "{messages}/serve-{program}.py","#,
+    );
+    fs::write(manifest, format!("{text}\n[[stacks]]{other}")).expect("written");
+    place
+}
+
+/// The file of a name below the cache, but for those beside the sources.
+fn cached(place: &Place, name: &str) -> Option<PathBuf> {
+    let mut folders = vec![place.path().join("cache")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.ends_with(name) {
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn only_the_programs_that_a_run_needs_are_made() {
+    let place = two_programs();
+    run(&place, "one").well();
+    assert!(cached(&place, "serve-http.py").is_some());
+    assert_eq!(cached(&place, "serve-second.py"), None);
+    // All of them, and nothing twice.
+    command(&place, &["subjects", "build", "made", "--subjects", "mine"]).well();
+    assert!(cached(&place, "serve-second.py").is_some());
+    assert_eq!(
+        count(&place),
+        2,
+        "the study's messages, and the built-in ones"
+    );
+}
+
+#[test]
+fn what_a_cache_has_lost_is_made_again() {
+    let place = two_programs();
+    run(&place, "one").well();
+    fs::remove_file(cached(&place, "serve-http.py").expect("a program")).expect("removed");
+    run(&place, "two").well();
+    assert_eq!(count(&place), 2);
+
+    let disk = "roles = [\"server\"]\ndisk = [\"built\"]";
+    let place = place_with("mine/made/subject.toml", "roles = [\"server\"]", disk);
+    run(&place, "one").well();
+    let built = cached(&place, "built").expect("what the build made");
+    fs::remove_file(&built).expect("removed");
+    run(&place, "two").well();
+    assert!(built.exists());
+}
+
+#[test]
+fn a_build_that_does_nothing_leaves_its_stack_out() {
+    let disk = "roles = [\"server\"]\ndisk = [\"not/there\"]";
+    let place = place_with("mine/made/subject.toml", "roles = [\"server\"]", disk);
+    left_out(
+        &place,
+        &[
+            "the subject \"made\" was built without an error, and ",
+            "not/there is not there",
+        ],
+    );
+}
+
+#[test]
+fn a_generator_that_refuses_is_asked_once_for_all_stacks() {
+    let place = two_programs();
+    let generator = place.path().join("mine/made/generate.py");
+    fs::write(
+        generator,
+        "import sys; open(__import__('os').environ['COUNT'], 'a').write('x'); sys.exit('no words')",
+    )
+    .expect("written");
+    let study = fs::read_to_string(place.path().join("study.toml")).expect("a study");
+    place.file(
+        "study.toml",
+        &study.replace("\"made/http\"", "\"made/http\", \"made/other\""),
+    );
+    let finished = run(&place, "run");
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert_eq!(count(&place), 1);
+    let line =
+        "left out: made/http, made/other: the subject \"made\" has no code for these messages";
+    assert!(finished.stderr.contains(line), "{}", finished.stderr);
+}
+
+#[test]
+fn a_temporary_folder_that_cannot_be_written_is_no_missing_tool() {
+    let place = place_with(
+        "mine/made/subject.toml",
+        "install = \"apt",
+        "least = \"3\"\ninstall = \"apt",
+    );
+    let mut build = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
+    let nowhere = place.path().join("nowhere");
+    let finished: crate::common::Finished = build
+        .env("TMPDIR", nowhere)
+        .output()
+        .expect("it starts")
+        .into();
+    assert!(
+        finished
+            .stderr
+            .contains("set TMPDIR to a folder that can be written"),
+        "{finished:?}"
+    );
+    assert!(!finished.stderr.contains("apt install"), "{finished:?}");
+}
