@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -256,6 +257,27 @@ func TestFilesOfLibrariesAreTakenFromThem(t *testing.T) {
 	for _, name := range placeFiles(descriptors) {
 		if strings.HasPrefix(name, "google/") {
 			t.Errorf("%s would be generated", name)
+		}
+	}
+}
+
+func TestNoFileIsWrittenOutsideOfItsFolder(t *testing.T) {
+	for _, name := range []string{"../outside.go", "a/../../outside.go", "/outside.go"} {
+		root, folder := t.TempDir(), t.TempDir()
+		err := write(root, folder, map[string][]byte{name: []byte("package outside\n")}, false)
+		if err == nil || !strings.Contains(err.Error(), "escapes") {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, within := range []string{root, folder} {
+			err := filepath.WalkDir(within, func(path string, _ fs.DirEntry, err error) error {
+				if filepath.Base(path) == "outside.go" {
+					t.Errorf("%s: wrote %s", name, path)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

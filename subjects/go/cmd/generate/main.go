@@ -73,22 +73,29 @@ func run(folder string) error {
 }
 
 // write puts the files into the set's folder, and the overlay beside them. Names are relative to the
-// folder gen of the module.
+// folder gen of the module, and cannot lead out of it.
 func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
 	out := filepath.Join(folder, "go")
 	if err := os.RemoveAll(out); err != nil {
 		return err
 	}
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	inside, err := os.OpenRoot(out)
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
 	overlay := map[string]string{}
 	for name, content := range files {
-		path := filepath.Join(out, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := inside.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, content, 0o644); err != nil {
+		if err := inside.WriteFile(name, content, 0o644); err != nil {
 			return err
 		}
-		overlay[filepath.Join(root, generated, name)] = path
+		overlay[filepath.Join(root, generated, name)] = filepath.Join(out, name)
 	}
 	if isBuiltIn {
 		services, err := filepath.Glob(filepath.Join(root, builtin, "*.go"))
