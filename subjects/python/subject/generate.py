@@ -24,6 +24,11 @@ def main() -> int:
     files = json.loads((folder / "files.json").read_text())
     described = FileDescriptorSet.FromString((folder / "descriptors.binpb").read_bytes())
     names = set(files["generate"])
+    protos = (folder / PROTOS).resolve()
+    for name in names:
+        if not (protos / name).resolve().is_relative_to(protos):
+            print(f"{name!r} would be written outside of {protos}", file=sys.stderr)
+            return 1
     (folder / PACKAGE).mkdir(exist_ok=True)
     if code := generate_protos(folder, described, names):
         return code
