@@ -15,6 +15,9 @@ const val PACKAGE = "rpcgauge.messages"
 /** The one class of a file that holds no message: no message of a user's is called so. */
 private const val OUTER_CLASS = "RpcgaugeFile"
 
+/** A package or a class, or nothing. */
+private val NAME = Regex("[A-Za-z0-9_.]*")
+
 /**
  * A set of messages. Each file that needs code has a Java package of its own, whatever its options say: a
  * user's may name none, or that of a library.
@@ -30,11 +33,18 @@ class MessageSet private constructor(descriptors: FileDescriptorSet, val generat
     val isBuiltIn: Boolean get() = methods.size > 1
 
     private fun placed(file: FileDescriptorProto): FileDescriptorProto {
-        val name = packages[file.name] ?: return file
+        val name = packages[file.name] ?: return named(file)
         val options = file.options.toBuilder().setJavaPackage(name).setJavaOuterClassname(OUTER_CLASS)
         // From edition 2024 on it is always so, and no option.
         if (file.edition < Edition.EDITION_2024) options.setJavaMultipleFiles(true)
         return file.toBuilder().setOptions(options).build()
+    }
+
+    /** A library's file, whose options are written into source code as they are. */
+    private fun named(file: FileDescriptorProto): FileDescriptorProto {
+        val names = listOf(file.options.javaPackage, file.options.javaOuterClassname)
+        names.find { !NAME.matches(it) }?.let { throw CannotGenerate("${file.name}: \"$it\" is not a name in Java") }
+        return file
     }
 
     private fun method(path: String): MethodDescriptor {
@@ -59,6 +69,8 @@ class MessageSet private constructor(descriptors: FileDescriptorSet, val generat
         private fun packages(files: List<String>): Map<String, String> {
             val taken = HashSet<String>()
             return files.associateWith { file ->
+                // To protoc the one is an option, and the other a file of arguments.
+                if (file.startsWith('-') || file.startsWith('@')) throw CannotGenerate("\"$file\" is not the name of a file")
                 val letters = file.removeSuffix(".proto").lowercase().filter { it in 'a'..'z' || it in '0'..'9' }
                 val name = if (letters.firstOrNull()?.isDigit() == true) "p$letters" else letters
                 "$PACKAGE.${unique("${name}pb", taken)}"

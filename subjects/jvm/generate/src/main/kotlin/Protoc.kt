@@ -22,9 +22,12 @@ class Protoc(private val tools: Path, private val work: Path, private val set: M
         val script = work.resolve("protoc-gen-grpckt")
         val java = Path.of(System.getProperty("java.home"), "bin", "java")
         val jar = tools.resolve("protoc-gen-grpc-kotlin.jar")
-        Files.writeString(script, "#!/bin/sh\nexec '$java' -XX:TieredStopAtLevel=1 -jar '$jar'\n")
+        Files.writeString(script, "#!/bin/sh\nexec ${shell(java)} -XX:TieredStopAtLevel=1 -jar ${shell(jar)}\n")
         run("--plugin=protoc-gen-grpckt=${executable(script)}", "--grpckt_out=${made(stubs)}")
     }
+
+    /** A path as one word of a shell. */
+    private fun shell(path: Path) = "'${"$path".replace("'", "'\\''")}'"
 
     private fun run(vararg words: String) {
         val protoc = executable(tools.resolve("protoc"))

@@ -4,6 +4,7 @@ import com.google.gson.JsonParser
 import com.google.protobuf.AnyProto
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto
 import com.google.protobuf.DescriptorProtos.FileDescriptorSet
+import com.google.protobuf.DescriptorProtos.FileOptions
 import com.google.protobuf.Descriptors.FileDescriptor
 import com.google.protobuf.DurationProto
 import com.google.protobuf.EmptyProto
@@ -20,6 +21,7 @@ import kotlin.io.path.extension
 import kotlin.io.path.relativeTo
 import kotlin.streams.toList
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
@@ -106,5 +108,24 @@ class GenerateTest {
         ).build()
         val packages = MessageSet.of(set, files, emptyList()).packages
         assertEquals(listOf("abpb", "abpb2", "p1pb", "pb").map { "$PACKAGE.$it" }, files.map(packages::getValue))
+    }
+
+    @Test
+    fun `no name of a file is an argument, and no option is source code`() {
+        for (name in listOf("--plugin=protoc-gen-x=x", "@arguments")) {
+            assertThrows(CannotGenerate::class.java, { one(name, listOf(name)) }, name)
+        }
+        for (change in listOf<(FileOptions.Builder) -> Unit>(
+            { it.javaPackage = "a; class X" }, { it.javaOuterClassname = "X {}" }, { it.javaPackage = "a\nb" },
+        )) {
+            assertThrows(CannotGenerate::class.java) { one("google/protobuf/any.proto", emptyList(), change) }
+        }
+        one("google/protobuf/any.proto", emptyList()) { it.javaPackage = "com.google.protobuf" }
+    }
+
+    private fun one(name: String, generate: List<String>, change: (FileOptions.Builder) -> Unit = {}): MessageSet {
+        val file = FileDescriptorProto.newBuilder().setName(name)
+        change(file.optionsBuilder)
+        return MessageSet.of(FileDescriptorSet.newBuilder().addFile(file).build(), generate, emptyList())
     }
 }
