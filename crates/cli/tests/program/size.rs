@@ -108,22 +108,36 @@ fn a_missing_proto_file_is_named() {
     size(&Place::new(), "none.proto", "a.M", "{}").refused(&["none.proto"]);
 }
 
+/// A set of one file with one message, `M`. Lengths are bytes below 128, which are text.
+fn set_of_file(name: &str) -> String {
+    let length = |text: &str| char::from(u8::try_from(text.len()).expect("a short text"));
+    let file = format!("\n{}{name}\"\u{3}\n\u{1}M", length(name));
+    format!("\n{}{file}", length(&file))
+}
+
 #[test]
-fn a_damaged_descriptor_set_is_refused() {
+fn a_descriptor_set_that_is_damaged_or_an_attack_is_refused() {
     let place = Place::new();
-    place.file("set.binpb", "this is no descriptor set");
     place.file("sample.json", "{}");
-    place
-        .run(&[
-            "size",
-            "--descriptor-set",
-            "set.binpb",
-            "--message",
-            "a.M",
-            "--sample",
-            "sample.json",
-        ])
-        .refused(&["set.binpb", "descriptor set"]);
+    let size = |set: &str| {
+        place.file("set.binpb", set);
+        let of = ["--descriptor-set", "set.binpb", "--message", "M"];
+        place.run(&[&["size", "--sample", "sample.json"], &of[..]].concat())
+    };
+    size(&set_of_file("a.proto")).well();
+    for (set, parts) in [
+        ("this is no descriptor set", ["descriptor set", ""]),
+        (
+            &set_of_file("a\nprocess.exit()//"),
+            ["\"a\\nprocess.exit()//\" ", "valid name"],
+        ),
+        (
+            &set_of_file("../a.proto"),
+            ["\"../a.proto\" ", "valid name"],
+        ),
+    ] {
+        size(set).refused(&[&["set.binpb"], &parts[..]].concat());
+    }
 }
 
 #[test]
