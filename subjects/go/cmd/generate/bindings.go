@@ -56,7 +56,8 @@ func (i imports) with(others imports) imports {
 	return all
 }
 
-// bindings are the files of the main package, by their names.
+// bindings are the files of the main package, and of the types for encoding/json, by their names. Messages
+// may have no such types: then the stacks that need them say why.
 func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string][]byte, error) {
 	messages, services, connects := imports{}, imports{}, imports{}
 	var methods []boundMethod
@@ -74,12 +75,16 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string
 			Connect:       connects.name(connect),
 			Request:       messages.ident(found.Input.GoIdent),
 			Response:      messages.ident(found.Output.GoIdent),
-			PlainRequest:  plain.message(found.Input),
-			PlainResponse: plain.message(found.Output),
+			PlainRequest:  plain.root(found.Input),
+			PlainResponse: plain.root(found.Output),
 		})
 	}
 	templates := template.Must(template.New("").Parse(programs))
 	files := map[string][]byte{}
+	types, err := plain.source()
+	if err == nil {
+		files[plainSource] = types
+	}
 	for _, name := range programTemplates {
 		var source bytes.Buffer
 		err := templates.ExecuteTemplate(&source, name, map[string]any{
@@ -90,6 +95,7 @@ func bindings(model *protogen.Plugin, asked *set, plain *plainTypes) (map[string
 			"Connect":  connects.with(messages),
 			"Methods":  methods,
 			"BuiltIn":  asked.isBuiltIn(),
+			"NoPlain":  err,
 		})
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -151,16 +152,8 @@ func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
 		{"protobuf", "protobuf"}, {"protojson", "protojson"}, {"encoding-json", "json"}, {"msgpack", "msgpack"},
 	} {
 		t.Run(stack.name, func(t *testing.T) {
-			reply := converse(t, filepath.Join(folder, "codecs"), map[string]any{
-				"contract": 1, "role": "codec", "stack": stack.name, "encoding": stack.encoding,
-				"workload": map[string]any{
-					"name": "own", "method": "select/go", "request": json.RawMessage("{}"),
-					"response":       json.RawMessage("{}"),
-					"descriptor_set": base64.StdEncoding.EncodeToString([]byte("not looked at")),
-				},
-				"sample": "response", "operation": "decode", "message": json.RawMessage(oddMessage),
-				"records": filepath.Join(t.TempDir(), "records"),
-			})
+			reply := converse(t, filepath.Join(folder, "codecs"),
+				codecSettings(t, stack.name, stack.encoding, "select/go", oddMessage))
 			made := dynamicpb.NewMessage(of)
 			if err := protojson.Unmarshal(reply.Verified.Message, made); err != nil {
 				t.Fatalf("%v: %s", err, reply.Verified.Message)
@@ -169,6 +162,93 @@ func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
 				t.Errorf("it made\n%v\nof\n%v", made, want)
 			}
 		})
+	}
+}
+
+// method is a file with the method p.S/M, whose response is of a type.
+func method(t *testing.T, response string, messages string, imports ...string) *descriptorpb.FileDescriptorSet {
+	t.Helper()
+	own := &descriptorpb.FileDescriptorProto{}
+	text := fmt.Sprintf(`name: "p.proto" package: "p" syntax: "proto3" %s
+		service { name: "S" method { name: "M" input_type: %q output_type: %[2]q } }`, messages, response)
+	if err := prototext.Unmarshal([]byte(text), own); err != nil {
+		t.Fatal(err)
+	}
+	own.Dependency = imports
+	all := &descriptorpb.FileDescriptorSet{}
+	for _, name := range imports {
+		addKnown(all, name)
+	}
+	all.File = append(all.File, own)
+	return all
+}
+
+func TestAMethodsMessageMayBeNoObject(t *testing.T) {
+	for _, known := range []struct{ name, file, json string }{
+		{"Struct", "struct", `{"a":[1.5,{"b":null}]}`},
+		{"ListValue", "struct", `[true,"a"]`},
+		{"StringValue", "wrappers", `"a"`},
+		{"UInt64Value", "wrappers", `"18446744073709551615"`},
+		{"Duration", "duration", `"1.500s"`},
+		{"Timestamp", "timestamp", `"2026-01-02T03:04:05.678Z"`},
+	} {
+		t.Run(known.name, func(t *testing.T) {
+			descriptors := method(t, ".google.protobuf."+known.name, "", "google/protobuf/"+known.file+".proto")
+			folder := programsOf(t, descriptors, "/p.S/M")
+			for _, encoding := range []string{"json", "msgpack", "protojson"} {
+				stack := map[string]string{"json": "encoding-json", "msgpack": "msgpack", "protojson": "protojson"}[encoding]
+				reply := converse(t, filepath.Join(folder, "codecs"), codecSettings(t, stack, encoding, "p.S/M", known.json))
+				if got := compact(t, reply.Verified.Message); got != compact(t, []byte(known.json)) {
+					t.Errorf("%s: it made %s of %s", encoding, got, known.json)
+				}
+			}
+		})
+	}
+}
+
+func TestANameThatEncodingJSONCannotHaveLeavesTheOtherStacks(t *testing.T) {
+	descriptors := method(t, ".p.Odd", `message_type { name: "Odd"
+		field { name: "a" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "a,b" } }`)
+	folder := programsOf(t, descriptors, "/p.S/M")
+	codecs := filepath.Join(folder, "codecs")
+	reply := converse(t, codecs, codecSettings(t, "protobuf", "protobuf", "p.S/M", `{"a,b":"c"}`))
+	if got := compact(t, reply.Verified.Message); got != `{"a,b":"c"}` {
+		t.Errorf("it made %s", got)
+	}
+	line, err := json.Marshal(codecSettings(t, "encoding-json", "json", "p.S/M", `{"a,b":"c"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(codecs)
+	command.Stdin = strings.NewReader(string(line) + "\n")
+	// It ends with an exit code: what it says counts.
+	said, _ := command.Output()
+	if want := "encoding/json can have no field with the name \\\"a,b\\\""; !strings.Contains(string(said), want) {
+		t.Errorf("it said %s, and not %s", said, want)
+	}
+}
+
+func compact(t *testing.T, text []byte) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return out.String()
+}
+
+// codecSettings ask for a codec that decodes a response.
+func codecSettings(t *testing.T, stack, encoding, method, message string) map[string]any {
+	t.Helper()
+	return map[string]any{
+		"contract": 1, "role": "codec", "stack": stack, "encoding": encoding,
+		"workload": map[string]any{
+			"name": "own", "method": method, "request": json.RawMessage("{}"),
+			"response":       json.RawMessage("{}"),
+			"descriptor_set": base64.StdEncoding.EncodeToString([]byte("not looked at")),
+		},
+		"sample": "response", "operation": "decode", "message": json.RawMessage(message),
+		"records": filepath.Join(t.TempDir(), "records"),
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+// plainSource is the file of the types for encoding/json.
+const plainSource = "plain/types.go"
+
 // plainTypes are the types that a user of encoding/json would write for messages: structs with tags.
 // MessagePack uses the same. Fields have the JSON names; those that have their default, and those that
 // are not set, are left out.
@@ -27,7 +30,10 @@ type plainTypes struct {
 	messages []*protogen.Message
 	enums    []*protogen.Enum
 	helpers  map[string]bool
-	err      error
+	// Types of methods' messages that are no structs, with what they are.
+	scalars map[string]string
+	// Why the messages have no such types.
+	err error
 }
 
 func newPlain(text bool) *plainTypes {
@@ -36,11 +42,32 @@ func newPlain(text bool) *plainTypes {
 		names:   map[protoreflect.FullName]string{},
 		taken:   map[string]bool{},
 		helpers: map[string]bool{},
+		scalars: map[string]string{},
 	}
 	for name := range helperSources {
 		plain.taken[name] = true
 	}
 	return plain
+}
+
+// root is the name of the type of a method's message.
+func (p *plainTypes) root(message *protogen.Message) string {
+	kind, wrapped := p.known(message)
+	switch {
+	case kind == "":
+		return p.message(message)
+	case kind == "any":
+		p.err = fmt.Errorf("encoding/json has no type for a method's message that is a %s", message.Desc.FullName())
+		return ""
+	case wrapped != nil:
+		kind = p.textual(wrapped)
+	}
+	if helperSources[kind] != "" {
+		return kind
+	}
+	name, _ := p.name(message.Desc.FullName(), message.GoIdent.GoName)
+	p.scalars[name] = kind
+	return name
 }
 
 // message is the name of a message's struct, which will be written.
@@ -81,6 +108,9 @@ func (p *plainTypes) source() ([]byte, error) {
 		message := p.messages[0]
 		p.messages = p.messages[1:]
 		p.writeMessage(&types, message)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.scalars)) {
+		fmt.Fprintf(&types, "// %s is a message that is no object in JSON.\ntype %[1]s %s\n\n", name, p.scalars[name])
 	}
 	for _, enum := range p.enums {
 		fmt.Fprintf(&types, "// %s is a name of a value.\ntype %[1]s string\n\n", p.enum(enum))

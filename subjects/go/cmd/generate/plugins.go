@@ -56,13 +56,10 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 	if err != nil {
 		return nil, err
 	}
-	types, err := plain.source()
-	if err != nil {
-		return nil, err
-	}
-	files["plain/types.go"] = types
-	if files["plain/msgpack.go"], err = msgpack(filepath.Join(plugins, "msgp"), scratch, types); err != nil {
-		return nil, err
+	if types, ok := files[plainSource]; ok {
+		if files["plain/msgpack.go"], err = msgpack(filepath.Join(plugins, "msgp"), scratch, types); err != nil {
+			return nil, err
+		}
 	}
 	for _, plugin := range []struct {
 		name, file, constraint string

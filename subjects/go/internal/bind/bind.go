@@ -15,6 +15,8 @@ type Set struct {
 	Methods []Method
 	// Text says that the JSON types have 64-bit integers as text, as the proto3 JSON mapping does.
 	Text bool
+	// NoPlain says why the messages have no types for encoding/json; empty where they have.
+	NoPlain string
 	// Services are the built-in workloads'; there are none for a user's own messages.
 	Services map[string]Service
 }

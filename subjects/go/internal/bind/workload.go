@@ -20,7 +20,8 @@ type Workload struct {
 	Proto func() (ProtoHandler, error)
 	Plain func() (PlainHandler, error)
 
-	text bool
+	text    bool
+	noPlain string
 }
 
 // Find takes the workload out of the set.
@@ -37,7 +38,7 @@ func (s *Set) Find(asked *settings.Workload) (*Workload, error) {
 		if method.Path != path {
 			continue
 		}
-		found := &Workload{Method: method, REST: service.Path, text: s.Text}
+		found := &Workload{Method: method, REST: service.Path, text: s.Text, noPlain: s.NoPlain}
 		if asked.Name == "own" {
 			found.REST = path
 			found.Proto = func() (ProtoHandler, error) { return found.ownProto(asked) }
@@ -96,6 +97,9 @@ func (w *Workload) ProtoMessage(sample string, text []byte) (proto.Message, erro
 // PlainMessage makes a value for encoding/json of a sample in the proto3 JSON mapping. A sample may be
 // written in all the ways that the mapping allows, so that protobuf's own reader reads it first.
 func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
+	if w.noPlain != "" {
+		return nil, settings.Refuse(settings.User, "%s", w.noPlain)
+	}
 	if plain := w.NewPlain(sample); !w.text && decodeStrict(text, plain) == nil {
 		// The usual form, as the types write it themselves: it may be long.
 		return plain, nil
