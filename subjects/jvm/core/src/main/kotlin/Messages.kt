@@ -94,7 +94,8 @@ class Workload(val asked: AskedWorkload, folder: Path) {
             parser.merge(text, made)
         } catch (error: InvalidProtocolBufferException) {
             val name = made.descriptorForType.fullName
-            throw user("the ${sample.name.lowercase()} is no $name: ${oneLine(error)}")
+            val why = if ("\"[" in text) " (protobuf-java's JsonFormat reads no extensions)" else ""
+            throw user("the ${sample.name.lowercase()} is no $name: ${oneLine(error)}$why")
         }
         return made.build()
     }

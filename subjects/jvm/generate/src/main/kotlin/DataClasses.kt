@@ -32,6 +32,16 @@ class DataClasses {
         messages.add(message)
     }
 
+    /** The class of a method's message, as Java names it: one of Java's own where its form in JSON is no object of fields. */
+    fun root(message: Descriptor): String = when (val known = known(message)) {
+        null -> message(message).replace("`", "")
+        "kotlin.Any?" -> "java.lang.Object"
+        "kotlin.Int" -> "java.lang.Integer"
+        else -> known.substringBefore('<')
+            .replace("kotlin.collections.", "java.util.")
+            .replace("kotlin.", "java.lang.")
+    }
+
     private fun enum(enum: EnumDescriptor): String = named(enum.fullName, flat(enum.containingType, enum.name)) {
         enums.add(enum)
     }

@@ -68,7 +68,7 @@ class Generator(private val root: Path, private val folder: Path) {
 
     /** The data classes, and with those of the built-in workloads their services. */
     private fun plain(classpath: List<Path>) {
-        set.methods.forEach { listOf(it.inputType, it.outputType).forEach(data::message) }
+        set.methods.forEach { listOf(it.inputType, it.outputType).forEach(data::root) }
         val file = sources.resolve("Plain.kt")
         Files.writeString(file, data.source())
         val services = if (set.isBuiltIn) listOf(root.resolve("builtin")) else emptyList()
@@ -83,7 +83,7 @@ class Generator(private val root: Path, private val folder: Path) {
         add("bindings", JsonObject().apply { ties.forEach(::add) })
     }
 
-    private fun plainName(message: Descriptor) = data.message(message).replace("`", "")
+    private fun plainName(message: Descriptor) = data.root(message)
 
     private fun written(binding: Binding, extension: String): Pair<Binding, Path> {
         val file = sources.resolve("${binding.file}.$extension")

@@ -73,6 +73,22 @@ class GenerateTest {
         }
     }
 
+    /** Each can be found by its name, and Jackson reads its JSON. */
+    @Test
+    fun `a method's message that is no object of fields is a class of Java`() {
+        val data = DataClasses()
+        val expected = mapOf(
+            "Struct" to Map::class, "ListValue" to List::class, "Value" to Any::class, "Timestamp" to java.time.Instant::class,
+            "Duration" to String::class, "Int32Value" to Int::class, "UInt64Value" to java.math.BigInteger::class,
+            "DoubleValue" to Double::class, "BoolValue" to Boolean::class,
+        )
+        val files = listOf(StructProto.getDescriptor(), TimestampProto.getDescriptor(), DurationProto.getDescriptor(), WrappersProto.getDescriptor())
+        val messages = files.flatMap { it.messageTypes }.associateBy { it.name }
+        for ((name, type) in expected) {
+            assertEquals(type.javaObjectType, Class.forName(data.root(messages.getValue(name))), name)
+        }
+    }
+
     @Test
     fun `names never clash, whatever they are`() {
         val random = Random(18)
