@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use rpcgauge_study::record::{Fault, TrialOutcome};
+use rpcgauge_study::record::{Difference, Fault, TrialOutcome};
 use thiserror::Error;
 
 use crate::machine::placement::PlacementError;
@@ -21,6 +21,11 @@ pub enum LabError {
     /// The plan does not hold together: it was written by hand or damaged.
     #[error("the plan is damaged: {0}; make it anew from its study")]
     Plan(String),
+    /// What would be measured next does not compare with what is recorded.
+    #[error(
+        "{0}, so that what the run has and what would be added do not compare; start a new run, and compare both with `rpcgauge diff`"
+    )]
+    Changed(#[from] Difference),
     /// A folder for sockets or logs could not be made.
     #[error("could not make the folder {}: {}; choose another with TMPDIR or --out", .0.display(), .1)]
     Folder(PathBuf, #[source] io::Error),

@@ -38,6 +38,6 @@ mod warmup;
 pub use error::{LabError, TrialFailure};
 pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
-pub use run::{Lab, Options, RateSearch, RunEnding, Summary};
+pub use run::{Earlier, Lab, Options, RateSearch, RunEnding, Summary};
 pub use stacks::Stacks;
 pub use subject::{RuntimeFlags, SubjectCommand};

@@ -5,6 +5,7 @@
 mod check;
 mod environment;
 mod events;
+mod provenance;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,9 @@ use serde::{Deserialize, Serialize};
 
 pub use self::environment::{Environment, IdleOutcome};
 pub use self::events::{Disturbed, EventsRecord, MOST_EVENTS, MOST_SLOW, SlowCall, Watched};
+pub use self::provenance::{
+    Build, Difference, InvocationRecord, Provenance, StackRecord, SubjectsRecord,
+};
 pub use crate::histogram::Histogram;
 use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
@@ -28,6 +32,10 @@ pub const SCHEMA: u32 = 4;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum Record {
+    /// An invocation begins.
+    Invocation(Box<InvocationRecord>),
+    /// The subjects of a variant are ready.
+    Subjects(SubjectsRecord),
     /// A trial that ended, well or not.
     Trial(Box<TrialRecord>),
     /// A window of a floor.

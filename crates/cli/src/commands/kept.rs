@@ -55,8 +55,11 @@ impl Records for Kept {
         match record {
             Record::Trial(trial) => self.run.trials.push((**trial).clone()),
             Record::Floor(floor) => self.run.floors.push(floor.clone()),
-            // Only a resumed run has one.
-            Record::Events(_) | Record::Restart { .. } => {}
+            // Only a resumed run needs them.
+            Record::Invocation(_)
+            | Record::Subjects(_)
+            | Record::Events(_)
+            | Record::Restart { .. } => {}
         }
         self.write(|writer| writer.append(record));
         Ok(())

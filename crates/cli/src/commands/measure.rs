@@ -1,6 +1,7 @@
 //! From a plan to a run directory with its report: what `run`, `compare` and `--resume` share.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
@@ -8,11 +9,11 @@ use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
-use rpcgauge_lab::{Lab, LabError, Options, RateSearch, RunEnding, Stacks, Summary};
+use rpcgauge_lab::{Earlier, Lab, LabError, Options, RateSearch, RunEnding, Stacks, Summary};
 use rpcgauge_report::{Findings, PlannedSearch, closing, escape, files};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::{Environment, TrialRecord};
-use rpcgauge_study::run::{NewRun, Run, RunError, RunWriter, default_directory, names};
+use rpcgauge_study::record::TrialRecord;
+use rpcgauge_study::run::{NewRun, Resumed, Run, RunError, RunWriter, default_directory, names};
 
 use super::kept::Kept;
 use super::subjects;
@@ -83,7 +84,8 @@ pub(crate) fn start(study: &Resolved, how: How<'_>, exports: Exports) -> Result<
         )),
         error => Failure::input(error),
     })?;
-    carry_out(&study.plan, &study.plan.trials, writer, None, how, exports)
+    let lab = lab(&directory, None, how)?;
+    carry_out(&lab, &study.plan, &study.plan.trials, writer, how, exports)
 }
 
 /// Goes on with the interrupted run in `directory`, within the limits that it was begun with, and shows
@@ -111,31 +113,63 @@ pub(crate) fn resume(
     if args.retry_failed {
         resumed.retry_failed();
     }
+    let lab = lab(directory, earlier(&resumed)?, how)?;
+    let unchanged = lab.check_unchanged(&resumed.run.plan, &resumed.missing);
+    unchanged.map_err(|error| {
+        Failure::input(format!("cannot resume {}: {error}", directory.display()))
+    })?;
     resumed.begin_again().map_err(Failure::input)?;
-    let (run, exports) = (resumed.run, Exports::default());
-    let (missing, writer) = (&resumed.missing, resumed.writer);
-    carry_out(&run.plan, missing, writer, run.environment, how, exports)
+    let (plan, exports) = (resumed.run.plan, Exports::default());
+    carry_out(&lab, &plan, &resumed.missing, resumed.writer, how, exports)
 }
 
-fn carry_out(
-    plan: &Plan,
-    trials: &[TrialSpec],
-    mut writer: RunWriter,
-    earlier: Option<Environment>,
-    how: How<'_>,
-    exports: Exports,
-) -> Result<Ended, Failure> {
-    let directory = writer.directory().to_owned();
+/// What the trials that stay were measured with; none where none stays, or nothing is left to measure.
+fn earlier(resumed: &Resumed) -> Result<Option<Earlier>, Failure> {
+    let Resumed { run, missing, .. } = resumed;
+    if run.trials.is_empty() || missing.is_empty() {
+        return Ok(None);
+    }
+    let refused = |why: &dyn Display| {
+        let directory = run.directory.display();
+        Failure::input(format!("cannot resume {directory}: {why}"))
+    };
+    let provenance = run
+        .provenance()
+        .map_err(|difference| refused(&difference))?;
+    match (&run.environment, provenance.is_empty()) {
+        (Some(environment), false) => Ok(Some(Earlier {
+            environment: environment.clone(),
+            provenance,
+        })),
+        _ => Err(refused(
+            &"it does not say what it was measured with, since an earlier rpcgauge recorded it; start a \
+              new run, and compare both with `rpcgauge diff`",
+        )),
+    }
+}
+
+fn lab(directory: &Path, earlier: Option<Earlier>, how: How<'_>) -> Result<Lab, Failure> {
     let mut options = Options {
         earlier,
         live: how.live.clone(),
         ..Options::new(subjects::reference()?, directory.join(names::LOGS))
     };
     options.stacks.extend(how.subjects.clone());
-    let lab = Lab::new(options);
+    Ok(Lab::new(options))
+}
+
+fn carry_out(
+    lab: &Lab,
+    plan: &Plan,
+    trials: &[TrialSpec],
+    mut writer: RunWriter,
+    how: How<'_>,
+    exports: Exports,
+) -> Result<Ended, Failure> {
     if plan.is_live() {
-        return carry_out_load(&lab, plan, trials, writer, how, exports);
+        return carry_out_load(lab, plan, trials, writer, how, exports);
     }
+    let directory = writer.directory().to_owned();
     let mut view = ProgressView::new(how.output.quiet);
     let summary = lab.run(plan, trials, &mut writer, &mut view, how.stop);
     view.finish();
@@ -144,6 +178,8 @@ fn carry_out(
     let summary = summary.map_err(|error| match error {
         // Its text says already that what was written is kept, and how to go on.
         LabError::Records(error) => Failure::cannot(error),
+        // Not even what is missing can be added.
+        error @ LabError::Changed(_) => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
             directory.display()

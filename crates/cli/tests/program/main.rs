@@ -16,6 +16,7 @@ mod load;
 mod ramp;
 mod reflection;
 mod report;
+mod resume;
 mod run;
 mod serve;
 mod served;

@@ -65,7 +65,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
         .map_err(|error| error.to_string())?;
     let trials = records.into_iter().filter_map(|record| match record {
         Record::Trial(trial) => Some(*trial),
-        Record::Floor(_) | Record::Events(_) | Record::Restart { .. } => None,
+        _ => None,
     });
     judge(main, &trials.collect::<Vec<_>>())
 }

@@ -130,6 +130,8 @@ mod tests {
         let findings = Findings {
             environment: Environment {
                 rpcgauge: "0.1.0".to_owned(),
+                executable: None,
+                machine_id: None,
                 system: "Debian GNU/Linux 12, Linux 6.1.0 x86_64".to_owned(),
                 processor: "AMD EPYC".to_owned(),
                 cores: 2,

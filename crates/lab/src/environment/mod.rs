@@ -4,6 +4,7 @@
 //! never guessed.
 
 mod disturbances;
+mod executable;
 mod others;
 mod steal;
 mod system;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Idle;
+use rpcgauge_study::words::Word as _;
 
 pub(crate) use disturbances::{Disturbances, Waiting};
 pub(crate) use steal::stolen_ns;
@@ -30,6 +32,8 @@ pub(crate) fn examine(idle: Idle) -> Environment {
     warnings.extend(peak_warning());
     Environment {
         rpcgauge: env!("CARGO_PKG_VERSION").to_owned(),
+        executable: executable::digest(),
+        machine_id: system::machine_id(),
         system: system::name(),
         processor: system::processor(),
         cores: u32::try_from(allowed.len()).unwrap_or(u32::MAX),
@@ -54,34 +58,26 @@ fn peak_warning() -> Option<String> {
     })
 }
 
-/// The environment of a run that is taken up again: as it began, with what is different now, since
-/// the report's one environment must not claim for the first part what holds for the second.
+/// The environment of a run that is resumed: as it began, with what is different now. What keeps figures
+/// apart is refused ([`Provenance`](rpcgauge_study::record::Provenance)).
 pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environment {
-    let before_and_now = [
-        ("rpcgauge", &earlier.rpcgauge, &now.rpcgauge),
-        ("the system", &earlier.system, &now.system),
-        ("the processor", &earlier.processor, &now.processor),
+    let governor = |of: &Environment| of.governor.clone().unwrap_or_else(|| "unknown".to_owned());
+    let changes = [
+        ("the frequency governor", governor(&earlier), governor(&now)),
         (
-            "the number of cores",
-            &earlier.cores.to_string(),
-            &now.cores.to_string(),
+            "the idle setting",
+            earlier.idle.got.word().to_owned(),
+            now.idle.got.word().to_owned(),
         ),
     ];
-    let differences = before_and_now
-        .into_iter()
-        .filter(|(_, before, now)| before != now);
-    let differences = differences.map(|(what, before, now)| {
-        format!(
-            "the run was taken up again where {what} is another one: {before} before, {now} then; \
-             its parts do not compare"
-        )
-    });
-    // What held at the start as well needs no second mention; what is new is of the later part.
-    let new = now.warnings.iter();
+    let changes = changes.into_iter().filter(|(_, before, now)| before != now);
+    let changes = changes.map(|(what, before, now)| format!("{what} was {now}, not {before}"));
+    // What held at the start as well needs no second mention.
+    let new = now.warnings.into_iter();
     let new = new.filter(|warning| !earlier.warnings.contains(warning));
-    let new = new.map(|warning| format!("{TAKEN_UP_AGAIN}: {warning}"));
-    let added: Vec<String> = differences.chain(new).collect();
-    for warning in added {
+    let later: Vec<String> = changes.chain(new).collect();
+    for text in later {
+        let warning = format!("{RESUMED}: {text}");
         if !earlier.warnings.contains(&warning) {
             earlier.warnings.push(warning);
         }
@@ -90,47 +86,32 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
 }
 
 /// Before a warning about the part of a run from there on.
-const TAKEN_UP_AGAIN: &str = "when the run was taken up again";
+const RESUMED: &str = "when the run was resumed";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_run_taken_up_elsewhere_keeps_both_machines_notes() {
+    fn a_resumed_run_names_what_changed_and_keeps_the_rest() {
         let mut earlier = examine(Idle::AsIs);
+        earlier.governor = Some("powersave".to_owned());
         earlier.warnings = vec!["it was cold".to_owned()];
-        earlier.subjects = BTreeMap::from([("reference".to_owned(), BTreeMap::new())]);
-        let same = continued(earlier.clone(), earlier.clone());
-        assert_eq!(same, earlier);
+        assert_eq!(continued(earlier.clone(), earlier.clone()), earlier);
         let mut now = earlier.clone();
-        now.processor = "another".to_owned();
-        now.cores += 1;
-        now.subjects.clear();
+        now.governor = Some("performance".to_owned());
+        now.idle.got = Idle::Held;
         now.warnings = vec!["it was cold".to_owned(), "it was loud".to_owned()];
-        let both = continued(earlier.clone(), now);
+        let both = continued(continued(earlier.clone(), now.clone()), now);
+        assert_eq!(both.governor, earlier.governor);
         assert_eq!(
-            (&both.processor, &both.subjects),
-            (&earlier.processor, &earlier.subjects)
-        );
-        let warnings: Vec<&str> = both.warnings.iter().map(String::as_str).collect();
-        let [first, processor, cores, last] = warnings.as_slice() else {
-            panic!("{warnings:?}");
-        };
-        assert_eq!(
-            (*first, *last),
-            (
+            both.warnings,
+            [
                 "it was cold",
-                "when the run was taken up again: it was loud"
-            )
-        );
-        assert!(
-            processor.contains("the processor is another one"),
-            "{processor}"
-        );
-        assert!(
-            cores.contains("the number of cores is another one"),
-            "{cores}"
+                "when the run was resumed: the frequency governor was performance, not powersave",
+                "when the run was resumed: the idle setting was held, not as-is",
+                "when the run was resumed: it was loud",
+            ]
         );
     }
 

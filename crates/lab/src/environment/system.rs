@@ -5,6 +5,9 @@ use std::env::consts::ARCH;
 use std::fs;
 use std::path::Path;
 
+use ring::digest::{SHA256, digest};
+
+use super::executable::hexadecimal;
 use crate::machine::cores::{Core, choose_pair};
 use crate::machine::process::kib_field;
 
@@ -42,6 +45,13 @@ fn model(cpuinfo: &str) -> Option<String> {
             let (_, value) = fields().find(|(name, _)| name.trim() == *wanted)?;
             Some(value.trim().to_owned()).filter(|value| !value.is_empty())
         })
+}
+
+/// A digest of machine-id(5), which itself is confidential: it tells equal machines apart.
+pub(super) fn machine_id() -> Option<String> {
+    let id = text_of("/etc/machine-id")?;
+    let digest = digest(&SHA256, format!("rpcgauge {id}").as_bytes());
+    Some(hexadecimal(&digest.as_ref()[..8]))
 }
 
 /// The machine's memory, bytes.

@@ -27,6 +27,8 @@ pub(super) struct Invocation {
     number: u32,
     slots: BTreeMap<Key, Slot>,
     floors: FloorHalves,
+    /// The names of the variants whose subjects are recorded.
+    recorded: BTreeSet<String>,
     /// When the trials of each instance were measured whose slow calls were watched: spans of
     /// CLOCK_MONOTONIC, ns.
     measured: BTreeMap<Key, Vec<[u64; 2]>>,
@@ -52,8 +54,18 @@ impl Invocation {
             number,
             slots: BTreeMap::new(),
             floors: FloorHalves::new(),
+            recorded: BTreeSet::new(),
             measured: BTreeMap::new(),
         }
+    }
+
+    pub(super) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Whether the subjects of a variant are to be recorded: once.
+    pub(super) fn is_new(&mut self, variant: &Variant) -> bool {
+        self.recorded.insert(variant.name.clone())
     }
 
     /// The instances of `trials`, or why there is none, and the answering halves of the floors.

@@ -8,14 +8,17 @@ mod rotation;
 mod search;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_message::{Workload, WorkloadSpec, contract};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
-use rpcgauge_study::record::{Environment, Record, TrialOutcome, TrialRecord};
+use rpcgauge_study::record::{
+    Environment, InvocationRecord, Provenance, Record, StackRecord, SubjectsRecord, TrialOutcome,
+    TrialRecord,
+};
 use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
@@ -50,8 +53,17 @@ pub struct Options {
     /// How long a client or codec may take to answer a line, beside the time that a slice takes. It has
     /// at least a call's deadline.
     pub answer_timeout: Duration,
-    /// The environment of the part that is recorded already, when a run is taken up again.
-    pub earlier: Option<Environment>,
+    /// What is recorded already, when a run is resumed.
+    pub earlier: Option<Earlier>,
+}
+
+/// What the recorded part of a run was measured with.
+#[derive(Debug, Clone)]
+pub struct Earlier {
+    /// Its machine and subjects, as the report shows them.
+    pub environment: Environment,
+    /// What the rest must be measured with as well.
+    pub provenance: Provenance,
 }
 
 impl Options {
@@ -101,6 +113,30 @@ impl Lab {
     /// A lab with these options. Nothing is started yet.
     pub fn new(options: Options) -> Self {
         Self { options }
+    }
+
+    /// Checks that `trials` can join what is recorded already, before anything is started. The versions that
+    /// subjects report when they are ready are compared during the run.
+    ///
+    /// # Errors
+    /// [`LabError::Changed`]: rpcgauge, the machine or a subject is another one than before.
+    pub fn check_unchanged(&self, plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
+        let Some(Earlier { provenance, .. }) = &self.options.earlier else {
+            return Ok(());
+        };
+        let mut provenance = provenance.clone();
+        provenance.add_environment(&environment::examine(plan.idle))?;
+        let variants: BTreeSet<u32> = trials.iter().map(|trial| trial.variant).collect();
+        for variant in variants {
+            let target = &plan.variants[variant as usize].settings.target;
+            for stack in target.stacks() {
+                // The trials of a stack that cannot be started fail, and join nothing.
+                if let Ok(command) = self.options.stacks.command(stack, target.workload()) {
+                    provenance.check_build(stack, command.build.as_ref())?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
@@ -163,6 +199,7 @@ struct Run<'a> {
     /// The workloads that were needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
     environment: Environment,
+    provenance: Provenance,
     disturbances: Disturbances,
     pace: Pace,
     measured: usize,
@@ -184,6 +221,11 @@ impl<'a> Run<'a> {
         let targets = options.live.values();
         let targets = targets.map(|live| live.calls.endpoint.address.clone());
         let cores = placements.cores(&plan.placements);
+        let now = environment::examine(plan.idle);
+        let (environment, provenance) = match options.earlier.clone() {
+            None => (now, Provenance::default()),
+            Some(earlier) => (continued(earlier.environment, now), earlier.provenance),
+        };
         Ok(Self {
             options,
             plan,
@@ -193,10 +235,8 @@ impl<'a> Run<'a> {
             placements,
             scratch: OnceCell::new(),
             workloads: Vec::new(),
-            environment: match options.earlier.clone() {
-                None => environment::examine(plan.idle),
-                Some(earlier) => continued(earlier, environment::examine(plan.idle)),
-            },
+            environment,
+            provenance,
             disturbances: Disturbances::start(cores, targets.collect()),
             pace: Pace::new(plan, trials),
             measured: 0,
@@ -214,7 +254,7 @@ impl<'a> Run<'a> {
             of: self.plan.invocations,
             progress: self.pace.progress(),
         });
-        let mut invocation = Invocation::new(first.invocation);
+        let mut invocation = self.begin_invocation(first.invocation)?;
         let mut measured = 0;
         for together in trials.chunk_by(go_together) {
             if self.is_stopped() {
@@ -251,19 +291,61 @@ impl<'a> Run<'a> {
         Ok(record)
     }
 
-    /// Keeps the versions that a variant's subjects gave, the first time they give them: its server's
-    /// first, then its client's, or its codec's. With them what they need on the disk.
-    fn keep_versions(
+    /// Records what an invocation is measured with.
+    fn begin_invocation(&mut self, number: u32) -> Result<Invocation, LabError> {
+        let environment = environment::examine(self.plan.idle);
+        self.provenance.add_environment(&environment)?;
+        let record = InvocationRecord {
+            invocation: number,
+            environment,
+        };
+        self.records.append(&Record::Invocation(Box::new(record)))?;
+        Ok(Invocation::new(number))
+    }
+
+    /// Records the subjects of a variant when they are first ready in an invocation. `versions` are those
+    /// that they gave: the server's, then the client's; or the codec's.
+    fn keep_subjects(
         &mut self,
+        invocation: &mut Invocation,
         variant: &Variant,
         versions: Vec<BTreeMap<String, String>>,
     ) -> Result<(), LabError> {
+        if versions.is_empty() {
+            return Ok(());
+        }
+        let target = &variant.settings.target;
+        let command = |stack| self.options.stacks.command(stack, target.workload()).ok();
+        let stacks = target.stacks().zip(versions);
+        let stacks = stacks.map(|(stack, versions)| StackRecord {
+            stack: stack.to_owned(),
+            build: command(stack).and_then(|command| command.build.clone()),
+            versions,
+        });
+        let record = SubjectsRecord {
+            invocation: invocation.number(),
+            variant: variant.name.clone(),
+            stacks: stacks.collect(),
+        };
+        self.provenance.add_subjects(&record)?;
+        self.show_subjects(variant, &record.stacks)?;
+        match invocation.is_new(variant) {
+            true => Ok(self.records.append(&Record::Subjects(record))?),
+            false => Ok(()),
+        }
+    }
+
+    /// Adds the stacks of a variant to the run's environment, with what they need on the disk.
+    fn show_subjects(&mut self, variant: &Variant, stacks: &[StackRecord]) -> Result<(), LabError> {
         let mut is_new = false;
-        for (stack, versions) in variant.settings.target.stacks().zip(versions) {
+        for StackRecord {
+            stack, versions, ..
+        } in stacks
+        {
             let subjects = &mut self.environment.subjects;
-            let known = subjects.entry(stack.to_owned()).or_default();
+            let known = subjects.entry(stack.clone()).or_default();
             let before = known.len();
-            known.extend(versions);
+            known.extend(versions.clone());
             is_new |= known.len() != before;
             let workload = variant.settings.target.workload();
             let command = self.options.stacks.command(stack, workload).ok();
@@ -272,7 +354,7 @@ impl<'a> Run<'a> {
                 && disk.get(stack).is_none_or(|known| *known < bytes)
             {
                 // With code for several sets of messages: the largest.
-                disk.insert(stack.to_owned(), bytes);
+                disk.insert(stack.clone(), bytes);
                 is_new = true;
             }
         }

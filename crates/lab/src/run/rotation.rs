@@ -51,7 +51,7 @@ impl<'a> Run<'a> {
         let began = Instant::now();
         for Planned { spec, variant, .. } in trials {
             let versions = self.start_instance(invocation, spec, variant);
-            self.keep_versions(variant, versions)?;
+            self.keep_subjects(invocation, variant, versions)?;
         }
         let left = self.measure(invocation, first.spec, trials);
         let left = left.unwrap_or_else(|failure| RotationResult {

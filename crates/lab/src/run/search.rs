@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::TrialRecord;
 
-use super::invocation::Invocation;
 use super::{Lab, Planned, Run, Summary, check};
 use crate::error::LabError;
 use crate::observer::{Event, Observer};
@@ -43,7 +42,7 @@ impl Lab {
         };
         let mut run = Run::prepare(&self.options, plan, trials, records, observer, stop)?;
         run.keep_environment()?;
-        let mut invocation = Invocation::new(0);
+        let mut invocation = run.begin_invocation(0)?;
         for (index, trial) in trials.iter().enumerate() {
             let Some(rate) = rates.next_rate().filter(|_| !run.is_stopped()) else {
                 break;

@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rpcgauge_study::record::Build;
 use rpcgauge_study::settings::Runtime;
 use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
@@ -37,6 +38,8 @@ pub struct SubjectCommand {
     pub stack: Option<String>,
     /// How long it may take until it is ready, the lab's own patience when absent.
     pub ready_timeout: Option<Duration>,
+    /// What it was built from; none for the embedded one, a part of this program.
+    pub build: Option<Build>,
     /// What it needs on the disk without its language's runtime, bytes, where that is known.
     pub disk: Option<u64>,
     /// What the settings of its runtime add to its arguments.
@@ -69,6 +72,7 @@ impl SubjectCommand {
             folder: None,
             stack: None,
             ready_timeout: None,
+            build: None,
             disk: None,
             runtime: RuntimeFlags::default(),
         }

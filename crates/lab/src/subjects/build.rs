@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_message::workload::MessageSet;
+use rpcgauge_study::record::Build;
 use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 
 use super::commands::{Commands, Step, beside, empty, forget, is_whole, unwritable};
@@ -27,6 +28,8 @@ use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 #[derive(Debug, Clone)]
 pub struct Built {
     folder: PathBuf,
+    /// Of its sources and toolchain.
+    digest: String,
     tools: Vec<FoundTool>,
 }
 
@@ -34,6 +37,16 @@ impl Built {
     /// The folder that it is started in.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// What it was built from.
+    fn build(&self) -> Build {
+        let tools = self.tools.iter();
+        let tools = tools.map(|tool| (tool.name.clone(), tool.version.clone()));
+        Build {
+            digest: self.digest.clone(),
+            toolchain: tools.collect(),
+        }
     }
 
     /// The log of its last check.
@@ -111,6 +124,7 @@ impl Built {
             ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
             folder: Some(self.folder.clone()),
             disk: self.disk(&disk),
+            build: Some(self.build()),
             runtime,
             ..SubjectCommand::new(self.program(&run[0]), &run[1..])
         })
@@ -308,9 +322,10 @@ impl Package {
         for tool in &tools {
             (&tool.path, &tool.version).hash(&mut digest);
         }
-        let name = format!("{}-{:016x}", self.manifest.name, digest.finish());
+        let digest = format!("{:016x}", digest.finish());
         Ok(Built {
-            folder: cache()?.join(name),
+            folder: cache()?.join(format!("{}-{digest}", self.manifest.name)),
+            digest,
             tools,
         })
     }
@@ -362,6 +377,7 @@ mod tests {
         put("set/code.py", 30_000);
         let built = Built {
             folder: folder.path().join("built"),
+            digest: String::new(),
             tools: Vec::new(),
         };
         let set = folder.path().join("set");

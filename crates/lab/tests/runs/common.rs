@@ -181,6 +181,7 @@ pub(crate) fn run_until(
     let (mut trials, mut floors, mut told) = (Vec::new(), Vec::new(), Vec::new());
     for record in records {
         match record {
+            Record::Invocation(_) | Record::Subjects(_) => {}
             Record::Trial(trial) => trials.push(*trial),
             Record::Floor(floor) => floors.push(floor),
             Record::Events(record) => told.push(record),

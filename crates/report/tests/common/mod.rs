@@ -340,6 +340,8 @@ impl Builder {
 pub fn environment() -> Environment {
     Environment {
         rpcgauge: "0.1.0".to_owned(),
+        executable: None,
+        machine_id: None,
         system: "Linux 6.12.9 x86_64".to_owned(),
         processor: "Example Processor 2.60 GHz".to_owned(),
         cores: 2,

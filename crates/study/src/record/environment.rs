@@ -11,6 +11,12 @@ use crate::settings::Idle;
 pub struct Environment {
     /// rpcgauge's own version.
     pub rpcgauge: String,
+    /// SHA-256 of rpcgauge's executable, in hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable: Option<String>,
+    /// A digest of the machine's id (machine-id(5)), which tells equal machines apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<String>,
     /// The operating system and kernel.
     pub system: String,
     /// The processor's name, as the system tells it.

@@ -15,6 +15,7 @@
 //! can cut off the last line and nothing else; [`Run::read`] drops such a line and says so.
 
 mod error;
+mod provenance;
 mod reader;
 mod writer;
 
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Utc;
 
 pub use error::RunError;
+pub use provenance::MeasuredWith;
 pub use reader::Run;
 pub use writer::{NewRun, Resumed, RunWriter};
 

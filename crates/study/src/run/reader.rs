@@ -1,6 +1,6 @@
 //! Reading a run directory, and finding out whether it is whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rpcgauge_message::whole_file;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{RunError, RunInfo, names};
+use super::{MeasuredWith, RunError, RunInfo, names};
 use crate::error::Refusal;
 use crate::plan::{Plan, TrialSpec};
 use crate::record::{Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialRecord};
@@ -34,6 +34,8 @@ pub struct Run {
     pub plan: Plan,
     /// The machine; absent only in a run that ended before its first record.
     pub environment: Option<Environment>,
+    /// What each invocation was measured with; empty in a run of an earlier version, which does not say.
+    pub invocations: BTreeMap<u32, MeasuredWith>,
     /// The trials that ended, in the order they ended.
     pub trials: Vec<TrialRecord>,
     /// The floors, in the order they were calibrated.
@@ -66,6 +68,7 @@ impl Run {
             study: optional(read_text(directory, names::STUDY))?,
             plan,
             environment: optional(read_json(directory, names::ENVIRONMENT))?,
+            invocations: BTreeMap::new(),
             trials: Vec::new(),
             floors: Vec::new(),
             events: Vec::new(),
@@ -73,6 +76,8 @@ impl Run {
             whole_bytes: 0,
         };
         run.read_records()?;
+        run.check_provenance()
+            .map_err(|problem| RunError::damaged(directory.join(names::TRIALS), problem))?;
         if run.environment.is_none() && !(run.trials.is_empty() && run.floors.is_empty()) {
             return Err(RunError::Missing(directory.join(names::ENVIRONMENT)));
         }
@@ -132,6 +137,12 @@ impl Run {
             }
             self.whole_bytes += read as u64;
             match serde_json::from_slice(&line).map_err(|error| damaged(json_problem(&error)))? {
+                Record::Invocation(record) => {
+                    self.add_invocation(*record).map_err(damaged)?;
+                }
+                Record::Subjects(record) => {
+                    self.add_subjects(record).map_err(damaged)?;
+                }
                 Record::Trial(trial) => {
                     self.belongs(&trial, &mut done, number).map_err(damaged)?;
                     trial.check().map_err(damaged)?;
@@ -165,6 +176,7 @@ impl Run {
 
     /// Drops what was read of an invocation, which begins again.
     pub(super) fn forget(&mut self, invocation: u32, done: &mut [Option<usize>]) {
+        self.invocations.remove(&invocation);
         self.trials
             .retain(|record| record.trial.invocation != invocation);
         self.floors.retain(|floor| floor.invocation != invocation);
@@ -268,12 +280,14 @@ impl Run {
             .collect()
     }
 
-    /// The invocations that were begun and broken off: some of their trials or floors have a record,
-    /// and some of their trials have none.
+    /// The invocations that were begun and broken off: they have a record, and some of
+    /// their trials have none.
     pub(super) fn broken_off(&self) -> BTreeSet<u32> {
         let missing: BTreeSet<u32> = self.missing().iter().map(|t| t.invocation).collect();
         let trials = self.trials.iter().map(|record| record.trial.invocation);
-        let begun = trials.chain(self.floors.iter().map(|floor| floor.invocation));
+        let begun = trials
+            .chain(self.floors.iter().map(|floor| floor.invocation))
+            .chain(self.invocations.keys().copied());
         begun.filter(|number| missing.contains(number)).collect()
     }
 }

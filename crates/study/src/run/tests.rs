@@ -2,6 +2,7 @@
 
 mod damage;
 mod places;
+mod provenance;
 mod resuming;
 
 use std::fs::{self, File};
@@ -84,6 +85,8 @@ fn floor() -> Record {
 fn environment() -> Environment {
     Environment {
         rpcgauge: "0.1.0".to_owned(),
+        executable: None,
+        machine_id: None,
         system: "Linux 6.8".to_owned(),
         processor: "a processor".to_owned(),
         cores: 2,

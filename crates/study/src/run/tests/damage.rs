@@ -63,9 +63,9 @@ fn damage_in_the_middle_is_told_with_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `trial`, `floor`, `events`, `restart` (column 17); restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 17); restore it from a copy, or run the study anew");
     scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `trial`, `floor`, `events`, `restart` (column 19); restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 19); restore it from a copy, or run the study anew");
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! What an invocation was measured with. Invocations that differ in it are never pooled: the lab measures
+//! none beside another, and a run directory that holds such ones is damaged.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Environment;
+
+/// The program and the machine of an invocation, written when it begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InvocationRecord {
+    /// Which, from 0.
+    pub invocation: u32,
+    /// The machine then, without subjects.
+    pub environment: Environment,
+}
+
+/// The subjects of a variant in an invocation, written when they are first ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubjectsRecord {
+    /// Which invocation, from 0.
+    pub invocation: u32,
+    /// The variant's name.
+    pub variant: String,
+    /// The server, then the client; or the codec.
+    pub stacks: Vec<StackRecord>,
+}
+
+/// A stack as it was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StackRecord {
+    /// SUBJECT/STACK.
+    pub stack: String,
+    /// What it was built from; absent for the embedded reference server, a part of rpcgauge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
+    /// The versions of its ready line.
+    pub versions: BTreeMap<String, String>,
+}
+
+/// What a subject was built from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Build {
+    /// A digest of its sources and toolchain, which also names its folder in the cache.
+    pub digest: String,
+    /// The version of each tool.
+    pub toolchain: BTreeMap<String, String>,
+}
+
+/// What keeps an invocation apart from those before it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct Difference {
+    what: String,
+    before: String,
+    now: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, before, now } = self;
+        write!(f, "{what} was {before} before and is {now} now")
+    }
+}
+
+/// Refuses two values that differ.
+fn same(what: &str, before: &str, now: &str) -> Result<(), Difference> {
+    if before == now {
+        return Ok(());
+    }
+    let named = |value: &str| match value {
+        "" => "unknown".to_owned(),
+        value => value.to_owned(),
+    };
+    Err(Difference {
+        what: what.to_owned(),
+        before: named(before),
+        now: named(now),
+    })
+}
+
+/// Refuses maps that differ, with the first name that does. `what` makes a phrase of a name.
+fn same_versions(
+    what: impl Fn(&str) -> String,
+    before: &BTreeMap<String, String>,
+    now: &BTreeMap<String, String>,
+) -> Result<(), Difference> {
+    let version = |of: &BTreeMap<String, String>, name| of.get(name).cloned().unwrap_or_default();
+    before
+        .keys()
+        .chain(now.keys())
+        .try_for_each(|name| same(&what(name), &version(before, name), &version(now, name)))
+}
+
+/// What a run is measured with, as far as it has been measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Provenance {
+    environment: Option<Environment>,
+    /// By the subject's name: its stacks are built together.
+    builds: BTreeMap<String, Build>,
+    /// By the variant's name.
+    stacks: BTreeMap<String, Vec<StackRecord>>,
+}
+
+impl Provenance {
+    /// Whether no invocation has been added.
+    pub fn is_empty(&self) -> bool {
+        self.environment.is_none()
+    }
+
+    /// Adds an invocation.
+    ///
+    /// # Errors
+    /// It was measured by another build of rpcgauge or on another machine than those before it.
+    pub fn add_environment(&mut self, now: &Environment) -> Result<(), Difference> {
+        let Some(before) = &self.environment else {
+            self.environment = Some(now.clone());
+            return Ok(());
+        };
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        for (what, before, now) in [
+            ("the version of rpcgauge", &before.rpcgauge, &now.rpcgauge),
+            (
+                "the digest of rpcgauge's executable",
+                &text(&before.executable),
+                &text(&now.executable),
+            ),
+            ("the system", &before.system, &now.system),
+            ("the processor", &before.processor, &now.processor),
+            (
+                "the number of cores",
+                &before.cores.to_string(),
+                &now.cores.to_string(),
+            ),
+            (
+                "the virtualization",
+                &text(&before.virtualization),
+                &text(&now.virtualization),
+            ),
+            (
+                "the digest of the machine's id",
+                &text(&before.machine_id),
+                &text(&now.machine_id),
+            ),
+        ] {
+            same(what, before, now)?;
+        }
+        // What the kernel keeps for itself varies a little from boot to boot.
+        if before.memory_bytes.abs_diff(now.memory_bytes) > before.memory_bytes / 16 {
+            let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
+            same(
+                "the machine's memory",
+                &mib(before.memory_bytes),
+                &mib(now.memory_bytes),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Adds the subjects of a variant.
+    ///
+    /// # Errors
+    /// A stack is of another build than before, or reports other versions.
+    pub fn add_subjects(&mut self, now: &SubjectsRecord) -> Result<(), Difference> {
+        for stack in &now.stacks {
+            self.check_build(&stack.stack, stack.build.as_ref())?;
+        }
+        if let Some(before) = self.stacks.get(&now.variant) {
+            for (before, now) in before.iter().zip(&now.stacks) {
+                same("the stack", &before.stack, &now.stack)?;
+                let what = |name: &str| format!("the version of {name} in {}", now.stack);
+                same_versions(what, &before.versions, &now.versions)?;
+            }
+            return Ok(());
+        }
+        for stack in &now.stacks {
+            if let Some(build) = &stack.build {
+                let subject = subject(&stack.stack).to_owned();
+                self.builds.entry(subject).or_insert_with(|| build.clone());
+            }
+        }
+        self.stacks.insert(now.variant.clone(), now.stacks.clone());
+        Ok(())
+    }
+
+    /// Checks the build of a stack that is about to be measured.
+    ///
+    /// # Errors
+    /// It is another one than before.
+    pub fn check_build(&self, stack: &str, now: Option<&Build>) -> Result<(), Difference> {
+        let (Some(before), Some(now)) = (self.builds.get(subject(stack)), now) else {
+            return Ok(());
+        };
+        let subject = subject(stack);
+        let what = |tool: &str| format!("{tool}, which builds the subject {subject},");
+        same_versions(what, &before.toolchain, &now.toolchain)?;
+        let what = format!("the digest of the sources and toolchain of the subject {subject}");
+        same(&what, &before.digest, &now.digest)
+    }
+}
+
+/// The subject of SUBJECT/STACK.
+fn subject(stack: &str) -> &str {
+    stack.split_once('/').map_or(stack, |(subject, _)| subject)
+}

@@ -1,0 +1,116 @@
+//! What the invocations of a run were measured with: read, and held against each other.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::Run;
+use crate::record::{
+    Difference, Environment, InvocationRecord, Provenance, StackRecord, SubjectsRecord,
+    TrialOutcome,
+};
+
+/// What an invocation was measured with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredWith {
+    /// The program and the machine.
+    pub environment: Environment,
+    /// The stacks of each variant whose subjects were ready, by its name.
+    pub stacks: BTreeMap<String, Vec<StackRecord>>,
+}
+
+/// A caution about a run of several invocations.
+const UNKNOWN: &str = "the run does not say what each invocation was measured with, since an earlier \
+    rpcgauge recorded it: if a subject, rpcgauge or the machine changed before the run was resumed, its \
+    figures mix both";
+
+impl Run {
+    /// What all invocations were measured with; empty where they do not say.
+    ///
+    /// # Errors
+    /// They were not measured with the same. [`Run::read`] refuses such a run.
+    pub fn provenance(&self) -> Result<Provenance, Difference> {
+        let mut provenance = Provenance::default();
+        for (number, with) in &self.invocations {
+            provenance.add_environment(&with.environment)?;
+            for (variant, stacks) in &with.stacks {
+                provenance.add_subjects(&SubjectsRecord {
+                    invocation: *number,
+                    variant: variant.clone(),
+                    stacks: stacks.clone(),
+                })?;
+            }
+        }
+        Ok(provenance)
+    }
+
+    /// Adds an invocation that begins.
+    pub(super) fn add_invocation(&mut self, record: InvocationRecord) -> Result<(), String> {
+        let number = record.invocation;
+        if number >= self.plan.invocations {
+            return Err(format!("invocation {number} is not in the plan"));
+        }
+        match self.invocations.entry(number) {
+            Entry::Occupied(_) => Err(format!("invocation {number} has begun already")),
+            Entry::Vacant(new) => {
+                new.insert(MeasuredWith {
+                    environment: record.environment,
+                    stacks: BTreeMap::new(),
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the subjects of a variant.
+    pub(super) fn add_subjects(&mut self, record: SubjectsRecord) -> Result<(), String> {
+        let SubjectsRecord {
+            invocation,
+            variant,
+            stacks,
+        } = record;
+        let planned = self.plan.variant(&variant);
+        let planned = planned.map(|variant| variant.settings.target.stacks());
+        if !planned.is_some_and(|planned| planned.eq(stacks.iter().map(|s| s.stack.as_str()))) {
+            return Err(format!(
+                "the stacks are not those of the variant \"{variant}\" in the plan"
+            ));
+        }
+        let Some(with) = self.invocations.get_mut(&invocation) else {
+            return Err(format!("invocation {invocation} has not begun"));
+        };
+        match with.stacks.insert(variant, stacks) {
+            Some(_) => Err("the stacks of this variant were recorded already".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses invocations that were measured with different builds, versions or machines, and such that do
+    /// not say with what, unless none does.
+    pub(super) fn check_provenance(&mut self) -> Result<(), String> {
+        let differs = |difference| format!("its invocations do not compare: {difference}");
+        self.provenance().map_err(differs)?;
+        if self.invocations.is_empty() {
+            let mut numbers = self.trials.iter().map(|record| record.trial.invocation);
+            let first = numbers.next();
+            if numbers.any(|number| Some(number) != first) && !self.plan.is_live() {
+                self.warnings.push(UNKNOWN.to_owned());
+            }
+            return Ok(());
+        }
+        for record in &self.trials {
+            let (number, variant) = (record.trial.invocation, &record.variant);
+            let target = &self.plan.variants[record.trial.variant as usize]
+                .settings
+                .target;
+            let has_subjects = matches!(record.outcome, TrialOutcome::Measured(_))
+                && target.stacks().next().is_some();
+            let with = self.invocations.get(&number);
+            if !with.is_some_and(|with| !has_subjects || with.stacks.contains_key(variant)) {
+                return Err(format!(
+                    "no line says what \"{variant}\" was measured with in invocation {number}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
