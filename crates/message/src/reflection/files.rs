@@ -137,7 +137,11 @@ impl Files {
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {
-            SchemaError::DescriptorSet { what, .. } => FilesError::Unlinked(what),
+            SchemaError::DescriptorSet { file: None, what } => FilesError::Unlinked(what),
+            SchemaError::DescriptorSet {
+                file: Some(file),
+                what,
+            } => FilesError::Unlinked(format!("{file}: {what}")),
             other => FilesError::Unlinked(other.to_string()),
         })
     }

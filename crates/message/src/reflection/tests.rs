@@ -343,6 +343,15 @@ fn what_is_no_schema_says_why() {
         unlinked.starts_with("the files do not fit together: "),
         "{unlinked}"
     );
+    let mut renamed = FileDescriptorProto::decode_from_slice(&file).unwrap();
+    renamed.message_type[0].name = Some("2a".to_owned());
+    let mut wrong = Files::default();
+    wrong.add(&renamed.encode_to_vec()).unwrap();
+    let wrong = wrong.into_schema().unwrap_err().to_string();
+    assert!(
+        wrong.contains("reflected.proto: \"2a\", the name of a message"),
+        "{wrong}"
+    );
 }
 
 proptest! {
