@@ -20,6 +20,11 @@ pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Nanoseconds of CLOCK_BOOTTIME: as [`now`], but it goes on while the machine is suspended.
+pub(crate) fn boot() -> u64 {
+    read(libc::CLOCK_BOOTTIME)
+}
+
 /// A duration in ns; beyond 584 years it is that.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -64,7 +69,7 @@ fn read(clock: libc::clockid_t) -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the pointer is to a `timespec` that lives through the call. Both clocks used here
+    // SAFETY: the pointer is to a `timespec` that lives through the call. The clocks used here
     // are there on every Linux, so that the call cannot fail.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSample, Payload, Stage, Timeline, Warmup};
+use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSample, Payload, Stage, Stalls, Timeline, Warmup};
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
@@ -82,6 +82,10 @@ pub struct Measurement {
     /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
     /// side's fault, not the server's.
     pub bodies_late: u64,
+    /// Times of the measured part in which this program did not run. The calls that were open then, or due,
+    /// failed as [`rpcgauge_trial::FailureKind::ClientStalled`], and the time is not in
+    /// [`Measurement::elapsed`] or [`Measurement::spent_over`].
+    pub stalls: Stalls,
     /// The most calls that were in flight at a time in the measured part. Fewer than a closed loop
     /// asks for where a server allows fewer streams on its connections, say.
     pub most_in_flight: u64,

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Stage, Timing};
+use rpcgauge_trial::{Calls, ErrorSamples, FailureKind, Stage, Stalls, Timing};
 
 use crate::Histogram;
 use crate::error::LoadError;
@@ -91,6 +91,7 @@ pub(crate) struct Recorder {
     pub(crate) errors: ErrorSamples,
     /// Calls that were due and had no body yet.
     pub(crate) bodies_late: u64,
+    pub(crate) stalls: Stalls,
 }
 
 impl Recorder {
@@ -116,6 +117,7 @@ impl Recorder {
             account: Account::default(),
             errors: ErrorSamples::default(),
             bodies_late: 0,
+            stalls: Stalls::default(),
         }
     }
 
@@ -189,10 +191,18 @@ impl Recorder {
         self.timeline.failed(self.offset(due));
         if let Some(step) = self.step(due) {
             step.failed += 1;
+            step.stalled += u64::from(kind == FailureKind::ClientStalled);
         }
         *self.account.calls.failed.entry(kind).or_default() += 1;
         self.errors.add(kind, text);
         self.end = self.end.max(done);
+    }
+
+    /// This program stood still, from a time on, for so long (ns).
+    #[cold]
+    pub(crate) fn stalled(&mut self, from: u64, lasted: u64) {
+        let offset = self.offset(from);
+        self.stalls.add(offset, lasted);
     }
 
     /// A succeeded call's stages. They are counted by [`Recorder::count_stages`].

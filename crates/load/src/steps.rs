@@ -19,6 +19,8 @@ pub struct StepFigures {
     pub answered: u64,
     /// How many failed.
     pub failed: u64,
+    /// How many of these since the client did not run.
+    pub stalled: u64,
     /// Latency of those that succeeded, ns.
     pub latency: Histogram,
     /// How long after it was due each was begun, or failed before that, ns.
@@ -44,6 +46,7 @@ impl StepRecorder {
                 sent: 0,
                 answered: 0,
                 failed: 0,
+                stalled: 0,
                 latency: small_histogram(),
                 send_delay: small_histogram(),
             };

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 pub use rpcgauge_message::contract::{Code, EventKind, Fault, RuntimeEvent};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Calls, Cpu, Ending, ErrorSample, FailureKind, Payload, Stage, Timeline, TimelineSlice, Warmup,
+    Calls, Cpu, Ending, ErrorSample, FailureKind, Payload, Stage, Stalls, Timeline, TimelineSlice,
+    Warmup,
 };
 use serde::{Deserialize, Serialize};
 
@@ -175,6 +176,9 @@ pub struct Measured {
     /// Calls that were due and had no body yet: begun late by the client's fault.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bodies_late: u64,
+    /// Times in which the client did not run. They are not in `elapsed_ns`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stalls: Stalls,
     /// The most calls that were in flight at a time; absent in records that do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_in_flight: Option<u64>,
@@ -264,6 +268,9 @@ pub struct Step {
     pub answered: u64,
     /// How many failed.
     pub failed: u64,
+    /// How many of these since the client did not run.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub stalled: u64,
     /// Latency of those that succeeded, from due to done.
     pub latency: Histogram,
     /// How long after it was due each call was begun; of those that failed before that, how long they

@@ -54,6 +54,19 @@ impl Calls {
         self.started.saturating_sub(self.never_sent)
     }
 
+    /// Calls that failed since the client did not run. They say nothing of the server.
+    pub fn stalled(&self) -> u64 {
+        self.failed
+            .get(&FailureKind::ClientStalled)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// Calls whose outcome says something of the server: those that were due while the client ran.
+    pub fn attributable(&self) -> u64 {
+        self.started.saturating_sub(self.stalled())
+    }
+
     /// Calls that ended, well or not.
     pub fn ended(&self) -> u64 {
         self.answered.saturating_add(self.failed_total())
@@ -135,6 +148,31 @@ impl Ending {
     /// Whether the planned end was reached.
     pub fn is_complete(&self) -> bool {
         *self == Self::Complete
+    }
+}
+
+/// Times in which the client did not run: it was stopped, the machine was suspended, or nothing gave it a
+/// core. Gaps of less than 0.3 s are none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stalls {
+    /// How many there were.
+    pub count: u64,
+    /// How long they lasted together.
+    pub total_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// When the longest began, after the first measured call was due.
+    pub longest_at_ns: u64,
+}
+
+impl Stalls {
+    /// Adds one that began at `at_ns` and lasted for `lasted_ns`.
+    pub fn add(&mut self, at_ns: u64, lasted_ns: u64) {
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(lasted_ns);
+        if lasted_ns > self.longest_ns {
+            (self.longest_ns, self.longest_at_ns) = (lasted_ns, at_ns);
+        }
     }
 }
 

@@ -73,6 +73,9 @@ pub enum FailureKind {
     DeadlineUnsent,
     /// The deadline passed while the call waited for its streamed body to be made.
     BodyLate,
+    /// The client did not run while the call was open or due: it was stopped, the machine was suspended, or
+    /// nothing gave it a core.
+    ClientStalled,
     /// The server reset this call (RST_STREAM).
     StreamReset,
     /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
@@ -108,7 +111,7 @@ pub enum FailureKind {
 }
 
 /// The words of all kinds but the statuses.
-const WORDS: [(FailureKind, &str); 30] = [
+const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::ConnectRefused, "connect-refused"),
     (FailureKind::ConnectFailed, "connect-failed"),
     (FailureKind::OutOfFiles, "out-of-files"),
@@ -129,6 +132,7 @@ const WORDS: [(FailureKind, &str); 30] = [
     (FailureKind::Deadline, "deadline"),
     (FailureKind::DeadlineUnsent, "deadline-unsent"),
     (FailureKind::BodyLate, "body-late"),
+    (FailureKind::ClientStalled, "client-stalled"),
     (FailureKind::StreamReset, "stream-reset"),
     (FailureKind::NotProcessed, "not-processed"),
     (FailureKind::WrongProtocol, "wrong-protocol"),
@@ -170,7 +174,7 @@ impl FailureKind {
     /// Who must act.
     pub fn fault(self) -> Fault {
         match self {
-            Self::OutOfFiles | Self::OutOfPorts => Fault::Machine,
+            Self::OutOfFiles | Self::OutOfPorts | Self::ClientStalled => Fault::Machine,
             Self::BodyLate
             | Self::TooLarge
             | Self::HeadTooLarge
@@ -178,6 +182,15 @@ impl FailureKind {
             | Self::ClientCertificate => Fault::Instrument,
             _ => Fault::Subject,
         }
+    }
+
+    /// Whether a client that did not run for a while may alone have caused it: the time that it found to be
+    /// over may have passed meanwhile.
+    pub fn follows_from_stall(self) -> bool {
+        matches!(
+            self,
+            Self::Deadline | Self::DeadlineUnsent | Self::BodyLate | Self::ConnectionLost
+        )
     }
 }
 
@@ -308,6 +321,7 @@ mod tests {
             (FailureKind::ConnectionLost, "connection-lost"),
             (FailureKind::DeadlineUnsent, "deadline-unsent"),
             (FailureKind::BodyLate, "body-late"),
+            (FailureKind::ClientStalled, "client-stalled"),
             (FailureKind::NotProcessed, "not-processed"),
             (FailureKind::WrongProtocol, "wrong-protocol"),
             (FailureKind::Flood, "flood"),
@@ -347,6 +361,7 @@ mod tests {
             (FailureKind::ConnectRefused, Fault::Subject),
             (FailureKind::OutOfPorts, Fault::Machine),
             (FailureKind::OutOfFiles, Fault::Machine),
+            (FailureKind::ClientStalled, Fault::Machine),
             (FailureKind::CertificateExpired, Fault::Subject),
             (FailureKind::ClientCertificate, Fault::Instrument),
             (FailureKind::Encode, Fault::Instrument),

@@ -92,6 +92,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         tls_resumed,
         connects_failed,
         bodies_late,
+        stalls,
         most_in_flight,
         uncompressed_responses,
         error_samples,
@@ -146,6 +147,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         tls_resumed,
         connects_failed,
         bodies_late,
+        stalls,
         most_in_flight: Some(most_in_flight),
         uncompressed_responses,
         error_samples,
@@ -160,6 +162,7 @@ fn step(from: load::StepFigures) -> Step {
         sent,
         answered,
         failed,
+        stalled,
         latency,
         send_delay,
     } = from;
@@ -171,6 +174,7 @@ fn step(from: load::StepFigures) -> Step {
         never_sent: started - sent,
         answered,
         failed,
+        stalled,
         latency: Histogram::from(latency),
         send_delay: Histogram::from(send_delay),
     }

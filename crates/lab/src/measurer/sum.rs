@@ -7,7 +7,9 @@ use rpcgauge_message::Compression;
 use rpcgauge_message::contract::{Operation, Record, SliceDone};
 use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
-use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSamples, FailureKind, Payload, Stage, Warmup};
+use rpcgauge_trial::{
+    Calls, Cpu, Ending, ErrorSamples, FailureKind, Payload, Stage, Stalls, Warmup,
+};
 
 use super::measured::Surroundings;
 use crate::subject::one_line;
@@ -227,6 +229,7 @@ impl Sum {
             connects_failed: 0,
             uncompressed_responses: 0,
             bodies_late: 0,
+            stalls: Stalls::default(),
             most_in_flight: None,
             error_samples: errors.samples,
             errors_without_sample: errors.without_sample,

@@ -65,6 +65,12 @@ impl<'a> Run<'a> {
         self.warn_of_uncounted(invocation, trials)?;
         let took = began.elapsed() / u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let mut records = Vec::new();
+        let ended = trials.iter().zip(&left.trials);
+        for text in
+            ended.filter_map(|(planned, ended)| stall_warning(planned, ended.as_ref().ok()?))
+        {
+            self.keep_warning(text)?;
+        }
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
             let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
@@ -270,6 +276,29 @@ impl<'a> Run<'a> {
         let record = Record::Floor(record);
         Ok(self.records.append(&record)?)
     }
+}
+
+/// What is said of a trial in which this program stood still.
+fn stall_warning(planned: &Planned<'_>, measured: &Measured) -> Option<String> {
+    let (stalls, calls) = (measured.stalls, measured.calls.stalled());
+    let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
+    let how_long = match stalls.count {
+        0 => return None,
+        1 => format!("for {}", seconds(stalls.total_ns)),
+        count => format!(
+            "{count} times, for {} in all and {} at the longest",
+            seconds(stalls.total_ns),
+            seconds(stalls.longest_ns)
+        ),
+    };
+    Some(format!(
+        "rpcgauge itself did not run {how_long}, {} after the first measured call of \"{}\" (trial {}): it was \
+         stopped, the machine was suspended, or nothing gave it a core. The {calls} calls of that time count as \
+         client-stalled, and not against the service",
+        seconds(stalls.longest_at_ns),
+        planned.variant.name,
+        planned.spec.index,
+    ))
 }
 
 /// The trials of a plan that are measured in turn follow each other.

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use mio::{Events, Poll, Token};
 
+use super::stall::Heartbeat;
 use super::timer::Timer;
 use super::{Engine, Hooks};
 use crate::bodies::Bodies;
@@ -32,7 +33,7 @@ const EVENTS_A_TURN: usize = 1024;
 const TIMER: Token = Token(usize::MAX);
 
 /// The loop looks at the stop flag at least this often, ns.
-const LOOK_UP_NS: u64 = 50_000_000;
+pub(super) const LOOK_UP_NS: u64 = 50_000_000;
 
 /// How long until a body that is late is looked for again, ns. No event says that it is there.
 const LATE_BODY_REST_NS: u64 = 100_000;
@@ -88,13 +89,20 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
 
     /// Turns until the trial or the slice is over, or `stop` is set.
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
+        self.engine.heartbeat = Heartbeat::start();
         loop {
             let engine = &mut self.engine;
             if stop.load(Ordering::Relaxed) {
                 engine.phases.interrupt();
                 return Ok(());
             }
-            let now = clock::now();
+            let mut now = clock::now();
+            if engine.beat(now) {
+                // What came meanwhile is read before anything is taken for silent or late.
+                self.catch_up()?;
+                now = clock::now();
+            }
+            let engine = &mut self.engine;
             engine.tend_connections(now)?;
             engine.expire(now);
             if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
@@ -181,6 +189,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
                 break;
             }
             let now = clock::now();
+            self.engine.beat(now);
             if now - read_at < UNREAD_NS {
                 self.engine.keep_pace(now)?;
                 continue;
@@ -218,7 +227,10 @@ impl Engine<'_, '_, '_> {
     /// calls that became due meanwhile.
     fn read(&mut self, index: usize, wait: Option<Duration>) -> Result<(), LoadError> {
         match self.pool.read(index, &mut self.inbox, wait) {
-            Some(at) => self.keep_pace(at),
+            Some(at) => {
+                self.beat(at);
+                self.keep_pace(at)
+            }
             None => Ok(()),
         }
     }

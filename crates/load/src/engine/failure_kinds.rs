@@ -22,6 +22,12 @@ pub(super) const NOT_SENT: (FailureKind, &str) = (
     "the deadline passed before the call could be sent",
 );
 
+pub(super) const STALLED: (FailureKind, &str) = (
+    FailureKind::ClientStalled,
+    "the client did not run while the call was open: it was stopped, the machine was suspended, or nothing \
+     gave it a core",
+);
+
 pub(super) const NO_BODY: (FailureKind, &str) = (
     FailureKind::BodyLate,
     "the deadline passed before the call's body was made: make bodies faster, or beforehand",

@@ -24,6 +24,7 @@ mod response;
 mod responses;
 mod session;
 mod snapshots;
+mod stall;
 mod stamps;
 mod stream;
 #[cfg(test)]
@@ -47,6 +48,7 @@ use self::messages::Messages;
 use self::phases::{Phase, Phases};
 use self::pool::{Attempt, Pool};
 use self::snapshots::Snapshots;
+use self::stall::Heartbeat;
 use crate::bodies::{Bodies, ResponseCheck};
 use crate::clock;
 use crate::error::LoadError;
@@ -122,6 +124,7 @@ struct Engine<'t, 'b, 'r> {
     inbox: Inbox,
     /// `None` without a hook.
     snapshots: Option<Snapshots<'r>>,
+    heartbeat: Heartbeat,
     /// Calls that the input just read has ended, by their tokens.
     ended: Vec<(u64, CallEnd)>,
     /// The turn took as many calls as one may, and others are due.
@@ -152,10 +155,22 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             messages,
             inbox: Inbox::new(),
             snapshots: hooks.progress.map(Snapshots::new),
+            heartbeat: Heartbeat::start(),
             ended: Vec::new(),
             more_are_due: false,
             waits_for_body: false,
         })
+    }
+
+    /// Takes note that the loop runs at `now`. True when it had stood still until then.
+    #[inline]
+    fn beat(&mut self, now: u64) -> bool {
+        let stall = self.heartbeat.beat(now);
+        if let Some(stall) = stall {
+            self.phases.note_stall(&stall, &mut self.ledger);
+            self.ledger.last_stall = stall;
+        }
+        stall.is_some()
     }
 
     /// Looks after connections: those that the server is about to end, those that are not open, and
@@ -264,12 +279,14 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         let span_ns = recorder.span_ns();
         let spent_over_ns = slicing.map_or(span_ns, |slicing| slicing.counted_ns);
         let arrivals_ns = arrivals_end.map(|end| recorder.offset(end));
+        let stalled_ns = self.phases.stalled_ns;
+        let without_stalls = |ns: u64| Duration::from_nanos(ns.saturating_sub(stalled_ns));
         let stages = recorder.stages.into_iter();
         Ok(Measurement {
             calls: recorder.account.close()?,
             warmup: self.phases.warmup.outcome,
-            elapsed: Duration::from_nanos(arrivals_ns.unwrap_or(spent_over_ns)),
-            spent_over: Duration::from_nanos(spent_over_ns),
+            elapsed: without_stalls(arrivals_ns.unwrap_or(spent_over_ns)),
+            spent_over: without_stalls(spent_over_ns),
             latency: recorder.latency,
             failed_latency: recorder.failed_latency,
             send_delay: recorder.send_delay,
@@ -289,6 +306,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             slices: slicing.map(|slicing| slicing.count),
             connects_failed: self.pool.counts.failed,
             bodies_late: recorder.bodies_late,
+            stalls: recorder.stalls,
             warmup_ended_after: self.phases.warmup.ended_after,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,

@@ -4,7 +4,7 @@ use rpcgauge_trial::{ConnectionUse, FailureKind};
 use rpcgauge_wire::StartError;
 
 use super::Engine;
-use super::failure_kinds::{NO_BODY, NOT_SENT};
+use super::failure_kinds::{NO_BODY, NOT_SENT, STALLED};
 use super::ledger::{Beginning, CallFailure};
 use super::messages::Next;
 use super::phases::Phase;
@@ -44,6 +44,11 @@ impl Engine<'_, '_, '_> {
                     self.phases.bodies_used_up();
                     break;
                 }
+            }
+            if self.ledger.last_stall.hit(due, now) {
+                // Sent now, together with all others, they would be a burst that nobody asked for.
+                self.fail_unbegun(STALLED, now);
+                continue;
             }
             if self.ledger.calls.deadline_of(due) <= now {
                 let failure = match body {

@@ -123,6 +123,7 @@ impl Engine<'_, '_, '_> {
         }
         let call_number = call.number;
         let (done, read) = self.messages.read(call, read_at);
+        self.beat(done);
         match read {
             Ok(()) => self.end_call(token, done, Ok(())),
             Err(Unread::Failed(kind, error)) => self.end_call(token, done, Err((kind, &error.0))),

@@ -8,6 +8,7 @@ use rpcgauge_wire::Traffic;
 
 use super::event_loop::EventLoop;
 use super::phases::Slicing;
+use super::stall::Heartbeat;
 use super::{Engine, Hooks};
 use crate::bodies::Bodies;
 use crate::clock;
@@ -73,6 +74,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
             return Ok(());
         }
         // What came meanwhile, the end of a connection for one, is known before the first call.
+        self.event_loop.engine.heartbeat = Heartbeat::start();
         self.event_loop.catch_up()?;
         let Engine {
             phases,

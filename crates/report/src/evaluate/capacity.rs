@@ -53,13 +53,17 @@ impl PlannedSearch {
         }
     }
 
-    /// Takes note of a trial that ended. One that did not run to its end tells nothing, and one that
+    /// Takes note of a trial that ended. One that did not run to its end, or that missed an objective while
+    /// the client stood still, tells nothing, and one that
     /// could not be carried out ends the search: the next one would fail as well.
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
             (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
                 let trial = trial(record, measured, rate, &self.objectives);
-                self.trials.push(trial);
+                // What was missed while the client stood still may not be the service's fault.
+                if trial.held || measured.stalls.count == 0 {
+                    self.trials.push(trial);
+                }
             }
             (TrialOutcome::Measured(_), _) => {}
             (TrialOutcome::Failed { .. }, _) => self.broken_off = true,
@@ -131,7 +135,7 @@ fn trial(
     let delay = filled(&measured.send_delay).map(Distribution::of);
     let calls = &measured.calls;
     let evidence = Evidence {
-        started: calls.started,
+        started: calls.attributable(),
         answered: calls.answered,
         goodput: goodput(calls.answered - calls.answered_late, measured.elapsed_ns).unwrap_or(0.0),
         latency: latency.as_ref(),

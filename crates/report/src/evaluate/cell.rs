@@ -376,7 +376,12 @@ fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings
     for index in 0..most {
         let same: Vec<(&Step, u64)> = trials
             .iter()
-            .filter_map(|(_, m)| Some((m.steps.get(index)?, m.elapsed_ns)))
+            .filter_map(|(_, m)| {
+                Some((
+                    m.steps.get(index)?,
+                    m.elapsed_ns.saturating_add(m.stalls.total_ns),
+                ))
+            })
             .collect();
         let found = step(variant, &same, start_ns)?;
         start_ns = start_ns.saturating_add(found.time_ns);
@@ -385,15 +390,23 @@ fn steps(variant: &str, trials: &[MeasuredTrial<'_>]) -> Result<Vec<StepFindings
     Ok(steps)
 }
 
-/// The same step of all trials, each with how long the trial was measured; there is at least one.
+/// The same step of all trials, each with how long the trial took; there is at least one.
 fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindings, ReportError> {
     let total = |of: fn(&Step) -> u64| sum(same.iter().map(|(s, _)| of(s)));
     let latency = distribution(variant, same.iter().map(|(s, _)| &s.latency))?;
     let send_delay = distribution(variant, same.iter().map(|(s, _)| &s.send_delay))?;
     let answered = total(|s| s.answered);
     // A load may end inside its ramp (--calls, Ctrl-C).
-    let lasted =
-        |(step, elapsed_ns): &(&Step, u64)| step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
+    let lasted = |(step, elapsed_ns): &(&Step, u64)| {
+        let lasted = step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
+        // As much of it as of its calls was due while the client ran.
+        let running = step.started.saturating_sub(step.stalled);
+        let part = u128::from(lasted) * u128::from(running) / u128::from(step.started.max(1));
+        match step.stalled {
+            0 => lasted,
+            _ => part as u64,
+        }
+    };
     let lasted_ns = sum(same.iter().map(lasted));
     let (first, _) = same[0];
     Ok(StepFindings {
@@ -408,6 +421,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
             .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
         answered,
         failed: total(|s| s.failed),
+        stalled: total(|s| s.stalled),
         goodput: goodput(answered, lasted_ns).unwrap_or(0.0),
         latency,
         send_delay,

@@ -36,6 +36,7 @@ pub(crate) fn judge(
 /// What an objective is compared with: the calls of a variant, of a step, or of one trial.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Evidence<'a> {
+    /// Calls that were due while the client ran.
     pub(crate) started: u64,
     pub(crate) answered: u64,
     pub(crate) goodput: f64,
@@ -46,7 +47,7 @@ impl<'a> Evidence<'a> {
     /// Nothing where nothing was measured.
     fn of(figures: Option<&'a Figures>) -> Self {
         figures.map_or_else(Self::default, |figures| Self {
-            started: figures.calls.started,
+            started: figures.calls.attributable(),
             answered: figures.calls.answered,
             goodput: figures.goodput,
             latency: figures.latency.as_ref(),
@@ -55,7 +56,7 @@ impl<'a> Evidence<'a> {
 
     fn of_step(step: &'a StepFindings) -> Self {
         Self {
-            started: step.started,
+            started: step.started.saturating_sub(step.stalled),
             answered: step.answered,
             goodput: step.goodput,
             latency: step.latency.as_ref(),

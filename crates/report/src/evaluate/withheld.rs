@@ -25,8 +25,11 @@ impl Uneven {
     /// None where the shares are the same, as far as can be seen.
     pub(crate) fn of(metric: Metric, of: &Figures, against: &Figures) -> Option<Self> {
         let [own, other] = [of, against].map(|figures| Share {
-            part: figures.calls.started.saturating_sub(figures.calls.answered),
-            of: figures.calls.started,
+            part: figures
+                .calls
+                .attributable()
+                .saturating_sub(figures.calls.answered),
+            of: figures.calls.attributable(),
         });
         let shares = Unanswered {
             of: own.value(),
@@ -50,7 +53,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     if answered == 0.0 {
         return Some([f64::NEG_INFINITY, f64::INFINITY]);
     }
-    let more = share * figures.calls.started as f64 / answered;
+    let more = share * figures.calls.attributable() as f64 / answered;
     let quantile = match metric::row(metric).kind {
         Kind::Quantile(quantile) => quantile,
         // Answered, they may have taken any time, and no time at all.

@@ -24,7 +24,7 @@ pub struct Caution {
     pub of: u64,
 }
 
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

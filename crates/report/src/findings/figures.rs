@@ -272,7 +272,8 @@ pub struct StepFindings {
     pub start_ns: u64,
     /// How long it was to last.
     pub time_ns: u64,
-    /// How long it did: less where the load ended before its ramp, 0 where it ended before this step.
+    /// How long it did: less where the load ended before its ramp, 0 where it ended before this step. The
+    /// time in which the client did not run is left out.
     pub lasted_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
@@ -282,6 +283,9 @@ pub struct StepFindings {
     pub answered: u64,
     /// How many failed. What is neither was still open when the ramp ended.
     pub failed: u64,
+    /// How many of the failed ones are the client's fault, which did not run; absent where none are.
+    #[serde(skip_serializing_if = "super::caution::is_zero")]
+    pub stalled: u64,
     /// Answered ones a second of the time that it lasted.
     pub goodput: f64,
     /// Latency of those that were answered.

@@ -160,6 +160,7 @@ pub fn ramp() -> Sample {
                 never_sent: 0,
                 answered,
                 failed,
+                stalled: 0,
                 latency: times(answered, ns),
                 send_delay: times(started, ns / 10),
             })

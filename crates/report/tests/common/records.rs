@@ -200,6 +200,7 @@ impl Builder {
             connects_failed: spec.failed_connects,
             uncompressed_responses: spec.uncompressed,
             bodies_late: spec.bodies_late,
+            stalls: Stalls::default(),
             most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
             errors_without_sample: 0,
             connections_opened: Some(match spec.connection {

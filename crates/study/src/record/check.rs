@@ -121,6 +121,7 @@ impl Measured {
             self.connects_failed,
             self.uncompressed_responses,
             self.bodies_late,
+            self.stalls.count,
             self.most_in_flight.unwrap_or(0),
             self.errors_without_sample,
         ];
@@ -142,7 +143,10 @@ impl Step {
         let ended = sum([self.answered, self.failed]);
         let fit =
             ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered);
-        holds(fit, "a step of it has other calls than were due in it")?;
+        holds(
+            fit && self.stalled <= self.failed,
+            "a step of it has other calls than were due in it",
+        )?;
         holds(
             self.latency.count() == self.answered && self.send_delay.count() <= self.started,
             "a step of it has the times of other calls than it has",

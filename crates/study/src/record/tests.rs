@@ -39,6 +39,7 @@ pub(crate) fn measured() -> Measured {
         connects_failed: 0,
         uncompressed_responses: 0,
         bodies_late: 0,
+        stalls: Stalls::default(),
         most_in_flight: None,
         error_samples: Vec::new(),
         errors_without_sample: 0,
@@ -118,6 +119,7 @@ fn step(started: u64) -> Step {
         never_sent: 0,
         answered: started,
         failed: 0,
+        stalled: 0,
         latency: times(started),
         send_delay: times(started),
     }

@@ -7,6 +7,7 @@ mod keepalive;
 mod messages;
 mod refused;
 mod result;
+mod stalled;
 mod tls;
 mod unwritten;
 mod watched;

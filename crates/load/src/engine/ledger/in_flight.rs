@@ -163,10 +163,10 @@ impl InFlight {
         self.slots.len() - self.free.len()
     }
 
-    /// How many calls of the measured part are in flight.
-    pub(super) fn measured(&self) -> u64 {
+    /// When the calls of the measured part that are in flight were due, ns.
+    pub(super) fn measured(&self) -> impl Iterator<Item = u64> {
         let measured = |call: &&Call| call.active && call.measured;
-        self.slots.iter().filter(measured).count() as u64
+        self.slots.iter().filter(measured).map(|call| call.due)
     }
 }
 
@@ -220,8 +220,8 @@ mod tests {
                 }
                 let first = model.first().map(|(token, due)| (*token, due + DEADLINE));
                 prop_assert_eq!(calls.oldest(), first);
-                let measured = model.iter().filter(|(_, due)| due.is_multiple_of(2)).count() as u64;
-                prop_assert_eq!(calls.measured(), measured);
+                let measured = model.iter().filter(|(_, due)| due.is_multiple_of(2)).count();
+                prop_assert_eq!(calls.measured().count(), measured);
                 prop_assert_eq!(calls.len(), model.len());
             }
         }

@@ -32,8 +32,10 @@ pub(super) use self::events::{CallEnd, CallEvents, Seen};
 use self::in_flight::InFlight;
 pub(super) use self::in_flight::{Beginning, Call};
 use self::retry::{Sent, may_retry};
+use super::failure_kinds::STALLED;
 use super::messages::Verify;
 use super::response::{Held, Response};
+use super::stall::Stall;
 use super::stamps::{Stamps, stage_times};
 use crate::clock::{self, nanos};
 use crate::recorder::Recorder;
@@ -55,6 +57,8 @@ pub(super) struct Ledger<'t> {
     pub(super) measured_in_flight: u64,
     /// The most calls that were in flight at a time in the measured part.
     pub(super) most_in_flight: usize,
+    /// The last time in which this program stood still.
+    pub(super) last_stall: Stall,
     pub(super) recorder: Recorder,
 }
 
@@ -65,6 +69,8 @@ pub(super) struct EndedCall {
     pub(super) done: u64,
     pub(super) measured: bool,
     pub(super) succeeded: bool,
+    /// It failed since this program stood still, which says nothing of the server.
+    pub(super) stalled: bool,
 }
 
 /// Why a call failed, and what is said of it.
@@ -85,6 +91,7 @@ impl<'t> Ledger<'t> {
             unsent: None,
             measured_in_flight: 0,
             most_in_flight: 0,
+            last_stall: Stall::default(),
             recorder: Recorder::new(trial, has_snapshots),
         }
     }
@@ -109,11 +116,19 @@ impl<'t> Ledger<'t> {
             done: now,
             measured,
             succeeded: false,
+            stalled: kind == STALLED.0,
         }
     }
 
-    /// Takes the next call from the schedule and gives it up as the trial ends.
-    pub(super) fn abandon_due(&mut self, measured: bool) {
+    /// Takes the next call from the schedule and gives it up as the trial ends at `now` (ns).
+    pub(super) fn abandon_due(&mut self, measured: bool, now: u64) {
+        if let Some(due) = self.dues.next()
+            && self.last_stall.hit(due, now)
+        {
+            self.dues.take();
+            self.fail_unbegun(due, measured, STALLED, now);
+            return;
+        }
         let Some(due) = self.dues.take().filter(|_| measured) else {
             return;
         };
@@ -202,11 +217,18 @@ impl<'t> Ledger<'t> {
         self.dues.call_ended(free);
         self.unsent = None;
         let (due, measured) = (call.due, call.measured);
+        // What the server said for itself stands.
+        let result = match result {
+            Err((kind, _)) if !kind.follows_from_stall() => result,
+            _ if self.last_stall.hit(due, done) => Err(STALLED),
+            result => result,
+        };
         note(EndedCall {
             due,
             done,
             measured,
             succeeded: result.is_ok(),
+            stalled: result.is_err_and(|(kind, _)| kind == STALLED.0),
         });
         if !measured {
             return;
@@ -261,7 +283,13 @@ impl<'t> Ledger<'t> {
     /// `now`. It would end with the last call that ended otherwise, and a service that has been silent
     /// since would have the goodput of its better days.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {
-        self.recorder.account.calls.abandoned += self.calls.measured();
+        let stall = self.last_stall;
+        for due in self.calls.measured() {
+            match stall.hit(due, now) {
+                true => self.recorder.failed(due, now, STALLED.0, STALLED.1),
+                false => self.recorder.account.calls.abandoned += 1,
+            }
+        }
         if self.recorder.account.calls.abandoned > 0 {
             self.recorder.end = self.recorder.end.max(now);
         }
@@ -326,7 +354,7 @@ mod tests {
         });
         assert_eq!(ends, [true, false], "a call ends once");
         assert_eq!(ledger.dues.next(), Some(140), "an end makes another due");
-        ledger.abandon_due(true);
+        ledger.abandon_due(true, 200);
         ledger.abandon_in_flight(200);
         assert!(ledger.calls.get(abandoned).is_some());
         assert_eq!(ledger.most_in_flight, 3);

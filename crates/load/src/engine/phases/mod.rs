@@ -32,6 +32,7 @@ use self::stop::{Decision, Failing, Status, StopRule};
 use self::warmup::WarmUp;
 use super::ledger::{EndedCall, Ledger};
 use super::pool::Pool;
+use super::stall::Stall;
 use crate::clock::{self, nanos};
 use crate::schedule::Dues;
 use crate::trial::Trial;
@@ -90,6 +91,8 @@ pub(super) struct Phases<'t, 'r> {
     pub(super) connections_at_start: usize,
     /// What is spent while calls count.
     pub(super) spent: Spent<'r>,
+    /// How long this program stood still in the time that counts, ns.
+    pub(super) stalled_ns: u64,
 }
 
 impl<'t, 'r> Phases<'t, 'r> {
@@ -117,6 +120,7 @@ impl<'t, 'r> Phases<'t, 'r> {
             ending: Ending::Complete,
             connections_at_start: 0,
             spent: Spent::new(measuring),
+            stalled_ns: 0,
         }
     }
 
@@ -192,7 +196,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     #[inline(always)]
     pub(super) fn call_ended(&mut self, call: EndedCall) {
         // What becomes of the warm-up's last calls is no reason to give the measured part up.
-        if call.measured == (self.measured_from < u64::MAX) {
+        if !call.stalled && call.measured == (self.measured_from < u64::MAX) {
             self.failing.note_end(call.done, call.succeeded);
         }
         if !call.measured {
@@ -200,12 +204,30 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
+    /// Takes note that this program stood still. Its calls fail for that alone, and the time is in no rate.
+    #[cold]
+    pub(super) fn note_stall(&mut self, stall: &Stall, ledger: &mut Ledger<'_>) {
+        self.failing.pause(stall.until - stall.from);
+        if matches!(self.phase, Phase::Measured | Phase::Draining) {
+            ledger.recorder.stalled(stall.from, stall.lasted);
+        }
+        if !self.is_counting() {
+            return;
+        }
+        let status = self.status(ledger);
+        let until = match ledger.dues.is_at_a_rate() {
+            true => stall.until.min(self.stop.ends_at(&status)),
+            false => stall.until,
+        };
+        self.stalled_ns += until.saturating_sub(stall.from.max(self.started_at));
+    }
+
     /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
     fn unmeasured_call_ended(&mut self, call: EndedCall) {
         if let Some(slicing) = &mut self.slicing
             && !self.phase.is_before_measuring()
         {
-            return slicing.skipped_call_ended(call.succeeded);
+            return slicing.skipped_call_ended(call.succeeded || call.stalled);
         }
         self.warmup.ended_after += u64::from(self.measured_from < u64::MAX);
         self.warmup.outcome.failed += u64::from(!call.succeeded);
@@ -430,7 +452,7 @@ impl<'t, 'r> Phases<'t, 'r> {
                 Some(due)
                     if due <= now && self.phase == Phase::Measured && self.admits(ledger, due) =>
                 {
-                    ledger.abandon_due(self.is_measured(due));
+                    ledger.abandon_due(self.is_measured(due), now);
                 }
                 _ => break,
             }
