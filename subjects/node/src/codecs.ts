@@ -66,7 +66,7 @@ export async function load(
   }
   const hybrid = settings.encoding === "hybrid";
   const type = hybrid ? hybridType(generated as Making<any>) : generated.type(typeName);
-  const own = hybrid ? plain("json") : type.decode(es.toBytes(typeName, message));
+  const own = hybrid ? plain("json") : es.sample(stack, type, typeName, message);
   const toJson = hybrid ? toSample : (value: unknown) => es.fromBytes(typeName, type.encode(value));
   return { message: own, type, toJson, versions: found, code: "generated" };
 }

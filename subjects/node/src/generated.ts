@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { isDeepStrictEqual } from "node:util";
 
 import type * as grpc from "@grpc/grpc-js";
 import type { DescFile, DescMessage, DescMethodUnary, Message, Registry } from "@bufbuild/protobuf";
@@ -127,6 +128,28 @@ export class Es {
     return this.type(typeName).encode(this.fromJson(typeName, sample));
   }
 
+  /** A sample as a message of another library, which must be able to carry all of it. */
+  sample<T>(library: string, type: Type<T>, typeName: string, sample: Json): T {
+    const bytes = this.toBytes(typeName, sample);
+    const message = type.decode(bytes);
+    const again = type.encode(message);
+    // What a library does not know, it leaves out.
+    if (again.length !== bytes.length && !this.areSame(typeName, again, bytes)) {
+      const without = "extensions, groups (DELIMITED), or fields that are set to their default (proto2)";
+      throw new Refused(`${library} loses a part of the sample: it has no ${without}`, "user");
+    }
+    return message;
+  }
+
+  private areSame(typeName: string, some: Uint8Array, others: Uint8Array): boolean {
+    try {
+      return isDeepStrictEqual(this.fromBytes(typeName, some), this.fromBytes(typeName, others));
+    } catch {
+      // Where a required field is lost, there is no JSON.
+      return false;
+    }
+  }
+
   fromBytes(typeName: string, bytes: Uint8Array): Json {
     return this.toJson(typeName, this.type(typeName).decode(bytes));
   }
@@ -183,7 +206,7 @@ export class TsProto {
   /** A sample as a message: read by protobuf-es, as the generated code has no proto3 JSON. */
   async fromJson(typeName: string, sample: Json): Promise<object> {
     const es = await Es.load(this.messages);
-    return this.type(typeName).decode(es.toBytes(typeName, sample));
+    return es.sample("ts-proto", this.type(typeName), typeName, sample);
   }
 
   /** The method's name in its generated service, and what the service says of it. */

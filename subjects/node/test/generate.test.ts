@@ -104,6 +104,12 @@ test("ts-proto, protobufjs and google-protobuf read and write the same", async (
   }
 });
 
+test("a sample that a library cannot carry is refused with the library's name", async () => {
+  const type = (await TsProto.load(odd)).type("Container");
+  assert.throws(() => es.sample("ts-proto", type, "Container", OLD), /ts-proto loses a part of the sample/);
+  assert.ok(es.sample("ts-proto", type, "Container", { old: { id: 1, color: "RED", packed: [1, 2] } }));
+});
+
 test("protobufjs keeps what proto2 has", async () => {
   const type = (await ProtobufJs.load(odd)).type("Container");
   assert.deepEqual(es.fromBytes("Container", type.encode(type.decode(es.toBytes("Container", OLD)))), OLD);

@@ -125,7 +125,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const requests = settings.requests.map((sample) =>
     hybrid
       ? fromSample(es, workload, request, sample, "json")
-      : generated.type(request).decode(es.toBytes(request, sample)),
+      : es.sample("ts-proto", generated.type(request), request, sample),
   );
   const toJson = (message: object): Json =>
     hybrid
