@@ -53,15 +53,16 @@ pub(super) fn exchange(
             return Err(SubjectError::Stopped);
         }
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(SubjectError::NotReady(limit));
-        }
         let (can_read, can_write) = handshake.wait(left.min(POLL_EVERY))?;
         if can_write {
             handshake.write()?;
         }
         if can_read && let Some(reply) = handshake.read()? {
             return Ok(reply);
+        }
+        // Not before: the reply may have come while this program itself did not run.
+        if left.is_zero() && !can_read {
+            return Err(SubjectError::NotReady(limit));
         }
     }
 }
@@ -146,4 +147,31 @@ fn is_passing(error: &io::Error) -> bool {
 
 fn failed(error: rustix::io::Errno) -> SubjectError {
     SubjectError::Pipe(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_reply_that_is_there_counts_however_late_it_is_looked_for() {
+        let script = "echo replied; read line";
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = child.stdout.as_ref().unwrap();
+        poll(&mut [PollFd::new(stdout, PollFlags::IN)], None).unwrap();
+        let stop = AtomicBool::new(false);
+        let mut ask = |limit| exchange(&mut child, "ask", limit, &stop);
+        let reply = ask(Duration::ZERO);
+        assert!(matches!(reply, Ok(Reply::Line(line, _)) if line == "replied"));
+        // Now there is the end of its output, and nothing else.
+        assert!(matches!(ask(Duration::from_secs(60)), Ok(Reply::End(_))));
+        child.wait().unwrap();
+    }
 }
