@@ -91,6 +91,15 @@ fn a_trial_that_was_broken_off_tells_nothing() {
 }
 
 #[test]
+fn a_trial_that_missed_while_the_client_stood_still_tells_nothing() {
+    let over = |rate: f64| rate > 1_000.0;
+    let stalled = changed(over, |measured| measured.stalls.add(0, 2_000_000_000));
+    let found = found(&stalled);
+    assert_eq!((found.missed, found.limit), (None, None), "{found:?}");
+    assert!(found.held.is_some());
+}
+
+#[test]
 fn a_search_without_a_trial_says_so() {
     let sample = capacity();
     let empty = Findings::new(&sample.plan, None, &[], &[]).unwrap();

@@ -92,6 +92,33 @@ fn calls_that_were_never_answered_are_later_than_any_bound() {
 }
 
 #[test]
+fn calls_of_a_stalled_client_are_held_against_no_service() {
+    let objectives = ["p99<1s", "max<1s", "errors<0.1%"];
+    let mut sample = live();
+    sample.plan.objectives = objectives.map(|text| text.parse().unwrap()).to_vec();
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
+        let calls = &mut measured.calls;
+        calls.abandoned = 0;
+        calls.failed = [(FailureKind::ClientStalled, calls.started - calls.answered)].into();
+    }
+    for found in findings(&sample).objectives {
+        assert_eq!(found.outcome, ObjectiveOutcome::Reached, "{found:?}");
+    }
+
+    // Half of a step's calls, and with them half of its time.
+    let mut sample = ramp();
+    if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
+        let step = &mut measured.steps[0];
+        (step.answered, step.failed, step.stalled) = (50, 50, 50);
+    }
+    let findings = findings(&sample);
+    let figures = findings.variants[0].cells[0].figures.as_deref().unwrap();
+    let step = &figures.steps[0];
+    assert_eq!((step.lasted_ns, step.goodput), (1_000_000_000, 50.0));
+    assert_eq!(Evidence::of_step(step).unanswered(), 0.0);
+}
+
+#[test]
 fn a_percentile_is_that_of_all_calls_that_were_due() {
     let at = |percentile: f64, started: u64| {
         let mut times = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
