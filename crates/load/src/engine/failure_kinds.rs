@@ -12,6 +12,11 @@ pub(super) const TOO_LATE: (FailureKind, &str) = (
     "the deadline passed before the response was complete",
 );
 
+pub(super) const STATUS_NOT_LAST: (FailureKind, &str) = (
+    FailureKind::Deadline,
+    "the deadline passed before the response was complete: its grpc-status is in a head without END_STREAM",
+);
+
 pub(super) const NOT_CONNECTED: (FailureKind, &str) = (
     FailureKind::Deadline,
     "the deadline passed before the call's connection was made",

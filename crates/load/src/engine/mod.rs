@@ -41,7 +41,7 @@ use rpcgauge_wire::{Head, Protocol};
 pub use self::session::{Counted, Session};
 
 use self::event_loop::EventLoop;
-use self::failure_kinds::{NOT_CONNECTED, TOO_LATE};
+use self::failure_kinds::{NOT_CONNECTED, STATUS_NOT_LAST, TOO_LATE};
 use self::inbox::Inbox;
 use self::ledger::{CallEnd, CallFailure, Ledger};
 use self::messages::Messages;
@@ -232,10 +232,15 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     #[cold]
     fn fail_late(&mut self, token: u64, now: u64) {
         let call = self.ledger.calls.get(token);
-        let index = call.map_or(0, |call| call.connection);
-        let failure = match self.pool.give_up_call(index, token, now) {
-            true => NOT_CONNECTED,
-            false => TOO_LATE,
+        let (index, waits_after_status) = call.map_or((0, false), |call| {
+            (call.connection, call.response.waits_after_status())
+        });
+        let failure = if self.pool.give_up_call(index, token, now) {
+            NOT_CONNECTED
+        } else if waits_after_status {
+            STATUS_NOT_LAST
+        } else {
+            TOO_LATE
         };
         self.end_call(token, now, Err(failure));
     }

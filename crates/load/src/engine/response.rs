@@ -229,6 +229,13 @@ impl Response {
         Err(kind)
     }
 
+    /// See [`UnaryResponse::waits_after_status`].
+    pub(super) fn waits_after_status(&self) -> bool {
+        self.grpc
+            .as_ref()
+            .is_some_and(UnaryResponse::waits_after_status)
+    }
+
     /// Whether the message is to be decompressed.
     pub(super) fn is_compressed(&self) -> bool {
         match &self.grpc {
@@ -291,7 +298,9 @@ impl Response {
             StatusSource::Client(violation) => {
                 self.text = violation.to_string();
                 Some(match violation {
-                    GrpcViolation::ContentType | GrpcViolation::StatusMissing
+                    GrpcViolation::ContentType
+                    | GrpcViolation::StatusMissing
+                    | GrpcViolation::StatusInOpenHead
                         if self.status != 200 =>
                     {
                         self.text.clear();

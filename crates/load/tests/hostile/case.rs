@@ -107,6 +107,8 @@ pub(crate) struct Case {
     codec: Option<MakeCodec>,
     check: Option<MakeCheck>,
     more_bytes: i64,
+    /// What the failures' messages say, among other words.
+    says: &'static str,
     /// In place of trials.
     instead: Option<Box<dyn Fn() + Send>>,
 }
@@ -124,6 +126,7 @@ impl Case {
             codec: None,
             check: None,
             more_bytes: MORE_BYTES,
+            says: "",
             instead: None,
         }
     }
@@ -183,6 +186,12 @@ impl Case {
     /// Bytes that the trial may hold.
     pub(crate) fn holding(mut self, bytes: i64) -> Case {
         self.more_bytes = bytes;
+        self
+    }
+
+    /// The message of every failure holds these words.
+    pub(crate) fn saying(mut self, words: &'static str) -> Case {
+        self.says = words;
         self
     }
 
@@ -295,8 +304,9 @@ impl Case {
                     let name = kind.to_string();
                     assert!(kinds.contains(&name.as_str()), "{seen}");
                     assert_eq!(kind.fault(), fault, "{seen}");
-                    let sampled = measurement.error_samples.iter().any(|s| s.kind == *kind);
-                    assert!(sampled, "{seen}");
+                    let mut samples = measurement.error_samples.iter();
+                    let sampled = samples.any(|s| s.kind == *kind && s.text.contains(self.says));
+                    assert!(sampled, "no message with {:?}: {seen}", self.says);
                 }
             }
         }

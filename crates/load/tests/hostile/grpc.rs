@@ -30,6 +30,17 @@ fn with_body(stream: u32, body: &[u8]) -> Vec<u8> {
     [head(stream), data(stream, 0, body), end].concat()
 }
 
+/// A head with a status that does not end the stream.
+fn open_head(stream: u32, status: &'static str) -> Vec<u8> {
+    headers(stream, 0, &[OK, GRPC, ("grpc-status", status)])
+}
+
+/// A good response but for its end.
+fn with_open_trailers(stream: u32) -> Vec<u8> {
+    let end = headers(stream, 0, &[("grpc-status", "0")]);
+    [head(stream), data(stream, 0, &message(b"yes")), end].concat()
+}
+
 pub(crate) fn cases() -> Vec<Case> {
     [statuses(), messages(), heads()]
         .into_iter()
@@ -58,6 +69,39 @@ fn statuses() -> Vec<Case> {
                 |id| headers(id, END_STREAM, &[OK, GRPC]),
             ],
         ),
+        saying(
+            case(
+                "grpc-status in a head that does not end the stream",
+                fail(&["protocol"]),
+            ),
+            vec![
+                |id| {
+                    let body = data(id, END_STREAM, &message(b"yes"));
+                    [open_head(id, "0"), body].concat()
+                },
+                |id| [open_head(id, "5"), data(id, END_STREAM, &[])].concat(),
+            ],
+        )
+        .saying("grpc-status is in a head without END_STREAM"),
+        saying(
+            case(
+                "grpc-status in a head that does not end the stream, and no end",
+                fail(&["deadline"]),
+            ),
+            vec![|id| open_head(id, "5")],
+        )
+        .until_the_deadline()
+        .saying("grpc-status is in a head without END_STREAM"),
+        saying(
+            case(
+                "grpc-status in trailers that do not end the stream",
+                fail(&["protocol"]),
+            ),
+            vec![with_open_trailers, |id| {
+                [with_open_trailers(id), data(id, END_STREAM, &[])].concat()
+            }],
+        )
+        .saying("trailers without END_STREAM"),
         ending(
             case("grpc-status that is no number", fail(&["protocol"])),
             &[

@@ -15,6 +15,11 @@ pub enum GrpcViolation {
     /// No `grpc-status`, neither in trailers nor in a trailers-only response.
     #[error("the response has no grpc-status (gRPC HTTP/2 spec, Responses)")]
     StatusMissing,
+    /// A `grpc-status` in a head that does not end the stream, where it does not count, and none in trailers.
+    #[error(
+        "grpc-status is in a head without END_STREAM, and not in trailers (gRPC HTTP/2 spec, Responses)"
+    )]
+    StatusInOpenHead,
     #[error("the response's grpc-status is not a number (gRPC HTTP/2 spec, Responses)")]
     StatusMalformed,
     #[error("the response has two grpc-status that differ (gRPC HTTP/2 spec, Responses)")]
@@ -41,6 +46,7 @@ impl GrpcViolation {
         match self {
             GrpcViolation::ContentType
             | GrpcViolation::StatusMissing
+            | GrpcViolation::StatusInOpenHead
             | GrpcViolation::StatusMalformed
             | GrpcViolation::StatusConflict => Code::UNKNOWN,
             GrpcViolation::Subtype

@@ -39,6 +39,8 @@ pub struct UnaryResponse {
     http_status: u16,
     /// The head says `grpc-encoding` other than `identity`.
     has_encoding: bool,
+    /// The head has a `grpc-status`, and does not end the stream.
+    status_in_open_head: bool,
     /// Whether the message is compressed, once its prefix has come.
     compressed: Option<bool>,
     prefixes: u64,
@@ -61,6 +63,7 @@ impl UnaryResponse {
             deframer: Deframer::new(max_message_bytes),
             http_status: 0,
             has_encoding: false,
+            status_in_open_head: false,
             compressed: None,
             prefixes: 0,
             code: None,
@@ -111,6 +114,7 @@ impl UnaryResponse {
                 b"grpc-encoding" => self.has_encoding = value != b"identity",
                 // A status in the head counts only when nothing follows ("trailers-only").
                 b"grpc-status" if end => self.set_status(value),
+                b"grpc-status" => self.status_in_open_head = true,
                 b"grpc-message" if end => decode_message(value, &mut self.text),
                 _ => {}
             }
@@ -174,9 +178,9 @@ impl UnaryResponse {
             (None, None) => (Code::OK, StatusSource::Server),
             (None, Some(violation)) => {
                 let code = match violation {
-                    GrpcViolation::ContentType | GrpcViolation::StatusMissing => {
-                        Code::from_http_status(self.http_status)
-                    }
+                    GrpcViolation::ContentType
+                    | GrpcViolation::StatusMissing
+                    | GrpcViolation::StatusInOpenHead => Code::from_http_status(self.http_status),
                     other => other.code(),
                 };
                 (code, StatusSource::Client(violation))
@@ -195,6 +199,12 @@ impl UnaryResponse {
         self.has_encoding
     }
 
+    /// Whether the response waits for an end that its server may believe it has sent: the head has a
+    /// `grpc-status`, which counts only where it ends the stream, and no other has come.
+    pub fn waits_after_status(&self) -> bool {
+        self.status_in_open_head && self.code.is_none()
+    }
+
     /// Whether the message is compressed; false before its prefix has come.
     #[inline]
     pub fn is_compressed(&self) -> bool {
@@ -210,7 +220,10 @@ impl UnaryResponse {
     /// What a response lacks at its end.
     fn check_end(&self) -> Option<GrpcViolation> {
         if self.code.is_none() {
-            Some(GrpcViolation::StatusMissing)
+            Some(match self.status_in_open_head {
+                true => GrpcViolation::StatusInOpenHead,
+                false => GrpcViolation::StatusMissing,
+            })
         } else if !self.deframer.is_between_messages() {
             Some(GrpcViolation::Truncated)
         } else if self.compressed.is_none() {

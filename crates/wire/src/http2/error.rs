@@ -77,7 +77,7 @@ pub enum Http2Violation {
     #[error("a connection-specific field stands in a response (RFC 9113 §8.2.2)")]
     ConnectionField,
     /// A trailer section that does not end the stream, or a head after the final one.
-    #[error("trailers do not end their stream (RFC 9113 §8.1)")]
+    #[error("trailers without END_STREAM do not end their stream (RFC 9113 §8.1)")]
     TrailersNotLast,
     /// An interim response that ends the stream, or status 101.
     #[error("an interim response ends its stream or is 101 (RFC 9113 §8.1, §8.6)")]

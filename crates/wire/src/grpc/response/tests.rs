@@ -84,10 +84,10 @@ fn a_trailers_only_response_has_its_status_in_the_head() {
 #[test]
 fn a_status_in_the_head_does_not_count_when_more_follows() {
     let head = [GRPC, ("grpc-status", "9")];
-    let missing = Some(GrpcViolation::StatusMissing);
+    let in_open_head = Some(GrpcViolation::StatusInOpenHead);
     assert_eq!(
         outcome(200, &head, &framed(b"hi"), None),
-        (2, String::new(), missing)
+        (2, String::new(), in_open_head)
     );
     let trailers = [("grpc-status", "8")];
     assert_eq!(
