@@ -1,5 +1,7 @@
 //! What every plan holds to, also one that is read from a run directory, where anything may stand.
 
+use std::collections::BTreeSet;
+
 use rpcgauge_trial::LONGEST_MS;
 
 use super::Plan;
@@ -98,8 +100,9 @@ impl Plan {
             .claims
             .iter()
             .map(|claim| ("claim", &claim.name, [&claim.of, &claim.against]));
+        let names: BTreeSet<&str> = self.variants.iter().map(|v| &*v.name).collect();
         for (what, name, variants) in pairs.chain(claims) {
-            let is_absent = |name: &&String| self.variant(name).is_none();
+            let is_absent = |name: &&String| !names.contains(name.as_str());
             if let Some(absent) = variants.into_iter().find(is_absent) {
                 return Err(format!(
                     "{what} {name} names the variant \"{absent}\", which is not there"

@@ -2,6 +2,8 @@
 //!
 //! It adds the A/A pair, the other placements and the seeded order.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rpcgauge_message::nearest::Nearest;
 
 use super::order::{GroupMember, PlacementGroup, Rounds, trials};
@@ -47,15 +49,31 @@ pub(crate) enum DraftError {
 /// What the second name of the variant that is measured twice ends with.
 const AGAIN: &str = "again";
 
-/// Whether a variant is measured for the sake of others' calls alone: a codec that is compared with nothing.
-pub(crate) fn is_part(variant: &Variant, pairs: &[Pair], claims: &[Claim]) -> bool {
-    let mut compared = compared(pairs, claims).flat_map(<[&str; 2]>::from);
-    variant.settings.target.codec().is_some() && !compared.any(|name| name == variant.name)
+/// A variant that is measured a second time.
+struct Controlled {
+    /// Its place in [`Draft::variants`].
+    place: usize,
+    /// Verdicts under the other placements need their own A/A pair.
+    headline: bool,
 }
 
-/// The variant of a name, with its repetitions.
-fn find<'v>(variants: &'v [(Variant, Rounds)], name: &str) -> Option<&'v (Variant, Rounds)> {
-    variants.iter().find(|(variant, _)| variant.name == name)
+/// The names of variants that pairs and claims compare.
+pub(crate) struct Compared<'p>(BTreeSet<&'p str>);
+
+impl<'p> Compared<'p> {
+    pub(crate) fn of(pairs: &'p [Pair], claims: &'p [Claim]) -> Self {
+        Self(
+            compared(pairs, claims)
+                .flat_map(<[&str; 2]>::from)
+                .collect(),
+        )
+    }
+
+    /// Whether a variant is measured for the sake of others' calls alone: a codec that is compared with
+    /// nothing.
+    pub(crate) fn is_part(&self, variant: &Variant) -> bool {
+        variant.settings.target.codec().is_some() && !self.0.contains(&*variant.name)
+    }
 }
 
 impl Draft {
@@ -82,7 +100,8 @@ impl Draft {
         }
         let is_kept = |(variant, _): &(Variant, _)| Self::keeps(words, &variant.name);
         self.variants.retain(is_kept);
-        let has = |name: &str| find(&self.variants, name).is_some();
+        let names = self.names();
+        let has = |name: &str| names.contains(name);
         let Plan { pairs, claims, .. } = &mut self.plan;
         pairs.retain(|pair| has(&pair.of) && has(&pair.against));
         claims.retain(|claim| has(&claim.of) && has(&claim.against));
@@ -92,8 +111,10 @@ impl Draft {
         Ok(self)
     }
 
-    pub(crate) fn has(&self, name: &str) -> bool {
-        find(&self.variants, name).is_some()
+    /// The names of its variants.
+    pub(crate) fn names(&self) -> BTreeSet<String> {
+        let variants = self.variants.iter();
+        variants.map(|(variant, _)| variant.name.clone()).collect()
     }
 
     /// The trials that this will become, without making them; `u64::MAX` for more.
@@ -109,8 +130,9 @@ impl Draft {
     /// headline pairs, which is enough to see a verdict flip. A part of other variants' calls is repeated
     /// at most `parts` times.
     pub(crate) fn repeated(mut self, rounds: Rounds, parts: Rounds) -> Self {
+        let compared = Compared::of(&self.plan.pairs, &self.plan.claims);
         for (variant, own) in &mut self.variants {
-            *own = match is_part(variant, &self.plan.pairs, &self.plan.claims) {
+            *own = match compared.is_part(variant) {
                 true => rounds.at_most(parts),
                 false => rounds,
             };
@@ -134,9 +156,7 @@ impl Draft {
         if self.variants.is_empty() {
             return Err(DraftError::Empty);
         }
-        for name in self.controlled() {
-            self.add_a_a(&name)?;
-        }
+        self.add_controls()?;
         let trials = trials(self.plan.seed, &self.groups());
         if trials.is_empty() {
             return Err(DraftError::Empty);
@@ -156,82 +176,93 @@ impl Draft {
     /// Pairs that would have the same name get a number: the same two variants may be asked about
     /// twice in different words.
     fn number_twins(&mut self) {
-        let pairs = &mut self.plan.pairs;
-        for place in 1..pairs.len() {
-            let plain = pairs[place].name.clone();
-            let mut number = 2;
-            while pairs[..place].iter().any(|p| p.name == pairs[place].name) {
-                pairs[place].name = format!("{plain}-{number}");
-                number += 1;
+        let mut taken = BTreeSet::new();
+        // The next number to try for each name.
+        let mut next: BTreeMap<String, u32> = BTreeMap::new();
+        for pair in &mut self.plan.pairs {
+            let plain = pair.name.clone();
+            while !taken.insert(pair.name.clone()) {
+                let number = next.entry(plain.clone()).or_insert(2);
+                pair.name = format!("{plain}-{number}");
+                *number += 1;
             }
         }
     }
 
     /// The variants that are measured twice.
-    fn controlled(&self) -> Vec<String> {
+    fn controlled(&self) -> Vec<Controlled> {
         let chosen = match &self.control {
             Control::Absent => return Vec::new(),
             Control::Variant(name) => Some(name.as_str()),
             Control::Headline => None,
         };
-        let mut groups: Vec<Option<&str>> = Vec::new();
-        for (variant, _) in &self.variants {
-            if !groups.contains(&variant.group.as_deref()) {
-                groups.push(variant.group.as_deref());
+        let names = self.variants.iter().map(|(variant, _)| &*variant.name);
+        let places: BTreeMap<&str, usize> = names.zip(0..).collect();
+        let group = |place: usize| self.variants[place].0.group.as_deref();
+        // In each group, its first headline pair, or else its first pair.
+        let mut leading: BTreeMap<Option<&str>, &Pair> = BTreeMap::new();
+        for pair in &self.plan.pairs {
+            if let Some(place) = places.get(&*pair.of) {
+                let known = leading.entry(group(*place)).or_insert(pair);
+                if pair.headline && !known.headline {
+                    *known = pair;
+                }
             }
         }
-        let of_group = groups.into_iter().filter_map(|group| {
-            let is_here = |name: &str| self.group_of(name) == Some(group);
-            let pairs = || self.plan.pairs.iter().filter(|pair| is_here(&pair.of));
-            let pair = pairs().find(|pair| pair.headline).or(pairs().next());
-            let of_pair = pair.map(|pair| {
+        let mut seen = BTreeSet::new();
+        let groups = (0..self.variants.len()).map(group);
+        let groups = groups.filter(|group| seen.insert(*group));
+        let of_group = groups.filter_map(|here| {
+            let place = |name: &str| places.get(name).copied();
+            let is_here = |place: &usize| group(*place) == here;
+            let pair = leading.get(&here);
+            let of_pair = pair.and_then(|pair| {
                 // A variant that is compared with one of another group has a control of its own.
-                match is_here(&pair.against) {
-                    true => pair.against.as_str(),
-                    false => pair.of.as_str(),
-                }
+                let against = place(&pair.against).filter(is_here);
+                against.or_else(|| place(&pair.of))
             });
-            chosen.filter(|name| is_here(name)).or(of_pair)
+            let chosen = chosen.and_then(place).filter(is_here);
+            Some(Controlled {
+                place: chosen.or(of_pair)?,
+                headline: pair.is_some_and(|pair| pair.headline),
+            })
         });
-        let names: Vec<String> = of_group.map(str::to_owned).collect();
-        match (names.is_empty(), self.variants.first()) {
-            (true, Some((first, _))) => vec![first.name.clone()],
-            _ => names,
+        let mut controlled: Vec<Controlled> = of_group.collect();
+        if controlled.is_empty() {
+            controlled.push(Controlled {
+                place: 0,
+                headline: false,
+            });
         }
+        controlled
     }
 
-    fn group_of(&self, name: &str) -> Option<Option<&str>> {
-        let (variant, _) = find(&self.variants, name)?;
-        Some(variant.group.as_deref())
-    }
-
-    /// Adds a second name of a variant, and the pair of the two.
-    fn add_a_a(&mut self, name: &str) -> Result<(), DraftError> {
-        let found = find(&self.variants, name).cloned();
-        let (variant, rounds) = found.ok_or(DraftError::Empty)?;
-        let again = format!("{name}-{AGAIN}");
-        if self.has(&again) {
-            return Err(DraftError::Taken(again));
+    /// Adds a second name of each variant that is measured twice, and the pair of the two.
+    fn add_controls(&mut self) -> Result<(), DraftError> {
+        let mut names = self.names();
+        for Controlled { place, headline } in self.controlled() {
+            let (variant, rounds) = self.variants[place].clone();
+            let name = variant.name.clone();
+            let again = format!("{name}-{AGAIN}");
+            if !names.insert(again.clone()) {
+                return Err(DraftError::Taken(again));
+            }
+            self.plan.pairs.push(Pair {
+                name: format!("{name}-a-a"),
+                question: format!("Is {name} as fast as itself?"),
+                of: again.clone(),
+                against: name.clone(),
+                metric: Metric::LatencyP50,
+                headline: headline || self.plan.pairs.is_empty(),
+                a_a: true,
+            });
+            let twin = Variant {
+                name: again,
+                repeats: Some(name),
+                ..variant
+            };
+            self.variants.push((twin, rounds));
         }
-        // Verdicts under the other placements need their own A/A pair.
-        let is_here = |pair: &Pair| self.group_of(&pair.of) == Some(variant.group.as_deref());
-        let mut pairs = self.plan.pairs.iter();
-        let headline = pairs.any(|pair| pair.headline && is_here(pair));
-        self.plan.pairs.push(Pair {
-            name: format!("{name}-a-a"),
-            question: format!("Is {name} as fast as itself?"),
-            of: again.clone(),
-            against: name.to_owned(),
-            metric: Metric::LatencyP50,
-            headline: headline || self.plan.pairs.is_empty(),
-            a_a: true,
-        });
-        let twin = Variant {
-            name: again,
-            repeats: Some(variant.name.clone()),
-            ..variant
-        };
-        self.variants.push((twin, rounds));
         Ok(())
     }
 
@@ -248,11 +279,10 @@ impl Draft {
             rotation: *rotation,
         });
         let all: Vec<GroupMember> = members.collect();
-        let is_checked = |one: &&GroupMember| {
-            let name = &variants[one.index as usize].name;
-            let mut pairs = pairs.iter().filter(|pair| pair.headline);
-            pairs.any(|pair| pair.of == *name || pair.against == *name)
-        };
+        let headline = pairs.iter().filter(|pair| pair.headline);
+        let headline: BTreeSet<&str> = headline.flat_map(|p| [&*p.of, &*p.against]).collect();
+        let is_checked =
+            |one: &&GroupMember| headline.contains(&*variants[one.index as usize].name);
         let checked = all.iter().filter(is_checked).map(|one| GroupMember {
             rounds: one.rounds.at_most(self.check_rounds),
             ..*one

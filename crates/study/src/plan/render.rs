@@ -113,16 +113,18 @@ impl Plan {
                 .chain(head)
                 .chain(["trials".to_owned()]),
         );
-        for ((index, variant), said) in (0_u32..).zip(&self.variants).zip(&said) {
+        let mut trials = vec![0_usize; self.variants.len()];
+        for trial in &self.trials {
+            trials[trial.variant as usize] += 1;
+        }
+        for ((variant, said), trials) in self.variants.iter().zip(&said).zip(trials) {
             let again = variant.repeats.as_ref().map_or("", |_| " (A/A)");
             let name = format!("{}{again}", variant.name);
             let cells = shown.iter().map(|at| match said[*at].1.as_str() {
                 "" => "-".to_owned(),
                 words => words.to_owned(),
             });
-            let trials = self.trials.iter().filter(|trial| trial.variant == index);
-            let trials = trials.count().to_string();
-            table.row([name].into_iter().chain(cells).chain([trials]));
+            table.row([name].into_iter().chain(cells).chain([trials.to_string()]));
         }
         table
     }

@@ -4,6 +4,8 @@
 //! an order drawn anew for each round. What the machine's mood does to one, it does to all of them
 //! (docs/method.md).
 
+use std::collections::BTreeMap;
+
 pub use rpcgauge_trial::Slice;
 
 use super::{Claim, Pair, Plan, Variant};
@@ -79,24 +81,34 @@ pub(super) fn rotations<'n>(
     variants: &[&Variant],
     compared: impl Iterator<Item = (&'n str, &'n str)>,
 ) -> Vec<u32> {
-    let index = |name: &str| variants.iter().position(|variant| variant.name == name);
-    let mut rotation: Vec<u32> = (0..variants.len() as u32).collect();
+    let names = variants.iter().map(|variant| &*variant.name);
+    let places: BTreeMap<&str, u32> = names.zip(0..).collect();
+    let kinds: Vec<_> = variants.iter().map(|v| v.settings.kind()).collect();
+    // Of each variant, a smaller one that it goes round with, or itself.
+    let mut smaller: Vec<u32> = (0..variants.len() as u32).collect();
     for (of, against) in compared {
-        let (Some(of), Some(against)) = (index(of), index(against)) else {
+        let (Some(&of), Some(&against)) = (places.get(of), places.get(against)) else {
             continue;
         };
-        let kind = |index: usize| variants[index].settings.kind();
-        if kind(of).is_none() || kind(of) != kind(against) {
+        let kind = &kinds[of as usize];
+        if kind.is_none() || *kind != kinds[against as usize] {
             continue;
         }
-        let (first, second) = (rotation[of], rotation[against]);
-        for joined in &mut rotation {
-            if *joined == first.max(second) {
-                *joined = first.min(second);
-            }
-        }
+        let [first, second] = [of, against].map(|place| smallest(&mut smaller, place));
+        smaller[first.max(second) as usize] = first.min(second);
     }
-    rotation
+    let all = 0..variants.len() as u32;
+    all.map(|place| smallest(&mut smaller, place)).collect()
+}
+
+/// The smallest variant that one goes round with. Halves the way to it for the next time.
+fn smallest(smaller: &mut [u32], mut place: u32) -> u32 {
+    while smaller[place as usize] != place {
+        let next = smaller[place as usize];
+        smaller[place as usize] = smaller[next as usize];
+        place = next;
+    }
+    place
 }
 
 /// The names that pairs and claims compare.

@@ -8,7 +8,7 @@ use super::machine::Count;
 use super::{Combined, Resolver, Section};
 use crate::error::StudyError;
 use crate::plan::Plan;
-use crate::plan::draft::{Draft, is_part};
+use crate::plan::draft::{Compared, Draft};
 use crate::plan::estimate::guess_call;
 use crate::plan::order::Rounds;
 use crate::read::{Time, place};
@@ -143,8 +143,9 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
 /// only a part of other variants' calls little is enough.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
     let stop = Stop::after_ms(trial_ms);
+    let compared = Compared::of(&plan.pairs, &plan.claims);
     for variant in &mut plan.variants {
-        variant.settings.stop = match is_part(variant, &plan.pairs, &plan.claims) {
+        variant.settings.stop = match compared.is_part(variant) {
             true => Stop::after_ms(SHORTEST_TRIAL_MS),
             false => stop,
         };

@@ -21,7 +21,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -254,7 +254,7 @@ impl Resolver<'_> {
         let mut draft = draft.only(only).map_err(|e| self.source.whole(e))?;
         if draft.plan.pairs.is_empty() {
             // Made of what `--only` has left, so that something is always compared.
-            draft.plan.pairs = study.default_pairs(&combined, |name| draft.has(name));
+            draft.plan.pairs = study.default_pairs(&combined, &draft.names());
         }
         let mut plan = match &top.budget {
             None => self.finish(draft, &combined)?,
@@ -313,12 +313,10 @@ impl Resolver<'_> {
                 return Err(self.source.whole(message));
             }
         }
-        for (place, one) in combined.iter().enumerate() {
+        let mut names = BTreeSet::new();
+        for one in &combined {
             let name = &one.variant.name;
-            if combined[..place]
-                .iter()
-                .any(|other| other.variant.name == *name)
-            {
+            if !names.insert(name) {
                 let message =
                     format!("the variant \"{name}\" is there twice; give one another name");
                 return Err(self.source.error(one.span.clone(), message));

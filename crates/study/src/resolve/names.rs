@@ -3,6 +3,8 @@
 //! A name is a variant's own, its group's prefix left out where the group is clear, or that of a
 //! listed variant, which then stands for all that the factors made of it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rpcgauge_message::nearest::Nearest;
 use toml::Spanned;
 
@@ -27,6 +29,36 @@ struct Names<'v> {
     source: &'v Source,
     group: Option<&'v str>,
     variants: &'v [Combined],
+    index: &'v Index<'v>,
+}
+
+/// The group of a variant, and a name in it.
+type InGroup<'v> = (Option<&'v str>, &'v str);
+
+/// Variants by their names.
+struct Index<'v> {
+    whole: BTreeMap<&'v str, &'v Combined>,
+    local: BTreeMap<InGroup<'v>, &'v Combined>,
+    listed: BTreeMap<InGroup<'v>, Vec<&'v Combined>>,
+}
+
+impl<'v> Index<'v> {
+    fn of(variants: &'v [Combined]) -> Self {
+        let mut index = Self {
+            whole: BTreeMap::new(),
+            local: BTreeMap::new(),
+            listed: BTreeMap::new(),
+        };
+        for one in variants {
+            let group = one.variant.group.as_deref();
+            index.whole.entry(&one.variant.name).or_insert(one);
+            index.local.entry((group, &one.local)).or_insert(one);
+            if let Some(listed) = &one.listed {
+                index.listed.entry((group, listed)).or_default().push(one);
+            }
+        }
+        index
+    }
 }
 
 impl Resolver<'_> {
@@ -35,14 +67,15 @@ impl Resolver<'_> {
         variants: &[Combined],
     ) -> Result<(Vec<Pair>, Vec<Claim>), StudyError> {
         let (mut pairs, mut claims) = (Vec::new(), Vec::new());
+        let (index, mut known) = (Index::of(variants), BTreeSet::new());
         for section in self.study.sections() {
-            let names = self.names(section.group, variants);
+            let names = self.names(section.group, variants, &index);
             for written in &section.part.pairs {
                 pairs.extend(names.pair(written)?);
             }
             for written in &section.part.claims {
                 let claim = names.claim(written)?;
-                if claims.iter().any(|other: &Claim| other.name == claim.name) {
+                if !known.insert(claim.name.clone()) {
                     let message = format!(
                         "the claim \"{}\" is there twice; give one another name",
                         claim.name
@@ -61,15 +94,22 @@ impl Resolver<'_> {
         variants: &[Combined],
         name: &Spanned<Line>,
     ) -> Result<String, StudyError> {
-        let one = self.names(None, variants).find_one(name)?;
+        let index = Index::of(variants);
+        let one = self.names(None, variants, &index).find_one(name)?;
         Ok(one.variant.name.clone())
     }
 
-    fn names<'v>(&'v self, group: Option<&'v str>, variants: &'v [Combined]) -> Names<'v> {
+    fn names<'v>(
+        &'v self,
+        group: Option<&'v str>,
+        variants: &'v [Combined],
+        index: &'v Index<'v>,
+    ) -> Names<'v> {
         Names {
             source: self.source,
             group,
             variants,
+            index,
         }
     }
 }
@@ -101,15 +141,17 @@ impl<'v> Names<'v> {
     ) -> Result<Vec<(&'v Combined, &'v Combined)>, StudyError> {
         let (of_all, against_all) = (self.find(names[0])?, self.find(names[1])?);
         let same_factors = of_all.is_listed && against_all.is_listed;
+        // All have one label where the factors need not be the same.
+        let label = |one: &'v Combined| same_factors.then_some(&one.label);
+        let mut by_label: BTreeMap<_, Vec<&Combined>> = BTreeMap::new();
+        for against in against_all.all {
+            by_label.entry(label(against)).or_default().push(against);
+        }
         let mut joined = Vec::new();
         for of in of_all.all {
-            for against in &against_all.all {
-                if (!same_factors || of.label == against.label)
-                    && of.variant.name != against.variant.name
-                {
-                    joined.push((of, *against));
-                }
-            }
+            let against = by_label.get(&label(of)).into_iter().flatten();
+            let others = against.filter(|against| of.variant.name != against.variant.name);
+            joined.extend(others.map(|against| (of, *against)));
         }
         if joined.is_empty() {
             let [of, against] = names.map(|name| name.get_ref().as_str());
@@ -207,29 +249,30 @@ impl<'v> Names<'v> {
 
     fn find(&self, name: &Spanned<Line>) -> Result<Meaning<'v>, StudyError> {
         let wanted = name.get_ref().as_str();
-        let all = self.variants.iter();
-        let here = || {
-            all.clone()
-                .filter(|one| one.variant.group.as_deref() == self.group)
-        };
-        let local = here().find(|one| one.local == wanted);
-        if let Some(one) = local.or_else(|| all.clone().find(|one| one.variant.name == wanted)) {
+        let Index {
+            whole,
+            local,
+            listed,
+        } = self.index;
+        let in_group = (self.group, wanted);
+        if let Some(one) = local.get(&in_group).or_else(|| whole.get(wanted)) {
             return Ok(Meaning {
                 all: vec![one],
                 is_listed: false,
             });
         }
-        let listed = here().filter(|one| one.listed.as_deref() == Some(wanted));
-        let listed: Vec<&Combined> = listed.collect();
-        if !listed.is_empty() {
+        if let Some(all) = listed.get(&in_group) {
             return Ok(Meaning {
-                all: listed,
+                all: all.clone(),
                 is_listed: true,
             });
         }
-        let known = here().flat_map(|one| one.listed.as_deref().into_iter().chain([&*one.local]));
+        let all = self.variants.iter();
+        let here = all.clone();
+        let here = here.filter(|one| one.variant.group.as_deref() == self.group);
+        let known = here.flat_map(|one| one.listed.as_deref().into_iter().chain([&*one.local]));
         let mut names: Vec<&str> = Vec::new();
-        for name in known.chain(all.clone().map(|one| &*one.variant.name)) {
+        for name in known.chain(all.map(|one| &*one.variant.name)) {
             if !names.contains(&name) {
                 names.push(name);
             }
@@ -246,25 +289,35 @@ fn is_codec(one: &Combined) -> bool {
 
 impl StudyFile {
     /// Without any pair, every variant is compared with the first listed one under the same
-    /// factors, or against the first of all where none is listed. Only those whose name `is_in`
-    /// count.
+    /// factors, or against the first of all where none is listed. Only those of these `names` count.
     pub(super) fn default_pairs(
         &self,
         variants: &[Combined],
-        is_in: impl Fn(&str) -> bool,
+        names: &BTreeSet<String>,
     ) -> Vec<Pair> {
+        let mut groups: BTreeMap<Option<&str>, Vec<&Combined>> = BTreeMap::new();
+        for one in variants
+            .iter()
+            .filter(|one| names.contains(&one.variant.name))
+        {
+            let group = one.variant.group.as_deref();
+            groups.entry(group).or_default().push(one);
+        }
         let mut pairs = Vec::new();
         for section in self.sections() {
-            let is_here = |one: &&Combined| {
-                one.variant.group.as_deref() == section.group && is_in(&one.variant.name)
+            let Some(here) = groups.get(&section.group) else {
+                continue;
             };
-            let here = || variants.iter().filter(is_here);
-            let Some(first) = here().next() else { continue };
-            let alike = || here().filter(|one| is_codec(one) == is_codec(first));
-            for of in alike() {
+            let first = here[0];
+            let alike = here.iter().filter(|one| is_codec(one) == is_codec(first));
+            let mut by_label: BTreeMap<&str, &Combined> = BTreeMap::new();
+            for one in alike.clone().filter(|one| one.listed == first.listed) {
+                by_label.entry(&one.label).or_insert(one);
+            }
+            for of in alike {
                 let against = match &first.listed {
-                    None => Some(first),
-                    listed => alike().find(|one| one.listed == *listed && one.label == of.label),
+                    None => Some(&first),
+                    Some(_) => by_label.get(&*of.label),
                 };
                 if let Some(against) = against.filter(|one| one.variant.name != of.variant.name) {
                     pairs.push(pair_of(of, against, Metric::LatencyP50));

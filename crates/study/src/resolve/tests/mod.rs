@@ -1,6 +1,7 @@
 //! Studies resolved: what the tests share.
 
 mod budget;
+mod large;
 mod live;
 mod refused;
 mod resolved;
