@@ -1,22 +1,26 @@
 //! A client or codec subject that is up: proved right before and after its trials, and in between asked for slices, whose records it
 //! leaves in a file.
 
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_load::monotonic_ns;
 use rpcgauge_message::Workload;
-use rpcgauge_message::contract::{Record, SliceAsk, SliceDone};
+use rpcgauge_message::contract::{
+    ClientSettings, CodecSettings, Record, Settings, SliceAsk, SliceBounds, SliceDone,
+};
+use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Operation;
+use rustix::thread::sched_getaffinity;
 
-use crate::error::TrialResult;
+use crate::error::{TrialFailure, TrialResult};
 use crate::subject::{RecordsFile, Subject, SubjectError};
 use crate::verify::{self, CodecSample};
 
 pub(crate) struct Caller {
     pub(crate) subject: Subject,
     records: RecordsFile,
+    bounds: SliceBounds,
     proof: Proof,
     is_right: bool,
 }
@@ -30,11 +34,37 @@ pub(crate) enum Proof {
 }
 
 impl Caller {
-    /// Takes a subject that is up, with the file that it records in.
-    pub(crate) fn new(mut subject: Subject, records: &Path, proof: Proof) -> TrialResult<Self> {
+    /// Takes a client or codec that is up, with the settings that it was started with.
+    pub(crate) fn new(mut subject: Subject, line: &Settings, proof: Proof) -> TrialResult<Self> {
+        let (records, in_flight, connections) = match line {
+            Settings::Client(client) => {
+                let ClientSettings {
+                    records,
+                    in_flight,
+                    channels,
+                    ..
+                } = &**client;
+                // A library opens one for each channel, or for each call in flight.
+                (records, *in_flight, in_flight.saturating_add(*channels))
+            }
+            Settings::Codec(codec) => {
+                let CodecSettings { records, .. } = &**codec;
+                (records, 1, 0)
+            }
+            Settings::Server(_) | Settings::Floor(_) => {
+                let reason = "a server was asked for slices";
+                return Err(TrialFailure::new(Fault::Instrument, reason));
+            }
+        };
         let records = RecordsFile::open(records);
+        let allowed = sched_getaffinity(None).map_err(|error| SubjectError::Pipe(error.into()))?;
         Ok(Self {
             records: records.map_err(|error| subject.broken_off(error))?,
+            bounds: SliceBounds {
+                in_flight,
+                connections,
+                cores: allowed.count(),
+            },
             subject,
             proof,
             is_right: false,
@@ -95,9 +125,13 @@ impl Caller {
         self.silent()?;
         let asked = monotonic_ns();
         let done = self.subject.slice(ask, limit, stop)?;
-        let span = asked..=monotonic_ns();
+        let answered_at = monotonic_ns();
         answered();
-        let records = self.records.read(&done, span);
+        let took = Duration::from_nanos(answered_at.saturating_sub(asked));
+        let records = match self.bounds.check(ask, took, &done) {
+            Ok(()) => self.records.read(&done, asked..=answered_at),
+            Err(error) => Err(SubjectError::Contract(error.to_string())),
+        };
         let records = records.map_err(|error| self.subject.broken_off(error))?;
         Ok((done, records))
     }

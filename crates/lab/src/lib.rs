@@ -25,6 +25,7 @@ pub mod machine;
 mod measurer;
 mod observer;
 mod records;
+mod regular;
 mod role;
 mod run;
 mod scratch;

@@ -15,6 +15,7 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use crate::error::LabError;
+use crate::regular;
 
 /// The longest path of a Unix socket that the system takes, bytes (unix(7)).
 pub(crate) const MAX_SOCKET_PATH: usize = 107;
@@ -61,7 +62,7 @@ impl Scratch {
         loop {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
             let path = folder.path().join(LOCK);
-            let lock = File::create(&path)?;
+            let lock = regular::create(&path)?;
             rustix::io::retry_on_intr(|| flock(&lock, FlockOperation::LockExclusive))?;
             // Another program may have removed the folder before it was locked.
             if path.exists() {
@@ -94,7 +95,7 @@ fn remove_abandoned(parent: &Path) {
             .starts_with(PREFIX.as_bytes())
             && entry.metadata().is_ok_and(is_ours);
         // A folder without the locked file is not one of these, even if its name matches.
-        let lock = is_scratch.then(|| File::open(entry.path().join(LOCK)));
+        let lock = is_scratch.then(|| regular::open(&entry.path().join(LOCK)));
         let Some(Ok(lock)) = lock else { continue };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
             let _ = fs::remove_dir_all(entry.path());

@@ -46,7 +46,7 @@ impl Up {
         settings: &Settings,
         limits: Limits,
     ) -> TrialResult<Self> {
-        let address = subject.listening(settings.transport)?;
+        let address = subject.listening()?;
         let exchange = Exchange::new(workload, settings, limits)?;
         Ok(Self {
             subject,

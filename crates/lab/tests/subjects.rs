@@ -288,6 +288,34 @@ fn the_pid_that_it_names_is_the_one_that_is_measured() {
 }
 
 #[test]
+fn a_process_that_it_did_not_start_is_not_measured() {
+    let own = std::process::id();
+    for pid in [0, 1, own] {
+        let script = format!(r#"echo '{{"contract":1,"ready":true,"pid":{pid}}}'; read a; read b"#);
+        let failure = failure(&script);
+        assert_eq!(failure.fault, Fault::Subject, "{pid}");
+        let says = format!("names the process {pid}, which it has not started");
+        assert!(failure.reason.contains(&says), "{}", failure.reason);
+    }
+}
+
+#[test]
+fn versions_that_no_report_can_show_are_refused() {
+    let many = r#"printf '{"contract":1,"ready":true,"versions":{'; seq -f '"library %.0f":"1",' 10000 | tr -d '\n'; echo '"last":"1"}}'; read a; read b"#;
+    let control = r#"printf '%s\n' '{"contract":1,"ready":true,"versions":{"a":"\u001b[2J"}}'; read a; read b"#;
+    let long = r#"printf '{"contract":1,"ready":true,"versions":{"a":"'; head -c 1000 /dev/zero | tr '\0' x; echo '"}}'; read a; read b"#;
+    for (script, says) in [
+        (many, "at most 64"),
+        (control, "printable ASCII"),
+        (long, "at most 100"),
+    ] {
+        let failure = failure(script);
+        assert_eq!(failure.fault, Fault::Subject, "{says}");
+        assert!(failure.reason.contains(says), "{}", failure.reason);
+    }
+}
+
+#[test]
 fn its_cores_are_its_own_from_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("grep Cpus_allowed_list /proc/self/status >&2; {READY} read a; read b");

@@ -25,7 +25,7 @@ pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
-pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceDone, Until, Verified};
+pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
 pub use workload::{OwnWorkload, WorkloadSpec};
 
 use crate::{Compression, Encoding};
@@ -66,6 +66,17 @@ pub enum Settings {
     Client(Box<ClientSettings>),
     /// Encode or decode a sample, slice by slice.
     Codec(Box<CodecSettings>),
+}
+
+impl Settings {
+    /// Where a server listens; none for a client or codec.
+    pub fn listen(&self) -> Option<&Listen> {
+        match self {
+            Self::Server(server) => Some(&server.listen),
+            Self::Floor(floor) => Some(&floor.listen),
+            Self::Client(_) | Self::Codec(_) => None,
+        }
+    }
 }
 
 /// Role `server`: respond to calls of a workload.
@@ -318,6 +329,33 @@ pub struct Failed {
     pub error: String,
     /// Who can do something about it.
     pub fault: Fault,
+}
+
+/// The most versions that a subject, or the environment of a run, names.
+pub const MAX_VERSIONS: usize = 64;
+
+/// The most characters of the name or the text of a version.
+pub const MAX_VERSION_CHARS: usize = 100;
+
+/// Checks what a subject says of its versions, which reports show.
+///
+/// # Errors
+/// There are too many, or one is too long or not printable.
+pub fn check_versions(versions: &BTreeMap<String, String>) -> Result<(), String> {
+    if versions.len() > MAX_VERSIONS {
+        let count = versions.len();
+        return Err(format!(
+            "\"versions\" has {count} entries; at most {MAX_VERSIONS} are allowed"
+        ));
+    }
+    let mut texts = versions.iter().flat_map(|(name, version)| [name, version]);
+    let is_plain = |c: u8| c == b' ' || c.is_ascii_graphic();
+    match texts.find(|text| text.len() > MAX_VERSION_CHARS || !text.bytes().all(is_plain)) {
+        Some(_) => Err(format!(
+            "\"versions\" must be of printable ASCII, at most {MAX_VERSION_CHARS} characters each"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The most characters of an event's detail that are kept.

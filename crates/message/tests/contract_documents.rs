@@ -204,7 +204,7 @@ fn the_reply_schema_has_the_keys_of_the_types() {
     };
     let full = Ready {
         address: Some(Address::Unix("/a".into())),
-        pid: Some(1),
+        pid: Some(2),
         versions: [("a".to_owned(), "1".to_owned())].into(),
         code: Some(Code::Dynamic),
     };

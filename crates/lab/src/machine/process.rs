@@ -189,7 +189,7 @@ pub(crate) fn all_processes() -> impl Iterator<Item = (u32, PathBuf)> {
 }
 
 /// The processes that a process has started, those that they have started, and so on.
-fn descendants(pid: u32) -> Vec<u32> {
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     let mut children: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for (child, folder) in all_processes() {
         let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();

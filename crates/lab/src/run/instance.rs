@@ -185,7 +185,7 @@ impl Run<'_> {
         )?;
         let log = format!("{}-client", starting.log);
         let subject = self.start(command, &line, &starting.layout.client, &log)?;
-        Caller::new(subject, &records, Proof::Response(workload))
+        Caller::new(subject, &line, Proof::Response(workload))
     }
 
     /// A codec, on the client's cores.
@@ -205,7 +205,7 @@ impl Run<'_> {
             self.plan.limits,
         )?;
         let subject = self.start(command, &line, &starting.layout.client, &starting.log)?;
-        Caller::new(subject, &records, Proof::Sample(Box::new(sample)))
+        Caller::new(subject, &line, Proof::Sample(Box::new(sample)))
     }
 
     /// The answering half of a floor.

@@ -175,7 +175,7 @@ impl Run<'_> {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(empty) => empty.insert(self.new_floor(trial, transport)?),
         };
-        half.listening(transport)
+        half.listening()
     }
 }
 

@@ -13,16 +13,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rpcgauge_message::{Workload, WorkloadSpec, contract};
+use rpcgauge_message::contract::{self, MAX_VERSIONS};
+use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{
-    Environment, InvocationRecord, Provenance, Record, StackRecord, SubjectsRecord, TrialOutcome,
-    TrialRecord,
+    Environment, Fault, InvocationRecord, Provenance, Record, StackRecord, SubjectsRecord,
+    TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
-use crate::error::LabError;
+use crate::error::{LabError, TrialFailure};
 use crate::live::Live;
 use crate::machine::placement::Placements;
 use crate::observer::{Event, Observer};
@@ -276,7 +277,16 @@ impl<'a> Run<'a> {
         self.keep_events(first.invocation, ended)
     }
 
-    fn keep_trial(&mut self, record: TrialRecord, took: Duration) -> Result<TrialRecord, LabError> {
+    fn keep_trial(
+        &mut self,
+        mut record: TrialRecord,
+        took: Duration,
+    ) -> Result<TrialRecord, LabError> {
+        // The reader would refuse it, and with it all other trials.
+        if let Err(problem) = record.check() {
+            let reason = format!("its figures contradict each other: {problem}; please report it");
+            record.outcome = TrialFailure::new(Fault::Instrument, reason).into_outcome();
+        }
         match &record.outcome {
             TrialOutcome::Measured(_) => self.measured += 1,
             TrialOutcome::Failed { .. } => self.failed += 1,
@@ -345,7 +355,12 @@ impl<'a> Run<'a> {
             let subjects = &mut self.environment.subjects;
             let known = subjects.entry(stack.clone()).or_default();
             let before = known.len();
-            known.extend(versions.clone());
+            for (name, version) in versions {
+                // A subject may name others at each start.
+                if known.len() < MAX_VERSIONS || known.contains_key(name) {
+                    known.insert(name.clone(), version.clone());
+                }
+            }
             is_new |= known.len() != before;
             let workload = variant.settings.target.workload();
             let command = self.options.stacks.command(stack, workload).ok();

@@ -1,6 +1,6 @@
 //! The file that a runtime writes its events to, and the command that prints them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +13,7 @@ use rpcgauge_study::subject::EVENTS;
 use super::ending::run;
 use super::log::file_tail;
 use super::{SubjectCommand, filled, one_line};
+use crate::regular;
 
 /// How long the command that prints events may take.
 const MOST_TIME: Duration = Duration::from_secs(120);
@@ -64,7 +65,7 @@ impl EventsFile {
         let program = self.program.display();
         let failed = |error: io::Error| format!("{program} could not be started: {error}");
         let unread = |error: io::Error| format!("what {program} printed cannot be read: {error}");
-        let open = |path: &Path| File::create(path).map_err(failed);
+        let open = |path: &Path| regular::create(path).map_err(failed);
         let mut command = Command::new(&self.program);
         command
             .args(&self.args)
@@ -86,7 +87,7 @@ impl EventsFile {
             let last = one_line(tail.rsplit('\n').next().unwrap_or_default());
             return Err(format!("{program} ended with {status}: {last}"));
         }
-        let file = File::open(printed).map_err(unread)?;
+        let file = regular::open(printed).map_err(unread)?;
         if file.metadata().map_err(unread)?.len() > MOST_BYTES {
             let most = MOST_BYTES >> 20;
             return Err(format!("{program} printed more than {most} MiB"));

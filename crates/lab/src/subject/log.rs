@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::regular;
+
 /// The most that is kept of one process's log, bytes. What follows is counted, not kept.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
@@ -110,11 +112,8 @@ impl State {
         }
         if self.file.is_none() {
             // Appended to: a run that is taken up again starts the same subject once more.
-            self.file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&self.path)
-                .ok();
+            let mut options = OpenOptions::new();
+            self.file = regular::open_with(options.create(true).append(true), &self.path).ok();
         }
         self.file
             .as_mut()
@@ -124,7 +123,7 @@ impl State {
 
 /// The last lines of a file, as of a log.
 pub(crate) fn file_tail(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = regular::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(TAIL_BYTES as u64);
     file.seek(SeekFrom::Start(skipped))?;
     let mut bytes = Vec::new();

@@ -7,9 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rpcgauge_message::contract::{self, Address, Failed, Ready, Settings};
+use rpcgauge_message::contract::{self, Address, Failed, Listen, Ready, Settings};
 use rpcgauge_study::record::{Cold, Fault};
-use rpcgauge_study::settings::Transport;
 
 use super::SubjectCommand;
 use super::ending::{TERM_GRACE, end, how_it_ended, spawn, wait_until_ended};
@@ -18,7 +17,7 @@ use super::handshake::{Reply, exchange};
 use super::log::Log;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
-use crate::machine::process::ProcessMeter;
+use crate::machine::process::{ProcessMeter, descendants};
 
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
@@ -50,6 +49,8 @@ pub struct Subject {
     /// A client or codec, which answers lines, still has its output.
     pub(super) process: Process,
     ready: Ready,
+    /// Where it was to listen; none for a client or codec.
+    listen: Option<Listen>,
     /// From just before its process was made until its ready line was read.
     pub(crate) startup: Duration,
     /// The latency of the first calls to it, where it was noted.
@@ -81,6 +82,7 @@ impl Subject {
             Ok((ready, startup, meter)) => Ok(Self {
                 process,
                 ready,
+                listen: start.settings.listen().cloned(),
                 startup,
                 cold: None,
                 meter,
@@ -165,23 +167,32 @@ impl Subject {
         self.process.log.tail()
     }
 
-    /// Where it listens, if that is on the transport that was asked for.
+    /// Where it listens, if that is where it was asked to.
     ///
     /// # Errors
-    /// It listens elsewhere.
-    pub(crate) fn listening(&self, transport: Transport) -> TrialResult<Address> {
-        match (&self.ready.address, transport) {
-            (Some(at @ Address::Tcp(_)), Transport::Tcp)
-            | (Some(at @ Address::Unix(_)), Transport::Unix) => Ok(at.clone()),
-            (address, _) => {
-                let address = address
-                    .as_ref()
-                    .map_or("nowhere".to_owned(), Address::to_string);
-                let asked = match transport {
-                    Transport::Tcp => "TCP",
-                    Transport::Unix => "a Unix socket",
+    /// It listens elsewhere: what is called then is not the subject, and perhaps another machine.
+    pub(crate) fn listening(&self) -> TrialResult<Address> {
+        let address = self.ready.address.as_ref();
+        match (address, &self.listen) {
+            (Some(at @ Address::Tcp(socket)), Some(Listen::Tcp { .. }))
+                if socket.ip().to_canonical().is_loopback() =>
+            {
+                Ok(at.clone())
+            }
+            (Some(at @ Address::Unix(path)), Some(Listen::Unix { path: asked }))
+                if path == asked =>
+            {
+                Ok(at.clone())
+            }
+            (_, asked) => {
+                let said = address.map_or("nowhere".to_owned(), Address::to_string);
+                let asked = match asked {
+                    Some(Listen::Tcp { host }) => format!("TCP at {host}"),
+                    Some(Listen::Unix { path }) => format!("the Unix socket {}", path.display()),
+                    None => "nothing".to_owned(),
                 };
-                let reason = format!("the subject was to listen on {asked} and says {address}");
+                let said = one_line(&said);
+                let reason = format!("the subject was to listen on {asked} and says {said}");
                 Err(self.wrong(reason))
             }
         }
@@ -267,6 +278,11 @@ impl Process {
             return Err(unasked_lines());
         }
         let pid = ready.pid.unwrap_or(self.child.id());
+        if pid != self.child.id() && !descendants(self.child.id()).contains(&pid) {
+            let reason =
+                format!("its ready line names the process {pid}, which it has not started");
+            return Err(SubjectError::Contract(reason));
+        }
         let meter = ProcessMeter::with_started(pid)
             .map_err(|source| SubjectError::Meter { pid, source })?;
         Ok((ready, startup, meter))

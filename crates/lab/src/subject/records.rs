@@ -1,29 +1,31 @@
 //! The file that a client or codec appends its calls' records to, read slice by slice.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, BufReader, Read as _, Seek as _};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
 use rpcgauge_message::contract::{RECORD_BYTES, Record, SliceDone};
 
 use super::error::SubjectError;
+use crate::regular;
 
 /// Records as they are appended, each read once.
 #[derive(Debug)]
 pub(crate) struct RecordsFile(File);
 
+fn unreadable(error: &io::Error) -> SubjectError {
+    SubjectError::Contract(format!("its records cannot be read: {error}"))
+}
+
 impl RecordsFile {
     /// Opens the file that a subject has made before it was ready.
     ///
     /// # Errors
-    /// It is not there.
+    /// It is not there, or is not a regular file.
     pub(crate) fn open(path: &Path) -> Result<Self, SubjectError> {
-        let no_file = |error| {
-            let path = path.display();
-            SubjectError::Contract(format!("its records cannot be read at {path}: {error}"))
-        };
-        File::open(path).map(Self).map_err(no_file)
+        let file = regular::open(path);
+        file.map(Self).map_err(|error| unreadable(&error))
     }
 
     /// Reads the records of a slice, whose ask and answer lie at these times of the host's monotonic
@@ -37,29 +39,26 @@ impl RecordsFile {
         done: &SliceDone,
         slice: RangeInclusive<u64>,
     ) -> Result<Vec<Record>, SubjectError> {
-        let said = usize::try_from(done.records).unwrap_or(usize::MAX);
-        let mut bytes = Vec::new();
-        // One more than it reports, to find one too many.
-        let most = done
-            .records
-            .saturating_add(1)
-            .saturating_mul(RECORD_BYTES as u64);
-        (&mut self.0)
-            .take(most)
-            .read_to_end(&mut bytes)
-            .map_err(SubjectError::Pipe)?;
-        let wrote = bytes.len();
-        if Some(wrote) != said.checked_mul(RECORD_BYTES) {
-            let or_more = match wrote as u64 == most {
-                true => " or more",
-                false => "",
-            };
+        let size = RECORD_BYTES as u64;
+        let length = self.0.metadata().map_err(|error| unreadable(&error))?.len();
+        let begin = self.0.stream_position().map_err(SubjectError::Pipe)?;
+        let wrote = length.saturating_sub(begin);
+        if Some(wrote) != done.records.checked_mul(size) {
             return Err(SubjectError::Contract(format!(
-                "it reports {said} × {RECORD_BYTES} bytes of records, and wrote {wrote}{or_more}"
+                "it reports {} × {size} bytes of records, and wrote {wrote}",
+                done.records
             )));
         }
-        let records =
-            Record::read_all(&bytes).map_err(|error| SubjectError::Contract(error.to_string()))?;
+        // One after the other: a file with a hole is as long as it likes, and its first record is damaged.
+        let mut bytes = BufReader::new((&mut self.0).take(wrote));
+        let mut records = Vec::new();
+        let mut record = [0; RECORD_BYTES];
+        for index in 0..usize::try_from(done.records).unwrap_or(usize::MAX) {
+            let read = bytes.read_exact(&mut record);
+            read.map_err(|error| unreadable(&error))?;
+            let record = Record::from_bytes(index, &record);
+            records.push(record.map_err(|error| SubjectError::Contract(error.to_string()))?);
+        }
         let is_outside =
             |record: &Record| record.begin < *slice.start() || record.end > *slice.end();
         match records.iter().position(is_outside) {
@@ -133,7 +132,19 @@ mod tests {
             "{few}"
         );
         let many = refused(&[record(50, 55).to_bytes(); 3].concat(), 1, 40..=60);
-        assert!(many.contains("and wrote 160 or more"), "{many}");
+        // With the one before, which was not read.
+        assert!(many.contains("and wrote 320"), "{many}");
+    }
+
+    #[test]
+    fn a_hole_is_no_records_and_takes_no_memory() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut records = RecordsFile::open(file.path()).unwrap();
+        let claimed = 1 << 30;
+        let bytes = claimed * RECORD_BYTES as u64;
+        file.as_file().set_len(bytes).unwrap();
+        let refused = records.read(&done(claimed), 0..=9).unwrap_err().to_string();
+        assert!(refused.contains("record 0 has no"), "{refused}");
     }
 
     #[test]

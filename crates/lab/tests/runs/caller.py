@@ -1,10 +1,14 @@
 # A client on http.client and a codec on json. The argument says what it does wrong, once it is
 # measured: slices of the warm-up skip nothing.
-import base64, http.client, json, struct, sys, time
+import base64, http.client, json, os, struct, sys, time
 
 fault = sys.argv[1]
 settings = json.loads(sys.stdin.readline())
-records = open(settings["records"], "wb", buffering=0)
+if fault == "fifo":
+    os.mkfifo(settings["records"])
+    records = None
+else:
+    records = open(settings["records"], "wb", buffering=0)
 is_codec = settings["role"] == "codec"
 
 
@@ -100,7 +104,18 @@ for line in sys.stdin:
         tell("saving bytes")
         packed = packed[:-8]
     records.write(packed)
-    say({"slice": {"records": len(made), "cpu_ns": cpu}})
+    done = {"records": len(made), "cpu_ns": cpu}
+    if wrong == "many":
+        tell("making a hole")
+        done["records"] = 2**30
+        records.truncate(records.tell() + 80 * (2**30 - len(made)))
+    if wrong == "reopened":
+        tell("opening doors")
+        done["reopened"] = 2**64 - 1
+    if wrong == "cpu":
+        tell("thinking hard")
+        done["cpu_ns"] = 219_000_000 * 10**9
+    say({"slice": done})
     if wrong == "dies":
         tell("out of memory")
         sys.exit(9)

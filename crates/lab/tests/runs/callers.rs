@@ -153,6 +153,14 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         ("goes-on", "record", "one more"),
         ("none", "it recorded 0 calls", "nothing to tell"),
         ("backwards", "before \"begin\"", "winding back"),
+        ("many", "reports 1073741824 records", "making a hole"),
+        (
+            "reopened",
+            "reports 18446744073709551615 reopened",
+            "opening doors",
+        ),
+        ("cpu", "reports 219000000 s of CPU time", "thinking hard"),
+        ("fifo", "not a regular file", ""),
     ] {
         let variants = vec![("engine", engine()), ("client", with_client("other"))];
         let left = run(&together(variants), Some(python(fault)));

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, MOST_DETAIL, Reply, RuntimeEvent,
-    Settings, VERSION, Verified,
+    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, MOST_DETAIL, Ready, Reply, RuntimeEvent,
+    Settings, VERSION, Verified, check_versions,
 };
 
 const SETTINGS: &str = "settings";
@@ -61,7 +61,11 @@ impl Reply {
         let object = Value::Object(object);
         match (is_failed, is_ready) {
             (true, _) => shaped(object, REPLY).map(Self::Failed),
-            (false, true) => shaped(object, REPLY).map(Self::Ready),
+            (false, true) => {
+                let ready: Ready = shaped(object, REPLY)?;
+                check_versions(&ready.versions).map_err(|what| wrong_shape(REPLY, &what))?;
+                Ok(Self::Ready(ready))
+            }
             (false, false) => {
                 let what = "it says neither \"ready\":true nor \"error\"";
                 Err(wrong_shape(REPLY, what))
@@ -223,6 +227,11 @@ fn one_line(error: &serde_json::Error) -> String {
 
 fn shaped<T: DeserializeOwned>(value: Value, what: &'static str) -> Result<T, ContractError> {
     serde_json::from_value(value).map_err(|error| wrong_shape(what, &one_line(&error)))
+}
+
+/// An answer that says what cannot be.
+pub(super) fn wrong_answer(detail: &str) -> ContractError {
+    wrong_shape(ANSWER, detail)
 }
 
 fn wrong_shape(what: &'static str, detail: &str) -> ContractError {

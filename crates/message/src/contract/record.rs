@@ -88,11 +88,12 @@ impl Record {
         let (records, []) = bytes.as_chunks::<RECORD_BYTES>() else {
             return Err(RecordError::Size(bytes.len()));
         };
-        let read = |(index, bytes)| Self::read(index, bytes);
+        let read = |(index, bytes)| Self::from_bytes(index, bytes);
         records.iter().enumerate().map(read).collect()
     }
 
-    fn read(index: usize, bytes: &[u8; RECORD_BYTES]) -> Result<Self, RecordError> {
+    /// Reads the record of this index, from 0, which errors name.
+    pub fn from_bytes(index: usize, bytes: &[u8; RECORD_BYTES]) -> Result<Self, RecordError> {
         let time = |place: usize| {
             let (times, _) = bytes.as_chunks::<8>();
             u64::from_le_bytes(times[place])

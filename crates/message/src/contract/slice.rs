@@ -6,7 +6,14 @@ use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::Failed;
+use super::line::wrong_answer;
+use super::{ContractError, Failed};
+
+/// The shortest that a call or batch is, ns: its two times are read from the clock.
+const MIN_RECORD_NS: u128 = 20;
+
+/// By how much CPU time may be longer than the slice, per core: some runtimes count it in ticks of 10 ms.
+const CPU_TOLERANCE: Duration = Duration::from_millis(20);
 
 /// One line to a client or codec that is ready. It answers each by one [`Answer`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,4 +160,68 @@ pub struct SliceDone {
     /// recorded call.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reopened: u64,
+}
+
+/// What bounds the slices of a client or codec.
+#[derive(Debug, Clone, Copy)]
+pub struct SliceBounds {
+    /// Calls in flight at the same time; 1 for a codec.
+    pub in_flight: u32,
+    /// Connections that it holds at the same time; 0 for a codec.
+    pub connections: u32,
+    /// Cores that its process may use.
+    pub cores: u32,
+}
+
+impl SliceBounds {
+    /// Checks what a subject says of a slice for which it was waited so long.
+    ///
+    /// # Errors
+    /// It says more than a slice can have.
+    pub fn check(
+        &self,
+        ask: &SliceAsk,
+        took: Duration,
+        done: &SliceDone,
+    ) -> Result<(), ContractError> {
+        let most = self.most_records(ask);
+        if done.records > most {
+            return Err(wrong_answer(&format!(
+                "it reports {} records, and the slice has at most {most}",
+                done.records
+            )));
+        }
+        if done.reopened > u64::from(self.connections) {
+            return Err(wrong_answer(&format!(
+                "it reports {} reopened connections, and has at most {}",
+                done.reopened, self.connections
+            )));
+        }
+        let cpu = Duration::from_nanos(done.cpu_ns.unwrap_or(0));
+        if cpu
+            > took
+                .saturating_add(CPU_TOLERANCE)
+                .saturating_mul(self.cores)
+        {
+            return Err(wrong_answer(&format!(
+                "it reports {} s of CPU time for a slice of {} s on {} cores",
+                cpu.as_secs_f64(),
+                took.as_secs_f64(),
+                self.cores
+            )));
+        }
+        Ok(())
+    }
+
+    fn most_records(&self, ask: &SliceAsk) -> u64 {
+        match ask.until {
+            Until::Calls(calls) => calls,
+            Until::Time(time) => {
+                let at_once = u128::from(self.cores.min(self.in_flight));
+                let begun = time.as_nanos() * at_once / MIN_RECORD_NS;
+                let all = begun + u128::from(self.in_flight);
+                u64::try_from(all).unwrap_or(u64::MAX)
+            }
+        }
+    }
 }

@@ -304,6 +304,52 @@ fn answers_come_back_from_their_line() {
 }
 
 #[test]
+fn a_slice_has_no_more_than_fits_into_it() {
+    let bounds = SliceBounds {
+        in_flight: 4,
+        connections: 5,
+        cores: 2,
+    };
+    let took = Duration::from_millis(10);
+    let (cpu_ns, time) = (Some(60_000_000), Until::Time(took));
+    for (until, records, cpu_ns, reopened, says) in [
+        (Until::Calls(7), 7, cpu_ns, 5, None),
+        (Until::Calls(7), 8, None, 0, Some("8 records")),
+        // A record takes 20 ns of one of two cores.
+        (time, 1_000_004, None, 0, None),
+        (time, 1_000_005, None, 0, Some("1000005 records")),
+        (time, 1, None, u64::MAX, Some("reopened connections")),
+        (time, 1, None, 6, Some("6 reopened connections")),
+        (
+            time,
+            1,
+            Some(60_000_001),
+            0,
+            Some("0.060000001 s of CPU time"),
+        ),
+        (time, 1, Some(u64::MAX), 0, Some("s of CPU time")),
+    ] {
+        let ask = SliceAsk {
+            skip: 0,
+            until,
+            batch: None,
+        };
+        let done = SliceDone {
+            records,
+            cpu_ns,
+            reopened,
+            error: None,
+        };
+        let checked = bounds.check(&ask, took, &done);
+        match (checked, says) {
+            (Ok(()), None) => {}
+            (Err(error), Some(says)) => assert!(error.to_string().contains(says), "{error}"),
+            (checked, _) => panic!("{done:?}: {checked:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_value_that_is_kept_as_text_takes_one_line() {
     let lines = text("{\"id\":\n1}");
     let line = Answer::Verified(Verified::Message(lines)).to_line();

@@ -13,6 +13,12 @@ use super::{
 /// The most calls of a trial, or of anything else that is counted in one: a million a second for a year.
 const MOST_CALLS: u64 = 1 << 45;
 
+/// The most cores that the processor time of a trial is of.
+const MAX_CORES: u64 = 4_096;
+
+/// What a trial's processor time may be of beside its measured part, ns: calls that end after it.
+const CPU_AROUND_NS: u64 = 60_000_000_000;
+
 /// Why a record is damaged: a part of a sentence.
 type Check = Result<(), String>;
 
@@ -29,8 +35,12 @@ fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
 }
 
 impl TrialRecord {
-    /// Holds a trial's figures against each other.
-    pub(crate) fn check(&self) -> Check {
+    /// Holds a trial's figures against each other. A run directory with a record that fails this cannot be
+    /// read: such a record must not be written.
+    ///
+    /// # Errors
+    /// Why the record is damaged: a part of a sentence.
+    pub fn check(&self) -> Result<(), String> {
         let is_rate = self.rate.is_none_or(is_rate);
         holds(is_rate, "its rate is none that calls can be sent at")?;
         match &self.outcome {
@@ -75,6 +85,13 @@ impl Measured {
             && of_steps(|step| step.answered) <= answered
             && of_steps(|step| step.failed) <= failed;
         holds(fit, "its steps have more calls than it has")?;
+        let most_cpu = self.spanned_ns().saturating_add(CPU_AROUND_NS);
+        let most_cpu = most_cpu.saturating_mul(MAX_CORES);
+        let cpu = [self.cpu.client, self.cpu.server].into_iter().flatten();
+        holds(
+            cpu.map(|cpu| cpu.total_ns).all(|ns| ns <= most_cpu),
+            "it has more processor time than all cores have in its time",
+        )?;
         let is_share = |share| (0.0..=1.0).contains(&share);
         holds(
             self.client_share.is_none_or(is_share),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use rpcgauge_message::contract::check_versions;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::settings::Idle;
 
@@ -34,6 +36,7 @@ pub struct Environment {
     /// What was asked of idle states, and what was got.
     pub idle: IdleOutcome,
     /// The subjects that took part, by name, with the versions that they reported.
+    #[serde(deserialize_with = "checked_versions")]
     pub subjects: BTreeMap<String, BTreeMap<String, String>>,
     /// What the stacks that took part need on the disk, without their language's runtime, bytes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -41,6 +44,16 @@ pub struct Environment {
     /// Anything else about the machine that makes figures noisy, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+fn checked_versions<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, BTreeMap<String, String>>, D::Error> {
+    let subjects = BTreeMap::<String, BTreeMap<String, String>>::deserialize(deserializer)?;
+    let mut each = subjects.values();
+    each.try_for_each(check_versions)
+        .map_err(D::Error::custom)?;
+    Ok(subjects)
 }
 
 /// What was asked of idle states, and what was got.

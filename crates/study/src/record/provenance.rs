@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use rpcgauge_message::contract::check_versions;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::Environment;
 
@@ -37,7 +39,16 @@ pub struct StackRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
     /// The versions of its ready line.
+    #[serde(deserialize_with = "checked_versions")]
     pub versions: BTreeMap<String, String>,
+}
+
+fn checked_versions<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    let versions = BTreeMap::deserialize(deserializer)?;
+    check_versions(&versions).map_err(D::Error::custom)?;
+    Ok(versions)
 }
 
 /// What a subject was built from.

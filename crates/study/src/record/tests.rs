@@ -231,6 +231,7 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"a step of it has the times of other calls than it has");
     insta::assert_snapshot!(problem(|m| m.steps[0].from = -1.0), @"a step of it has a rate that calls cannot be sent at");
     insta::assert_snapshot!(problem(|m| m.client_share = Some(1e308)), @"the client's share of its core must be from 0 to 1");
+    insta::assert_snapshot!(problem(|m| m.cpu.client = Some(rpcgauge_trial::Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more processor time than all cores have in its time");
     insta::assert_snapshot!(problem(|m| m.payload.request = Some(-1.0)), @"a size of its messages must be a number from 0 on");
     insta::assert_snapshot!(problem(|m| m.warmup.calls = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
     insta::assert_snapshot!(problem(|m| m.errors_without_sample = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");

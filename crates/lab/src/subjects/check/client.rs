@@ -159,8 +159,8 @@ impl StackCheck<'_> {
     fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
         let address = server.ready().address.clone();
         let address = address.ok_or_else(|| broken("the embedded server has no address"))?;
-        let (line, workload, records) = self.client_line(way, manner, address)?;
-        Caller::new(self.start(&line)?, &records, Proof::Response(workload))
+        let (line, workload) = self.client_line(way, manner, address)?;
+        Caller::new(self.start(&line)?, &line, Proof::Response(workload))
     }
 
     fn client_line(
@@ -168,7 +168,7 @@ impl StackCheck<'_> {
         way: &Way,
         manner: Manner,
         address: Address,
-    ) -> TrialResult<(contract::Settings, Workload, PathBuf)> {
+    ) -> TrialResult<(contract::Settings, Workload)> {
         let settings = Settings {
             connection: manner.connection,
             connections: manner.channels,
@@ -187,7 +187,7 @@ impl StackCheck<'_> {
             &records,
             LIMITS,
         )?;
-        Ok((line, workload, records))
+        Ok((line, workload))
     }
 }
 

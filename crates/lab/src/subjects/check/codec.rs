@@ -1,7 +1,6 @@
 //! Codecs: compared with this program's own.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use rpcgauge_message::contract::{self, Operation, Sample};
 use rpcgauge_study::settings::Target;
@@ -78,18 +77,11 @@ impl StackCheck<'_> {
 
     /// A codec that is ready.
     fn up_codec(&mut self, task: &Task) -> TrialResult<Caller> {
-        let (line, sample, records) = self.codec_line(task)?;
-        Caller::new(
-            self.start(&line)?,
-            &records,
-            Proof::Sample(Box::new(sample)),
-        )
+        let (line, sample) = self.codec_line(task)?;
+        Caller::new(self.start(&line)?, &line, Proof::Sample(Box::new(sample)))
     }
 
-    fn codec_line(
-        &mut self,
-        task: &Task,
-    ) -> TrialResult<(contract::Settings, CodecSample, PathBuf)> {
+    fn codec_line(&mut self, task: &Task) -> TrialResult<(contract::Settings, CodecSample)> {
         let spec = task.way.spec()?;
         let workload = workload(&spec)?;
         let settings = task.way.settings(Target::Codec {
@@ -101,6 +93,6 @@ impl StackCheck<'_> {
         let records = self.path();
         let stack = Some(self.declared.name.clone());
         let (line, sample) = role::codec(&settings, &workload, stack, &records, LIMITS)?;
-        Ok((line, sample, records))
+        Ok((line, sample))
     }
 }

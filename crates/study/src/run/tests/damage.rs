@@ -54,6 +54,22 @@ fn a_pipe_or_a_device_is_no_file_of_a_run() {
 }
 
 #[test]
+fn versions_that_no_subject_may_report_are_refused() {
+    let scene = Scene::new();
+    scene.edit(names::ENVIRONMENT, |text| {
+        text.replace(
+            "\"subjects\": {}",
+            r#""subjects": {"go/net-http": {"go": "\u001b[2J"}}"#,
+        )
+    });
+    let problem = scene.problem();
+    assert!(
+        problem.contains("\"versions\" must be of printable ASCII"),
+        "{problem}"
+    );
+}
+
+#[test]
 fn damage_in_the_middle_is_told_with_its_line() {
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
