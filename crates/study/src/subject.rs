@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{Source, StudyError};
 use crate::features::{Adjustable, Features, Role};
-use crate::read::{Line, Size, Table, Time, filled, of};
+use crate::read::{Line, Size, Table, Time, filled, of, one_or_more};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
 use crate::words::{Word as _, is_plain};
 
@@ -149,8 +149,9 @@ pub struct Version(Vec<u64>);
 pub struct Stack {
     /// Its name within the subject.
     pub name: String,
-    /// The program that holds it, which other stacks may share; its own name unless it says another.
-    pub program: String,
+    /// The program that holds it, which other stacks may share, and those that it starts; its own name
+    /// unless it says others.
+    pub programs: Vec<String>,
     /// What it can do.
     pub features: Features,
     /// What its library's own guide recommends, and the stack does.
@@ -177,6 +178,10 @@ struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 #[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 struct Name(String);
+
+/// One program or more.
+#[derive(Deserialize)]
+struct Programs(#[serde(deserialize_with = "one_or_more")] Vec<Name>);
 
 fn commands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
     let commands: Vec<Command> = filled(deserializer)?;
@@ -341,10 +346,8 @@ impl Manifest {
 
     /// The programs that hold its stacks.
     pub fn programs(&self) -> BTreeSet<&str> {
-        self.stacks
-            .iter()
-            .map(|stack| stack.program.as_str())
-            .collect()
+        let programs = self.stacks.iter().flat_map(|stack| &stack.programs);
+        programs.map(String::as_str).collect()
     }
 
     /// The stack of that name.
@@ -392,7 +395,7 @@ fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
 impl Stack {
     fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
         let name: Name = table.need("name")?;
-        let program: Option<Name> = table.take("program")?;
+        let programs: Option<Programs> = table.take("program")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
         let disk: Option<Vec<Line>> = table.take("disk")?;
         const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
@@ -451,7 +454,10 @@ impl Stack {
             }
         }
         Ok(Self {
-            program: program.map_or_else(|| name.0.clone(), String::from),
+            programs: match programs {
+                Some(Programs(names)) => names.into_iter().map(String::from).collect(),
+                None => vec![name.0.clone()],
+            },
             name: name.0,
             features,
             recommended,

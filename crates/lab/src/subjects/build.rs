@@ -81,18 +81,28 @@ impl Built {
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<SubjectCommand, SubjectsError> {
-        let program = manifest.stack(stack).map_or(stack, |stack| &stack.program);
-        let set = self.generate(manifest, program, messages, report, stop)?;
+        let of_stack = manifest.stack(stack);
+        let own = [stack.to_owned()];
+        let programs = of_stack.map_or(&own[..], |stack| &stack.programs);
+        let program = &programs[0];
+        let mut make = || {
+            let mut set = None;
+            for program in programs {
+                set = self.generate(manifest, program, messages, report, stop)?;
+            }
+            Ok::<_, SubjectsError>(set)
+        };
+        let set = make()?;
         let filled = |words: &[String]| {
             let words = filled(&with_messages(words, set.as_deref()), STACK, stack);
             filled(&words, PROGRAM, program)
         };
-        let disk = manifest.stack(stack).map_or(&[][..], |stack| &stack.disk);
+        let disk = of_stack.map_or(&[][..], |stack| &stack.disk);
         let disk = filled(disk);
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
             forget(folder)?;
-            self.generate(manifest, program, messages, report, stop)?;
+            make()?;
             if let Some(path) = lost() {
                 let log = beside(folder, &format!("{program}.log"));
                 return Err(SubjectsError::incomplete(manifest, path, log));

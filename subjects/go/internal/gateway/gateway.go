@@ -25,8 +25,11 @@ import (
 	"rpcgauge/subjects/go/internal/web"
 )
 
-// program is the server's behind a gateway apart, and its stack.
-const program = "grpc-go"
+// The stack of the server behind a gateway apart, and its program.
+const (
+	stackBehind   = "grpc-go"
+	programBehind = "grpcgo"
+)
 
 // Register is what protoc-gen-grpc-gateway generated for a service.
 type Register func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error
@@ -86,7 +89,7 @@ func (s *Server) Stop() {
 // behind is the settings of the server behind the gateway.
 func behind(asked *settings.Server) *settings.Server {
 	inner := *asked
-	inner.Stack, inner.Protocol, inner.HTTP, inner.Encoding = program, "grpc", "2", "protobuf"
+	inner.Stack, inner.Protocol, inner.HTTP, inner.Encoding = stackBehind, "grpc", "2", "protobuf"
 	inner.Listen, inner.ResponseCompression = listen.Loopback, 0
 	return &inner
 }
@@ -138,7 +141,7 @@ func start(inner *settings.Server) (address string, stop func(), err error) {
 	if err != nil {
 		return failed(err)
 	}
-	command := exec.Command(filepath.Join(filepath.Dir(own), program))
+	command := exec.Command(filepath.Join(filepath.Dir(own), programBehind))
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	if err != nil {
