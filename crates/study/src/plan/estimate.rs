@@ -14,7 +14,7 @@ use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, S
 const START: Duration = Duration::from_millis(30);
 /// The same of another stack, unless its subject says how long it takes to start.
 const START_OTHER: Duration = Duration::from_millis(150);
-/// Around each trial: connecting, moving processes to their cores, writing the record.
+/// Around each trial: its first connection, moving processes to their cores, writing the record.
 const AROUND_TRIAL: Duration = Duration::from_millis(8);
 /// The time of what is measured in slices, over the time in which its calls count: calls at the start of
 /// each slice are left out, and the floor has its slices in between.
@@ -22,6 +22,9 @@ const SLICED: f64 = 1.6;
 /// A warm-up is cut into a hundred slices, and usually over after about so many of them.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
+
+/// On one core, calls in flight share it: more of them than these do not end sooner.
+const MAX_PARALLEL: f64 = 2.0;
 
 /// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
 /// the sum.
@@ -103,22 +106,32 @@ impl Plan {
             None => measured,
             // However short it is asked to be, one slice has its calls.
             Some(slice) => {
-                let calls = (slice.skip_calls + slice.least_calls) as f64;
-                let in_flight = f64::from(settings.schedule.in_flight().unwrap_or(1));
-                let least = call.mul_f64(calls / in_flight);
+                let calls = Stop {
+                    calls: Some(slice.skip_calls + slice.least_calls),
+                    time_ms: None,
+                };
+                let least = bounded(settings, calls, call);
                 measured.mul_f64(SLICED).max(least)
             }
         };
-        settled.min(warmup) + measured + AROUND_TRIAL
+        opening(settings) + settled.min(warmup) + measured + AROUND_TRIAL
     }
+}
+
+/// Until the connections that are kept are open, without the first.
+fn opening(settings: &Settings) -> Duration {
+    let more = match settings.connection {
+        ConnectionUse::Reuse => settings.connections.saturating_sub(1),
+        ConnectionUse::PerCall => 0,
+    };
+    Duration::from_nanos(guess::CONNECTION_NS as u64).saturating_mul(more)
 }
 
 /// How long calls are made until they reach a bound, and the last of them ends.
 fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     let rate = match &settings.schedule {
         Schedule::Closed { in_flight } => {
-            // On one core, calls in flight share it; more of them do not end sooner.
-            f64::from((*in_flight).min(2)) / call.as_secs_f64().max(1e-6)
+            f64::from(*in_flight).min(MAX_PARALLEL) / call.as_secs_f64().max(1e-6)
         }
         Schedule::Rate { per_second, .. } => *per_second,
         Schedule::Ramp { parts, .. } => {
@@ -132,8 +145,12 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
         (Some(calls), Some(time)) => calls.min(time),
         (calls, time) => calls.or(time).unwrap_or(0.0),
     };
-    // The call that is under way at the bound is waited for.
-    Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + call
+    // The calls that are under way at the bound are waited for.
+    let under_way = match settings.schedule.in_flight() {
+        Some(in_flight) => call.mul_f64((f64::from(in_flight) / MAX_PARALLEL).max(1.0)),
+        None => call,
+    };
+    Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + under_way
 }
 
 /// A guess of one call's latency.

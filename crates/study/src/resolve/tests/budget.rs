@@ -102,3 +102,20 @@ fn an_estimate_counts_what_a_stack_needs() {
     assert!(started < few && few < many, "{started}, {few}, {many}");
     assert!(many - started < 1.6, "{started} and {many}");
 }
+
+#[test]
+fn an_estimate_counts_connections_and_all_calls_in_flight() {
+    let estimate = |connections: u32| {
+        let text = format!(
+            "# Is it?\ninvocations = 1\nblocks = 1\nworkload = {{ name = \"hello\" }}\n[base]\n\
+             protocol = \"grpc\"\ncalls = 1000\nin-flight = 65536\nconnections = {connections}\n"
+        );
+        let plan = resolve(&text).unwrap();
+        plan.estimate().as_secs_f64() / plan.trials.len() as f64
+    };
+    // A slice has 20 calls for each in flight, however few are asked for, and two at a time.
+    let calls = 65_536.0 * 20.0 / 2.0 * 40e-6;
+    assert!(estimate(1) > calls, "{} s", estimate(1));
+    let opening = estimate(65_536) - estimate(1);
+    assert!((opening - 65_535.0 * 120e-6).abs() < 0.01, "{opening} s");
+}
