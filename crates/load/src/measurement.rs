@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rpcgauge_trial::{Calls, Cpu, Ending, ErrorSample, Payload, Stage, Stalls, Timeline, Warmup};
+use rpcgauge_trial::{
+    Calls, Cpu, Ending, ErrorSample, LateCalls, Payload, Stage, Stalls, Timeline, Warmup,
+};
 use rpcgauge_wire::Traffic;
 
 use crate::Histogram;
@@ -56,10 +58,9 @@ pub struct Measurement {
     /// them end before. Of a session, all bytes of its slices, those of the calls that were left out
     /// ([`SliceCount::skipped`]) with them. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
-    /// Calls of the warm-up that were begun and ended after the first measured one was due: at a rate,
-    /// those that still waited or were in flight. What they took then is in [`Measurement::traffic`]
-    /// and [`Measurement::cpu`].
-    pub warmup_ended_after: u64,
+    /// Calls of the warm-up that still waited or were in flight when the first measured one was due. What they
+    /// took then is in [`Measurement::traffic`] and [`Measurement::cpu`].
+    pub late: LateCalls,
     /// A session's slices; `None` where the measured part was one piece.
     pub slices: Option<SliceCount>,
     /// Sizes of the messages.
@@ -108,6 +109,8 @@ pub struct SliceCount {
     pub skipped: u64,
     /// How many of them failed.
     pub skipped_failed: u64,
+    /// How many of those were never given to the transport.
+    pub skipped_never_sent: u64,
 }
 
 /// How many succeeded calls of a stage trial had usable marks of the server's handler.

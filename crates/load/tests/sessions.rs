@@ -76,7 +76,7 @@ fn only_the_calls_of_slices_count() {
         // The server saw the warm-up as well, and nothing else.
         let all = seen.load(Ordering::SeqCst);
         assert_eq!(all, of_slices + m.warmup.calls, "{in_flight} in flight");
-        assert_eq!(m.warmup_ended_after, 0);
+        assert_eq!(m.late.ended, 0);
     }
 }
 

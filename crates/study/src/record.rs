@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub use rpcgauge_message::contract::{Code, EventKind, Fault, RuntimeEvent};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Calls, Cpu, Ending, ErrorSample, FailureKind, Payload, Stage, Stalls, Timeline, TimelineSlice,
-    Warmup,
+    Calls, Cpu, Ending, ErrorSample, FailureKind, LateCalls, Payload, Stage, Stalls, Timeline,
+    TimelineSlice, Warmup,
 };
 use serde::{Deserialize, Serialize};
 
@@ -115,10 +115,9 @@ pub struct Measured {
     /// A ramp, step by step; empty for other schedules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// Calls of the warm-up that ended in the measured part, at a rate: their bytes and processor time
-    /// are among those measured.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub warmup_ended_after: u64,
+    /// Calls of the warm-up that ended in the measured part.
+    #[serde(flatten)]
+    pub late: LateCalls,
     /// The slices that the trial went in; absent where it was measured in one piece.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
@@ -213,17 +212,20 @@ impl Measured {
             .max(self.timeline.slice_ns.saturating_mul(slices))
     }
 
-    /// The calls that processor time, connections and sent bytes are divided by: those that were sent. A call
-    /// that never reached the transport cost nothing there.
+    /// The calls that processor time and connections are divided by: those that were sent. A call that never
+    /// reached the transport cost nothing there.
     pub fn sent_calls(&self) -> u64 {
-        self.calls.sent().saturating_add(self.warmup_ended_after)
+        self.calls.sent().saturating_add(self.late.sent())
     }
 
-    /// The calls that sent bytes are divided by: also those at the start of a slice, of which only the bytes
-    /// are counted.
+    /// The calls that sent bytes are divided by: those that were sent while bytes were counted, also those at
+    /// the start of a slice, of which only the bytes are counted.
     pub fn calls_of_sent_bytes(&self) -> u64 {
-        let skipped = self.slices.map_or(0, |slices| slices.skipped);
-        self.sent_calls().saturating_add(skipped)
+        let skipped = self.slices.map_or(0, |slices| {
+            slices.skipped.saturating_sub(slices.skipped_never_sent)
+        });
+        let sent = self.calls.sent().saturating_add(skipped);
+        sent.saturating_add(self.late.sent_after())
     }
 
     /// The calls that received bytes are divided by: those that were answered.
@@ -232,7 +234,7 @@ impl Measured {
             slices.skipped.saturating_sub(slices.skipped_failed)
         });
         let answered = self.calls.answered.saturating_add(skipped);
-        answered.saturating_add(self.warmup_ended_after)
+        answered.saturating_add(self.late.answered())
     }
 }
 
@@ -248,6 +250,9 @@ pub struct Slices {
     /// How many of them failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub skipped_failed: u64,
+    /// How many of those were never sent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub skipped_never_sent: u64,
 }
 
 /// What became of the calls that were due in one step of a ramp.

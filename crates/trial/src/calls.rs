@@ -191,6 +191,64 @@ pub struct Warmup {
     pub settled: bool,
 }
 
+/// Calls of the warm-up that had not ended when the measured part began, at a rate. What they took there is among
+/// the bytes and the processor time that were measured. Older records have only their number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LateCalls {
+    /// How many there were.
+    #[serde(
+        rename = "warmup_ended_after",
+        default,
+        skip_serializing_if = "is_default"
+    )]
+    pub ended: u64,
+    /// How many of them failed, or were in flight at the trial's end.
+    #[serde(
+        rename = "warmup_failed_after",
+        default,
+        skip_serializing_if = "is_default"
+    )]
+    pub failed: u64,
+    /// How many of those were never given to the transport.
+    #[serde(
+        rename = "warmup_never_sent_after",
+        default,
+        skip_serializing_if = "is_default"
+    )]
+    pub never_sent: u64,
+    /// How many had been sent before the measured part began, so that their requests are not among its bytes.
+    #[serde(
+        rename = "warmup_sent_before",
+        default,
+        skip_serializing_if = "is_default"
+    )]
+    pub sent_before: u64,
+}
+
+impl LateCalls {
+    /// Those whose requests are among the bytes of the measured part.
+    pub fn sent_after(&self) -> u64 {
+        self.sent().saturating_sub(self.sent_before)
+    }
+
+    /// Those that were given to the transport, at any time.
+    pub fn sent(&self) -> u64 {
+        self.ended.saturating_sub(self.never_sent)
+    }
+
+    /// Those that succeeded.
+    pub fn answered(&self) -> u64 {
+        self.ended.saturating_sub(self.failed)
+    }
+
+    /// Whether no part is more than its whole.
+    pub fn is_sound(&self) -> bool {
+        self.never_sent <= self.failed
+            && self.failed <= self.ended
+            && self.sent_before <= self.sent()
+    }
+}
+
 /// Mean sizes of the messages of measured calls, bytes, without any framing. Absent where they are not
 /// known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

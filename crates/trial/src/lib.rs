@@ -14,7 +14,7 @@ mod schedule;
 mod stage;
 
 pub use bounds::{LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, is_rate};
-pub use calls::{Calls, Cpu, Ending, Payload, Stalls, Timeline, TimelineSlice, Warmup};
+pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
 pub use connection::{Address, ConnectionUse, Keepalive};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
 pub use ramp::{RampPart, RampStep};

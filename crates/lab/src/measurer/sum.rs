@@ -8,7 +8,7 @@ use rpcgauge_message::contract::{Operation, Record, SliceDone};
 use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
 use rpcgauge_trial::{
-    Calls, Cpu, Ending, ErrorSamples, FailureKind, Payload, Stage, Stalls, Warmup,
+    Calls, Cpu, Ending, ErrorSamples, FailureKind, LateCalls, Payload, Stage, Stalls, Warmup,
 };
 
 use super::measured::Surroundings;
@@ -194,13 +194,14 @@ impl Sum {
                 .collect(),
             timeline: timeline.finish(wall_ns),
             steps: Vec::new(),
-            warmup_ended_after: 0,
+            late: LateCalls::default(),
             slices: around.slice.map(|each| Slices {
                 count: slices,
                 each,
                 skipped,
                 // A subject does not record the calls that it skips.
                 skipped_failed: 0,
+                skipped_never_sent: 0,
             }),
             measured_from_ms: around.measured_from_ms,
             watched: around.watched,

@@ -312,7 +312,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             connects_failed: self.pool.counts.failed,
             bodies_late: recorder.bodies_late,
             stalls: recorder.stalls,
-            warmup_ended_after: self.phases.warmup.ended_after,
+            late: self.phases.warmup.late,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,
             error_samples: recorder.errors.samples,

@@ -154,11 +154,6 @@ impl Engine<'_, '_, '_> {
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
-                match call.retries {
-                    _ if !call.measured => {}
-                    0 => self.ledger.recorder.sent(call.due),
-                    _ => self.ledger.recorder.account.calls.retried += 1,
-                }
                 self.ledger.note_sent(token);
                 self.pool.mark_to_write(index);
             }

@@ -137,7 +137,7 @@ impl Builder {
                 slices,
             },
             steps: Vec::new(),
-            warmup_ended_after: 0,
+            late: LateCalls::default(),
             slices: (spec.left_out_failed > 0).then_some(Slices {
                 count: 20,
                 each: Slice {
@@ -148,6 +148,7 @@ impl Builder {
                 },
                 skipped: 80,
                 skipped_failed: spec.left_out_failed,
+                skipped_never_sent: 0,
             }),
             measured_from_ms: None,
             watched: None,

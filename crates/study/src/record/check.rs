@@ -122,15 +122,20 @@ impl Measured {
     }
 
     fn check_counts(&self) -> Check {
-        let slices = self.slices.map_or([0; 3], |slices| {
-            [slices.count, slices.skipped, slices.skipped_failed]
+        let slices = self.slices.map_or([0; 4], |slices| {
+            [
+                slices.count,
+                slices.skipped,
+                slices.skipped_failed,
+                slices.skipped_never_sent,
+            ]
         });
         let counts = [
             self.calls.started,
             self.calls.retried,
             self.warmup.calls,
             self.warmup.failed,
-            self.warmup_ended_after,
+            self.late.ended,
             self.connections_at_start.unwrap_or(0),
             self.connections_opened.unwrap_or(0),
             self.connections_reopened,
@@ -147,10 +152,14 @@ impl Measured {
         if let Some(count) = all.find(|count| *count > MOST_CALLS) {
             return Err(format!("{count} is more than can be counted in a trial"));
         }
-        let [_, skipped, skipped_failed] = slices;
+        let [_, skipped, failed, never_sent] = slices;
         holds(
-            skipped_failed <= skipped,
+            never_sent <= failed && failed <= skipped,
             "more of its calls failed that were left out than were left out",
+        )?;
+        holds(
+            self.late.is_sound(),
+            "more of its warm-up's late calls failed or were sent than there were",
         )
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn measured() -> Measured {
         stages: BTreeMap::new(),
         timeline: Timeline::default(),
         steps: Vec::new(),
-        warmup_ended_after: 0,
+        late: LateCalls::default(),
         slices: None,
         measured_from_ms: None,
         watched: None,
@@ -58,6 +58,9 @@ fn counts_of_what_did_not_happen_are_left_out() {
         "bodies_late",
         "most_in_flight",
         "warmup_ended_after",
+        "warmup_failed_after",
+        "warmup_never_sent_after",
+        "warmup_sent_before",
         "failed",
         "connections_at_start",
         "connects_failed",
@@ -77,7 +80,12 @@ fn counts_of_what_went_amiss_come_back() {
     amiss.calls.retried = 6;
     amiss.calls.answered_after_retry = 7;
     amiss.bodies_late = 8;
-    amiss.warmup_ended_after = 10;
+    amiss.late = LateCalls {
+        ended: 10,
+        failed: 4,
+        never_sent: 3,
+        sent_before: 2,
+    };
     amiss.most_in_flight = Some(9);
     amiss.warmup.failed = 2;
     amiss.connections_at_start = Some(0);
@@ -206,11 +214,13 @@ fn right_records_are_believed() {
                 },
                 skipped: 100,
                 skipped_failed,
+                skipped_never_sent: 100,
             });
         })
     };
     assert_eq!(left_out(100), "");
     assert_ne!(left_out(101), "");
+    assert_ne!(left_out(99), "");
 }
 
 #[test]
@@ -234,5 +244,6 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.cpu.client = Some(rpcgauge_trial::Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more processor time than all cores have in its time");
     insta::assert_snapshot!(problem(|m| m.payload.request = Some(-1.0)), @"a size of its messages must be a number from 0 on");
     insta::assert_snapshot!(problem(|m| m.warmup.calls = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
+    insta::assert_snapshot!(problem(|m| m.late.failed = 1), @"more of its warm-up's late calls failed or were sent than there were");
     insta::assert_snapshot!(problem(|m| m.errors_without_sample = u64::MAX), @"18446744073709551615 is more than can be counted in a trial");
 }

@@ -15,6 +15,7 @@ pub(crate) struct Call {
     /// When its deadline passes, ns.
     expires_at: u64,
     pub(crate) measured: bool,
+    pub(crate) sending: Sending,
     /// Whether and when its response is compared with the right one.
     pub(crate) verify: Verify,
     pub(crate) retries: u32,
@@ -27,6 +28,16 @@ pub(crate) struct Call {
     /// Neighbours by due time; calls are begun in that order.
     before: Option<u32>,
     after: Option<u32>,
+}
+
+/// Whether a call was given to the transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Sending {
+    #[default]
+    NotSent,
+    Sent,
+    /// Before the measured part began, which it reaches into.
+    SentBefore,
 }
 
 /// All calls in flight, the one that was due first at the front. Slots and their buffers are kept, so
@@ -88,6 +99,7 @@ impl InFlight {
         call.due = beginning.due;
         call.expires_at = expires_at;
         call.measured = beginning.measured;
+        call.sending = Sending::NotSent;
         call.verify = Verify::Never;
         call.retries = 0;
         call.stamps = Stamps {
@@ -168,9 +180,22 @@ impl InFlight {
         let measured = |call: &&Call| call.active && call.measured;
         self.slots.iter().filter(measured).map(|call| call.due)
     }
+
+    /// The calls in flight that are not measured.
+    pub(crate) fn unmeasured(&mut self) -> impl Iterator<Item = &mut Call> {
+        let slots = self.slots.iter_mut();
+        slots.filter(|call| call.active && !call.measured)
+    }
 }
 
 impl Call {
+    /// The measured part begins while it is in flight.
+    pub(crate) fn note_measured_part(&mut self) {
+        if self.sending == Sending::Sent {
+            self.sending = Sending::SentBefore;
+        }
+    }
+
     pub(crate) fn is_out_of_time(&self, at: u64) -> bool {
         at >= self.expires_at
     }

@@ -30,7 +30,7 @@ use rpcgauge_wire::Failure;
 
 pub(super) use self::events::{CallEnd, CallEvents, Seen};
 use self::in_flight::InFlight;
-pub(super) use self::in_flight::{Beginning, Call};
+pub(super) use self::in_flight::{Beginning, Call, Sending};
 use self::retry::{Sent, may_retry};
 use super::failure_kinds::STALLED;
 use super::messages::Verify;
@@ -68,6 +68,7 @@ pub(super) struct EndedCall {
     pub(super) due: u64,
     pub(super) done: u64,
     pub(super) measured: bool,
+    pub(super) sending: Sending,
     pub(super) succeeded: bool,
     /// It failed since this program stood still, which says nothing of the server.
     pub(super) stalled: bool,
@@ -115,6 +116,7 @@ impl<'t> Ledger<'t> {
             due,
             done: now,
             measured,
+            sending: Sending::NotSent,
             succeeded: false,
             stalled: kind == STALLED.0,
         }
@@ -153,8 +155,21 @@ impl<'t> Ledger<'t> {
     }
 
     /// A call was given to its connection.
+    #[inline]
     pub(super) fn note_sent(&mut self, token: u64) {
         self.unsent = self.timed.then_some(token);
+        let Some(call) = self.calls.get(token) else {
+            return;
+        };
+        match call.retries {
+            0 => {
+                call.sending = Sending::Sent;
+                if call.measured {
+                    self.recorder.sent(call.due);
+                }
+            }
+            _ => self.recorder.account.calls.retried += u64::from(call.measured),
+        }
     }
 
     /// All that connection `index` had to write is handed to the kernel. Beside one that is going away
@@ -171,10 +186,12 @@ impl<'t> Ledger<'t> {
     /// The transport took nothing of a call that it was given.
     pub(super) fn take_back_sent(&mut self, token: u64) {
         if let Some(call) = self.calls.get(token)
-            && call.measured
             && call.retries == 0
         {
-            self.recorder.not_sent(call.due);
+            call.sending = Sending::NotSent;
+            if call.measured {
+                self.recorder.not_sent(call.due);
+            }
         }
     }
 
@@ -227,6 +244,7 @@ impl<'t> Ledger<'t> {
             due,
             done,
             measured,
+            sending: call.sending,
             succeeded: result.is_ok(),
             stalled: result.is_err_and(|(kind, _)| kind == STALLED.0),
         });

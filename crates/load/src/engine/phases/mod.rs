@@ -30,7 +30,7 @@ pub(super) use self::slices::Slicing;
 use self::spent::Spent;
 use self::stop::{Decision, Failing, Status, StopRule};
 use self::warmup::WarmUp;
-use super::ledger::{EndedCall, Ledger};
+use super::ledger::{EndedCall, Ledger, Sending};
 use super::pool::Pool;
 use super::stall::Stall;
 use crate::clock::{self, nanos};
@@ -224,12 +224,10 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
     fn unmeasured_call_ended(&mut self, call: EndedCall) {
-        if let Some(slicing) = &mut self.slicing
-            && !self.phase.is_before_measuring()
-        {
-            return slicing.skipped_call_ended(call.succeeded || call.stalled);
+        self.count_unmeasured(call.sending, call.succeeded || call.stalled);
+        if self.is_in_slice() {
+            return;
         }
-        self.warmup.ended_after += u64::from(self.measured_from < u64::MAX);
         self.warmup.outcome.failed += u64::from(!call.succeeded);
         if self.phase != Phase::WarmUp {
             return;
@@ -238,6 +236,17 @@ impl<'t, 'r> Phases<'t, 'r> {
             Settling::GoOn => {}
             Settling::Settled => self.end_warmup(true, call.done),
             Settling::NeverSettled => self.end_warmup(false, call.done),
+        }
+    }
+
+    /// Counts a call that is not measured, and whose bytes are.
+    fn count_unmeasured(&mut self, sending: Sending, succeeded: bool) {
+        match &mut self.slicing {
+            Some(slicing) if !self.phase.is_before_measuring() => {
+                slicing.skipped_call_ended(sending, succeeded);
+            }
+            _ if self.measured_from < u64::MAX => self.warmup.late_call_ended(sending, succeeded),
+            _ => {}
         }
     }
 
@@ -343,6 +352,11 @@ impl<'t, 'r> Phases<'t, 'r> {
             self.connections_at_start = pool.counts.open;
             self.failing = Failing::default();
         }
+        if self.slicing.is_none() {
+            for call in ledger.calls.unmeasured() {
+                call.note_measured_part();
+            }
+        }
         self.spent.begin_span(pool);
         let now = clock::now();
         self.warmup.end(now);
@@ -446,7 +460,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
-    pub(super) fn abandon_the_rest(&self, now: u64, ledger: &mut Ledger<'_>) {
+    pub(super) fn abandon_the_rest(&mut self, now: u64, ledger: &mut Ledger<'_>) {
         for _ in 0..MOST_NEVER_BEGUN {
             match ledger.dues.next() {
                 Some(due)
@@ -456,6 +470,9 @@ impl<'t, 'r> Phases<'t, 'r> {
                 }
                 _ => break,
             }
+        }
+        for call in ledger.calls.unmeasured() {
+            self.count_unmeasured(call.sending, false);
         }
         ledger.abandon_in_flight(now);
     }
@@ -473,7 +490,7 @@ mod tests {
     use std::time::Duration;
 
     use mio::Poll;
-    use rpcgauge_trial::Schedule;
+    use rpcgauge_trial::{LateCalls, Schedule};
 
     use super::*;
     use crate::engine::ledger::Beginning;
@@ -527,8 +544,9 @@ mod tests {
         assert!(!phases.advance(now + 20, &pool, &mut ledger));
         assert_eq!(phases.phase, Phase::Measured);
         assert!(phases.call_taken(ledger.dues.next().unwrap()));
-        let (warmup, ended_after) = (phases.warmup.outcome, phases.warmup.ended_after);
+        let (warmup, late) = (phases.warmup.outcome, phases.warmup.late);
         assert!(warmup.settled);
-        assert_eq!((warmup.calls, warmup.failed, ended_after), (2, 0, 0));
+        assert_eq!((warmup.calls, warmup.failed), (2, 0));
+        assert_eq!(late, LateCalls::default());
     }
 }

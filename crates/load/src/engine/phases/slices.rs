@@ -11,7 +11,7 @@ use rpcgauge_wire::Traffic;
 use super::stop::{StopRule, US};
 use super::{Phase, Phases};
 use crate::clock::nanos;
-use crate::engine::ledger::Ledger;
+use crate::engine::ledger::{Ledger, Sending};
 use crate::engine::pool::Pool;
 use crate::measurement::SliceCount;
 
@@ -42,9 +42,10 @@ pub(crate) struct Slicing {
 
 impl Slicing {
     /// A call that does not count ended.
-    pub(super) fn skipped_call_ended(&mut self, succeeded: bool) {
+    pub(super) fn skipped_call_ended(&mut self, sending: Sending, succeeded: bool) {
         self.count.skipped += 1;
         self.count.skipped_failed += u64::from(!succeeded);
+        self.count.skipped_never_sent += u64::from(sending == Sending::NotSent);
         self.fails |= !succeeded;
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use rpcgauge_trial::Warmup;
+use rpcgauge_trial::{LateCalls, Warmup};
 
 use crate::Histogram;
 use crate::clock::nanos;
-use crate::engine::ledger::EndedCall;
+use crate::engine::ledger::{EndedCall, Sending};
 use crate::histogram::{histogram, record};
 use crate::warmup::{Settling, WarmupBounds};
 
@@ -21,8 +21,7 @@ pub(crate) struct WarmUp<'r> {
     /// There is one while it goes on.
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
-    /// Calls of it that have ended since the measured part began.
-    pub(crate) ended_after: u64,
+    pub(crate) late: LateCalls,
 }
 
 impl<'r> WarmUp<'r> {
@@ -35,7 +34,7 @@ impl<'r> WarmUp<'r> {
             settling,
             meter: None,
             outcome: Warmup::default(),
-            ended_after: 0,
+            late: LateCalls::default(),
         }
     }
 
@@ -52,6 +51,17 @@ impl<'r> WarmUp<'r> {
         match meter.and_then(|meter| meter.call_ended(call.done, latency)) {
             Some(median) => (self.settling)(median),
             None => Settling::GoOn,
+        }
+    }
+
+    /// Takes note of the end of a call that it left to the measured part.
+    pub(super) fn late_call_ended(&mut self, sending: Sending, succeeded: bool) {
+        self.late.ended += 1;
+        self.late.failed += u64::from(!succeeded);
+        match sending {
+            Sending::NotSent => self.late.never_sent += 1,
+            Sending::SentBefore => self.late.sent_before += 1,
+            Sending::Sent => {}
         }
     }
 
