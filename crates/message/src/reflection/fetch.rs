@@ -50,6 +50,14 @@ pub enum ReflectionError {
         /// The file that imports it.
         importer: String,
     },
+    /// A file without content, and types that are nowhere: the server's program was built without the file.
+    #[error("sends a placeholder, a name without content, for the file \"{file}\": {lacks}")]
+    Placeholder {
+        /// The file.
+        file: String,
+        /// What no file declares.
+        lacks: String,
+    },
     /// A response to another request.
     #[error("sends a reflection response that was not asked for")]
     Unexpected,
@@ -85,17 +93,26 @@ pub fn fetch_schema<E>(
         let (import, importer) = (import.to_owned(), clip(importer));
         match call(ReflectionRequest::File(&import))? {
             ReflectionResponse::Files(sent) => files.add_all(&sent)?,
-            ReflectionResponse::Error { .. } => {
-                files.add_well_known(&import)?;
-            }
+            ReflectionResponse::Error { .. } => {}
             ReflectionResponse::Services(_) => return Err(ReflectionError::Unexpected.into()),
         }
-        if !files.has(&import) {
+        if !files.has(&import) && !files.add_well_known(&import)? {
             let import = clip(&import);
             return Err(ReflectionError::NoFile { import, importer }.into());
         }
     }
-    Ok(files.into_schema()?)
+    let placeholder = files.placeholder().map(clip);
+    let schema = files.into_schema();
+    let Some(file) = placeholder else {
+        return Ok(schema?);
+    };
+    // A file may well be empty, unless something is missing.
+    let lacks = match schema {
+        Ok(schema) if schema.has_service(service) => return Ok(schema),
+        Ok(_) => format!("no file declares \"{service}\""),
+        Err(error) => error.to_string(),
+    };
+    Err(ReflectionError::Placeholder { file, lacks }.into())
 }
 
 /// The error for a service that the server does not know, with the nearest name it has.

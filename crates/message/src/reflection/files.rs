@@ -17,6 +17,9 @@ pub struct Files {
     by_name: BTreeMap<Arc<str>, Vec<u8>>,
     /// Imports that are not there, each with a file that imports it.
     missing: BTreeMap<String, Arc<str>>,
+    /// A file that has a name and declares and imports nothing: some servers send one in place of a file
+    /// that their program was built without.
+    placeholder: Option<Arc<str>>,
     bytes: usize,
     most_files: usize,
     most_bytes: usize,
@@ -56,6 +59,7 @@ impl Files {
         Self {
             by_name: BTreeMap::new(),
             missing: BTreeMap::new(),
+            placeholder: None,
             bytes: 0,
             most_files: files,
             most_bytes: bytes,
@@ -80,7 +84,15 @@ impl Files {
         if self.by_name.contains_key(name) {
             return Ok(false);
         }
+        let is_empty = is_empty(&file);
+        if is_empty && name.starts_with("google/protobuf/") {
+            // As good as not sent: these files have content, which is known.
+            return Ok(false);
+        }
         let name: Arc<str> = name.into();
+        if is_empty {
+            self.placeholder.get_or_insert_with(|| Arc::clone(&name));
+        }
         self.missing.remove(&*name);
         // The comments, which some servers send.
         file.source_code_info = MessageField::none();
@@ -133,6 +145,11 @@ impl Files {
         Some((import, importer))
     }
 
+    /// A file that may be a placeholder: it declares and imports nothing.
+    pub(super) fn placeholder(&self) -> Option<&str> {
+        self.placeholder.as_deref()
+    }
+
     /// The schema of all files.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
@@ -145,6 +162,15 @@ impl Files {
             other => FilesError::Unlinked(other.to_string()),
         })
     }
+}
+
+/// Whether a file declares and imports nothing.
+fn is_empty(file: &FileDescriptorProto) -> bool {
+    file.dependency.is_empty()
+        && file.message_type.is_empty()
+        && file.enum_type.is_empty()
+        && file.service.is_empty()
+        && file.extension.is_empty()
 }
 
 impl Default for Files {

@@ -1,7 +1,10 @@
 use buffa::Message as _;
 use buffa::encoding::{Tag, WireType};
 use buffa::types::encode_bytes;
-use buffa_descriptor::generated::descriptor::FileDescriptorProto;
+use buffa_descriptor::generated::descriptor::field_descriptor_proto::{Label, Type};
+use buffa_descriptor::generated::descriptor::{
+    DescriptorProto, FieldDescriptorProto, FileDescriptorProto,
+};
 use proptest::prelude::*;
 
 use super::proto::__buffa::oneof::server_reflection_request::MessageRequest;
@@ -266,6 +269,54 @@ fn nesting_is_bounded_and_chains_need_not_be() {
         assert!(files.add(&file.encode_to_vec()).unwrap());
     }
     assert!(files.into_schema().is_ok());
+}
+
+/// Go's registry gives out a placeholder for an import that the program was built without.
+#[test]
+fn a_placeholder_is_named_or_replaced() {
+    let needs = |import: &str, type_name: &str| {
+        let field = FieldDescriptorProto {
+            name: Some("field".to_owned()),
+            number: Some(1),
+            label: Some(Label::LABEL_OPTIONAL),
+            r#type: Some(Type::TYPE_MESSAGE),
+            type_name: Some(type_name.to_owned()),
+            ..Default::default()
+        };
+        let message = DescriptorProto {
+            name: Some("Message".to_owned()),
+            field: vec![field],
+            ..Default::default()
+        };
+        let file = FileDescriptorProto {
+            name: Some("a.proto".to_owned()),
+            dependency: vec![import.to_owned()],
+            message_type: vec![message],
+            ..Default::default()
+        };
+        let placeholder = FileDescriptorProto {
+            name: Some(import.to_owned()),
+            ..Default::default()
+        };
+        let told = said(MessageResponse::from(FileDescriptorResponse {
+            file_descriptor_proto: vec![placeholder.encode_to_vec(), file.encode_to_vec()],
+            ..Default::default()
+        }));
+        asked_of(&[&told, &told]).0
+    };
+    let error = needs("b.proto", ".b.Kind").unwrap_err().to_string();
+    let named = r#"sends a placeholder, a name without content, for the file "b.proto": "#;
+    assert!(error.starts_with(named), "{error}");
+    assert!(error.contains(".b.Kind"), "{error}");
+    let well_known = needs(
+        "google/protobuf/timestamp.proto",
+        ".google.protobuf.Timestamp",
+    );
+    assert!(well_known.is_ok(), "{well_known:?}");
+    let only = asked_of(&[&telling(&[("hello.proto", &[])])]).0;
+    let named = r#"for the file "hello.proto": no file declares "hello.Hello""#;
+    let error = only.unwrap_err().to_string();
+    assert!(error.contains(named), "{error}");
 }
 
 #[test]

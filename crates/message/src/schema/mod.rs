@@ -139,6 +139,12 @@ impl Schema {
         }
     }
 
+    /// Whether there is a service of this full name.
+    pub(crate) fn has_service(&self, full_name: &str) -> bool {
+        let mut services = self.types.pool.services().iter();
+        services.any(|service| service.full_name() == full_name)
+    }
+
     fn methods(&self) -> impl Iterator<Item = (String, &MethodDescriptor)> {
         let services = self.types.pool.services().iter();
         services.flat_map(|service| {
