@@ -185,6 +185,8 @@ pub struct TlsChoice {
     pub server_name: Option<String>,
     /// Nothing is verified.
     pub insecure: bool,
+    /// HTTP/2 is spoken with a server that selects no protocol by ALPN.
+    pub allow_missing_alpn: bool,
 }
 
 /// What a live service is sent.

@@ -108,6 +108,9 @@ pub(crate) struct TlsArgs {
     /// Verify no certificate; the report says so
     #[arg(long, help_heading = heading::TLS)]
     pub(crate) insecure: bool,
+    /// Speak HTTP/2 with a server that does not negotiate it by ALPN
+    #[arg(long, help_heading = heading::TLS)]
+    pub(crate) allow_missing_alpn: bool,
 }
 
 /// What is sent.

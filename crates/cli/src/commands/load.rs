@@ -181,6 +181,7 @@ fn write_service(
     text.path("key", tls.key.as_deref())?;
     text.optional("server-name", tls.server_name.clone());
     text.optional("insecure", tls.insecure.then_some(true));
+    text.optional("allow-missing-alpn", tls.allow_missing_alpn.then_some(true));
     inputs::write_schema(text, schema)
 }
 

@@ -103,6 +103,7 @@ pub fn tls(settings: &Settings) -> Result<Option<load::Tls>, LiveError> {
             .map(|(certificate, key)| load::Identity { certificate, key }),
         server_name: choice.server_name.clone().unwrap_or(host),
         insecure: choice.insecure,
+        allow_missing_alpn: choice.allow_missing_alpn,
         resumption: true,
     })?;
     Ok(Some(tls))

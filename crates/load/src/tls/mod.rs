@@ -34,6 +34,8 @@ pub struct TlsSettings {
     pub server_name: String,
     /// Takes any certificate. The signature of the handshake is still checked, but not who made it.
     pub insecure: bool,
+    /// Whether HTTP/2 is spoken with a server that selects no protocol by ALPN, against RFC 9113 §3.2.
+    pub allow_missing_alpn: bool,
     /// Whether a connection goes on with the session of one before it, as clients do: the server
     /// then sends no certificate. Sessions are kept as long as the [`Tls`], over several trials.
     pub resumption: bool,
@@ -64,6 +66,7 @@ pub struct Identity {
 pub struct Tls {
     name: ServerName<'static>,
     config: ClientConfig,
+    allow_missing_alpn: bool,
 }
 
 /// Why [`TlsSettings`] cannot be used.
@@ -145,7 +148,11 @@ impl Tls {
             true => Resumption::in_memory_sessions(RESUMABLE_SERVERS),
             false => Resumption::disabled(),
         };
-        Ok(Tls { name, config })
+        Ok(Tls {
+            name,
+            config,
+            allow_missing_alpn: settings.allow_missing_alpn,
+        })
     }
 
     /// What connections of a trial are made with.
@@ -156,6 +163,7 @@ impl Tls {
             config: Arc::new(config),
             name: self.name.clone(),
             protocol,
+            allow_missing_alpn: self.allow_missing_alpn || protocol == Protocol::Http1,
         }
     }
 }
@@ -172,6 +180,9 @@ pub(crate) struct TlsClient {
     pub(crate) config: Arc<ClientConfig>,
     pub(crate) name: ServerName<'static>,
     pub(crate) protocol: Protocol,
+    /// Whether the server may select no protocol by ALPN: it then speaks HTTP/1.1, as a server does that
+    /// does not know ALPN, or HTTP/2 where the user says so.
+    pub(crate) allow_missing_alpn: bool,
 }
 
 /// What a version of HTTP is called in ALPN (RFC 7301, RFC 9113).

@@ -10,6 +10,7 @@ fn settings(server_name: &str) -> TlsSettings {
         identity: None,
         server_name: server_name.to_owned(),
         insecure: true,
+        allow_missing_alpn: false,
         resumption: true,
     }
 }

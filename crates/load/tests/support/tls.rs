@@ -134,6 +134,7 @@ impl Authority {
             identity: None,
             server_name: "localhost".to_owned(),
             insecure: false,
+            allow_missing_alpn: false,
             resumption: true,
         }
     }

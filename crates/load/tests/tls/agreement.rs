@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use rpcgauge_load::Protocol;
+use rpcgauge_load::{Protocol, TlsSettings};
 use rpcgauge_trial::{ConnectionUse, Fault, Schedule};
 
 use super::support::tls::*;
@@ -35,8 +35,31 @@ fn a_server_without_alpn_gets_http_1_1() {
     let mut trial = authority.trial(echo_over_tls(&authority, &serving));
     assert_answered(&run(&trial, &[b"x"]), 100);
     trial.endpoint.protocol = Protocol::Http2;
-    let text = "the server does not speak HTTP/2 over TLS";
+    let text = "the server did not negotiate h2 by ALPN";
     assert_all_fail(&trial, "alpn", Fault::Subject, text);
+}
+
+#[test]
+fn http2_without_alpn_is_spoken_where_that_is_allowed() {
+    let authority = Authority::new();
+    let serving = |alpn| Serving {
+        alpn,
+        ..Serving::default()
+    };
+    let settings = TlsSettings {
+        allow_missing_alpn: true,
+        ..authority.settings()
+    };
+    let server = serve_http2(authority.server(&serving(Vec::new())));
+    let mut allowed = with_tls(trial(server), settings.clone());
+    allowed.endpoint.protocol = Protocol::Http2;
+    assert_answered(&run(&allowed, &[b"x"]), 100);
+    // A server that chooses another version has negotiated.
+    let server = echo_over_tls(&authority, &serving(vec![b"http/1.1"]));
+    let mut refused = with_tls(trial(server), settings);
+    refused.endpoint.protocol = Protocol::Http2;
+    let text = "the server does not speak HTTP/2 over TLS";
+    assert_all_fail(&refused, "alpn", Fault::Subject, text);
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) struct ServiceWritten {
     pub(crate) key: Option<Spanned<PathText>>,
     pub(crate) server_name: Option<Spanned<Line>>,
     pub(crate) insecure: Option<Spanned<bool>>,
+    pub(crate) allow_missing_alpn: Option<Spanned<bool>>,
     pub(crate) data: Option<Spanned<String>>,
     pub(crate) rows: Option<Spanned<PathText>>,
     pub(crate) order: Option<Spanned<Order>>,
@@ -139,6 +140,7 @@ impl ServiceWritten {
             key,
             server_name,
             insecure,
+            allow_missing_alpn,
             data,
             rows,
             order,
@@ -157,5 +159,6 @@ impl ServiceWritten {
         let file = files.into_iter().find_map(place);
         file.or_else(|| place(&self.server_name))
             .or_else(|| place(&self.insecure))
+            .or_else(|| place(&self.allow_missing_alpn))
     }
 }

@@ -111,6 +111,7 @@ impl Resolver<'_> {
             key: written.key.as_ref().map(path),
             server_name: value(&written.server_name).map(String::from),
             insecure: value(&written.insecure).unwrap_or(false),
+            allow_missing_alpn: value(&written.allow_missing_alpn).unwrap_or(false),
         });
         for (one, other, names) in [
             (&written.cert, &written.key, ["cert", "key"]),

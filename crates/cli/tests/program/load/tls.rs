@@ -16,7 +16,7 @@ use super::{OK, answer_all, figures, short};
 use crate::common::{Place, report, wait_until};
 
 /// The same over TLS, under a certificate for `localhost` that is put into `ca.pem`.
-fn answering_over_tls(place: &Place, answer: &'static str) -> String {
+fn answering_over_tls(place: &Place, answer: &'static str, alpn: &[&[u8]]) -> String {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
     let made = made.expect("a certificate");
     place.file("ca.pem", &made.cert.pem());
@@ -27,7 +27,7 @@ fn answering_over_tls(place: &Place, answer: &'static str) -> String {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key);
     let mut config = config.expect("it fits its key");
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     let config = Arc::new(config);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its address").port();
@@ -44,7 +44,7 @@ fn answering_over_tls(place: &Place, answer: &'static str) -> String {
 #[test]
 fn tls_is_verified_unless_told_otherwise() {
     let place = Place::new();
-    let target = answering_over_tls(&place, OK);
+    let target = answering_over_tls(&place, OK, &[b"http/1.1"]);
     place
         .run(&short(&target, &[]))
         .refused(&["is not trusted", "--cacert"]);
@@ -75,9 +75,25 @@ fn tls_is_verified_unless_told_otherwise() {
 }
 
 #[test]
+fn http2_without_alpn_needs_an_option() {
+    let place = Place::new();
+    let target = answering_over_tls(&place, OK, &[]);
+    let http2 = ["--cacert", "ca.pem", "--http", "2"];
+    place
+        .run(&short(&target, &http2))
+        .refused(&["did not negotiate h2 by ALPN", "--allow-missing-alpn"]);
+    let all_the_same = [&http2[..], &["--allow-missing-alpn"]].concat();
+    let refused = place.run(&short(&target, &all_the_same));
+    refused.refused(&["does not respond in HTTP/2"]);
+    let study = [&all_the_same[..], &["--print-study"]].concat();
+    let study = place.run(&short(&target, &study)).well();
+    assert!(study.contains("allow-missing-alpn = true"), "{study}");
+}
+
+#[test]
 fn resumed_sessions_are_told() {
     let place = Place::new();
-    let target = answering_over_tls(&place, OK);
+    let target = answering_over_tls(&place, OK, &[b"http/1.1"]);
     let each = ["--cacert", "ca.pem", "--connect-per-call"];
     let shown = place.run(&short(&target, &each)).well();
     // Terminal text breaks lines where they end.

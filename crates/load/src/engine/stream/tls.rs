@@ -21,6 +21,7 @@ pub(crate) struct TlsStream {
     pub(super) socket: Socket,
     tls: ClientConnection,
     protocol: Protocol,
+    allow_missing_alpn: bool,
     /// The socket is connected and the handshake has begun.
     shaking_hands: bool,
     received: Records,
@@ -48,6 +49,7 @@ impl TlsStream {
             socket,
             tls,
             protocol: client.protocol,
+            allow_missing_alpn: client.allow_missing_alpn,
             shaking_hands: false,
             received: Records::default(),
             held: 0,
@@ -100,13 +102,13 @@ impl TlsStream {
         }
     }
 
-    /// Holds what the server chose against what is to be spoken. A server that does not know ALPN
-    /// speaks HTTP/1.1; HTTP/2 must have been agreed on (RFC 9113, 3.2).
+    /// Holds what the server chose against what is to be spoken.
     fn check_protocol(&self) -> io::Result<()> {
-        match (self.tls.alpn_protocol(), self.protocol) {
-            (None, Protocol::Http1) => Ok(()),
-            (Some(chosen), protocol) if chosen == alpn(protocol) => Ok(()),
-            _ => Err(TlsFailure::other_protocol(self.protocol)),
+        match self.tls.alpn_protocol() {
+            None if self.allow_missing_alpn => Ok(()),
+            None => Err(TlsFailure::no_protocol(self.protocol)),
+            Some(chosen) if chosen == alpn(self.protocol) => Ok(()),
+            Some(_) => Err(TlsFailure::other_protocol(self.protocol)),
         }
     }
 

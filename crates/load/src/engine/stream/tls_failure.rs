@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::tls::alpn;
 use rpcgauge_trial::FailureKind;
 use rpcgauge_wire::Protocol;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerMisbehaved};
@@ -55,7 +56,18 @@ impl TlsFailure {
         )
     }
 
-    /// The server agreed to no protocol, or to none that is to be spoken.
+    /// The server selected no protocol.
+    pub(super) fn no_protocol(protocol: Protocol) -> io::Error {
+        let name = String::from_utf8_lossy(alpn(protocol));
+        Self::error(
+            FailureKind::Alpn,
+            format!(
+                "the server did not negotiate {name} by ALPN; --allow-missing-alpn goes on without"
+            ),
+        )
+    }
+
+    /// The server agrees to no protocol that is to be spoken.
     pub(super) fn other_protocol(protocol: Protocol) -> io::Error {
         let version = match protocol {
             Protocol::Http1 => "HTTP/1.1",

@@ -208,6 +208,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" alone, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
     insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
     insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs:// or https://");
+    insta::assert_snapshot!(at(HTTP, "allow-missing-alpn = true"), @"my.toml:5:22: http://localhost/orders is called without TLS; write grpcs:// or https://");
     insta::assert_snapshot!(at(HTTP, "proto = \"x.proto\""), @"my.toml:5:9: http://localhost/orders is called by HTTP, where bodies are sent as they are given; leave the description of messages out");
     insta::assert_snapshot!(keys("keepalive = \"999ms\""), @"my.toml:5:13: must be at least 1s: the system's keep-alive of TCP counts whole seconds");
     insta::assert_snapshot!(keys("keepalive-timeout = \"2s\""), @r#"my.toml:5:21: "keepalive-timeout" needs "keepalive" beside it"#);
