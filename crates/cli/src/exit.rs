@@ -92,7 +92,16 @@ pub(crate) fn print_plain(text: &str) -> Outcome {
 
 /// Writes a value as JSON, for `--json`.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Outcome {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::cannot(format!("cannot write this as JSON: {error}")))?;
+    print_json_text(serde_json::to_string_pretty(value))
+}
+
+/// Writes a value as one line of JSON, for a program that reads a line.
+pub(crate) fn print_json_line(value: &impl serde::Serialize) -> Outcome {
+    print_json_text(serde_json::to_string(value))
+}
+
+fn print_json_text(text: serde_json::Result<String>) -> Outcome {
+    let text =
+        text.map_err(|error| Failure::cannot(format!("cannot write this as JSON: {error}")))?;
     print(&(printable::json(text) + "\n"))
 }

@@ -44,7 +44,7 @@ pub(crate) struct ServeArgs {
     pub(crate) max_memory: Option<usize>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// Print the ready line as JSON
+    /// Print where it listens and what can be called as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use signal_hook::iterator::Signals;
 
 use crate::args::{ServeArgs, ServedWorkload};
-use crate::exit::{Failure, Outcome, print_json, print_plain};
+use crate::exit::{Failure, Outcome, print_json_line, print_plain};
 use crate::inputs;
 use crate::signals;
 
@@ -57,7 +57,7 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
         code: server.code(),
     };
     if json {
-        return print_json(&announcement).map(drop);
+        return print_json_line(&announcement).map(drop);
     }
     print_plain(&format!(
         "listening on {}\n  gRPC (h2c)  {}\n  Connect     POST {}\n  REST        POST {}\nCtrl-C ends it.\n",

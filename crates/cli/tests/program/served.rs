@@ -20,9 +20,7 @@ impl Served {
         let mut child = place.start(&words);
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
         let mut text = String::new();
-        while !text.ends_with("}\n") {
-            assert_ne!(output.read_line(&mut text).expect("a line"), 0, "{text}");
-        }
+        output.read_line(&mut text).expect("the ready line");
         let address = json(&text)["address"].as_str().expect("a text").to_owned();
         Self { child, address }
     }
