@@ -351,11 +351,10 @@ fn check(
     let screen = Screen::new(false, "{spinner} {wide_msg}");
     let mut counts: Vec<(String, usize, usize)> = Vec::new();
     let mut show = |tried: &Tried<'_>| {
-        let role = format!("{} as {}", tried.stack, tried.role.word());
-        let what = escape::terminal(&format!("{role}: {}", tried.what));
+        let what = escape::terminal(&format!("{}: {}", tried.who, tried.what));
         screen.draw(|bar| bar.set_message(what.clone()));
-        if counts.last().is_none_or(|(last, ..)| *last != role) {
-            counts.push((role, 0, 0));
+        if counts.last().is_none_or(|(last, ..)| last != tried.who) {
+            counts.push((tried.who.to_owned(), 0, 0));
         }
         if let Some((_, right, all)) = counts.last_mut() {
             *all += 1;
@@ -374,9 +373,9 @@ fn check(
     screen.finish();
     ended?;
     let mut text = String::new();
-    for (role, right, all) in &counts {
+    for (who, right, all) in &counts {
         // Writing into a String cannot fail.
-        let _ = writeln!(text, "{role}: {right} of {all} right");
+        let _ = writeln!(text, "{who}: {right} of {all} right");
     }
     print_plain(&text)?;
     let failed: usize = counts.iter().map(|(_, right, all)| all - right).sum();

@@ -416,18 +416,35 @@ fn a_codec_that_dies_between_slices_or_writes_other_records_fails_its_check() {
     );
     let clock = greeter_with("codec.py", "time.monotonic_ns()\n", "time.time_ns()\n");
     check_fails(&clock, "json", &["\"end\" is"]);
+    let wrong = greeter_with("codec.py", "json.dumps(message)", "json.dumps({})");
+    check_fails(&wrong, "json", &["it makes a wrong message, at"]);
+}
+
+#[test]
+fn versions_that_differ_or_are_missing_fail_a_check_of_their_own() {
     let newer = greeter_with(
         "subject.toml",
         "[[toolchain]]",
         "[versions]\npython = \"1.0\"\n[[toolchain]]",
     );
-    check_fails(
-        &newer,
-        "json",
-        &["it reports python 3.", "its subject.toml says 1.0"],
+    let finished = check(&newer, "json");
+    let named = "reports the versions of its subject.toml: it reports python 3.";
+    assert!(finished.stderr.contains(named), "{finished:?}");
+    assert!(
+        finished.stderr.contains("and pinned is 1.0"),
+        "{finished:?}"
     );
-    let wrong = greeter_with("codec.py", "json.dumps(message)", "json.dumps({})");
-    check_fails(&wrong, "json", &["it makes a wrong message, at"]);
+    // What else it is tried in has nothing to do with it.
+    assert_eq!(finished.stderr.matches("FAILED").count(), 1, "{finished:?}");
+    let absent = greeter_with(
+        "subject.toml",
+        "[[toolchain]]",
+        "[versions]\nflask = \"3.0\"\n[[toolchain]]",
+    );
+    let finished = absent.run(&["subjects", "check", "greeter", "--subjects", "mine"]);
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    let named = "FAILED greeter: reports every version of its subject.toml: no stack reports flask";
+    assert!(finished.stderr.contains(named), "{finished:?}");
 }
 
 #[test]

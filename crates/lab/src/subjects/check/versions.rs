@@ -1,0 +1,63 @@
+//! Checks the versions that a subject reports against those of its `subject.toml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::wrong;
+use crate::error::TrialResult;
+
+/// The versions in ready lines, by name. A stack may report different ones, as of a codec, where it is
+/// started with different settings.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    by_name: BTreeMap<String, BTreeSet<String>>,
+    starts: u32,
+}
+
+impl Reported {
+    pub(super) fn note(&mut self, versions: &BTreeMap<String, String>) {
+        self.starts += 1;
+        for (name, version) in versions {
+            let all = self.by_name.entry(name.clone()).or_default();
+            all.insert(version.clone());
+        }
+    }
+
+    /// Whether a ready line came.
+    pub(super) fn is_known(&self) -> bool {
+        self.starts > 0
+    }
+
+    /// Adds those of another stack.
+    pub(super) fn add(&mut self, other: Self) {
+        self.starts += other.starts;
+        for (name, versions) in other.by_name {
+            self.by_name.entry(name).or_default().extend(versions);
+        }
+    }
+
+    /// Whether what was reported is what is pinned. A stack reports only the libraries that it uses.
+    pub(super) fn agree(&self, pinned: &BTreeMap<String, String>) -> TrialResult {
+        let mut others = Vec::new();
+        for (name, pinned) in pinned {
+            let reported = self.by_name.get(name).into_iter().flatten();
+            let other = reported.filter(|version| *version != pinned);
+            others.extend(other.map(|version| format!("{name} {version}, and pinned is {pinned}")));
+        }
+        match others.is_empty() {
+            true => Ok(()),
+            false => Err(wrong(format!("it reports {}", others.join("; ")))),
+        }
+    }
+
+    /// Whether everything that is pinned was reported.
+    pub(super) fn is_complete(&self, pinned: &BTreeMap<String, String>) -> TrialResult {
+        let names = pinned.keys().map(String::as_str);
+        let missing: Vec<&str> = names
+            .filter(|name| !self.by_name.contains_key(*name))
+            .collect();
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(wrong(format!("no stack reports {}", missing.join(", ")))),
+        }
+    }
+}
