@@ -178,20 +178,7 @@ fn one_that_does_not_read_a_large_settings_line_is_given_up() {
         request: serde_json::json!({}),
         response: serde_json::json!({}),
     };
-    case.settings = Settings::Server(Box::new(rpcgauge_message::contract::ServerSettings {
-        stack: None,
-        workload: WorkloadSpec::Own(Box::new(own)),
-        protocol: rpcgauge_message::contract::Protocol::Grpc,
-        http: rpcgauge_message::contract::HttpVersion::Http2,
-        encoding: rpcgauge_message::Encoding::Protobuf,
-        listen: Listen::Tcp {
-            host: "127.0.0.1".to_owned(),
-        },
-        response_compression: rpcgauge_message::Compression::None,
-        threads: 1,
-        marks: false,
-        limits: rpcgauge_message::contract::Limits::default(),
-    }));
+    case.settings = server(WorkloadSpec::Own(Box::new(own)), 1);
     case.ready_timeout = SHORT;
     let failure = case.failure();
     assert!(failure.reason.contains("not ready"), "{}", failure.reason);
@@ -201,6 +188,44 @@ fn one_that_does_not_read_a_large_settings_line_is_given_up() {
     let failure = case.failure();
     let read: usize = failure.log.trim().parse().unwrap();
     assert_eq!(read, case.settings.to_line().len());
+}
+
+/// A server that is to serve with 16 threads on two cores starts them one after the other.
+#[test]
+fn more_threads_than_cores_may_take_longer_to_be_ready() {
+    let cores = std::thread::available_parallelism().unwrap().get() as u32;
+    let script = format!("read line; sleep 1; {READY} read more");
+    let mut case = Case::new(&script);
+    case.ready_timeout = SHORT;
+    case.settings = server(WorkloadSpec::Hello {}, cores);
+    let failure = case.failure();
+    let limit = "not ready after 0.5 s";
+    assert!(failure.reason.contains(limit), "{}", failure.reason);
+
+    let folder = tempfile::tempdir().unwrap();
+    case.settings = server(WorkloadSpec::Hello {}, 60 * cores);
+    assert!(case.start(folder.path()).is_ok());
+    // Where it is bound to one core, all threads share that.
+    case.placement = Some(Placement::OneCore);
+    case.settings = server(WorkloadSpec::Hello {}, 60);
+    assert!(case.start(folder.path()).is_ok());
+}
+
+fn server(workload: WorkloadSpec, threads: u32) -> Settings {
+    Settings::Server(Box::new(rpcgauge_message::contract::ServerSettings {
+        stack: None,
+        workload,
+        protocol: rpcgauge_message::contract::Protocol::Grpc,
+        http: rpcgauge_message::contract::HttpVersion::Http2,
+        encoding: rpcgauge_message::Encoding::Protobuf,
+        listen: Listen::Tcp {
+            host: "127.0.0.1".to_owned(),
+        },
+        response_compression: rpcgauge_message::Compression::None,
+        threads,
+        marks: false,
+        limits: rpcgauge_message::contract::Limits::default(),
+    }))
 }
 
 #[test]

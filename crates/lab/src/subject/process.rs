@@ -36,10 +36,27 @@ pub struct Start<'a> {
     pub cores: Option<&'a CoreSet>,
     /// The file for its log, made with its first output.
     pub log: &'a Path,
-    /// How long it may take until it is ready.
+    /// How long it may take until it is ready, while each of its threads has a core.
     pub ready_timeout: Duration,
     /// How long it may take to end when it is asked to.
     pub end_timeout: Duration,
+}
+
+impl Start<'_> {
+    /// How long it may take until it is ready. The threads of a server start one after the other where
+    /// they share cores: each load of the cores has the time again.
+    fn time_to_be_ready(&self) -> Duration {
+        let Settings::Server(server) = self.settings else {
+            return self.ready_timeout;
+        };
+        let of_machine = || std::thread::available_parallelism().map_or(1, usize::from);
+        let bound = self.cores.map(|cores| cores.ids().len());
+        let cores = bound.filter(|&cores| cores > 0).unwrap_or_else(of_machine);
+        let loads = server
+            .threads
+            .div_ceil(u32::try_from(cores).unwrap_or(u32::MAX));
+        self.ready_timeout.saturating_mul(loads.max(1))
+    }
 }
 
 /// A subject that is up. It is ended when this is dropped, and killed by the kernel when the
@@ -97,7 +114,7 @@ impl Subject {
     /// It accepts the line, or replies with nothing or something else.
     pub(crate) fn refusal(start: &Start<'_>, line: &str, stop: &AtomicBool) -> TrialResult<Failed> {
         let mut process = Process::spawn(start)?;
-        let reply = process.first_line(line, start.ready_timeout, stop);
+        let reply = process.first_line(line, start.time_to_be_ready(), stop);
         match reply.and_then(|(line, _)| ready(&line)) {
             Err(SubjectError::Refused(failed)) => {
                 process.end(Duration::ZERO);
@@ -266,7 +283,7 @@ impl Process {
         stop: &AtomicBool,
     ) -> Result<(Ready, Duration, ProcessMeter), SubjectError> {
         let line = start.settings.to_line();
-        let (line, rest) = self.first_line(&line, start.ready_timeout, stop)?;
+        let (line, rest) = self.first_line(&line, start.time_to_be_ready(), stop)?;
         let startup = self.since.elapsed();
         let is_asked = matches!(start.settings, Settings::Client(_) | Settings::Codec(_));
         if !is_asked && let Some(stdout) = self.child.stdout.take() {
