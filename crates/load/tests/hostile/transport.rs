@@ -1,6 +1,6 @@
 //! Below HTTP: connections that are not made, not served, or not trusted.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -15,7 +15,8 @@ use rpcgauge_trial::{Address, ConnectionUse, Fault};
 use super::case::{Case, Outcome, Over, fail};
 use crate::support::tls::{Authority, Damage, Faulty, Serving, serve_tls, serve_tls_over};
 use crate::support::{
-    assert_sums_hold, failures, ok, only_read, prepared, respond_with, serve, trial, unused_address,
+    assert_sums_hold, failures, ok, only_read, prepared, read_request, respond_with, serve, trial,
+    unused_address,
 };
 
 /// More than the buffers of a connection hold.
@@ -271,7 +272,6 @@ fn certificates() -> Vec<Case> {
             fail(&["tls-handshake"]),
             Box::new(|| {
                 serve(|mut stream: TcpStream| {
-                    use std::io::Write;
                     let _ = stream.read(&mut [0; 4096]);
                     let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
                     let _ = stream.read_to_end(&mut Vec::new());
@@ -285,6 +285,67 @@ fn certificates() -> Vec<Case> {
         )
         .per_call()
         .until_the_deadline(),
+        case(
+            "handshake byte by byte",
+            Outcome::Answered,
+            Box::new(damaged(Damage::Drip)),
+        ),
+        case(
+            "handshake that stops, kept connections",
+            fail(&["tls-handshake", "deadline-unsent"]),
+            Box::new(damaged(Damage::StallAfter(100))),
+        )
+        .kept()
+        .until_the_deadline(),
+        case(
+            "handshake that stops, a connection a call",
+            fail(&["deadline"]),
+            Box::new(damaged(Damage::StallAfter(100))),
+        )
+        .per_call()
+        .until_the_deadline(),
+        case(
+            "nothing after the handshake",
+            fail(&["deadline"]),
+            Box::new({
+                let authority = Arc::clone(ours);
+                move || serve_tls(authority.server(&Serving::default()), only_read)
+            }),
+        )
+        .until_the_deadline(),
+        case(
+            "record that never ends",
+            fail(&["deadline"]),
+            Box::new({
+                let authority = Arc::clone(ours);
+                move || {
+                    serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+                        if read_request(&mut tunnel).is_some() {
+                            // Application data of 2^14 bytes, of which one comes.
+                            let _ = tunnel.sock.write_all(&[23, 3, 3, 0x40, 0, 7]);
+                            let _ = tunnel.sock.read_to_end(&mut Vec::new());
+                        }
+                    })
+                }
+            }),
+        )
+        .until_the_deadline(),
+        case(
+            "KeyUpdate flood",
+            fail(&["flood"]),
+            Box::new({
+                let authority = Arc::clone(ours);
+                move || {
+                    serve_tls(authority.server(&Serving::default()), |mut tunnel| {
+                        if read_request(&mut tunnel).is_some() {
+                            while tunnel.conn.refresh_traffic_keys().is_ok()
+                                && tunnel.flush().is_ok()
+                            {}
+                        }
+                    })
+                }
+            }),
+        ),
         case(
             "good responses",
             Outcome::Answered,

@@ -272,6 +272,8 @@ pub(crate) enum Damage {
     CutAfter(usize),
     /// Turns a bit of the byte at this place.
     FlipAt(usize),
+    /// Sends so many, and keeps the rest to itself.
+    StallAfter(usize),
 }
 
 /// A socket that does harm to what is written to it.
@@ -298,6 +300,11 @@ impl Write for Faulty {
             Damage::CutAfter(end) => {
                 let n = bytes.len().min(end - self.written);
                 self.socket.write(&bytes[..n])?
+            }
+            Damage::StallAfter(end) => {
+                let n = bytes.len().min(end.saturating_sub(self.written));
+                self.socket.write_all(&bytes[..n])?;
+                bytes.len()
             }
             Damage::FlipAt(at) => {
                 let mut bytes = bytes.to_vec();

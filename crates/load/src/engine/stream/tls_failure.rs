@@ -84,6 +84,17 @@ impl TlsFailure {
     pub(super) fn after_handshake(error: &Error) -> io::Error {
         match error {
             Error::AlertReceived(alert) => Self::alert(*alert, FailureKind::ConnectionReset),
+            Error::PeerMisbehaved(
+                misbehaved @ (PeerMisbehaved::TooManyEmptyFragments
+                | PeerMisbehaved::TooManyKeyUpdateRequests
+                | PeerMisbehaved::TooManyRenegotiationRequests),
+            ) => Self::error(
+                FailureKind::Flood,
+                format!(
+                    "the server sent {} of TLS, which no response needs",
+                    in_words(&format!("{misbehaved:?}"))
+                ),
+            ),
             _ => Self::error(
                 FailureKind::Protocol,
                 format!("what the server sent is no sound TLS: {error}"),
