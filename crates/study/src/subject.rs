@@ -1,6 +1,7 @@
 //! `subject.toml`: what a subject is, needs, and can do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
 
 use rpcgauge_message::contract::READY_TIMEOUT;
 use rpcgauge_message::nearest::Nearest;
@@ -23,6 +24,9 @@ pub const STACK: &str = "{stack}";
 
 /// What stands in commands for the name of a stack's program.
 pub const PROGRAM: &str = "{program}";
+
+/// The most paths of a stack's `disk`.
+const MAX_DISK_PATHS: usize = 64;
 
 /// The word of the command that runs a subject in whose place the flags of its runtime come.
 pub const FLAGS: &str = "{flags}";
@@ -397,7 +401,21 @@ impl Stack {
         let name: Name = table.need("name")?;
         let programs: Option<Programs> = table.take("program")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
+        let disk_place = table.place("disk");
         let disk: Option<Vec<Line>> = table.take("disk")?;
+        let disk: Vec<String> = disk.into_iter().flatten().map(String::from).collect();
+        let is_within = |path: &String| {
+            let mut parts = Path::new(path).components();
+            parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        if disk.len() > MAX_DISK_PATHS || !disk.iter().all(is_within) {
+            let message = format!(
+                "\"disk\" must be at most {MAX_DISK_PATHS} paths within the subject's folder: neither \
+                 absolute nor with \"..\""
+            );
+            let place = disk_place.unwrap_or_else(|| table.span.clone());
+            return Err(table.source.error(place, message));
+        }
         const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
         const SERVER: (&str, &[Role]) = ("server's", &[Role::Server]);
         const EITHER: (&str, &[Role]) = ("server's or client's", &[Role::Server, Role::Client]);
@@ -461,7 +479,7 @@ impl Stack {
             name: name.0,
             features,
             recommended,
-            disk: disk.into_iter().flatten().map(String::from).collect(),
+            disk,
         })
     }
 }

@@ -2,10 +2,11 @@
 //! and what a cache has lost.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::common::Place;
 use crate::generated::{command, count, left_out, place_with, run};
+use crate::killed;
 
 /// Two stacks, each a program of its own, which the generator copies.
 fn two_programs() -> Place {
@@ -135,4 +136,40 @@ fn a_temporary_folder_that_cannot_be_written_is_no_missing_tool() {
         "{finished:?}"
     );
     assert!(!finished.stderr.contains("apt install"), "{finished:?}");
+}
+
+#[test]
+fn the_log_of_a_build_that_prints_a_lot_is_bounded() {
+    let place = killed::place("yes | head -c 50000000; echo why it failed; exit 3", "true");
+    let ended = place.run(&["subjects", "build", "made", "--subjects", "mine"]);
+    assert!(ended.stderr.contains("why it failed"), "{}", ended.stderr);
+    let (_, log) = ended.stderr.split_once("its log is ").expect("its log");
+    let log = log.lines().next().unwrap_or_default();
+    let text = fs::read_to_string(log).expect("its log");
+    assert!(text.len() < 5 << 20, "{} bytes", text.len());
+    assert!(text.ends_with("more bytes were not kept]\n"));
+}
+
+#[test]
+fn a_pipe_in_the_cache_is_not_waited_for() {
+    let place = killed::place("true", "true");
+    let build = || place.run(&["subjects", "build", "made", "--subjects", "mine"]);
+    build().well();
+    let marker = cached(&place, ".built").expect("a build");
+    let folder = marker.parent().expect("its folder").to_owned();
+    let beside = |ending: &str| PathBuf::from(format!("{}.{ending}", folder.display()));
+    let make_pipe = |path: &Path| {
+        fs::remove_file(path).expect("it is there");
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, 0o600.into()).expect("a pipe");
+    };
+    make_pipe(&marker);
+    make_pipe(&beside("log"));
+    build().well();
+    fs::remove_file(&marker).expect("it was built again");
+    make_pipe(&beside("lock"));
+    let ended = build();
+    assert!(
+        ended.stderr.contains("it is not a regular file"),
+        "{ended:?}"
+    );
 }

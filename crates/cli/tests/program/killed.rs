@@ -12,7 +12,7 @@ const STARTS_ANOTHER: &str = "sleep 1000 & echo $! > \"$PIDS.part\"; echo $$ >> 
     mv \"$PIDS.part\" \"$PIDS\"; wait";
 
 /// A subject that is built by `build` and run by `run`, shell scripts.
-fn place(build: &str, run: &str) -> Place {
+pub(crate) fn place(build: &str, run: &str) -> Place {
     let place = Place::new();
     let quoted = |script: &str| format!("[\"sh\", \"-c\", '''{script}''']");
     place.file(

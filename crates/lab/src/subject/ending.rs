@@ -10,8 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
-    set_parent_process_death_signal, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group,
+    set_parent_process_death_signal, setrlimit, waitid,
 };
 
 use super::guard;
@@ -85,6 +85,23 @@ pub(crate) fn run(
     end(&mut child, Duration::ZERO);
     let status = child.wait()?;
     Ok(has_ended.then_some(status))
+}
+
+/// The most that a command prints into a file, bytes.
+pub(crate) const MAX_PRINTED_BYTES: u64 = 64 << 20;
+
+/// Bounds the files that a command writes. One that takes no notice is killed by the kernel as soon as a
+/// file has one byte more than [`MAX_PRINTED_BYTES`].
+pub(crate) fn bound_output(command: &mut Command) {
+    let most = Some(MAX_PRINTED_BYTES + 1);
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    // SAFETY: between fork and exec only a system call is made; nothing allocates or locks.
+    unsafe {
+        command.pre_exec(move || setrlimit(Resource::Fsize, limit).map_err(Into::into));
+    }
 }
 
 /// Waits until the process has ended, at most until `deadline`; false when it then has not.

@@ -10,16 +10,13 @@ use std::time::Duration;
 use rpcgauge_message::contract::RuntimeEvent;
 use rpcgauge_study::subject::EVENTS;
 
-use super::ending::run;
+use super::ending::{MAX_PRINTED_BYTES, bound_output, run};
 use super::log::file_tail;
 use super::{SubjectCommand, filled, one_line};
 use crate::regular;
 
 /// How long the command that prints events may take.
 const MOST_TIME: Duration = Duration::from_secs(120);
-
-/// The most bytes that it may print: some hundred thousand events.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// The events of a process, which can be read when it has ended.
 pub(crate) struct EventsFile {
@@ -74,6 +71,7 @@ impl EventsFile {
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
+        bound_output(&mut command);
         let is_stopped = || stop.load(Ordering::Relaxed);
         let status = run(&mut command, MOST_TIME, |_| !is_stopped()).map_err(failed)?;
         let Some(status) = status else {
@@ -82,15 +80,15 @@ impl EventsFile {
                 false => format!("{program} had not ended after {} s", MOST_TIME.as_secs()),
             });
         };
+        let file = regular::open(printed).map_err(unread)?;
+        if file.metadata().map_err(unread)?.len() > MAX_PRINTED_BYTES {
+            let most = MAX_PRINTED_BYTES >> 20;
+            return Err(format!("{program} printed more than {most} MiB"));
+        }
         if !status.success() {
             let tail = file_tail(said).map_err(unread)?;
             let last = one_line(tail.rsplit('\n').next().unwrap_or_default());
             return Err(format!("{program} ended with {status}: {last}"));
-        }
-        let file = regular::open(printed).map_err(unread)?;
-        if file.metadata().map_err(unread)?.len() > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
-            return Err(format!("{program} printed more than {most} MiB"));
         }
         let events = BufReader::new(file).lines().map(|line| {
             let event = RuntimeEvent::parse(&line.map_err(unread)?);
@@ -124,10 +122,12 @@ mod tests {
         let many =
             "for i in $(seq 2000); do echo warning $i >&2; done; echo no such file >&2; exit 3";
         let large = "head -c 67108865 /dev/zero";
+        let endless = "exec yes";
         let none = "echo nap";
         for (script, is_stopped, says) in [
             (many, false, ": no such file"),
             (large, false, "printed more than 64 MiB"),
+            (endless, false, "printed more than 64 MiB"),
             (none, false, "printed a line that is none"),
             ("sleep 1000", true, "the run was stopped"),
         ] {

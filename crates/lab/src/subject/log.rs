@@ -1,11 +1,12 @@
-//! A subject's log: its standard error, kept in a file of bounded size.
+//! The log of a subject or of a build, kept in a file of bounded size.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crate::regular;
 
@@ -18,9 +19,12 @@ const TAIL_BYTES: usize = 4 << 10;
 /// The end of the log that goes into a failed trial's record, lines.
 const TAIL_LINES: usize = 20;
 
+/// How often the threads that fill a log are polled.
+const POLL_EVERY: Duration = Duration::from_millis(1);
+
 /// A log that threads of this program fill. The file is made with its first byte.
 #[derive(Debug, Clone)]
-pub(super) struct Log(Arc<Mutex<State>>);
+pub(crate) struct Log(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -33,7 +37,7 @@ struct State {
 }
 
 impl Log {
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self::with_limit(path, MAX_LOG_BYTES)
     }
 
@@ -56,10 +60,7 @@ impl Log {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub(super) fn follow(
-        &self,
-        stream: impl Read + Send + 'static,
-    ) -> io::Result<thread::JoinHandle<()>> {
+    pub(crate) fn follow(&self, stream: impl Read + Send + 'static) -> io::Result<JoinHandle<()>> {
         let log = self.clone();
         thread::Builder::new().spawn(move || log.copy(stream))
     }
@@ -76,7 +77,7 @@ impl Log {
         }
     }
 
-    pub(super) fn add(&self, bytes: &[u8]) {
+    pub(crate) fn add(&self, bytes: &[u8]) {
         let mut state = self.state();
         state.tail.extend(bytes);
         let excess = state.tail.len().saturating_sub(TAIL_BYTES);
@@ -89,18 +90,26 @@ impl Log {
     }
 
     /// The last lines, as text.
-    pub(super) fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         last_lines(self.state().tail.make_contiguous())
     }
 
     /// Says at the end of the file how much was not kept.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let mut state = self.state();
         if state.dropped > 0 {
             let note = format!("\n[rpcgauge: {} more bytes were not kept]\n", state.dropped);
             state.write(note.as_bytes());
             state.dropped = 0;
         }
+    }
+}
+
+/// Waits for the threads that fill a log.
+pub(crate) fn wait_for_log(followers: &[JoinHandle<()>], limit: Duration) {
+    let deadline = Instant::now() + limit;
+    while !followers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
+        thread::sleep(POLL_EVERY);
     }
 }
 

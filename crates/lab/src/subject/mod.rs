@@ -18,10 +18,10 @@ use rpcgauge_study::record::Build;
 use rpcgauge_study::settings::Runtime;
 use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
-pub(crate) use ending::run;
+pub(crate) use ending::{MAX_PRINTED_BYTES, bound_output, run};
 pub(crate) use error::{SubjectError, one_line};
 pub(crate) use events::EventsFile;
-pub(crate) use log::file_tail;
+pub(crate) use log::{Log, wait_for_log};
 pub use process::{Start, Subject};
 pub(crate) use records::RecordsFile;
 

@@ -14,13 +14,10 @@ use super::SubjectCommand;
 use super::ending::{TERM_GRACE, end, how_it_ended, spawn, wait_until_ended};
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};
-use super::log::Log;
+use super::log::{Log, wait_for_log};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
 use crate::machine::process::{ProcessMeter, descendants};
-
-/// How often an ending process is polled.
-const POLL_EVERY: Duration = Duration::from_millis(1);
 
 /// How long the end of a process that failed is waited for.
 const MOMENT: Duration = Duration::from_millis(300);
@@ -156,7 +153,7 @@ impl Subject {
             return Ok(());
         };
         // What it wrote last is read a moment after its end.
-        self.process.wait_for_log(MOMENT);
+        wait_for_log(&self.process.followers, MOMENT);
         let reason = format!("the subject ended before it was asked to ({how}); see its log");
         Err(self.wrong(reason))
     }
@@ -336,20 +333,12 @@ impl Process {
         TrialFailure::from(error).with_log(self.log.tail())
     }
 
-    /// Waits for the threads that fill the log.
-    fn wait_for_log(&self, limit: Duration) {
-        let deadline = Instant::now() + limit;
-        while !self.followers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
-            std::thread::sleep(POLL_EVERY);
-        }
-    }
-
     fn end(&mut self, patience: Duration) {
         if !std::mem::replace(&mut self.is_over, true) {
             end(&mut self.child, patience);
             // Every writer of the pipes is dead by now, except one that left the process group on purpose:
             // it is not waited for.
-            self.wait_for_log(TERM_GRACE);
+            wait_for_log(&self.followers, TERM_GRACE);
             self.log.finish();
         }
     }

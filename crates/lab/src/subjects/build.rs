@@ -220,11 +220,19 @@ impl Built {
     /// The bytes of what a stack needs to run, with its code for a set of messages; none where no paths are
     /// declared, or one of them is not there.
     fn disk(&self, paths: &[String]) -> Option<u64> {
+        let own = [
+            fs::canonicalize(&self.folder),
+            fs::canonicalize(self.sets()),
+        ];
+        let is_own = |path: &Path| own.iter().flatten().any(|folder| path.starts_with(folder));
+        // A link may lead out of the subject's folders.
+        let bytes_at = |path: &PathBuf| {
+            let path = fs::canonicalize(path).ok().filter(|path| is_own(path))?;
+            Some(bytes_of(&path, &fs::metadata(&path).ok()?))
+        };
         let bytes = paths.iter().map(|path| {
             let found = matching(&self.folder, path);
-            let bytes = found
-                .iter()
-                .map(|path| Some(bytes_of(path, &fs::metadata(path).ok()?)));
+            let bytes = found.iter().map(bytes_at);
             let bytes: Option<u64> = bytes.sum();
             bytes.filter(|_| !found.is_empty())
         });
@@ -384,13 +392,13 @@ mod tests {
         put("built/main.py", 10_000);
         put("built/venv/lib/python3.14/packages/http/a.py", 20_000);
         put("built/venv/lib/python3.14/packages/pip/b.py", 400_000);
-        put("set/code.py", 30_000);
+        put("built.messages/set/code.py", 30_000);
         let built = Built {
             folder: folder.path().join("built"),
             digest: String::new(),
             tools: Vec::new(),
         };
-        let set = folder.path().join("set");
+        let set = built.sets().join("set");
         let bytes = |disk: &[&str]| {
             let disk: Vec<String> = disk.iter().map(|path| (*path).to_owned()).collect();
             built.disk(&with_messages(&disk, Some(&set)))
@@ -400,6 +408,10 @@ mod tests {
         assert!((60_000..100_000).contains(&all), "{all}");
         assert_eq!(bytes(&["main.py", "venv/lib/python*/packages/htpt"]), None);
         assert_eq!(bytes(&["venv/lib/ruby*"]), None);
+        put("other/large", 1_000_000);
+        std::os::unix::fs::symlink("../other", built.folder.join("link")).unwrap();
+        assert_eq!(bytes(&["link"]), None);
+        assert_eq!(bytes(&["../other"]), None);
         assert_eq!(bytes(&[]), None);
     }
 }

@@ -10,7 +10,7 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,8 @@ use rustix::fs::{FlockOperation, flock};
 use rpcgauge_study::subject::Manifest;
 
 use super::error::{CommandFailed, SubjectsError};
-use crate::subject::{file_tail, run};
+use crate::regular;
+use crate::subject::{Log, run, wait_for_log};
 
 /// The last file of a folder.
 const MARKER: &str = ".built";
@@ -35,6 +36,10 @@ const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How often another program's lock is polled.
 const POLL_EVERY: Duration = Duration::from_millis(20);
+
+/// What a command has printed is read for at most so long after its end: one that it has started may have
+/// left its group on purpose.
+const LOG_GRACE: Duration = Duration::from_secs(1);
 
 /// How far it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,11 +135,17 @@ impl Commands<'_> {
 
     fn run(
         &self,
-        log: &Path,
+        path: &Path,
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<(), SubjectsError> {
-        let mut file = File::create(log).map_err(unwritable(log))?;
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(unwritable(path)(error));
+            }
+            _ => {}
+        }
+        let log = Log::new(path);
         for (number, words) in (1..).zip(&self.commands) {
             let shown = words.join(" ");
             let mut report = |elapsed| {
@@ -145,20 +156,22 @@ impl Commands<'_> {
                     elapsed,
                 });
             };
-            writeln!(file, "$ {shown}").map_err(unwritable(log))?;
+            log.add(format!("$ {shown}\n").as_bytes());
             let mut command = Command::new((self.program)(&words[0]));
             command.args(&words[1..]).current_dir(self.folder);
-            let ended = run_one(&mut command, &file, &mut report, stop);
+            let ended = run_one(command, &log, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
-                false => SubjectsError::Command(Box::new(self.failure(&shown, &how, log))),
+                false => {
+                    let failure = self.failure(&shown, &how, path, log.tail());
+                    SubjectsError::Command(Box::new(failure))
+                }
             })?;
         }
         Ok(())
     }
 
-    fn failure(&self, command: &str, how: &str, log: &Path) -> CommandFailed {
-        let tail = file_tail(log).unwrap_or_default();
+    fn failure(&self, command: &str, how: &str, log: &Path, tail: String) -> CommandFailed {
         let last = tail.lines().rfind(|line| !line.trim().is_empty());
         let said = match last.filter(|_| self.is_about_messages) {
             Some(last) => format!(" ({})", last.trim()),
@@ -183,13 +196,13 @@ impl Commands<'_> {
 /// Notes that a folder is filled, or a part of it.
 fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
     let marker = folder.join(marker);
-    File::create(&marker).map_err(unwritable(&marker))?;
+    regular::create(&marker).map_err(unwritable(&marker))?;
     Ok(())
 }
 
 /// Takes a folder into use if it was filled: no other program removes it while this program runs.
 fn take(folder: &Path) -> bool {
-    let Ok(marker) = File::open(folder.join(MARKER)) else {
+    let Ok(marker) = regular::open(&folder.join(MARKER)) else {
         return false;
     };
     // A cache that can be neither locked nor written still serves.
@@ -220,9 +233,9 @@ fn remove_unused_beside(folder: &Path) {
 /// Removes a folder with what lies beside it, but for its lock, which others may be waiting for; none if
 /// it is in use or was used lately.
 fn remove_unused(folder: &Path) -> Option<()> {
-    let marker = File::open(folder.join(MARKER)).ok()?;
+    let marker = regular::open(&folder.join(MARKER)).ok()?;
     // As a program does that fills it.
-    let lock = File::create(beside(folder, "lock")).ok()?;
+    let lock = regular::create(&beside(folder, "lock")).ok()?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
     flock(&marker, FlockOperation::NonBlockingLockExclusive).ok()?;
     let used = marker.metadata().ok()?.modified().ok()?;
@@ -275,7 +288,7 @@ fn lock(
 ) -> Result<File, SubjectsError> {
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(unwritable(folder))?;
-    let file = File::create(path).map_err(unwritable(path))?;
+    let file = regular::create(path).map_err(unwritable(path))?;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(file),
@@ -292,21 +305,28 @@ fn lock(
 
 /// Runs one command until it ends, or `stop` is set; why it failed, in words.
 fn run_one(
-    command: &mut Command,
-    log: &File,
+    mut command: Command,
+    log: &Log,
     report: &mut dyn FnMut(Duration),
     stop: &AtomicBool,
 ) -> Result<(), String> {
     let failed = |error: io::Error| format!("could not be started: {error}");
+    let (output, input) = io::pipe().map_err(failed)?;
+    let follower = log.follow(output).map_err(failed)?;
     command
-        .stdout(log.try_clone().map_err(failed)?)
-        .stderr(log.try_clone().map_err(failed)?);
+        .stdout(input.try_clone().map_err(failed)?)
+        .stderr(input);
     report(Duration::ZERO);
     let goes_on = |elapsed| {
         report(elapsed);
         !stop.load(Ordering::Relaxed)
     };
-    match run(command, COMMAND_TIMEOUT, goes_on).map_err(failed)? {
+    let ended = run(&mut command, COMMAND_TIMEOUT, goes_on);
+    // It holds the pipe open too.
+    drop(command);
+    wait_for_log(&[follower], LOG_GRACE);
+    log.finish();
+    match ended.map_err(failed)? {
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(format!("ended with {status}")),
         None => {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rpcgauge_study::subject::{Tool, Version};
 use rustix::fs::{Access, access};
 
-use crate::subject::run;
+use crate::subject::{MAX_PRINTED_BYTES, bound_output, run};
 
 /// A program of the toolchain that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,6 +172,7 @@ fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, No
         .args(args)
         .stdout(stdout.try_clone().map_err(failed)?)
         .stderr(stderr.try_clone().map_err(failed)?);
+    bound_output(&mut command);
     let status = run(&mut command, VERSION_TIMEOUT, |_| true)
         .map_err(|error| NoVersion::Program(format!("cannot be started ({error})")))?;
     let Some(status) = status else {
@@ -180,6 +181,11 @@ fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, No
             "printed no version in {seconds} s"
         )));
     };
+    let length = stdout.metadata().map_err(failed)?.len();
+    if length > MAX_PRINTED_BYTES {
+        let most = MAX_PRINTED_BYTES >> 20;
+        return Err(NoVersion::Program(format!("printed more than {most} MiB")));
+    }
     if !status.success() {
         return Err(NoVersion::Program(format!("failed with {status}")));
     }
@@ -262,6 +268,15 @@ mod tests {
         assert_eq!(ask("echo v2 >&2; echo v1").unwrap(), "v1\n\nv2\n");
         let failed = ask("exit 3").unwrap_err();
         assert!(matches!(failed, NoVersion::Program(how) if how.contains('3')));
+    }
+
+    #[test]
+    fn a_program_that_prints_without_end_is_stopped() {
+        let said = version_text(Path::new("/bin/sh"), &["-c", "exec yes"]);
+        let Err(NoVersion::Program(why)) = said else {
+            panic!("{said:?}");
+        };
+        assert_eq!(why, "printed more than 64 MiB");
     }
 
     #[test]

@@ -118,6 +118,10 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("{ json = \"json\" }", "{ cbor = \"json\" }"), @r#"subject.toml:30:10: "codecs" has cbor, which is no encoding of "http""#);
     assert_snapshot!(refused("encodings = [\"json\"]\nworkloads", "encodings = [\"cbor\"]\nworkloads"), @r#"subject.toml:30:10: "codecs": "json" is no codec of this subject with the encoding json"#);
     assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @r#"subject.toml:37:10: "codecs" is a server's or client's; leave it out"#);
+    for path in ["/", "../..", "venv/../..", "./x"] {
+        let told = refused("disk = [\"main.py\"", &format!("disk = [\"{path}\""));
+        assert!(told.contains("paths within the subject's folder"), "{told}");
+    }
     let none = WHOLE.split("[[stacks]]").next().unwrap();
     assert_snapshot!(Manifest::parse(none, "subject.toml").unwrap_err().to_string(), @r#"subject.toml:1:1: the file has no stack; write [[stacks]] with name = "http" and roles = ["server"]"#);
 }
