@@ -86,10 +86,6 @@ impl MessageType {
             let what = "a required field is missing".to_owned();
             return Err(SampleError::At { path, what });
         }
-        if let Some(path) = types.message_set(&message) {
-            let what = "the wire format of MessageSet is not supported; leave it empty".to_owned();
-            return Err(SampleError::At { path, what });
-        }
         self.adopt(message).map_err(|e| SampleError::At {
             path: "$".to_owned(),
             what: e.to_string(),

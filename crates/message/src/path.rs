@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use buffa_descriptor::{
-    DescriptorPool, DynamicMessage, FieldDescriptor, MapKey, MessageIndex, ReflectMessage, Value,
+    DescriptorPool, DynamicMessage, FieldDescriptor, MapKey, MessageIndex, Value,
 };
 
 /// One step down into a message.
@@ -54,30 +54,29 @@ pub(crate) fn all_fields(
         .chain(extensions.map(|extension| (extension.json_key(), extension.field())))
 }
 
-/// The first field that `check` finds in a message or in one that it holds, with its path and what
-/// `check` says of it. A message comes before those that it holds.
-pub(crate) fn find_field<T>(
-    message: &DynamicMessage,
-    check: &dyn Fn(&DynamicMessage) -> Option<(&FieldDescriptor, T)>,
-) -> Option<(String, T)> {
+/// The first thing that `check` finds in a message or in one that it holds, with its path. `check` gives the key of
+/// the field that it is about, or none for the whole message. A message comes before those that it holds.
+pub(crate) fn find_in<T>(message: &DynamicMessage, check: &Check<'_, T>) -> Option<(String, T)> {
     let mut steps = Vec::new();
     let found = find_under(message, check, &mut steps)?;
     steps.reverse();
     Some((shown(&steps), found))
 }
 
+type Check<'c, T> = dyn Fn(&DynamicMessage) -> Option<(Option<&str>, T)> + 'c;
+
 /// Puts the path together from the inside out.
 fn find_under<T>(
     message: &DynamicMessage,
-    check: &dyn Fn(&DynamicMessage) -> Option<(&FieldDescriptor, T)>,
+    check: &Check<'_, T>,
     steps: &mut Vec<Step<'static>>,
 ) -> Option<T> {
-    let name = |field: &FieldDescriptor| Step::Name(field.json_name().to_owned().into());
-    if let Some((field, found)) = check(message) {
-        steps.push(name(field));
+    let name = |key: &str| Step::Name(key.to_owned().into());
+    if let Some((key, found)) = check(message) {
+        steps.extend(key.map(name));
         return Some(found);
     }
-    for field in message.message_descriptor().fields() {
+    for (key, field) in all_fields(message.pool(), message.message_index()) {
         let mut within = |value: &Value, step: &dyn Fn() -> Step<'static>| match value {
             Value::Message(child) => {
                 find_under(child, check, steps).inspect(|_| steps.push(step()))
@@ -97,7 +96,7 @@ fn find_under<T>(
             Some(_) => None,
         };
         if found.is_some() {
-            steps.push(name(field));
+            steps.push(name(key));
             return found;
         }
     }

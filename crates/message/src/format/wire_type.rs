@@ -1,22 +1,34 @@
-//! Finds fields that arrived with another wire type than their own.
+//! Finds fields that arrived with another wire type than their own, and what a MessageSet holds.
 
 use buffa::unknown_fields::{UnknownField, UnknownFieldData};
 use buffa_descriptor::{
     DynamicMessage, FieldDescriptor, FieldKind, ReflectMessage, ScalarType, SingularKind,
 };
 
-use crate::path::find_field;
+use crate::path::find_in;
+use crate::schema::names::{MESSAGE_SET, is_message_set};
 
-/// What is wrong, with its path, when an unknown field has the number of a known one.
+/// What is wrong, with its path, when an unknown field has the number of a known one, or is in a MessageSet.
 pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
-    let (path, what) = find_field(message, &|message| {
+    let (path, what) = find_in(message, &|message| {
         let descriptor = message.message_descriptor();
-        message.unknown_fields().iter().find_map(|unknown| {
-            let field = descriptor.field(unknown.number)?;
-            (!may_be(field, unknown)).then_some((field, shown(unknown)))
+        let mut unknown = message.unknown_fields().iter();
+        if is_message_set(descriptor.options()) {
+            return unknown.next().map(|_| (None, MESSAGE_SET.to_owned()));
+        }
+        unknown.find_map(|unknown| {
+            let extension = || {
+                let pool = message.pool();
+                let found = pool.extension_for(message.message_index(), unknown.number)?;
+                Some((found.json_key(), found.field()))
+            };
+            let declared = descriptor.field(unknown.number);
+            let (key, field) = declared.map(|f| (f.json_name(), f)).or_else(extension)?;
+            let what = || format!("wrong wire type: {}", shown(unknown));
+            (!may_be(field, unknown)).then(|| (Some(key), what()))
         })
     })?;
-    Some(format!("{path}: wrong wire type: {what}"))
+    Some(format!("{path}: {what}"))
 }
 
 /// Whether a field may be unknown with this wire type: a closed enum's value without a name is.

@@ -16,6 +16,7 @@ use super::well_known::{ONLY_FIELD, WellKnown, value};
 use crate::limits::{BrokenLimit, Limits};
 use crate::nearest::Nearest;
 use crate::path::{self, Step, key_text};
+use crate::schema::names::{MESSAGE_SET, is_message_set};
 use crate::schema::types::Types;
 
 /// Why a message could not be read.
@@ -108,6 +109,7 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
                     wanted("field paths as in \"user.displayName,photo\"")
                 }
                 Some(_) => said.clone(),
+                None if is_message_set(descriptor.options()) => MESSAGE_SET.to_owned(),
                 None if said.starts_with("unknown field") => {
                     steps.push(Step::Name(name.to_owned().into()));
                     let names = descriptor.fields().iter().map(FieldDescriptor::json_name);

@@ -6,6 +6,7 @@ mod error;
 mod external;
 pub(crate) mod file_name;
 mod includes;
+pub(crate) mod json_names;
 pub(crate) mod names;
 mod sources;
 pub(crate) mod types;
@@ -47,10 +48,9 @@ pub struct Method {
 }
 
 impl Schema {
-    /// Compiles .proto files: proto2 and proto3 with the compiler inside, files with editions, and what
-    /// that compiler refuses, with `protoc` or `buf` from the PATH. Imports are looked for in
-    /// `includes`; where it is empty, in the folder of each file. The well-known types are always
-    /// there, and are the program's own.
+    /// Compiles .proto files: proto2 and proto3 with the built-in compiler, and what that refuses, such as
+    /// files with editions, with `protoc` or `buf` from the PATH. Imports are looked for in `includes`; where
+    /// it is empty, in the folder of each file. The built-in compiler has its own well-known types.
     ///
     /// # Errors
     /// Files that are not right, with line and column, and files that cannot be found.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use buffa::Message as _;
 use buffa_descriptor::generated::descriptor::{
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto,
-    FileDescriptorSet,
+    FileDescriptorSet, MessageOptions,
 };
 
 use protox::file::GoogleFileResolver;
@@ -200,73 +200,59 @@ pub(crate) fn change_fields(
     messages.for_each(|message| in_message(message, change));
 }
 
-/// Leaves out extensions that only a MessageSet can have, by their number: the linker refuses them, and a
-/// MessageSet must be empty in any case (`Types::message_set`).
-pub(super) fn leave_out_message_set_extensions(file: &mut FileDescriptorProto) {
-    /// The highest number of any other field.
-    const MAX_NUMBER: i32 = (1 << 29) - 1;
-    fn leave_out(extensions: &mut Vec<FieldDescriptorProto>, nested: &mut [DescriptorProto]) {
-        extensions.retain(|field| field.number.is_none_or(|number| number <= MAX_NUMBER));
-        for message in nested {
-            leave_out(&mut message.extension, &mut message.nested_type);
-        }
-    }
-    leave_out(&mut file.extension, &mut file.message_type);
+/// Whether a message has the wire format of a MessageSet, which the protobuf library does not know: it would write
+/// an ordinary extension in place of a group with the extension's number and message.
+pub(crate) fn is_message_set(options: Option<&MessageOptions>) -> bool {
+    options.is_some_and(|options| options.message_set_wire_format == Some(true))
 }
 
-/// Gives fields of one message that share a name in JSON a name each, and says whether there were any. Proto2
-/// allows `eventType` beside `event_type`, which both are `eventType` in JSON. The field that is called so,
-/// or else the first one, keeps that name; any other one goes by its own name.
-pub(super) fn disambiguate_in_json(file: &mut FileDescriptorProto) -> bool {
-    fn in_message(message: &mut DescriptorProto, file_allows: bool) -> bool {
-        let options = message.options.as_option();
-        let allows = file_allows
-            || options.is_some_and(|options| {
-                options.deprecated_legacy_json_field_conflicts == Some(true)
-            });
-        let mut changed = false;
-        if allows {
-            let mut taken: HashSet<String> = message
-                .field
-                .iter()
-                .filter_map(|field| field.name.clone())
-                .collect();
-            for field in &mut message.field {
-                let name = field.name.clone().unwrap_or_default();
-                let in_json = field.json_name.clone().unwrap_or_else(|| json_name(&name));
-                if in_json != name && !taken.insert(in_json) {
-                    field.json_name = Some(name);
-                    changed = true;
-                }
+/// What is said of a MessageSet that holds something.
+pub(crate) const MESSAGE_SET: &str =
+    "the wire format of MessageSet is not supported; leave it empty";
+
+/// Leaves out the extensions of all MessageSets, so that nothing can be put into one. The library would refuse those
+/// with numbers that only a MessageSet allows.
+pub(super) fn leave_out_message_set_extensions(set: &mut FileDescriptorSet) {
+    fn find(scope: &str, messages: &[DescriptorProto], found: &mut HashSet<String>) {
+        for message in messages {
+            let name = format!("{scope}.{}", message.name.as_deref().unwrap_or_default());
+            find(&name, &message.nested_type, found);
+            if is_message_set(message.options.as_option()) {
+                found.insert(name);
             }
         }
-        for nested in &mut message.nested_type {
-            changed |= in_message(nested, file_allows);
-        }
-        changed
     }
-    let is_proto3 = file.syntax.as_deref() == Some("proto3");
-    let mut changed = false;
-    for message in &mut file.message_type {
-        changed |= in_message(message, !is_proto3);
-    }
-    changed
-}
-
-/// The name in JSON of a field that gives none: lowerCamelCase, as protoc makes it.
-pub(crate) fn json_name(name: &str) -> String {
-    let mut is_after_underscore = false;
-    let mut json = String::with_capacity(name.len());
-    for c in name.chars() {
-        if c == '_' {
-            is_after_underscore = true;
-        } else if std::mem::take(&mut is_after_underscore) {
-            json.push(c.to_ascii_uppercase());
-        } else {
-            json.push(c);
+    fn leave_out(
+        extensions: &mut Vec<FieldDescriptorProto>,
+        messages: &mut [DescriptorProto],
+        message_sets: &HashSet<String>,
+    ) {
+        extensions.retain(|field| {
+            let of = field.extendee.as_deref().unwrap_or_default();
+            !message_sets.contains(&format!(".{}", of.trim_start_matches('.')))
+        });
+        for message in messages {
+            leave_out(
+                &mut message.extension,
+                &mut message.nested_type,
+                message_sets,
+            );
         }
     }
-    json
+    let mut message_sets = HashSet::new();
+    for file in &set.file {
+        let scope = match file.package.as_deref() {
+            Some(package) if !package.is_empty() => format!(".{package}"),
+            _ => String::new(),
+        };
+        find(&scope, &file.message_type, &mut message_sets);
+    }
+    if message_sets.is_empty() {
+        return;
+    }
+    for file in &mut set.file {
+        leave_out(&mut file.extension, &mut file.message_type, &message_sets);
+    }
 }
 
 /// Holds a name, or one part of a package's, to what compilers allow. An absent name is empty.

@@ -1,4 +1,4 @@
-//! Where the compiler inside gets its .proto files from. It recurses into what is nested and into
+//! Where the built-in compiler gets its .proto files from. It recurses into what is nested and into
 //! imports, and takes many times a file's size in memory: nothing goes to it that is over a bound.
 
 use std::cell::{Cell, RefCell};
@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
+use protox::Error;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 use protox::prost::Message as _;
-use protox::{Error, prost_reflect};
+use protox::prost_reflect::prost_types;
 
 use super::includes::{located, shown};
-use super::{SchemaError, names};
+use super::{SchemaError, json_names};
 use crate::position;
 use crate::whole_file::{text_within, without_mark};
 
@@ -103,7 +104,7 @@ impl Sources {
 
 impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, Error> {
-        // A copy in an include path is not read: it may be younger than the compiler.
+        // The compiler may not take the copy in an include path: it may be of a newer release.
         if let Ok(file) = self.well_known.open_file(name) {
             return Ok(file);
         }
@@ -123,23 +124,26 @@ impl FileResolver for Sources {
         if self.places == Places::LeftOut {
             descriptor.source_code_info = None;
         }
-        Ok(File::from_file_descriptor_proto(disambiguated(descriptor)))
+        let unique = with_unique_json_names(descriptor).map_err(|what| {
+            let file = shown(&path);
+            refusal(SchemaError::File { file, what })
+        })?;
+        Ok(File::from_file_descriptor_proto(unique))
     }
 }
 
-/// The compiler refuses fields that share a name in JSON, which proto2 allows.
-fn disambiguated(
-    file: prost_reflect::prost_types::FileDescriptorProto,
-) -> prost_reflect::prost_types::FileDescriptorProto {
+/// The compiler refuses derived names that fields share in JSON, which proto2 allows.
+fn with_unique_json_names(
+    file: prost_types::FileDescriptorProto,
+) -> Result<prost_types::FileDescriptorProto, String> {
     use buffa::Message as _;
-    let ours = FileDescriptorProto::decode_from_slice(&file.encode_to_vec());
-    let Ok(mut ours) = ours else {
-        return file;
-    };
-    if !names::disambiguate_in_json(&mut ours) {
-        return file;
+    let decoded = FileDescriptorProto::decode_from_slice(&file.encode_to_vec());
+    let mut ours = decoded.map_err(|error| error.to_string())?;
+    if !json_names::make_unique(&mut ours)? {
+        return Ok(file);
     }
-    prost_reflect::prost_types::FileDescriptorProto::decode(&*ours.encode_to_vec()).unwrap_or(file)
+    let bytes = ours.encode_to_vec();
+    prost_types::FileDescriptorProto::decode(&*bytes).map_err(|error| error.to_string())
 }
 
 /// Carries an error of ours through the compiler.

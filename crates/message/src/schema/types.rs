@@ -6,11 +6,9 @@ use std::sync::{Arc, OnceLock};
 use buffa::editions::FieldPresence;
 use buffa::{DecodeOptions, Message as _};
 use buffa_descriptor::generated::descriptor::FileDescriptorSet;
-use buffa_descriptor::{
-    DescriptorPool, DynamicMessage, MessageDescriptor, PoolError, ReflectMessage, Value,
-};
+use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage};
 
-use super::{SchemaError, names};
+use super::{SchemaError, json_names, names};
 use crate::path::{self, clip};
 
 /// The linked descriptors of a schema, with the bytes that they came from.
@@ -19,8 +17,6 @@ pub(crate) struct Types {
     pub(crate) descriptor_set: Vec<u8>,
     /// Whether any field is required, which is looked for only then.
     has_required: bool,
-    /// Whether any message is a MessageSet, which is looked for only then.
-    has_message_sets: bool,
     /// Whether a message may hold any other, in a `google.protobuf.Any`.
     pub(crate) has_any: bool,
     /// The same types, whose names in JSON are those of the .proto files.
@@ -48,13 +44,15 @@ impl Types {
             .map_err(|error| unusable(None, &PoolError::Decode(error).to_string()))?;
         names::check(&set).map_err(|(file, what)| unusable(file.as_deref(), &what))?;
         let mut descriptor_set = descriptor_set;
-        let changed = set.file.iter_mut().map(names::disambiguate_in_json);
-        if changed.fold(false, |any, changed| any | changed) {
+        let mut renamed = false;
+        for file in &mut set.file {
+            let unique = json_names::make_unique(file);
+            renamed |= unique.map_err(|what| unusable(file.name.as_deref(), &what))?;
+        }
+        if renamed {
             descriptor_set = set.encode_to_vec();
         }
-        set.file
-            .iter_mut()
-            .for_each(names::leave_out_message_set_extensions);
+        names::leave_out_message_set_extensions(&mut set);
         let has_any = names::has_any(&set);
         if has_any {
             names::add_well_known(&mut set);
@@ -62,12 +60,10 @@ impl Types {
         let pool = DescriptorPool::new(set).map_err(|error| unusable(None, &error.to_string()))?;
         let mut fields = pool.messages().iter().flat_map(|message| message.fields());
         let has_required = fields.any(|f| f.presence() == FieldPresence::LegacyRequired);
-        let has_message_sets = pool.messages().iter().any(has_set_format);
         Ok(Self {
             pool: Arc::new(pool),
             descriptor_set,
             has_required,
-            has_message_sets,
             has_any,
             by_proto_names: OnceLock::new(),
             unknown_fields: AtomicBool::new(false),
@@ -95,55 +91,18 @@ impl Types {
             .map_err(|e| e.to_string())
     }
 
-    /// The path to the first MessageSet in a message that holds something: the library would write it as
-    /// ordinary extensions, and not as groups of type and message.
-    pub(crate) fn message_set(&self, message: &DynamicMessage) -> Option<String> {
-        if !self.has_message_sets {
-            return None;
-        }
-        let is_filled_set = |message: &DynamicMessage| {
-            is_message_set(message) && !message.encode_to_vec().is_empty()
-        };
-        if is_filled_set(message) {
-            return Some("$".to_owned());
-        }
-        let holds_one =
-            |value: &Value| matches!(value, Value::Message(child) if is_filled_set(child));
-        let found = path::find_field(message, &|message| {
-            let mut fields = message.message_descriptor().fields().iter();
-            fields
-                .find(|field| match message.field_by_number(field.number()) {
-                    Some(Value::List(items)) => items.iter().any(holds_one),
-                    Some(Value::Map(entries)) => entries.iter().any(|(_, value)| holds_one(value)),
-                    Some(value) => holds_one(value),
-                    None => false,
-                })
-                .map(|field| (field, ()))
-        });
-        found.map(|(path, ())| path)
-    }
-
     /// The path to the first required field (proto2) that a message lacks.
     pub(crate) fn missing_required(&self, message: &DynamicMessage) -> Option<String> {
         if !self.has_required {
             return None;
         }
-        let found = path::find_field(message, &|message| {
+        let found = path::find_in(message, &|message| {
             let fields = message.message_descriptor().fields().iter();
             fields
                 .filter(|field| field.presence() == FieldPresence::LegacyRequired)
                 .find(|field| message.field_by_number(field.number()).is_none())
-                .map(|field| (field, ()))
+                .map(|field| (Some(field.json_name()), ()))
         });
         found.map(|(path, ())| path)
     }
-}
-
-fn is_message_set(message: &DynamicMessage) -> bool {
-    has_set_format(message.message_descriptor())
-}
-
-fn has_set_format(message: &MessageDescriptor) -> bool {
-    let options = message.options();
-    options.is_some_and(|options| options.message_set_wire_format == Some(true))
 }

@@ -5,7 +5,8 @@ use buffa_descriptor::generated::descriptor::FileDescriptorProto;
 use serde_json::json;
 
 use super::{WorkloadError, WorkloadSpec, closure, own};
-use crate::schema::names::{change_fields, is_well_known, json_name};
+use crate::schema::json_names;
+use crate::schema::names::{change_fields, is_well_known};
 use crate::schema::{Schema, SchemaError, descriptor_set, in_order};
 
 /// A set of messages: those of all built-in workloads, or those of one method of a user's own.
@@ -84,7 +85,9 @@ fn files_of(
         // A tool may have left them out, and generators do not make them up.
         change_fields(&mut file, &|field| {
             let name = field.name.as_deref().unwrap_or_default();
-            field.json_name.get_or_insert_with(|| json_name(name));
+            field
+                .json_name
+                .get_or_insert_with(|| json_names::derived(name));
         });
         file
     });

@@ -1,0 +1,102 @@
+//! The names that fields have in JSON.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use buffa_descriptor::generated::descriptor::{
+    DescriptorProto, FileDescriptorProto, MessageOptions,
+};
+
+use crate::path::clip;
+
+/// The name in JSON of a field that gives none: lowerCamelCase, as protoc makes it.
+pub(crate) fn derived(name: &str) -> String {
+    let mut is_after_underscore = false;
+    let mut json = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c == '_' {
+            is_after_underscore = true;
+        } else if std::mem::take(&mut is_after_underscore) {
+            json.push(c.to_ascii_uppercase());
+        } else {
+            json.push(c);
+        }
+    }
+    json
+}
+
+/// Gives fields of a message different names in JSON where their derived names are equal, and returns whether it
+/// renamed any. Proto2 allows `event_type` beside `eventType`: both are `eventType` in JSON. The field that has this
+/// name in the file, or else the first one, keeps it; the other is `event_type` in JSON too.
+///
+/// # Errors
+/// Fields that share a name otherwise: a reader accepts both names of a field, and could not tell them apart.
+pub(super) fn make_unique(file: &mut FileDescriptorProto) -> Result<bool, String> {
+    let allows_shared = file.syntax.as_deref() != Some("proto3");
+    let mut messages = file.message_type.iter_mut();
+    messages.try_fold(false, |changed, message| {
+        Ok(in_message(message, allows_shared)? | changed)
+    })
+}
+
+fn in_message(message: &mut DescriptorProto, file_allows_shared: bool) -> Result<bool, String> {
+    /// A field that goes by a name.
+    struct Holder {
+        name: String,
+        /// Whether the field has this name in JSON too, without a `json_name`.
+        is_derived: bool,
+    }
+    let allows_shared =
+        file_allows_shared || message.options.as_option().is_some_and(allows_shared);
+    let json_name =
+        |name: &str, given: &Option<String>| given.clone().unwrap_or_else(|| derived(name));
+    let mut taken: HashMap<String, Holder> = HashMap::with_capacity(2 * message.field.len());
+    for field in &message.field {
+        let name = field.name.clone().unwrap_or_default();
+        let is_derived = json_name(&name, &field.json_name) == name;
+        taken.insert(name.clone(), Holder { name, is_derived });
+    }
+    let mut changed = false;
+    for field in &mut message.field {
+        let name = field.name.clone().unwrap_or_default();
+        let in_json = json_name(&name, &field.json_name);
+        if in_json == name {
+            continue;
+        }
+        let is_derived = in_json == derived(&name);
+        match taken.entry(in_json) {
+            Entry::Vacant(entry) => {
+                entry.insert(Holder { name, is_derived });
+            }
+            Entry::Occupied(holder) if allows_shared && is_derived && holder.get().is_derived => {
+                field.json_name = Some(name);
+                changed = true;
+            }
+            Entry::Occupied(holder) => {
+                return Err(format!(
+                    "the fields \"{}\" and \"{}\" of {} share the name \"{}\" in JSON; give one of them another \
+                     json_name",
+                    clip(&holder.get().name),
+                    clip(&name),
+                    clip(message.name.as_deref().unwrap_or_default()),
+                    clip(holder.key())
+                ));
+            }
+        }
+    }
+    for nested in &mut message.nested_type {
+        changed |= in_message(nested, file_allows_shared)?;
+    }
+    Ok(changed)
+}
+
+/// Whether the fields of a message may share derived names in proto3 too. In a file that is only parsed, options are not
+/// interpreted yet.
+fn allows_shared(options: &MessageOptions) -> bool {
+    let mut uninterpreted = options.uninterpreted_option.iter();
+    options.deprecated_legacy_json_field_conflicts == Some(true)
+        || uninterpreted.any(|option| {
+            matches!(&option.name[..], [part] if part.name_part == "deprecated_legacy_json_field_conflicts")
+                && option.identifier_value.as_deref() == Some("true")
+        })
+}
