@@ -75,7 +75,7 @@ const ONLY_IN: [(&str, &[&str], &str); 2] = [
     (
         "process::Command",
         &["crates/lab/src", "crates/message/src/schema"],
-        "only the lab starts subjects; message starts protoc or buf for editions",
+        "only the lab starts subjects; message starts protoc or buf for .proto files",
     ),
     (
         "CLOCK_MONOTONIC",

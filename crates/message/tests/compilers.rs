@@ -78,6 +78,14 @@ fn a_public_import_reaches_through_two_files() {
     schema.unwrap().message_type("D").unwrap();
 }
 
+/// protoc has it in its own include folder.
+#[test]
+fn a_file_that_only_protoc_has_may_be_imported() {
+    let source =
+        "syntax = \"proto3\"; import \"google/protobuf/java_features.proto\"; message A {}";
+    compiled(&[("a.proto", source)]).unwrap();
+}
+
 #[test]
 fn where_both_compilers_refuse_a_file_both_are_quoted() {
     let error = compiled(&[(

@@ -30,7 +30,7 @@ fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     })
 }
 
-/// What the compiler inside says of files that protoc refuses too.
+/// What the built-in compiler says of files that protoc refuses too.
 fn refused(files: &[(&str, &str)]) -> String {
     let error = compiled(files).unwrap_err();
     let inside = error.split("; protoc refuses it too: ").next();

@@ -104,6 +104,32 @@ fn a_protoc_too_old_for_editions_is_said() {
 }
 
 #[test]
+fn without_a_compiler_to_try_a_refused_proto_with_the_error_says_so() {
+    let place = Place::new();
+    place.file(
+        "a.proto",
+        "syntax = \"proto2\";\nmessage M { extensions 100 [verification = UNVERIFIED]; }\n",
+    );
+    place.file("sample.json", "{}");
+    let of = [
+        "--proto",
+        "a.proto",
+        "--message",
+        "M",
+        "--sample",
+        "sample.json",
+    ];
+    let output = place
+        .command(&[&["size"], &of[..]].concat())
+        .env("PATH", "")
+        .output()
+        .expect("the program starts");
+    let advice = "if the file is valid, put protoc (27 or newer) or buf on the PATH, where protoc is missing and buf is missing";
+    Finished::from(output).refused(&["a.proto:2:28: expected", advice]);
+    place.run(&[&["size"], &of[..]].concat()).well();
+}
+
+#[test]
 fn a_missing_proto_file_is_named() {
     size(&Place::new(), "none.proto", "a.M", "{}").refused(&["none.proto"]);
 }

@@ -1,4 +1,4 @@
-//! Compiles .proto files with the compiler inside, and hands on to others what it does not take.
+//! Compiles .proto files with the built-in compiler, and gives what that refuses to protoc or buf.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,15 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
         .iter()
         .map(|file| import_name(file, &includes))
         .collect::<Result<Vec<PathBuf>, _>>()?;
-    compile_inside(&names, &includes).or_else(|error| {
+    compile_built_in(&names, &includes).or_else(|error| {
         if let Some(refused) = refused(&error) {
             return Err(refused);
         }
-        // No compiler finds what is not there.
-        if error.is_file_not_found() {
-            return Err(describe(&error, &includes));
-        }
         let with_edition = external::first_with_edition(&names, &includes);
         external::compile(&names, &includes).map_err(|outside| match (with_edition, outside) {
-            // The compiler inside knows nothing of editions: its error would mislead.
+            // Only this error says which folder is missing.
+            _ if error.is_file_not_found() => describe(&error, &includes),
+            // The built-in compiler does not know editions: its error would mislead.
             (Some(_), NotCompiled::Refused { compiler, what }) => {
                 SchemaError::Compiler { compiler, what }
             }
@@ -35,11 +33,14 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
                 found,
             },
             (None, NotCompiled::Refused { compiler, what }) => SchemaError::BothCompilers {
-                inside: Box::new(describe(&error, &includes)),
+                built_in: Box::new(describe(&error, &includes)),
                 compiler,
                 what,
             },
-            (None, NotCompiled::NoCompiler(_)) => describe(&error, &includes),
+            (None, NotCompiled::NoCompiler(found)) => SchemaError::BuiltInCompiler {
+                built_in: Box::new(describe(&error, &includes)),
+                found,
+            },
         })
     })
 }
@@ -62,7 +63,7 @@ const MOST_PLACES: usize = 100_000;
 
 /// Compiles without places, which take most of the compiler's memory. An error that needs its place
 /// is found once more in a second compilation.
-fn compile_inside(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
+fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
     let found = Rc::new(Cell::new(0));
     let compile = |places| {
         let sources = Sources::new(includes, places, Rc::clone(&found));
@@ -149,4 +150,44 @@ fn is_text(file: &str, line: usize, column: usize) -> bool {
     let line = source.lines().nth(line.saturating_sub(1));
     let found = line.and_then(|line| line.chars().nth(column.saturating_sub(1)));
     found.is_some_and(|found| ['"', '\''].contains(&found))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Needs a protoc on the PATH. A row that the built-in compiler has come to take can go.
+    #[test]
+    fn what_the_built_in_compiler_refuses_by_mistake_is_compiled_by_protoc() {
+        let before = "syntax = \"proto2\"; package p; import \"google/protobuf/descriptor.proto\";
+            extend google.protobuf.MessageOptions {
+              optional double limit = 50001; optional A set = 50002; optional string text = 50003;
+            }\n";
+        for rest in [
+            "message A { extensions 100 [verification = UNVERIFIED]; }",
+            "message A { option (limit) = inf; }",
+            "message A { option (limit) = -inf; }",
+            "message A { option (limit) = -nan; }",
+            "message A { extensions 100; extend A { optional int32 x = 100; } }
+             message B { option (set) = { [A.x]: 1 }; }",
+            "message A { option (google.protobuf.MessageOptions.deprecated) = true; }",
+            "message A { option (text) = \"\\xff\"; }",
+            "message A { reserved \"f\\\\o\"; }",
+            "message A { option message_set_wire_format = true; extensions 4 to max; }
+             message B { extend A { optional B b = 2147483646; } }",
+            "message A {} enum E { X = 0 [feature_support = { edition_introduced: EDITION_2023 }]; }",
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let includes = [folder.path().to_owned()];
+            let file = folder.path().join("a.proto");
+            fs::write(&file, format!("{before}{rest}")).unwrap();
+            let built_in = compile_built_in(&[PathBuf::from("a.proto")], &includes);
+            assert!(built_in.is_err(), "{rest}");
+            let schema = crate::Schema::compile(&[file], &[]);
+            let schema = schema.unwrap_or_else(|error| panic!("{error}\n{rest}"));
+            schema.message_type("p.A").unwrap();
+        }
+    }
 }

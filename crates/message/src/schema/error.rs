@@ -50,11 +50,21 @@ pub enum SchemaError {
         /// What was found on the PATH instead.
         found: String,
     },
-    /// The compiler inside refused the files, and so did one on the PATH.
-    #[error("{inside}; {compiler} refuses it too: {what}")]
+    /// The built-in compiler refused the files, which may be its own mistake, and no other can try them.
+    #[error(
+        "{built_in}; if the file is valid, put protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where {found}"
+    )]
+    BuiltInCompiler {
+        /// What the built-in compiler says.
+        built_in: Box<SchemaError>,
+        /// What was found on the PATH instead.
+        found: String,
+    },
+    /// The built-in compiler refused the files, and so did one on the PATH.
+    #[error("{built_in}; {compiler} refuses it too: {what}")]
     BothCompilers {
-        /// What the compiler inside says.
-        inside: Box<SchemaError>,
+        /// What the built-in compiler says.
+        built_in: Box<SchemaError>,
         /// The name of the other one.
         compiler: &'static str,
         /// Its own words, one line.

@@ -1,5 +1,5 @@
 //! Compilers of .proto files on the PATH, `protoc` and `buf`: for files with `edition = "...";`, which the
-//! compiler inside does not take, and for what it refuses by mistake.
+//! built-in compiler does not take, and for what it refuses by mistake.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,17 +11,20 @@ use std::{fs, io};
 
 use super::FIRST_PROTOC;
 use super::includes::find;
+use super::names::is_well_known;
 use super::sources::{source_of, without_comments};
 use crate::path::clip;
 use crate::whole_file;
 
-/// The first of the files, or of what they import, that declares an edition.
+/// The first of the files, or of what they import, that declares an edition. A copy of a well-known file does not count,
+/// since the built-in compiler does not read it.
 pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Option<PathBuf> {
     let mut seen = HashSet::new();
     let mut open: Vec<PathBuf> = files.to_vec();
     while let Some(file) = open.pop() {
-        let path = PathBuf::from(find(&file.to_string_lossy(), includes));
-        if !seen.insert(path.clone()) {
+        let name = file.to_string_lossy();
+        let path = PathBuf::from(find(&name, includes));
+        if is_well_known(&name) || !seen.insert(path.clone()) {
             continue;
         }
         for statement in without_comments(&source_of(&path)).split(';') {
@@ -225,6 +228,10 @@ mod tests {
         ] {
             assert_eq!(finds("a.proto", source), None, "{source}");
         }
+        fs::create_dir_all(folder.path().join("google/protobuf")).unwrap();
+        finds("google/protobuf/any.proto", "edition = \"2023\";");
+        let importing = "syntax = \"proto3\"; import \"google/protobuf/any.proto\";";
+        assert_eq!(finds("a.proto", importing), None);
     }
 
     #[test]
