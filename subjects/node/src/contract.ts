@@ -2,7 +2,7 @@
 
 import { Refused } from "./refused.js";
 import {
-  anyObject, flag, integer, isObject, type Json, listOf, object, oneOf, optional, text,
+  anyObject, anySample, flag, integer, isObject, type Json, listOf, object, oneOf, optional, text,
 } from "./shape.js";
 
 export const CONTRACT = 1;
@@ -74,7 +74,7 @@ const server = object({ ...calling, listen, threads: optional(integer(1), 1) });
 const client = object({
   ...calling,
   address: text,
-  requests: listOf(anyObject),
+  requests: listOf(anySample),
   request_compression: optional(compression, "none"),
   connection: optional(oneOf("reuse", "per-call"), "reuse"),
   channels: optional(integer(1), 1),
@@ -87,7 +87,7 @@ const client = object({
 const codec = object({
   ...common,
   sample: oneOf("request", "response"),
-  message: anyObject,
+  message: anySample,
   operation: oneOf("encode", "decode"),
   compression: optional(compression, "none"),
   records: absolutePath,

@@ -111,7 +111,7 @@ export class Es {
   }
 
   /** A sample as a message. */
-  fromJson(typeName: string, sample: Json): Message {
+  fromJson(typeName: string, sample: unknown): Message {
     try {
       return this.es.fromJson(this.schema(typeName), sample as never, { registry: this.registry });
     } catch (error) {
@@ -124,12 +124,12 @@ export class Es {
   }
 
   /** A sample as the bytes that any library reads. */
-  toBytes(typeName: string, sample: Json): Uint8Array {
+  toBytes(typeName: string, sample: unknown): Uint8Array {
     return this.type(typeName).encode(this.fromJson(typeName, sample));
   }
 
   /** A sample as a message of another library, which must be able to carry all of it. */
-  sample<T>(library: string, type: Type<T>, typeName: string, sample: Json): T {
+  sample<T>(library: string, type: Type<T>, typeName: string, sample: unknown): T {
     const bytes = this.toBytes(typeName, sample);
     const message = type.decode(bytes);
     const again = type.encode(message);
@@ -204,7 +204,7 @@ export class TsProto {
   }
 
   /** A sample as a message: read by protobuf-es, as the generated code has no proto3 JSON. */
-  async fromJson(typeName: string, sample: Json): Promise<object> {
+  async fromJson(typeName: string, sample: unknown): Promise<object> {
     const es = await Es.load(this.messages);
     return es.sample("ts-proto", this.type(typeName), typeName, sample);
   }

@@ -10,6 +10,7 @@ import { readFileSync } from "node:fs";
 import type { DescField, DescMessage, ScalarType as Scalar } from "@bufbuild/protobuf";
 
 import type { Es } from "./generated.js";
+import { hasOwnForm } from "./schemas.js";
 import { isObject, type Json } from "./shape.js";
 import type { Workload } from "./workloads.js";
 
@@ -165,7 +166,7 @@ export function fromSample(
   es: Es,
   workload: Workload,
   typeName: string,
-  sample: Json,
+  sample: unknown,
   form: "json" | "msgpack",
 ): Json {
   const type = es.schema(typeName);
@@ -184,7 +185,7 @@ const BYTES: Scalar = 12;
 
 /** Whether a message is already what `native` makes: names as in JSON, numbers as numbers. */
 function isNative(type: DescMessage, message: unknown): message is Json {
-  if (!isObject(message) || type.typeName.startsWith("google.protobuf.")) return false;
+  if (!isObject(message) || hasOwnForm(type)) return false;
   return Object.entries(message).every(([name, value]) => {
     const field = type.fields.find((each) => each.jsonName === name);
     const one = (element: unknown) => field !== undefined && isNativeValue(field, element);
@@ -216,8 +217,7 @@ function isNativeValue(field: DescField, value: unknown): boolean {
 }
 
 function native(type: DescMessage, message: Json, binary: boolean): Json {
-  // These have a form of their own, which has no fields.
-  if (type.typeName.startsWith("google.protobuf.")) return message;
+  if (hasOwnForm(type)) return message;
   const fields = new Map(type.fields.map((field) => [field.jsonName, field]));
   const entries = Object.entries(message).map(([name, value]) => {
     const field = fields.get(name);

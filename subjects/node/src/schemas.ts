@@ -37,11 +37,16 @@ const WELL_KNOWN: Record<string, Schema> = {
   "google.protobuf.Value": ANYTHING,
 };
 
+const WIDE = ["google.protobuf.Int64Value", "google.protobuf.UInt64Value"];
+
+/** Whether a message in JSON is not an object of its fields. */
+export function hasOwnForm({ typeName }: DescMessage): boolean {
+  return Object.hasOwn(WELL_KNOWN, typeName) || WIDE.includes(typeName);
+}
+
 export function schemas(descriptors: FileDescriptorSet, wide: Wide): Schema {
-  const definitions: Schema = {
-    "google.protobuf.Int64Value": { type: wide, nullable: true },
-    "google.protobuf.UInt64Value": { type: wide, nullable: true },
-  };
+  const definitions: Schema = {};
+  for (const name of WIDE) definitions[name] = { type: wide, nullable: true };
   for (const type of createFileRegistry(descriptors)) {
     if (type.kind === "message") definitions[type.typeName] ??= message(type, wide);
   }

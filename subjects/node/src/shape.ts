@@ -38,6 +38,8 @@ function checked<T>(is: (value: unknown) => boolean): Check<T> {
 export const text: Check<string> = checked((value) => typeof value === "string");
 export const flag: Check<boolean> = checked((value) => typeof value === "boolean");
 export const anyObject: Check<Json> = checked(isObject);
+/** A sample is an object, unless its type has a form of its own in JSON. */
+export const anySample: Check<unknown> = (value) => value;
 
 export function oneOf<const T extends readonly string[]>(...values: T): Check<T[number]> {
   return checked((value) => values.includes(value as string));

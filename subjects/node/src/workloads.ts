@@ -4,12 +4,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { Refused } from "./refused.js";
-import { anyObject, integer, type Json, object, oneOf, text } from "./shape.js";
+import { anySample, integer, type Json, object, oneOf, text } from "./shape.js";
 
 /** The user's samples, in the proto3 JSON mapping. */
 export interface Own {
-  request: Json;
-  response: Json;
+  request: unknown;
+  response: unknown;
 }
 
 export interface Workload {
@@ -52,8 +52,8 @@ const own = object({
   name: oneOf("own"),
   descriptor_set: text,
   method: text,
-  request: anyObject,
-  response: anyObject,
+  request: anySample,
+  response: anySample,
 });
 
 /** The workload of a settings line, with the messages that the lab had code generated for. */

@@ -37,6 +37,16 @@ test("settings have the contract's defaults", () => {
   assert.equal(settings.limits.max_message_bytes, 16 << 20);
 });
 
+test("a sample may be any JSON: some types have a form of their own", () => {
+  const own = { name: "own", descriptor_set: "", method: "a.B/C", request: "1.5s", response: null };
+  const common = { contract: 1, workload: own, encoding: "protobuf", records: "/r" };
+  const codec = { ...common, role: "codec", sample: "request", message: "1.5s", operation: "encode" };
+  assert.deepEqual((parsed(codec) as { message: unknown }).message, "1.5s");
+  const { listen: _, ...calling } = { ...SERVER, ...common };
+  const client = { ...calling, role: "client", address: "a:1", requests: [[1], null], deadline_ms: 1 };
+  assert.deepEqual((parsed(client) as { requests: unknown }).requests, [[1], null]);
+});
+
 test("another version is refused before anything else", () => {
   const [error, fault] = refused(() => parsed({ contract: 2, role: "siesta", pace: 1 }));
   assert.match(error, /version 2; this subject has 1/);

@@ -9,7 +9,9 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
 import { Es, GoogleProtobuf, ProtobufJs, TsProto } from "../src/generated.js";
+import { fromSample } from "../src/plain.js";
 import type { Json } from "../src/shape.js";
+import type { Workload } from "../src/workloads.js";
 import { generated, TARGET, temporary } from "./harness.js";
 
 const PROTOS = resolve("test/protos");
@@ -108,6 +110,18 @@ test("a sample that a library cannot carry is refused with the library's name", 
   const type = (await TsProto.load(odd)).type("Container");
   assert.throws(() => es.sample("ts-proto", type, "Container", OLD), /ts-proto loses a part of the sample/);
   assert.ok(es.sample("ts-proto", type, "Container", { old: { id: 1, color: "RED", packed: [1, 2] } }));
+});
+
+test("in google.protobuf only the well-known types have a form of their own", async () => {
+  const folder = temporary();
+  const source = `syntax = "proto3"; import "google/protobuf/descriptor.proto";
+    message M { google.protobuf.UninterpretedOption option = 1; }`;
+  writeFileSync(join(folder, "m.proto"), source);
+  const own = { own: { request: {}, response: {} } } as Workload;
+  const sample = { option: { positiveIntValue: "9007199254740993", stringValue: "AQ==" } };
+  const native = fromSample(await Es.load(generated(folder, "m.proto")), own, "M", sample, "msgpack");
+  const option = { positiveIntValue: 9007199254740993n, stringValue: Buffer.from([1]) };
+  assert.deepEqual(native, { option });
 });
 
 test("protobufjs keeps what proto2 has", async () => {
