@@ -2,29 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::contract::{
     self, Address, ClientSettings, CodecSettings, Listen, ServerSettings,
 };
-use rpcgauge_message::{Limits, Workload};
+use rpcgauge_message::{Encoding, Limits, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Sample, Settings, Target, Transport};
 use rpcgauge_trial::{Schedule, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::encoding;
+use crate::exchange::{distinct_requests, encoding};
+use crate::subject::SubjectCommand;
 use crate::verify::{self, CodecSample};
 
 /// A variant's server.
 pub(crate) fn server(
     settings: &Settings,
+    workload: &Workload,
     listen: Listen,
-    stack: Option<String>,
+    command: &SubjectCommand,
     limits: Limits,
 ) -> TrialResult<contract::Settings> {
-    let workload = settings.target.workload();
+    let spec = settings.target.workload().ok_or_else(other_role)?;
+    let samples = [workload.expected(0)];
     Ok(contract::Settings::Server(Box::new(ServerSettings {
-        stack,
-        workload: workload.ok_or_else(other_role)?.clone(),
+        stack: command.stack.clone(),
+        workload: spec.clone(),
         protocol: settings.protocol,
         http: settings.http,
         encoding: encoding(settings)?,
@@ -34,6 +39,7 @@ pub(crate) fn server(
         // A process belongs to one variant, and all trials of a variant are timed in one way. Under
         // load nothing reads the marks: they would only make the responses larger.
         marks: settings.timing() == Timing::Stages,
+        protobuf_samples: protobuf_samples(command, settings, spec, samples)?,
         limits: contract_limits(limits),
     })))
 }
@@ -43,7 +49,7 @@ pub(crate) fn client(
     settings: &Settings,
     (workload, requests): (&Workload, u64),
     address: Address,
-    stack: Option<String>,
+    command: &SubjectCommand,
     records: &Path,
     limits: Limits,
 ) -> TrialResult<contract::Settings> {
@@ -58,8 +64,9 @@ pub(crate) fn client(
     else {
         return Err(other_role());
     };
+    let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
     Ok(contract::Settings::Client(Box::new(ClientSettings {
-        stack,
+        stack: command.stack.clone(),
         workload: spec.clone(),
         protocol: settings.protocol,
         http: settings.http,
@@ -75,6 +82,7 @@ pub(crate) fn client(
         deadline_ms: settings.deadline_ms,
         marks: settings.timing() == Timing::Stages,
         records: records.to_owned(),
+        protobuf_samples: protobuf_samples(command, settings, spec, samples)?,
         limits: contract_limits(limits),
     })))
 }
@@ -83,7 +91,7 @@ pub(crate) fn client(
 pub(crate) fn codec(
     settings: &Settings,
     workload: &Workload,
-    stack: Option<String>,
+    command: &SubjectCommand,
     records: &Path,
     limits: Limits,
 ) -> TrialResult<(contract::Settings, CodecSample)> {
@@ -102,7 +110,7 @@ pub(crate) fn codec(
     };
     let encoding = encoding(settings)?;
     let line = contract::Settings::Codec(Box::new(CodecSettings {
-        stack,
+        stack: command.stack.clone(),
         workload: spec.clone(),
         sample: *sample,
         message: verify::as_json(&message)?,
@@ -110,6 +118,7 @@ pub(crate) fn codec(
         operation: *operation,
         compression,
         records: records.to_owned(),
+        protobuf_samples: protobuf_samples(command, settings, spec, [message.clone()])?,
         limits: contract_limits(limits),
     }));
     let sample = CodecSample {
@@ -120,6 +129,27 @@ pub(crate) fn codec(
         limits,
     };
     Ok((line, sample))
+}
+
+/// The samples as protobuf bytes, where the stack asks for them: of a user's own messages in protobuf. All
+/// else is JSON in any case.
+fn protobuf_samples(
+    command: &SubjectCommand,
+    settings: &Settings,
+    spec: &WorkloadSpec,
+    samples: impl IntoIterator<Item = Message>,
+) -> TrialResult<Vec<String>> {
+    let is_own = matches!(spec, WorkloadSpec::Own(_));
+    if !is_own || !command.protobuf_samples || encoding(settings)? != Encoding::Protobuf {
+        return Ok(Vec::new());
+    }
+    let samples = samples.into_iter().map(|sample| {
+        let bytes = sample.to_bytes(Encoding::Protobuf);
+        bytes.map(|bytes| STANDARD.encode(bytes))
+    });
+    samples
+        .collect::<Result<_, _>>()
+        .map_err(|error| TrialFailure::new(Fault::Instrument, error.to_string()))
 }
 
 /// Where a subject listens; `path` is for a Unix socket.
@@ -145,4 +175,62 @@ fn contract_limits(limits: Limits) -> contract::Limits {
 fn other_role() -> TrialFailure {
     let reason = "the variant's settings are of another role than its subject";
     TrialFailure::new(Fault::Instrument, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_message::schema::Schema;
+    use rpcgauge_message::workload::OwnWorkload;
+    use rpcgauge_study::settings::{Operation, Protocol};
+
+    use super::*;
+
+    /// A method whose message has an extension, which not every library's JSON can hold.
+    fn own() -> WorkloadSpec {
+        let folder = tempfile::tempdir().unwrap();
+        let proto = folder.path().join("own.proto");
+        let source = "syntax = \"proto2\"; package a; service S { rpc M(M) returns (M); }
+            message M { extensions 100; } extend M { optional string e = 100; }";
+        std::fs::write(&proto, source).unwrap();
+        let schema = Schema::compile(&[proto], &[]).unwrap();
+        let own = OwnWorkload::new(&schema, "a.S/M", "{}", r#"{"[a.e]": "x"}"#);
+        WorkloadSpec::Own(Box::new(own.unwrap()))
+    }
+
+    fn samples(spec: WorkloadSpec, encoding: Encoding, command: &SubjectCommand) -> Vec<String> {
+        let workload = Workload::new(&spec).unwrap();
+        let target = Target::Codec {
+            codec: String::new(),
+            operation: Operation::Decode,
+            sample: Sample::Response,
+            workload: spec,
+        };
+        let settings = Settings {
+            encoding: Some(encoding),
+            ..Settings::new(target, Protocol::Grpc)
+        };
+        let records = Path::new("/records");
+        let line = codec(&settings, &workload, command, records, Limits::DEFAULT).unwrap();
+        match line.0 {
+            contract::Settings::Codec(codec) => codec.protobuf_samples,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_stack_that_asks_gets_its_users_samples_as_protobuf() {
+        let silent = SubjectCommand::new("a", ["b"]);
+        let asking = SubjectCommand {
+            protobuf_samples: true,
+            ..silent.clone()
+        };
+        // Field 100, of one letter.
+        let bytes = STANDARD.encode(b"\xa2\x06\x01x");
+        assert_eq!(samples(own(), Encoding::Protobuf, &asking), [bytes]);
+        let nothing: [&str; 0] = [];
+        assert_eq!(samples(own(), Encoding::Protobuf, &silent), nothing);
+        assert_eq!(samples(own(), Encoding::ProtoJson, &asking), nothing);
+        let hello = WorkloadSpec::Hello {};
+        assert_eq!(samples(hello, Encoding::Protobuf, &asking), nothing);
+    }
 }

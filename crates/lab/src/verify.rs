@@ -9,10 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use form::other_form;
 use rpcgauge_load::{self as load};
-use rpcgauge_message::contract::{JsonText, Operation, Verified};
-use rpcgauge_message::{Codec, Compression, Encoding, Limits, Message, Workload, first_difference};
+use rpcgauge_message::contract::{JsonText, MAX_LINE_BYTES, Operation, Verified};
+use rpcgauge_message::{
+    Codec, Compression, Encoding, Limits, Message, MessageType, Workload, first_difference,
+};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::words::Word as _;
 use rpcgauge_trial::{Ending, Stop};
 
 use crate::error::{TrialFailure, TrialResult};
@@ -184,17 +185,39 @@ pub(crate) fn as_json(message: &Message) -> TrialResult<JsonText> {
 
 /// Whether what a client decoded is the response to the first request.
 pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result<(), String> {
-    let Verified::Message(message) = verified else {
-        return Err("it proves itself by bytes, and not by the message it decoded".to_owned());
-    };
-    let message = workload
-        .response_type()
-        .from_json(message.as_str())
-        .map_err(|error| format!("what it decoded is no response: {error}"))?;
+    let message = decoded(workload.response_type(), verified)?;
     match first_difference(&workload.expected(0), &message) {
         None => Ok(()),
         Some(difference) => Err(format!("what it decoded is wrong at {difference}")),
     }
+}
+
+/// For a message in an answer, which a line bounds.
+const WHOLE_LINE: Limits = Limits {
+    max_message_bytes: MAX_LINE_BYTES,
+    ..Limits::DEFAULT
+};
+
+/// The message that a subject decoded, in either form that it may answer in.
+fn decoded(of: &MessageType, verified: &Verified) -> Result<Message, String> {
+    let read =
+        match verified {
+            Verified::Message(json) => of.from_json(json.as_str()).map_err(|e| e.to_string()),
+            Verified::Protobuf(bytes) => STANDARD
+                .decode(bytes)
+                .map_err(|e| e.to_string())
+                .and_then(|bytes| {
+                    let message = of.decode(&bytes, Encoding::Protobuf, &WHOLE_LINE);
+                    message.map_err(|e| e.to_string())
+                }),
+            Verified::Bytes(_) => {
+                return Err(
+                    "it answers \"verify\" with \"bytes\", and not with the message it decoded"
+                        .to_owned(),
+                );
+            }
+        };
+    read.map_err(|error| format!("what it decoded is not a {}: {error}", of.full_name()))
 }
 
 pub(crate) struct CodecSample {
@@ -208,26 +231,22 @@ pub(crate) struct CodecSample {
 impl CodecSample {
     /// Whether what the codec made is the sample.
     pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
-        let of = self.message.message_type();
         let made = match (self.operation, verified) {
-            (Operation::Decode, Verified::Message(message)) => of
-                .from_json(message.as_str())
-                .map_err(|error| format!("what it decoded is no such message: {error}"))?,
+            (Operation::Decode, _) => decoded(self.message.message_type(), verified)?,
             (Operation::Encode, Verified::Bytes(bytes)) => {
                 let bytes = STANDARD
                     .decode(bytes)
                     .map_err(|error| format!("what it encoded is no base64: {error}"))?;
-                let (plain, made) = self.decoded(&bytes)?;
+                let (plain, made) = self.read(&bytes)?;
                 if let Some(form) = other_form(self.encoding, &self.message, &plain) {
                     return Err(format!("what it encoded is wrong at {form}"));
                 }
                 made
             }
-            (operation, _) => {
-                return Err(format!(
-                    "it answers \"verify\" as if it did not {}",
-                    operation.word()
-                ));
+            (Operation::Encode, _) => {
+                let what =
+                    "it answers \"verify\" with a message, and not with the bytes it encoded";
+                return Err(what.to_owned());
             }
         };
         match first_difference(&self.message, &made) {
@@ -237,7 +256,7 @@ impl CodecSample {
     }
 
     /// The bytes without compression, and the message in them.
-    fn decoded(&self, bytes: &[u8]) -> Result<(Vec<u8>, Message), String> {
+    fn read(&self, bytes: &[u8]) -> Result<(Vec<u8>, Message), String> {
         let of = self.message.message_type().clone();
         let mut codec = Codec::new(of, self.encoding, self.compression, self.limits)
             .map_err(|error| error.to_string())?;
@@ -247,5 +266,38 @@ impl CodecSample {
             .and_then(|()| codec.decode(&plain))
             .map_err(|error| format!("what it encoded cannot be read: {error}"))?;
         Ok((plain, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_message::WorkloadSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_decoded_message_may_be_json_or_protobuf() {
+        let workload = Workload::new(&WorkloadSpec::Hello {}).unwrap();
+        let right = |verified| right_response(&verified, &workload);
+        let json = |json: &str| Verified::Message(JsonText::new(json.to_owned()).unwrap());
+        let protobuf = |bytes: &[u8]| Verified::Protobuf(STANDARD.encode(bytes));
+        assert_eq!(right(json(r#"{"message":"Hello, name_0."}"#)), Ok(()));
+        assert_eq!(right(protobuf(b"\x0a\x0eHello, name_0.")), Ok(()));
+        for (verified, why) in [
+            (protobuf(b"\x0a\x0eHello, name_1."), "is wrong at $.message"),
+            (protobuf(b"\x0a\x0eHello"), "is not a hello.HelloReply: "),
+            (
+                Verified::Protobuf("!".to_owned()),
+                "is not a hello.HelloReply: ",
+            ),
+            (json("7"), "is not a hello.HelloReply: "),
+            (
+                Verified::Bytes(String::new()),
+                "not with the message it decoded",
+            ),
+        ] {
+            let error = right(verified.clone()).expect_err("wrong");
+            assert!(error.contains(why), "{verified:?}: {error}");
+        }
     }
 }

@@ -37,6 +37,7 @@ fn start(script: &str) -> Result<Subject, TrialFailure> {
         operation: Operation::Encode,
         compression: Compression::None,
         records: "/dev/null".into(),
+        protobuf_samples: Vec::new(),
         limits: Limits::default(),
     }));
     let script = format!("read line; echo '{{\"contract\":1,\"ready\":true}}'; {script}");

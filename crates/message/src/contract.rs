@@ -105,6 +105,10 @@ pub struct ServerSettings {
     /// Whether successful responses carry [`HANDLER_START`] and [`HANDLER_END`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
+    /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
+    /// these better than JSON; empty unless its `subject.toml` asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protobuf_samples: Vec<String>,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
@@ -163,6 +167,10 @@ pub struct ClientSettings {
     pub marks: bool,
     /// The file that [`Record`]s are appended to, absolute.
     pub records: PathBuf,
+    /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
+    /// these better than JSON; empty unless its `subject.toml` asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protobuf_samples: Vec<String>,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,
@@ -191,6 +199,10 @@ pub struct CodecSettings {
     pub compression: Compression,
     /// The file that [`Record`]s are appended to, absolute.
     pub records: PathBuf,
+    /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
+    /// these better than JSON; empty unless its `subject.toml` asks for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protobuf_samples: Vec<String>,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
     #[serde(default, skip_serializing_if = "is_default")]
     pub limits: Limits,

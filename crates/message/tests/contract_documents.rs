@@ -80,6 +80,7 @@ fn server() -> ServerSettings {
         response_compression: Compression::None,
         threads: 1,
         marks: false,
+        protobuf_samples: Vec::new(),
         limits: Limits::default(),
     }
 }
@@ -98,6 +99,7 @@ fn codec() -> CodecSettings {
         message: nothing(),
         operation: Operation::Encode,
         records: "/a".into(),
+        protobuf_samples: Vec::new(),
         limits: Limits::default(),
     }
 }
@@ -120,6 +122,7 @@ fn client() -> ClientSettings {
         deadline_ms: 1,
         marks: false,
         records: "/a".into(),
+        protobuf_samples: Vec::new(),
         limits: Limits::default(),
     }
 }
@@ -132,6 +135,7 @@ fn the_settings_schema_has_the_keys_of_the_types() {
         response_compression: Compression::GZIP,
         threads: 2,
         marks: true,
+        protobuf_samples: vec!["AA==".into()],
         limits: limits(),
         ..server()
     };
@@ -143,6 +147,7 @@ fn the_settings_schema_has_the_keys_of_the_types() {
     let full = CodecSettings {
         stack: Some("a".into()),
         compression: Compression::ZSTD,
+        protobuf_samples: vec!["AA==".into()],
         limits: limits(),
         ..codec()
     };
@@ -160,6 +165,7 @@ fn the_settings_schema_has_the_keys_of_the_types() {
         style: Some(Style::Async),
         in_flight: 2,
         marks: true,
+        protobuf_samples: vec!["AA==".into()],
         limits: limits(),
         ..client()
     };
@@ -269,8 +275,12 @@ fn the_slice_schema_has_the_keys_of_the_types() {
         &inner(full),
         &inner(SliceDone::default()),
     );
-    let verified = [Verified::Message(nothing()), Verified::Bytes(String::new())]
-        .map(|verified| object(&Answer::Verified(verified).to_line())["verified"].clone());
+    let verified = [
+        Verified::Message(nothing()),
+        Verified::Protobuf(String::new()),
+        Verified::Bytes(String::new()),
+    ]
+    .map(|verified| object(&Answer::Verified(verified).to_line())["verified"].clone());
     assert_eq!(
         keys(&schema["$defs"]["verified"]["properties"]["verified"]["properties"]),
         verified.iter().flat_map(keys).collect()

@@ -67,6 +67,9 @@ pub struct Manifest {
     #[serde(default = "usual_timeout", rename = "ready-timeout")]
     #[serde(deserialize_with = "of::<_, Time, _>")]
     pub ready_timeout_ms: u64,
+    /// Whether it takes the samples of a user's own messages as protobuf bytes too.
+    #[serde(default)]
+    pub protobuf_samples: bool,
     /// Its libraries with their versions.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,

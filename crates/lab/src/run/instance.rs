@@ -157,7 +157,7 @@ impl Run<'_> {
         let limits = self.plan.limits;
         let command = &self.command(server, starting, Role::Server)?;
         let listen = self.listen(settings.transport, &starting.file)?;
-        let line = role::server(settings, listen, command.stack.clone(), limits)?;
+        let line = role::server(settings, &workload, listen, command, limits)?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
         let up = Up::new(subject, workload, settings, limits)?;
         Ok(Server::Subject(Box::new(up)))
@@ -179,7 +179,7 @@ impl Run<'_> {
             &starting.variant.settings,
             (&workload, REQUESTS),
             address.ok_or_else(no_address)?,
-            command.stack.clone(),
+            command,
             &records,
             self.plan.limits,
         )?;
@@ -200,7 +200,7 @@ impl Run<'_> {
         let (line, sample) = role::codec(
             &starting.variant.settings,
             workload,
-            command.stack.clone(),
+            command,
             &records,
             self.plan.limits,
         )?;

@@ -36,6 +36,8 @@ pub struct SubjectCommand {
     pub folder: Option<PathBuf>,
     /// Which of its stacks is meant, its first when absent.
     pub stack: Option<String>,
+    /// Whether it takes its samples as protobuf bytes too.
+    pub protobuf_samples: bool,
     /// How long it may take until it is ready, the lab's own patience when absent.
     pub ready_timeout: Option<Duration>,
     /// What it was built from; none for the embedded one, a part of this program.
@@ -71,6 +73,7 @@ impl SubjectCommand {
             args,
             folder: None,
             stack: None,
+            protobuf_samples: false,
             ready_timeout: None,
             build: None,
             disk: None,

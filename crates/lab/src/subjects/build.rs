@@ -131,6 +131,7 @@ impl Built {
         };
         Ok(SubjectCommand {
             stack: Some(stack.to_owned()),
+            protobuf_samples: manifest.protobuf_samples,
             ready_timeout: Some(Duration::from_millis(manifest.ready_timeout_ms)),
             folder: Some(self.folder.clone()),
             disk: self.disk(&disk),

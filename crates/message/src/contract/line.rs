@@ -146,11 +146,14 @@ impl Answer {
         }
         if let Some(verified) = said.remove(KEY_VERIFIED) {
             let mut verified = raw_object(verified.get())?;
-            return match (verified.remove("message"), verified.remove("bytes")) {
-                (Some(message), None) => Ok(Verified::Message(JsonText(message.to_owned()))),
-                (None, Some(bytes)) => from_raw(bytes).map(Verified::Bytes),
+            let said = ["message", "protobuf", "bytes"].map(|key| verified.remove(key));
+            return match said {
+                [Some(message), None, None] => Ok(Verified::Message(JsonText(message.to_owned()))),
+                [None, Some(message), None] => from_raw(message).map(Verified::Protobuf),
+                [None, None, Some(bytes)] => from_raw(bytes).map(Verified::Bytes),
                 _ => {
-                    let what = "\"verified\" holds neither \"message\" nor \"bytes\"";
+                    let what =
+                        "\"verified\" must hold one of \"message\", \"protobuf\" and \"bytes\"";
                     Err(wrong_shape(ANSWER, what))
                 }
             }

@@ -112,6 +112,8 @@ pub enum Answer {
 pub enum Verified {
     /// The message that was decoded, in the proto3 JSON mapping.
     Message(JsonText),
+    /// The message that was decoded, as protobuf bytes in base64.
+    Protobuf(String),
     /// The bytes that were made, as base64 (RFC 4648, section 4).
     Bytes(String),
 }

@@ -52,6 +52,7 @@ fn settings_come_back_from_their_line() {
         response_compression: Compression::Gzip { level: 6 },
         threads: 4,
         marks: true,
+        protobuf_samples: vec!["AA==".into(), String::new()],
         limits: Limits {
             max_message_bytes: Some(9),
             max_depth: Some(8),
@@ -67,6 +68,7 @@ fn settings_come_back_from_their_line() {
         message: text(r#"{"message":"Hello"}"#),
         operation: Operation::Decode,
         records: "/tmp/records".into(),
+        protobuf_samples: vec!["AA==".into(), String::new()],
         limits: Limits::default(),
     };
     let client = ClientSettings {
@@ -86,6 +88,7 @@ fn settings_come_back_from_their_line() {
         deadline_ms: 10_000,
         marks: true,
         records: "/tmp/records".into(),
+        protobuf_samples: vec!["AA==".into(), String::new()],
         limits: Limits::default(),
     };
     for settings in [
@@ -289,6 +292,7 @@ fn answers_come_back_from_their_line() {
     };
     for answer in [
         Answer::Verified(Verified::Message(text(r#"{"id":1}"#))),
+        Answer::Verified(Verified::Protobuf("AA==".into())),
         Answer::Verified(Verified::Bytes("AA==".into())),
         Answer::Slice(done),
         Answer::Slice(SliceDone::default()),
@@ -364,6 +368,8 @@ fn a_malformed_answer_is_an_error_of_one_line() {
         r#"{"verified":"all"}"#,
         r#"{"verified":{"message":{"id":1}"#,
         r#"{"verified":{"message":{},"bytes":""}}"#,
+        r#"{"verified":{"message":{},"protobuf":""}}"#,
+        r#"{"verified":{"protobuf":{}}}"#,
         r#"{"verified":{"sound":1}}"#,
         r#"{"slice":{"records":-1}}"#,
         r#"{"error":"x","fault":"subject"}"#,

@@ -58,6 +58,14 @@ fn refused(from: &str, to: &str) -> String {
 }
 
 #[test]
+fn samples_are_json_alone_unless_the_subject_asks_for_protobuf_too() {
+    let parse = |text: &str| Manifest::parse(text, "subject.toml").unwrap();
+    assert!(!parse(WHOLE).protobuf_samples);
+    let asks = WHOLE.replacen("ready-timeout = \"1m\"", "protobuf-samples = true", 1);
+    assert!(parse(&asks).protobuf_samples);
+}
+
+#[test]
 fn a_whole_manifest_is_read() {
     let manifest = Manifest::parse(WHOLE, "subject.toml").unwrap();
     assert_eq!(manifest.ready_timeout_ms, 60_000);

@@ -143,8 +143,10 @@ impl StackCheck<'_> {
     /// The embedded server.
     fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
         let listen = role::listen(way.transport, path);
-        let line = role::server(&way.call(None)?, listen, None, LIMITS)?;
-        Subject::start(&self.starts(self.asked.reference, &line), self.stop)
+        let (settings, workload) = (way.call(None)?, workload(&way.spec()?)?);
+        let reference = self.asked.reference;
+        let line = role::server(&settings, &workload, listen, reference, LIMITS)?;
+        Subject::start(&self.starts(reference, &line), self.stop)
     }
 
     /// The embedded server, and a client that is ready to call it.
@@ -183,7 +185,7 @@ impl StackCheck<'_> {
             &settings,
             (&workload, REQUESTS),
             address,
-            Some(self.declared.name.clone()),
+            self.stacks.command(self.stack, Some(&way.spec()?))?,
             &records,
             LIMITS,
         )?;

@@ -91,8 +91,9 @@ impl StackCheck<'_> {
             workload: spec,
         });
         let records = self.path();
-        let stack = Some(self.declared.name.clone());
-        let (line, sample) = role::codec(&settings, &workload, stack, &records, LIMITS)?;
+        let spec = settings.target.workload();
+        let command = self.stacks.command(self.stack, spec)?;
+        let (line, sample) = role::codec(&settings, &workload, command, &records, LIMITS)?;
         Ok((line, sample))
     }
 }

@@ -141,8 +141,10 @@ impl StackCheck<'_> {
     fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
         let settings = way.call(None)?;
         let listen = role::listen(way.transport, self.path());
-        let stack = Some(self.declared.name.clone());
-        Ok((role::server(&settings, listen, stack, LIMITS)?, settings))
+        let spec = way.spec()?;
+        let command = self.stacks.command(self.stack, Some(&spec))?;
+        let line = role::server(&settings, &workload(&spec)?, listen, command, LIMITS)?;
+        Ok((line, settings))
     }
 }
 

@@ -5,7 +5,7 @@ import java.util.Base64
 
 /** Encodes or decodes one message. */
 class Codec(private val asked: CodecSettings, private val format: Format) : Caller {
-    private val message = format.read(asked.sample, asked.message)
+    private val message = format.read(asked.sample, asked.samples.single())
     private val encoded: ByteArray
     private val blocking = Blocking(1)
     private val operation: () -> Any
@@ -23,7 +23,7 @@ class Codec(private val asked: CodecSettings, private val format: Format) : Call
 
     override fun verify(): JsonObject =
         if (asked.operation == "encode") json("bytes" to Base64.getEncoder().encodeToString(encode()))
-        else json("message" to parsed(format.write(decode())))
+        else format.verified(decode())
 
     override fun run(tally: Tally) = blocking.run(tally) { record ->
         repeat(tally.operations) { last = operation() }

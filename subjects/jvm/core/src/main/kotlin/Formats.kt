@@ -1,6 +1,8 @@
 package rpcgauge
 
+import com.google.gson.JsonObject
 import com.google.protobuf.Message
+import java.util.Base64
 
 /** How a body is made of a message, with the types of the library that makes it. */
 interface Format {
@@ -10,11 +12,14 @@ interface Format {
 
     fun decode(body: ByteArray, sample: Sample): Any
 
-    /** Makes a message of a sample in the proto3 JSON mapping. */
-    fun read(sample: Sample, text: String): Any
+    /** Makes a message of a sample. */
+    fun read(sample: Sample, asked: AskedSample): Any
 
-    /** Does the reverse. */
+    /** A message in the proto3 JSON mapping. */
     fun write(message: Any): String
+
+    /** The answer to "verify" of one that decodes. */
+    fun verified(message: Any): JsonObject = json("message" to parsed(write(message)))
 
     /** The service with these types. */
     fun handler(): Handler
@@ -22,7 +27,7 @@ interface Format {
 
 /** The formats of protoc's messages. */
 abstract class ProtoFormat(protected val workload: Workload) : Format {
-    override fun read(sample: Sample, text: String): Any = workload.proto(sample, text)
+    override fun read(sample: Sample, asked: AskedSample): Any = workload.proto(sample, asked)
 
     override fun write(message: Any): String = workload.printer.print(message as Message)
 
@@ -36,7 +41,13 @@ class Protobuf(workload: Workload) : ProtoFormat(workload) {
 
     override fun encode(message: Any): ByteArray = (message as Message).toByteArray()
 
-    override fun decode(body: ByteArray, sample: Sample): Any = parsers[sample.ordinal].parseFrom(body)
+    override fun decode(body: ByteArray, sample: Sample): Any =
+        parsers[sample.ordinal].parseFrom(body, workload.method.extensions)
+
+    override fun verified(message: Any): JsonObject {
+        if (!workload.inBytes) return super.verified(message)
+        return json("protobuf" to Base64.getEncoder().encodeToString(encode(message)))
+    }
 }
 
 /** protobuf's JsonFormat, which writes to and reads from text. */

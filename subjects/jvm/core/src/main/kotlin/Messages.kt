@@ -2,6 +2,7 @@ package rpcgauge
 
 import com.google.gson.JsonArray
 import com.google.gson.JsonObject
+import com.google.protobuf.ExtensionRegistry
 import com.google.protobuf.InvalidProtocolBufferException
 import com.google.protobuf.Message
 import com.google.protobuf.TypeRegistry
@@ -28,6 +29,13 @@ class Method(from: JsonObject) {
     private val protos = from["proto"].asJsonArray
     private val plains = from["plain"].asJsonArray
     private val bindings = from["bindings"].asJsonObject
+
+    /** Those of the files of its messages. */
+    val extensions: ExtensionRegistry = ExtensionRegistry.newInstance().also {
+        for (file in from["files"].asJsonArray) {
+            Class.forName(file.asString).getMethod("registerAllExtensions", ExtensionRegistry::class.java).invoke(null, it)
+        }
+    }
 
     fun proto(sample: Sample): Message = made(named(protos, sample).getMethod("getDefaultInstance").invoke(null))
 
@@ -62,7 +70,9 @@ private val BUILT_IN = mapOf(
 private const val SERVICES = "rpcgauge.builtin.BuiltIn"
 
 /** A workload of the settings, with the generated code of its method. */
-class Workload(val asked: AskedWorkload, folder: Path) {
+class Workload(settings: Settings, folder: Path) {
+    private val asked = settings.workload
+    private val samples = settings.samples
     val method: Method
 
     /** The path of the REST resource. */
@@ -87,35 +97,40 @@ class Workload(val asked: AskedWorkload, folder: Path) {
     val printer: JsonFormat.Printer = JsonFormat.printer().usingTypeRegistry(types).omittingInsignificantWhitespace()
     val parser: JsonFormat.Parser = JsonFormat.parser().usingTypeRegistry(types)
 
-    /** A message of a sample in the proto3 JSON mapping. */
-    fun proto(sample: Sample, text: String): Message {
-        val made = method.proto(sample).newBuilderForType()
+    /** Whether the samples come as protobuf bytes, which carry what protobuf-java's JSON does not: extensions. */
+    val inBytes: Boolean = samples.any { it.protobuf != null }
+
+    /** A message of a sample. */
+    fun proto(sample: Sample, asked: AskedSample): Message {
+        val empty = method.proto(sample)
         try {
-            parser.merge(text, made)
+            if (asked.protobuf != null) return empty.parserForType.parseFrom(asked.protobuf, method.extensions)
+            return empty.newBuilderForType().also { parser.merge(asked.json, it) }.build()
         } catch (error: InvalidProtocolBufferException) {
-            val name = made.descriptorForType.fullName
-            val why = if ("\"[" in text) " (protobuf-java's JsonFormat reads no extensions)" else ""
+            val name = empty.descriptorForType.fullName
+            val why = if ("\"[" in asked.json) " (protobuf-java's JsonFormat reads no extensions)" else ""
             throw user("the ${sample.name.lowercase()} is no $name: ${oneLine(error)}$why")
         }
-        return made.build()
     }
 
     /**
      * A sample as JSON for the data classes. A sample may be written in all the ways that the mapping allows,
      * so that protobuf's own reader reads it first.
      */
-    fun plainJson(sample: Sample, text: String): String = printer.print(proto(sample, text))
+    fun plainJson(sample: Sample, asked: AskedSample): String = printer.print(proto(sample, asked))
 
     fun protoHandler(): Handler {
-        val own = asked.own ?: return services().proto(asked.name, asked.n)
-        val response = proto(Sample.RESPONSE, own.response)
+        if (asked.own == null) return services().proto(asked.name, asked.n)
+        val response = proto(Sample.RESPONSE, samples.single())
         return { response }
     }
 
     /** `read` makes an object of a class of JSON. */
     fun plainHandler(read: (String, Class<*>) -> Any): Handler {
-        val own = asked.own ?: return services().plain(asked.name, asked.n)
-        val response = read(plainJson(Sample.RESPONSE, own.response), method.plain(Sample.RESPONSE))
+        if (asked.own == null) return services().plain(asked.name, asked.n)
+        // A server that is called by gRPC may have the REST resource too. JSON may not hold its messages.
+        if (inBytes) return { throw InvalidRequest("this server was started for gRPC") }
+        val response = read(plainJson(Sample.RESPONSE, samples.single()), method.plain(Sample.RESPONSE))
         return { response }
     }
 

@@ -31,7 +31,7 @@ private fun play(lab: Conversation, messages: Path, stacks: List<Stack>) {
     val line = lab.hear() ?: throw instrument("there is no settings line")
     val asked = parseSettings(line)
     val stack = Stack.choose(stacks, asked)
-    val workload = Workload(asked.workload, messages)
+    val workload = Workload(asked, messages)
     when (asked) {
         is ServerSettings -> checkNotNull(stack.serve)(asked, workload).use {
             lab.tellReady(it.address, versions())

@@ -13,7 +13,7 @@ class Carried(val status: Int, val body: ByteArray, val header: (String) -> Stri
 
 /** What the REST clients have whose libraries carry bytes: these are made of messages here, with gzip around them. */
 abstract class RestClient(protected val asked: ClientSettings, private val format: Format) : Caller {
-    private val requests = Requests(asked.requests.map { format.read(Sample.REQUEST, it) })
+    private val requests = Requests(asked.samples.map { format.read(Sample.REQUEST, it) })
     private val level = asked.requestCompression.level
     private val blocking = Blocking(asked.inFlight)
     private val overlapping = Overlapping(asked.inFlight)
@@ -38,7 +38,7 @@ abstract class RestClient(protected val asked: ClientSettings, private val forma
         } catch (error: Exception) {
             throw Refused(Fault.SUBJECT, oneLine(error))
         }
-        return json("message" to parsed(format.write(response)))
+        return format.verified(response)
     }
 
     override fun run(tally: Tally) = when (asked.style) {

@@ -1,6 +1,8 @@
 package rpcgauge
 
+import com.google.gson.JsonElement
 import com.google.gson.JsonObject
+import java.util.Base64
 
 /** The version that this subject has. */
 const val CONTRACT = 1
@@ -49,8 +51,11 @@ class Limits(val maxMessageBytes: Long?, val maxDepth: Long?, val maxInflation: 
     }
 }
 
-/** The user's method and samples, in the proto3 JSON mapping. */
-class Own(val method: String, val request: String, val response: String)
+/** A sample in the proto3 JSON mapping, and as protobuf bytes where the settings have these. */
+class AskedSample(val json: String, val protobuf: ByteArray?)
+
+/** The user's method, and what a server responds. */
+class Own(val method: String, val response: JsonElement)
 
 class AskedWorkload(val name: String, val n: Int, val own: Own?)
 
@@ -60,6 +65,8 @@ sealed class Settings(
     val workload: AskedWorkload,
     val encoding: String,
     val limits: Limits,
+    /** A server's response of its own, a client's requests, or a codec's message. */
+    val samples: List<AskedSample>,
 )
 
 /** What a server and a client have. */
@@ -73,15 +80,24 @@ private class Common(shape: Shape) {
     val limits = limits(shape.objectOrNull("limits") ?: JsonObject())
 }
 
-class ServerSettings private constructor(common: Common, val calling: Calling, val listen: Listen, val threads: Int) :
-    Settings("server", common.stack, common.workload, common.encoding, common.limits) {
+class ServerSettings private constructor(
+    common: Common,
+    samples: List<AskedSample>,
+    val calling: Calling,
+    val listen: Listen,
+    val threads: Int,
+) : Settings("server", common.stack, common.workload, common.encoding, common.limits, samples) {
     internal companion object {
-        fun read(shape: Shape) = ServerSettings(
-            Common(shape),
-            calling(shape),
-            listen(shape.obj("listen")),
-            shape.integerOrNull("threads", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
-        )
+        fun read(shape: Shape): ServerSettings {
+            val common = Common(shape)
+            return ServerSettings(
+                common,
+                samples(shape, listOfNotNull(common.workload.own?.response)),
+                calling(shape),
+                listen(shape.obj("listen")),
+                shape.integerOrNull("threads", 1, Int.MAX_VALUE.toLong())?.toInt() ?: 1,
+            )
+        }
     }
 }
 
@@ -92,20 +108,20 @@ class ClientSettings private constructor(
     common: Common,
     val calling: Calling,
     val address: String,
-    val requests: List<String>,
+    samples: List<AskedSample>,
     val requestCompression: Compression,
     val connection: String,
     val style: String?,
     val inFlight: Int,
     val deadlineMs: Long,
     val records: String,
-) : Settings("client", common.stack, common.workload, common.encoding, common.limits) {
+) : Settings("client", common.stack, common.workload, common.encoding, common.limits, samples) {
     internal companion object {
         fun read(shape: Shape) = ClientSettings(
             Common(shape),
             calling(shape),
             shape.text("address"),
-            shape.objects("requests").map { it.toString() },
+            samples(shape, shape.list("requests")),
             compression(shape, "request_compression"),
             shape.oneOfOrNull("connection", listOf("reuse", "per-call")) ?: "reuse",
             shape.oneOfOrNull("style", listOf("blocking", "future", "coroutine", "async")),
@@ -119,16 +135,16 @@ class ClientSettings private constructor(
 class CodecSettings private constructor(
     common: Common,
     val sample: Sample,
-    val message: String,
+    samples: List<AskedSample>,
     val operation: String,
     val compression: Compression,
     val records: String,
-) : Settings("codec", common.stack, common.workload, common.encoding, common.limits) {
+) : Settings("codec", common.stack, common.workload, common.encoding, common.limits, samples) {
     internal companion object {
         fun read(shape: Shape) = CodecSettings(
             Common(shape),
             Sample.valueOf(shape.oneOf("sample", "request", "response").uppercase()),
-            shape.obj("message").toString(),
+            samples(shape, listOf(shape.any("message"))),
             shape.oneOf("operation", "encode", "decode"),
             compression(shape, "compression"),
             shape.text("records"),
@@ -153,6 +169,17 @@ fun parseSettings(line: String): Settings {
     }
     shape.end()
     return settings
+}
+
+private fun samples(shape: Shape, json: List<JsonElement>): List<AskedSample> {
+    val key = "protobuf_samples"
+    if (!shape.has(key)) return json.map { AskedSample("$it", null) }
+    val protobuf = shape.list(key)
+    if (protobuf.size != json.size) throw instrument("$LINE has ${protobuf.size} $key of ${json.size} samples")
+    return json.zip(protobuf) { text, base64 ->
+        val bytes = runCatching { Base64.getDecoder().decode(base64.asString) }.getOrNull()
+        AskedSample("$text", bytes ?: throw instrument("$LINE: $key has one that is not base64"))
+    }
 }
 
 private fun compression(shape: Shape, key: String) = Compression.of(shape.textOrNull(key) ?: "none")
@@ -191,8 +218,8 @@ private fun workload(from: JsonObject): AskedWorkload {
     val asked = when (name) {
         "own" -> {
             shape.text("descriptor_set")
-            val own = Own(shape.text("method"), shape.obj("request").toString(), shape.obj("response").toString())
-            AskedWorkload(name, 0, own)
+            shape.any("request")
+            AskedWorkload(name, 0, Own(shape.text("method"), shape.any("response")))
         }
         in SIZED -> AskedWorkload(name, shape.integer("n", 0, Int.MAX_VALUE.toLong()).toInt(), null)
         in UNSIZED -> AskedWorkload(name, 0, null)

@@ -60,10 +60,10 @@ class Shape(private val what: String, from: JsonObject) {
 
     fun obj(key: String): JsonObject = objectOrNull(key) ?: throw instrument("$what lacks \"$key\"")
 
-    fun objects(key: String): List<JsonObject> {
+    fun list(key: String): List<JsonElement> {
         val list = any(key)
-        if (list !is JsonArray || list.isEmpty || list.any { it !is JsonObject }) throw wrong(key, list)
-        return list.map { it.asJsonObject }
+        if (list !is JsonArray || list.isEmpty) throw wrong(key, list)
+        return list.asList()
     }
 
     /** Refuses what nobody has taken. */

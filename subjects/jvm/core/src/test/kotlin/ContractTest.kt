@@ -7,6 +7,7 @@ import java.nio.ByteOrder
 import java.nio.file.Files
 import java.nio.file.Path
 import java.util.concurrent.CompletableFuture
+import org.junit.jupiter.api.Assertions.assertArrayEquals
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
@@ -69,6 +70,30 @@ class ContractTest {
         )) {
             assertEquals(fault, refused(from, to).fault, to)
         }
+    }
+
+    private fun codec(message: String, more: String) = parseSettings(
+        """{"contract":1,"role":"codec","workload":{"name":"hello"},"encoding":"protobuf","sample":"request",""" +
+            """"message":$message,"operation":"encode","records":"/r"$more}""",
+    )
+
+    @Test
+    fun `a sample is any JSON, and the same in bytes where the line has them`() {
+        for (json in listOf("{\"a\":1}", "\"1.5s\"", "[1,null]", "null")) {
+            val sample = codec(json, "").samples.single()
+            assertEquals(json, sample.json)
+            assertNull(sample.protobuf)
+        }
+        val sample = codec("{}", ""","protobuf_samples":["AQI="]""").samples.single()
+        assertArrayEquals(byteArrayOf(1, 2), sample.protobuf)
+        for (wrong in listOf("[]", "[\"AQI=\",\"\"]", "[\"AQI\",\"!\"]", "[\"!\"]", "[1]", "\"AQI=\"")) {
+            val refused = assertThrows(Refused::class.java, { codec("{}", ""","protobuf_samples":$wrong""") }, wrong)
+            assertEquals(Fault.INSTRUMENT, refused.fault)
+        }
+        val own = """{"name":"own","descriptor_set":"","method":"a.B/C","request":null,"response":"1.5s"}"""
+        val line = SERVER.replace("""{"name":"list","n":3}""", own)
+        assertEquals("\"1.5s\"", parseSettings(line).samples.single().json)
+        assertTrue(parseSettings(SERVER).samples.isEmpty())
     }
 
     @Test

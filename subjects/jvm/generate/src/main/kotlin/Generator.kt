@@ -78,6 +78,7 @@ class Generator(private val root: Path, private val folder: Path) {
     private fun described(method: MethodDescriptor, ties: Map<String, com.google.gson.JsonElement>) = JsonObject().apply {
         val types = listOf(method.inputType, method.outputType)
         addProperty("path", "/${method.service.fullName}/${method.name}")
+        add("files", JsonArray().apply { set.packages.values.forEach { add(outerClass(it)) } })
         add("proto", JsonArray().apply { types.forEach { add(javaName(it, "$")) } })
         add("plain", JsonArray().apply { types.forEach { add(plainName(it)) } })
         add("bindings", JsonObject().apply { ties.forEach(::add) })

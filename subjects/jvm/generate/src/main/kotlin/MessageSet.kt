@@ -94,6 +94,9 @@ fun unique(name: String, taken: MutableSet<String>): String {
     return (sequenceOf(name) + names).first(taken::add)
 }
 
+/** The class that holds the extensions of the file with a package. */
+fun outerClass(javaPackage: String): String = "$javaPackage.$OUTER_CLASS"
+
 /** The name of a message's class: as source has it, or as the JVM does. */
 fun javaName(message: Descriptor, nested: String = "."): String {
     val outer = message.containingType ?: return "${message.file.options.javaPackage}.${message.name}"

@@ -8,6 +8,7 @@ import com.google.protobuf.DescriptorProtos.FileOptions
 import com.google.protobuf.Descriptors.FileDescriptor
 import com.google.protobuf.DurationProto
 import com.google.protobuf.EmptyProto
+import com.google.protobuf.ExtensionRegistry
 import com.google.protobuf.FieldMaskProto
 import com.google.protobuf.StructProto
 import com.google.protobuf.TextFormat
@@ -21,10 +22,14 @@ import kotlin.io.path.extension
 import kotlin.io.path.relativeTo
 import kotlin.streams.toList
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
+
+/** `old { name: "q" [a.b.added]: "x" }` in base64. */
+private const val OLD_WITH_EXTENSION = "ugIHCgFxogYBeA=="
 
 class GenerateTest {
     @TempDir lateinit var folder: Path
@@ -70,7 +75,34 @@ class GenerateTest {
             for (library in listOf("grpc-java", "grpc-kotlin")) {
                 loader.loadClass(bindings[library].asString).getDeclaredConstructor().newInstance()
             }
+            val registry = loader.loadClass(ExtensionRegistry::class.java.name)
+            val extensions = registry.getMethod("newInstance").invoke(null)
+            for (file in method["files"].asJsonArray) {
+                loader.loadClass(file.asString).getMethod("registerAllExtensions", registry).invoke(null, extensions)
+            }
+            val found = registry.getMethod("findImmutableExtensionByName", String::class.java).invoke(extensions, "a.b.added")
+            assertNotNull(found)
         }
+        // JsonFormat cannot read it, and the data classes have no place for it.
+        val sample = """{"old":{"name":"q","[a.b.added]":"x"}}"""
+        val own = """"workload":{"name":"own","descriptor_set":"","method":"${path.drop(1)}","request":{},"response":$sample},""" +
+            """"encoding":"protobuf","protobuf_samples":["$OLD_WITH_EXTENSION"]"""
+        val codec = """{"contract":1,"role":"codec",$own,"sample":"response","message":$sample,"operation":"decode",""" +
+            """"records":"${folder.resolve("records")}"}"""
+        val decoded = said("protobuf", codec, """{"verify":true}""")
+        assertEquals("""{"verified":{"protobuf":"$OLD_WITH_EXTENSION"}}""", decoded.last(), "$decoded")
+        val server = """{"contract":1,"role":"server",$own,"protocol":"grpc","http":"2","listen":{"transport":"tcp"}}"""
+        val up = said("armeria-grpc", server)
+        assertTrue("\"ready\":true" in up.single(), "$up")
+    }
+
+    /** What a stack replies to lines. */
+    private fun said(stack: String, vararg lines: String): List<String> {
+        val java = Path.of(System.getProperty("java.home"), "bin", "java")
+        val program = ProcessBuilder("$java", "@${folder.resolve("$stack.args")}")
+            .redirectError(ProcessBuilder.Redirect.INHERIT).start()
+        program.outputWriter().use { it.write(lines.joinToString("") { line -> "$line\n" }) }
+        return program.inputReader().readLines()
     }
 
     /** Each can be found by its name, and Jackson reads its JSON. */

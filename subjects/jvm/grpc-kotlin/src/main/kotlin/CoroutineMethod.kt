@@ -14,6 +14,7 @@ import kotlin.coroutines.EmptyCoroutineContext
 import rpcgauge.Format
 import rpcgauge.Workload
 import rpcgauge.grpc.methodByHand
+import rpcgauge.grpc.readExtensions
 import rpcgauge.jackson.Hybrid
 
 /** A method with the code of protoc-gen-grpc-kotlin, which the generator ties to it, or one by hand. */
@@ -25,8 +26,11 @@ interface CoroutineMethod {
     suspend fun call(stub: AbstractStub<*>, request: Any): Any
 }
 
-fun methodOf(workload: Workload, format: Format): CoroutineMethod =
-    if (format is Hybrid) ByHand(methodByHand(workload, format)) else workload.method.binding("grpc-kotlin")
+fun methodOf(workload: Workload, format: Format): CoroutineMethod {
+    if (format is Hybrid) return ByHand(methodByHand(workload, format))
+    readExtensions(workload)
+    return workload.method.binding("grpc-kotlin")
+}
 
 /** What protoc-gen-grpc-kotlin writes for its own messages. */
 private class ByHand(private val method: MethodDescriptor<Any, Any>) : CoroutineMethod {

@@ -21,10 +21,8 @@ import rpcgauge.Record
 import rpcgauge.Refused
 import rpcgauge.Requests
 import rpcgauge.Sample
-import rpcgauge.json
 import rpcgauge.now
 import rpcgauge.oneLine
-import rpcgauge.parsed
 
 /** What the clients share that call by grpc-java's stubs. */
 abstract class GrpcClient(
@@ -32,7 +30,7 @@ abstract class GrpcClient(
     protected val format: Format,
     private val channels: Channels,
 ) : Caller {
-    protected val requests = Requests(asked.requests.map { format.read(Sample.REQUEST, it) })
+    protected val requests = Requests(asked.samples.map { format.read(Sample.REQUEST, it) })
 
     /** The kept channel, as stubs see it. */
     protected val channel: Channel? = channels.kept?.let(::stamping)
@@ -46,7 +44,7 @@ abstract class GrpcClient(
         } catch (error: RuntimeException) {
             throw Refused(Fault.SUBJECT, oneLine(error))
         }
-        return json("message" to parsed(format.write(response)))
+        return format.verified(response)
     }
 
     override fun reopen(): Int = channels.reopen(::run)

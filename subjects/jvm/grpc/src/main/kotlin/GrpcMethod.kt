@@ -42,8 +42,14 @@ fun formatOf(encoding: String, workload: Workload): Format =
     if (encoding == "hybrid") Hybrid(workload) else Protobuf(workload)
 
 /** The workload's method for messages in a format. */
-fun methodOf(workload: Workload, format: Format): GrpcMethod =
-    if (format is Protobuf) workload.method.binding("grpc-java") else ByHand(methodByHand(workload, format))
+fun methodOf(workload: Workload, format: Format): GrpcMethod {
+    if (format !is Protobuf) return ByHand(methodByHand(workload, format))
+    readExtensions(workload)
+    return workload.method.binding("grpc-java")
+}
+
+/** Has the generated stubs read extensions as such: the library leaves them unknown unless it is told. */
+fun readExtensions(workload: Workload) = ProtoUtils.setExtensionRegistry(workload.method.extensions)
 
 /** A method whose messages are in a format that protoc has no code for. */
 fun methodByHand(workload: Workload, format: Format): MethodDescriptor<Any, Any> {

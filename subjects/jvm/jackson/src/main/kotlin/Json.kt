@@ -3,6 +3,7 @@ package rpcgauge.jackson
 import com.fasterxml.jackson.annotation.JsonInclude
 import com.google.protobuf.StringValue
 import java.math.BigInteger
+import rpcgauge.AskedSample
 import rpcgauge.Format
 import rpcgauge.Handler
 import rpcgauge.Sample
@@ -42,8 +43,8 @@ fun jsonMapper(workload: Workload): JsonMapper {
 abstract class PlainFormat(protected val workload: Workload) : Format {
     protected val json: JsonMapper by lazy { jsonMapper(workload) }
 
-    override fun read(sample: Sample, text: String): Any =
-        json.readValue(workload.plainJson(sample, text), workload.method.plain(sample))
+    override fun read(sample: Sample, asked: AskedSample): Any =
+        json.readValue(workload.plainJson(sample, asked), workload.method.plain(sample))
 
     override fun write(message: Any): String = json.writeValueAsString(message)
 

@@ -12,15 +12,13 @@ import rpcgauge.Requests
 import rpcgauge.Sample
 import rpcgauge.Workload
 import rpcgauge.jackson.Json
-import rpcgauge.json
 import rpcgauge.now
 import rpcgauge.oneLine
-import rpcgauge.parsed
 
 /** What both clients share. They read and write messages themselves, and so hide all times but a call's ends. */
 abstract class Spring(protected val asked: ClientSettings, workload: Workload) : Caller {
     private val format = Json(workload)
-    protected val requests = Requests(asked.requests.map { format.read(Sample.REQUEST, it) })
+    protected val requests = Requests(asked.samples.map { format.read(Sample.REQUEST, it) })
     protected val uri = URI("http://${asked.address}${workload.restPath}")
     protected val type: Class<*> = workload.method.plain(Sample.RESPONSE)
 
@@ -33,7 +31,7 @@ abstract class Spring(protected val asked: ClientSettings, workload: Workload) :
         } catch (error: RuntimeException) {
             throw Refused(Fault.SUBJECT, oneLine(error))
         }
-        return json("message" to parsed(format.write(message(response))))
+        return format.verified(message(response))
     }
 
     protected fun ended(response: ResponseEntity<out Any>, record: Record) {
