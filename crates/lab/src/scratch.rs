@@ -1,5 +1,5 @@
 //! Folders for what exists only while this program runs: sockets, records of calls, logs that are
-//! not kept.
+//! not kept, temporary files of subjects and builds.
 //!
 //! A program that is killed cannot remove its folder. So each folder holds a file that stays locked
 //! for as long as the program lives, and the next program that makes a folder removes those whose
@@ -36,6 +36,7 @@ const LONGEST_NAME: usize =
 const SHORT_FOLDER: &str = "/tmp";
 
 /// A folder of this program, removed when this is dropped.
+#[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
     // The system gives the lock back when the program ends in any way.

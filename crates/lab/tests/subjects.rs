@@ -281,6 +281,23 @@ fn one_that_will_not_end_is_killed_with_what_it_started() {
 }
 
 #[test]
+fn its_temporary_files_go_with_it() {
+    let make = "f=$(mktemp -d); touch $f/a; echo $f >&2;";
+    for then in ["read a; read b", "trap '' TERM; while :; do sleep 60; done"] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("{make} {READY} {then}");
+        let mut case = Case::new(&script);
+        case.end_timeout = SHORT;
+        let subject = case.start(folder.path()).unwrap();
+        eventually(|| !subject.log_tail().is_empty());
+        let made = std::path::PathBuf::from(subject.log_tail().trim());
+        assert!(made.join("a").exists(), "{}", made.display());
+        drop(subject);
+        assert!(!made.exists(), "{}", made.display());
+    }
+}
+
+#[test]
 fn one_that_dies_later_is_noticed() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!("{READY} read line; read line; exit 7");

@@ -25,6 +25,9 @@ pub const STACK: &str = "{stack}";
 /// What stands in commands for the name of a stack's program.
 pub const PROGRAM: &str = "{program}";
 
+/// In `run`, the folder for the temporary files of the process.
+pub const TEMPORARY: &str = "{temporary}";
+
 /// The most paths of a stack's `disk`.
 const MAX_DISK_PATHS: usize = 64;
 

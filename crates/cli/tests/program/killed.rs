@@ -94,6 +94,40 @@ fn what_has_left_its_group_ends_with_rpcgauge() {
     }
 }
 
+/// Nothing but its parent tells whose it is: it has left its group and its session, without a variable.
+const HIDES: &str = "env -i setsid sleep 1000 & ";
+
+#[test]
+fn what_has_left_its_group_and_its_environment_ends_with_what_started_it() {
+    let with_parent = STARTS_ANOTHER.replace("sleep 1000 & ", HIDES);
+    let without_parent = STARTS_ANOTHER.replace(
+        "sleep 1000 & echo $! > \"$PIDS.part\";",
+        &format!("({HIDES} echo $! > \"$PIDS.part\");"),
+    );
+    for script in [with_parent, without_parent] {
+        let script = script.replace("wait", "exec sleep 1000");
+        let place_of_build = place(&script, "true");
+        end_with_it(&place_of_build, &["subjects", "build", "made"], interrupt);
+        let place_of_subject = place("true", &script);
+        end_with_it(
+            &place_of_subject,
+            &["run", "study.toml", "--quiet"],
+            interrupt,
+        );
+    }
+}
+
+#[test]
+fn what_a_build_hides_ends_with_the_build() {
+    let place = place(&format!("{HIDES} echo $! > \"$PIDS\""), "true");
+    let path = place.path().join("pids");
+    let mut command = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
+    let ended = command.env("PIDS", &path).output().expect("it starts");
+    assert!(ended.status.success(), "{ended:?}");
+    let pid = fs::read_to_string(&path).expect("its number");
+    wait_until("its end", || !is_there(pid.trim()));
+}
+
 #[test]
 fn the_workers_of_a_subject_end_with_rpcgauge() {
     for end in [kill, interrupt, twice] {

@@ -207,7 +207,7 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
 }
 
 /// The place of the parent's number in `stat`.
-const PARENT: usize = 4;
+pub(crate) const PARENT: usize = 4;
 
 /// How long the calling thread was ready to run so far, and others had its core: the second number
 /// of its `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` where the

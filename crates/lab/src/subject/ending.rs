@@ -2,7 +2,8 @@
 //!
 //! Each is in a group of its own with all that it starts. The kernel kills the process itself when the
 //! thread that started it ends in any way; what it started is ended with its group, and where it has left
-//! that by a mark: by [`end`], or by the [`guard`](super::guard) where this program is killed.
+//! that by a mark: by [`end`], or by the [`guard`](super::guard) where this program is killed. What has left
+//! its mark too is ended by [`end`] alone ([`orphans`](super::orphans)).
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -16,6 +17,7 @@ use rustix::process::{
 
 use super::guard;
 use crate::machine::placement::CoreSet;
+use crate::machine::process::descendants;
 
 /// A process has this long to end after SIGTERM before it is killed.
 pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
@@ -28,19 +30,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts a process that ends with this program, on these cores.
 pub(super) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
-    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
-    // order, and a signal to the group also ends what a wrapper script started.
-    command.process_group(0);
-    let mark = guard::new_mark();
-    command.env(guard::MARK, &mark);
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || prepare(lab, cores.as_ref()));
     }
-    let child = command.spawn()?;
-    guard::begins(Pid::from_child(&child), mark);
-    Ok(child)
+    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
+    // order, and a signal to the group also ends what a wrapper script started.
+    guard::begin(command)
 }
 
 /// Runs in the new process before the subject's program does.
@@ -58,6 +55,7 @@ fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
 pub(super) fn end(child: &mut Child, patience: Duration) {
     drop(child.stdin.take());
     let group = Pid::from_child(child);
+    let started = descendants(child.id());
     if !wait_until_ended(child, Instant::now() + patience) {
         // The signal fails only where no process is left, here and below.
         let _ = kill_process_group(group, Signal::TERM);
@@ -67,6 +65,7 @@ pub(super) fn end(child: &mut Child, patience: Duration) {
     let _ = kill_process_group(group, Signal::KILL);
     guard::ended(group);
     let _ = child.wait();
+    guard::reaped(group, started);
 }
 
 /// Runs a command without input until it ends, for as long as `limit` and `goes_on`, which gets the time

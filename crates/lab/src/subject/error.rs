@@ -7,7 +7,7 @@ use rpcgauge_message::contract;
 use rpcgauge_study::record::Fault;
 use thiserror::Error;
 
-use crate::error::TrialFailure;
+use crate::error::{LabError, TrialFailure};
 
 /// Why a subject could not be used. Its log is kept beside it.
 #[derive(Debug, Error)]
@@ -34,6 +34,8 @@ pub(crate) enum SubjectError {
     Pipe(#[source] io::Error),
     #[error("the processor time of the subject's process {pid} cannot be read: {source}")]
     Meter { pid: u32, source: io::Error },
+    #[error(transparent)]
+    Temporary(#[from] LabError),
     #[error("stopped while the subject was waited for")]
     Stopped,
 }
@@ -41,7 +43,7 @@ pub(crate) enum SubjectError {
 impl SubjectError {
     fn fault(&self) -> Fault {
         match self {
-            Self::Start { .. } | Self::Pipe(_) => Fault::Machine,
+            Self::Start { .. } | Self::Pipe(_) | Self::Temporary(_) => Fault::Machine,
             Self::Ended(_)
             | Self::NotReady(_)
             | Self::Silent(_)

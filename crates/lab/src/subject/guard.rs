@@ -7,15 +7,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::orphans;
 use crate::machine::process::all_processes;
 
 /// Signals that end a whole session must not end the guard before this program.
@@ -44,7 +45,7 @@ done
 "#;
 
 /// The variable by which processes are known that have left their group.
-pub(super) const MARK: &str = "RPCGAUGE_STARTED_BY";
+const MARK: &str = "RPCGAUGE_STARTED_BY";
 
 /// What its values begin with, which no other program's processes have: its number, and when it began.
 static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
@@ -54,14 +55,14 @@ static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// A value that no other process of this program has, but what it starts.
-pub(super) fn new_mark() -> String {
+fn new_mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", *MARK_VALUE, COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The guard's input, once there is a guard. Where none can be started the processes are ended as
+/// The guard, once there is one. Where none can be started the processes are ended as
 /// long as this program lives.
-static GUARD: Mutex<Option<ChildStdin>> = Mutex::new(None);
+static GUARD: Mutex<Option<Child>> = Mutex::new(None);
 
 /// The marks of the groups that have not ended.
 static MARKS: Mutex<BTreeMap<i32, String>> = Mutex::new(BTreeMap::new());
@@ -70,21 +71,29 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A group has begun.
-pub(super) fn begins(group: Pid, mark: String) {
-    locked(&MARKS).insert(group.as_raw_nonzero().get(), mark);
+/// Starts a process in a group of its own. Nothing else is started or looked for meanwhile.
+pub(super) fn begin(command: &mut Command) -> io::Result<Child> {
+    let mut marks = locked(&MARKS);
+    orphans::adopt();
+    let mark = new_mark();
+    let child = command.env(MARK, &mark).process_group(0).spawn()?;
+    let group = Pid::from_child(&child);
+    marks.insert(group.as_raw_nonzero().get(), mark);
     let mut guard = locked(&GUARD);
     if guard.is_none() {
         *guard = start();
     }
     tell(&mut guard, "begins", group);
+    Ok(child)
 }
 
-/// A group was ended: its number may be another's from now on. Ends what has left it too.
+/// A group was ended: its number may be another's once its first process is reaped. Ends what has left it.
 pub(super) fn ended(group: Pid) {
     tell(&mut locked(&GUARD), "ended", group);
-    let mark = locked(&MARKS).remove(&group.as_raw_nonzero().get());
-    let Some(mark) = mark.map(|value| format!("{MARK}={value}")) else {
+    let mark = locked(&MARKS)
+        .get(&group.as_raw_nonzero().get())
+        .map(|value| format!("{MARK}={value}"));
+    let Some(mark) = mark else {
         return;
     };
     for (pid, folder) in all_processes() {
@@ -99,9 +108,19 @@ pub(super) fn ended(group: Pid) {
     }
 }
 
-fn tell(guard: &mut Option<ChildStdin>, what: &str, group: Pid) {
+/// The first process of a group was reaped. Ends what it had `started` and left behind; where nothing else
+/// runs, also what was started in between.
+pub(super) fn reaped(group: Pid, started: Vec<u32>) {
+    let mut marks = locked(&MARKS);
+    marks.remove(&group.as_raw_nonzero().get());
+    let guard = locked(&GUARD).as_ref().map(Pid::from_child);
+    let is_child = |pid: Pid| Some(pid) == guard || marks.contains_key(&pid.as_raw_nonzero().get());
+    orphans::end(started.into_iter().collect(), marks.is_empty(), is_child);
+}
+
+fn tell(guard: &mut Option<Child>, what: &str, group: Pid) {
     let line = format!("{what} {}\n", group.as_raw_nonzero());
-    if let Some(stdin) = guard
+    if let Some(stdin) = guard.as_mut().and_then(|guard| guard.stdin.as_mut())
         && stdin.write_all(line.as_bytes()).is_err()
     {
         // It was killed. The next one knows the groups that begin then.
@@ -109,7 +128,7 @@ fn tell(guard: &mut Option<ChildStdin>, what: &str, group: Pid) {
     }
 }
 
-fn start() -> Option<ChildStdin> {
+fn start() -> Option<Child> {
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", SCRIPT, "rpcgauge-guard"])
@@ -121,5 +140,5 @@ fn start() -> Option<ChildStdin> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    command.spawn().ok()?.stdin.take()
+    command.spawn().ok()
 }

@@ -7,6 +7,7 @@ mod events;
 mod guard;
 mod handshake;
 mod log;
+mod orphans;
 mod process;
 mod records;
 

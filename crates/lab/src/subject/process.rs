@@ -1,5 +1,6 @@
 //! One subject process, from its start to its end.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_message::contract::{self, Address, Failed, Listen, Ready, Settings};
 use rpcgauge_study::record::{Cold, Fault};
+use rpcgauge_study::subject::TEMPORARY;
 
 use super::SubjectCommand;
 use super::ending::{TERM_GRACE, end, how_it_ended, spawn, wait_until_ended};
@@ -18,6 +20,7 @@ use super::log::{Log, wait_for_log};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
 use crate::machine::process::{ProcessMeter, descendants};
+use crate::scratch::Scratch;
 
 /// How long the end of a process that failed is waited for.
 const MOMENT: Duration = Duration::from_millis(300);
@@ -82,6 +85,8 @@ pub(super) struct Process {
     end_timeout: Duration,
     /// It was ended and reaped: its number may be another's now.
     is_over: bool,
+    /// The folder for its temporary files, which is removed after its end.
+    _temporary: Scratch,
 }
 
 impl Subject {
@@ -243,7 +248,8 @@ pub(super) fn unasked_lines() -> SubjectError {
 
 impl Process {
     fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
-        let mut command = command(start);
+        let temporary = Scratch::make()?;
+        let mut command = command(start, temporary.folder());
         let since = Instant::now();
         let child = spawn(&mut command, start.cores.cloned());
         let child = child.map_err(|source| SubjectError::Start {
@@ -257,6 +263,7 @@ impl Process {
             followers: Vec::new(),
             end_timeout: start.end_timeout,
             is_over: false,
+            _temporary: temporary,
         };
         if let Some(stderr) = process.child.stderr.take()
             && let Err(error) = process.follow(stderr)
@@ -350,10 +357,17 @@ impl Drop for Process {
     }
 }
 
-fn command(start: &Start<'_>) -> Command {
+fn command(start: &Start<'_>, temporary: &Path) -> Command {
+    let filled = |arg: &OsString| match arg.to_str() {
+        Some(text) => text
+            .replace(TEMPORARY, &temporary.display().to_string())
+            .into(),
+        None => arg.clone(),
+    };
     let mut command = Command::new(&start.command.program);
     command
-        .args(&start.command.args)
+        .args(start.command.args.iter().map(filled))
+        .env("TMPDIR", temporary)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -23,6 +23,7 @@ use rpcgauge_study::subject::Manifest;
 
 use super::error::{CommandFailed, SubjectsError};
 use crate::regular;
+use crate::scratch::Scratch;
 use crate::subject::{Log, run, wait_for_log};
 
 /// The last file of a folder.
@@ -146,6 +147,7 @@ impl Commands<'_> {
             _ => {}
         }
         let log = Log::new(path);
+        let temporary = Scratch::make()?;
         for (number, words) in (1..).zip(&self.commands) {
             let shown = words.join(" ");
             let mut report = |elapsed| {
@@ -158,7 +160,10 @@ impl Commands<'_> {
             };
             log.add(format!("$ {shown}\n").as_bytes());
             let mut command = Command::new((self.program)(&words[0]));
-            command.args(&words[1..]).current_dir(self.folder);
+            command
+                .args(&words[1..])
+                .current_dir(self.folder)
+                .env("TMPDIR", temporary.folder());
             let ended = run_one(command, &log, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
