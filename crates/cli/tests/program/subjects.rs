@@ -84,7 +84,7 @@ fn built_by(build: &str) -> Place {
     place.file(
         "mine/made/subject.toml",
         &format!(
-            "name = \"made\"\nlanguage = \"sh\"\nbuild = {build}\nrun = [\"./run\"]\n\
+            "name = \"made\"\nlanguage = \"sh\"\nbuild = {build}\nrun = [\"./program\"]\n\
              [[stacks]]\nname = \"json\"\nroles = [\"codec\"]\nencodings = [\"json\"]\n\
              workloads = [\"hello\"]\n"
         ),

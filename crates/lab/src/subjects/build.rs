@@ -20,7 +20,7 @@ use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 
 use super::commands::{Commands, Step, beside, empty, forget, is_whole, unwritable};
 use super::error::SubjectsError;
-use super::tools::{FoundTool, find_all, is_executable, matching};
+use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
@@ -147,7 +147,7 @@ impl Built {
         let program = run.first().map(|word| self.program(word));
         let is_ours =
             |path: &PathBuf| path.starts_with(&self.folder) || path.starts_with(self.sets());
-        if let Some(program) = program.filter(is_ours).filter(|path| !is_executable(path)) {
+        if let Some(program) = program.filter(is_ours).filter(|path| !path.exists()) {
             return Some(program);
         }
         let sets = self.sets().display().to_string();

@@ -147,7 +147,7 @@ fn first_executable(name: &str, path: &OsStr) -> Option<PathBuf> {
         .find(|path| is_executable(path))
 }
 
-pub(super) fn is_executable(path: &Path) -> bool {
+fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 

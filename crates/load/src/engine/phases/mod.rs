@@ -224,8 +224,12 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
     fn unmeasured_call_ended(&mut self, call: EndedCall) {
-        self.count_unmeasured(call.sending, call.succeeded || call.stalled);
-        if self.is_in_slice() {
+        self.count_unmeasured(call.sending, call.succeeded);
+        if let Some(slicing) = &mut self.slicing
+            && !self.phase.is_before_measuring()
+        {
+            // A stall of this program says nothing of the server.
+            slicing.fails |= !call.succeeded && !call.stalled;
             return;
         }
         self.warmup.outcome.failed += u64::from(!call.succeeded);
@@ -493,9 +497,23 @@ mod tests {
     use rpcgauge_trial::{LateCalls, Schedule};
 
     use super::*;
+    use crate::engine::failure_kinds::STALLED;
     use crate::engine::ledger::Beginning;
     use crate::engine::tests::{trial, unused};
     use crate::warmup::WarmupBounds;
+
+    #[test]
+    fn a_late_call_of_the_warmup_that_a_stall_held_up_was_not_answered() {
+        let trial = trial(unused());
+        let mut ledger = Ledger::new(&trial, false, false);
+        let settled = Box::new(|_| Settling::Settled);
+        let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+        phases.measured_from = 100;
+        phases.call_ended(ledger.fail_unbegun(50, false, STALLED, 120));
+        let late = phases.warmup.late;
+        assert!(late.is_sound(), "{late:?}");
+        assert_eq!((late.ended, late.answered()), (1, 0));
+    }
 
     #[test]
     fn a_closed_loop_lets_the_calls_of_its_warmup_end_before_it_measures() {

@@ -35,7 +35,7 @@ pub(crate) struct Slicing {
     skip_until: u64,
     skip_time: u64,
     /// A call of the present slice failed that was to be left out: from there on calls count.
-    fails: bool,
+    pub(super) fails: bool,
     /// Calls that had counted before the present slice.
     pub(super) started_before: u64,
 }
@@ -46,7 +46,6 @@ impl Slicing {
         self.count.skipped += 1;
         self.count.skipped_failed += u64::from(!succeeded);
         self.count.skipped_never_sent += u64::from(sending == Sending::NotSent);
-        self.fails |= !succeeded;
     }
 }
 
