@@ -5,6 +5,7 @@ use std::fmt;
 use buffa_descriptor::{DynamicMessage, FieldDescriptor, MapKey, MapValue, ReflectMessage, Value};
 
 use crate::Message;
+use crate::mapping::well_known::{self, WellKnown, any};
 use crate::path::{Step, all_fields, clip, key_text};
 
 /// The first difference between two messages.
@@ -67,7 +68,26 @@ impl Difference {
     }
 }
 
+/// What an `Any` holds, where the .proto files have its type.
+fn payload(message: &DynamicMessage) -> Option<DynamicMessage> {
+    let Some(Value::String(type_url)) = message.field_by_number(any::TYPE_URL) else {
+        return None;
+    };
+    let Some(Value::Bytes(bytes)) = message.field_by_number(any::VALUE) else {
+        return None;
+    };
+    let index = well_known::payload_type(message.pool(), type_url)?;
+    DynamicMessage::decode(message.pool().clone(), index, bytes).ok()
+}
+
 fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Difference> {
+    // Libraries write the fields of a payload, and the entries of its maps, in different orders.
+    if WellKnown::of(expected.message_descriptor()) == Some(WellKnown::Any)
+        && let (Some(held), Some(other)) = (payload(expected), payload(got))
+        && held.message_descriptor().full_name() == other.message_descriptor().full_name()
+    {
+        return in_message(&held, &other);
+    }
     for (name, field) in all_fields(expected.pool(), expected.message_index()) {
         let difference = match (set(expected, field), set(got, field)) {
             (None, None) => None,

@@ -428,6 +428,30 @@ fn differences_are_found_where_they_are() {
 }
 
 #[test]
+fn payloads_of_an_any_are_compared_as_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.proto");
+    let source = "syntax = \"proto3\"; import \"google/protobuf/any.proto\";
+        message A { google.protobuf.Any any = 1; int32 n = 2; int32 m = 3; }";
+    std::fs::write(&file, source).unwrap();
+    let schema = Schema::compile(&[file], &[]).unwrap();
+    let message = schema.message_type("A").unwrap();
+    let with = |payload: &[u8]| {
+        let bytes = [b"\x0a\x0b\x0a\x03x/A\x12\x04", payload].concat();
+        let message = message.decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT);
+        message.unwrap()
+    };
+    let expected = with(b"\x10\x01\x18\x02");
+    // The order of the fields is the library's own.
+    let other_order = with(b"\x18\x02\x10\x01");
+    assert_eq!(first_difference(&expected, &other_order), None);
+    let wrong = first_difference(&expected, &with(b"\x18\x03\x10\x01")).unwrap();
+    assert_eq!(wrong.to_string(), "$.any.m: expected 2, got 3");
+    let damaged = first_difference(&expected, &with(b"\x10\x01\x18\xff"));
+    assert!(damaged.unwrap().to_string().starts_with("$.any.value: "));
+}
+
+#[test]
 fn an_any_holds_well_known_types_that_no_file_imports() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.proto");
