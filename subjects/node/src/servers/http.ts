@@ -19,7 +19,7 @@ const TOO_LARGE = 413;
 const UNSUPPORTED_MEDIA_TYPE = 415;
 
 export async function serve(settings: ServerSettings, workload: Workload): Promise<Server> {
-  const service = new Service(settings, workload.restPath, await plainHandler(workload));
+  const service = new Service(settings, workload, await plainHandler(workload));
   // A connection stays open until the client closes it.
   const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     service.respond(request, response);
@@ -33,7 +33,7 @@ class Service {
 
   constructor(
     private readonly settings: ServerSettings,
-    private readonly path: string,
+    private readonly workload: Workload,
     private readonly handle: Handler<Json>,
   ) {
     this.level = levelOf(settings.response_compression);
@@ -64,8 +64,8 @@ class Service {
 
   /** Why a request cannot be answered, whatever its message. */
   private refusal({ method, url, headers }: IncomingMessage): [number, string] | undefined {
-    if (method !== "POST" || url !== this.path) {
-      return [NOT_FOUND, `there is POST ${this.path} only`];
+    if (method !== "POST" || url !== this.workload.restPath) {
+      return [NOT_FOUND, `there is POST ${this.workload.restPath} only`];
     }
     const type = headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     if (type !== "application/json") {
@@ -89,9 +89,10 @@ class Service {
     let end: bigint;
     try {
       const decoded: unknown = JSON.parse(body.toString());
-      if (!isObject(decoded)) throw new BadRequest("the body is no JSON object");
+      // A message of one's own may have another form, as a wrapper has.
+      if (this.workload.own === undefined && !isObject(decoded)) throw new BadRequest("the body is no JSON object");
       start = now();
-      message = this.handle(decoded);
+      message = this.handle(decoded as Json);
       end = now();
     } catch (error) {
       return refuse(response, BAD_REQUEST, oneLine(error));
