@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use buffa_descriptor::{DynamicMessage, MessageIndex};
 
 pub use crate::contract::Code;
+use crate::diff::first_difference;
 use crate::error::{DecodeError, EncodeError, SampleError};
 use crate::format::{self, DecodeFn, Generated};
 use crate::mapping::read::ReadError;
@@ -234,6 +235,17 @@ impl Message {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;
         Ok(out)
+    }
+
+    /// The path to what is lost once this is written in JSON: the library leaves out the extensions of what an
+    /// `Any` holds.
+    pub(crate) fn lost_in_json(&self) -> Option<String> {
+        if !self.message_type().types.has_any {
+            return None;
+        }
+        let json = String::from_utf8(self.to_bytes(Encoding::Json).ok()?).ok()?;
+        let read = self.message_type().from_json(&json).ok()?;
+        first_difference(self, &read).map(|difference| difference.path)
     }
 
     /// Whether both were made by generated code and have the same bytes, which only the same message has.

@@ -483,3 +483,22 @@ fn samples_of_generated_messages_take_every_form_of_the_mapping() {
         "{error}"
     );
 }
+
+#[test]
+fn a_sample_that_json_would_lose_a_part_of_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.proto");
+    let source = "syntax = \"proto2\"; package a; import \"google/protobuf/any.proto\";
+        message A { optional google.protobuf.Any any = 1; optional int32 n = 2; extensions 100; }
+        extend A { optional string e = 100; } service S { rpc M(A) returns (A); }";
+    std::fs::write(&file, source).unwrap();
+    let schema = Schema::compile(&[file], &[]).unwrap();
+    let own = |sample: &str| OwnWorkload::new(&schema, "a.S/M", "{}", sample).map(|_| ());
+    let held = r#""any": {"@type": "x/a.A", "n": 1"#;
+    own(&format!(r#"{{"[a.e]": "x", {held}}}}}"#)).unwrap();
+    let error = own(&format!(r#"{{{held}, "[a.e]": "x"}}}}"#)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#"response sample: $.any["[a.e]"]: extensions inside a google.protobuf.Any are not supported"#
+    );
+}

@@ -37,10 +37,14 @@ impl OwnWorkload {
     /// A sample of a message, as it stands in a workload.
     ///
     /// # Errors
-    /// Text that does not fit the message, and a sample nested too deeply for the JSON of a plan or
-    /// of a settings line.
+    /// Text that does not fit the message, a sample nested too deeply for the JSON of a plan or of a settings
+    /// line, and one that JSON would lose a part of.
     pub fn sample(message_type: &MessageType, json: &str) -> Result<Value, SampleError> {
-        message_type.from_json(json)?;
+        let message = message_type.from_json(json)?;
+        if let Some(path) = message.lost_in_json() {
+            let what = "extensions inside a google.protobuf.Any are not supported".to_owned();
+            return Err(SampleError::At { path, what });
+        }
         serde_json::from_str(without_mark(json))
             .ok()
             .filter(|value| levels(value) <= DEEPEST_SAMPLE)
