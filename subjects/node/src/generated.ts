@@ -11,6 +11,10 @@ import type { DescFile, DescMessage, DescMethodUnary, Message, Registry } from "
 import { Refused } from "./refused.js";
 import { isObject, type Json } from "./shape.js";
 import { version } from "./versions.js";
+import type { Workload } from "./workloads.js";
+
+/** A method, with the names of its messages. */
+type Called = Pick<Workload, "grpcPath" | "request" | "response">;
 
 /** A message type in a library's generated code. */
 export interface Type<M> {
@@ -171,6 +175,9 @@ function written(type: WritingType): Type<object> {
   };
 }
 
+/** What ts-proto's services have values of JavaScript's own for, such as a string for a StringValue. */
+const UNWRAPPED = /^google\.protobuf\.(Timestamp|FieldMask|Struct|\w*Value)$/;
+
 /** ts-proto. */
 export class TsProto {
   private constructor(
@@ -210,7 +217,12 @@ export class TsProto {
   }
 
   /** The method's name in its generated service, and what the service says of it. */
-  method(path: string): [string, grpc.MethodDefinition<object, object>] {
+  method(called: Called): [string, grpc.MethodDefinition<object, object>] {
+    const { grpcPath: path, request, response } = called;
+    const unwrapped = [request, response].find((typeName) => UNWRAPPED.test(typeName));
+    if (unwrapped !== undefined) {
+      throw new Refused(`ts-proto's services have no messages of ${unwrapped}`, "user");
+    }
     for (const value of this.exports) {
       for (const [name, method] of Object.entries(value)) {
         if (isObject(method) && method.path === path) {

@@ -131,9 +131,19 @@ test("protobufjs keeps what proto2 has", async () => {
 
 test("methods are found by their path, whatever their names", async () => {
   assert.equal(es.method("/Deleter/class").name, "class");
-  const [name, method] = (await TsProto.load(odd)).method("/Deleter/class");
+  const library = await TsProto.load(odd);
+  const called = { grpcPath: "/Deleter/class", request: "Names", response: "Outer.Inner" };
+  const [name, method] = library.method(called);
   assert.equal(name, "class");
   assert.equal(method.path, "/Deleter/class");
+  // Of these a service of ts-proto has a string, a date, an array or an object.
+  for (const known of ["StringValue", "Timestamp", "ListValue", "Struct", "Value", "FieldMask"]) {
+    const response = `google.protobuf.${known}`;
+    assert.throws(() => library.method({ ...called, response }), new RegExp(`ts-proto's .* ${response}`));
+  }
+  for (const known of ["Empty", "Any", "Duration"]) {
+    assert.ok(library.method({ ...called, request: `google.protobuf.${known}` }));
+  }
 });
 
 test("every set has the message of hybrid", () => {

@@ -63,7 +63,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
   const hybrid = settings.encoding === "hybrid";
   const [name, method] = hybrid
     ? hybridMethod(generated, workload.grpcPath)
-    : generated.method(workload.grpcPath);
+    : generated.method(workload);
   const Service = grpc.makeGenericClientConstructor({ [name]: stamping(method) }, name);
   const compresses = levelOf(settings.request_compression) > 0;
   const decompresses = levelOf(settings.response_compression) > 0;

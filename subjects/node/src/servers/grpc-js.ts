@@ -19,7 +19,7 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
   const hybrid = settings.encoding === "hybrid";
   const [name, method] = hybrid
     ? hybridMethod(generated, workload.grpcPath)
-    : generated.method(workload.grpcPath);
+    : generated.method(workload);
   const handle = hybrid
     ? ((await plainHandler(workload)) as Handler<object>)
     : await handlerOf(generated, workload);
