@@ -215,6 +215,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
             slice_calls: WARM_UP,
             slice_time: Duration::ZERO,
         }),
+        max_requests: None,
         stop: Stop {
             calls: Some(1),
             time_ms: None,

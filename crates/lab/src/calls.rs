@@ -61,6 +61,7 @@ impl CallSpec {
             timing: Timing::Load,
             keeps_slow: false,
             warmup: None,
+            max_requests: None,
             stop: Stop {
                 calls: Some(1),
                 time_ms: None,

@@ -162,6 +162,10 @@ impl Server {
             timing: settings.timing(),
             keeps_slow: settings.runtime.events,
             warmup: warmup::bounds(plan, settings),
+            max_requests: settings
+                .target
+                .live()
+                .and_then(|service| service.max_requests),
             stop: settings.stop,
             drain: match settings.target.live().map(|service| service.at_end) {
                 Some(AtEnd::Cancel) => Duration::ZERO,

@@ -17,7 +17,12 @@ const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The bounds of a trial's warm-up; `None` where the plan has none.
 pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBounds> {
-    within(plan.warmup(settings), plan.warmup_least_calls(settings))
+    let mut bounds = within(plan.warmup(settings), plan.warmup_least_calls(settings))?;
+    // A warm-up must leave something of the requests that a trial may send.
+    if let Some(most) = settings.target.live().and_then(|live| live.max_requests) {
+        bounds.max_calls = bounds.max_calls.min(most / 2);
+    }
+    (bounds.max_calls > 0).then_some(bounds)
 }
 
 fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {

@@ -104,6 +104,7 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
             slice_calls: CALLS / 10,
             slice_time: Duration::ZERO,
         }),
+        max_requests: None,
         stop: Stop {
             calls: Some(CALLS),
             time_ms: None,

@@ -58,6 +58,9 @@ pub struct Measurement {
     /// them end before. Of a session, all bytes of its slices, those of the calls that were left out
     /// ([`SliceCount::skipped`]) with them. In a stage trial the server's marks are counted apart.
     pub traffic: Traffic,
+    /// Requests that were given to the transport, with those of the warm-up, of the calls that slices leave out,
+    /// and of retries.
+    pub requests_sent: u64,
     /// Calls of the warm-up that still waited or were in flight when the first measured one was due. What they
     /// took then is in [`Measurement::traffic`] and [`Measurement::cpu`].
     pub late: LateCalls,

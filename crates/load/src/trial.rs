@@ -127,6 +127,9 @@ pub struct Trial {
     pub keeps_slow: bool,
     /// The bounds of the warm-up; `None` measures from the first call.
     pub warmup: Option<WarmupBounds>,
+    /// The most requests that are sent, with those of the warm-up and retries; `None` is no bound. Once they
+    /// are used up, the trial is complete.
+    pub max_requests: Option<u64>,
     /// When the measured part ends.
     pub stop: Stop,
     /// A call that has not ended this long after it was due has failed.

@@ -201,6 +201,21 @@ fn a_server_that_takes_no_call_is_not_called_for_ever() {
 }
 
 #[test]
+fn retries_are_among_the_requests_that_may_be_sent() {
+    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
+        let address = serve_frames(|came| reset(came.stream, REFUSED_STREAM));
+        let mut trial = http2(address, 100);
+        trial.connection_use = connection_use;
+        trial.max_requests = Some(10);
+        let measurement = run(&trial, &[b"x"]);
+        assert_eq!(measurement.requests_sent, 10);
+        // Two calls with all of their retries, and one with a retry.
+        let failed = vec![("not-processed".to_owned(), 3)];
+        assert_eq!(seen(&measurement), (0, 7, failed));
+    }
+}
+
+#[test]
 fn a_refused_call_finds_another_connection() {
     // The first connection refuses all, but not before the other one takes calls.
     let address = serve_frames(|came: Came| match came.connection {

@@ -115,6 +115,10 @@ pub struct Measured {
     /// A ramp, step by step; empty for other schedules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// All requests that were sent, with those of the warm-up, of the calls that slices leave out, and of retries;
+    /// absent where another client calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_sent: Option<u64>,
     /// Calls of the warm-up that ended in the measured part.
     #[serde(flatten)]
     pub late: LateCalls,

@@ -150,6 +150,9 @@ pub struct LiveService {
     /// What becomes of calls in flight when the time is up.
     #[serde(default, skip_serializing_if = "is_default")]
     pub at_end: AtEnd,
+    /// The most requests that a trial may send, with those of its warm-up and retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_requests: Option<u64>,
     /// How silent connections are kept alive, or found dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepalive: Option<Keepalive>,

@@ -147,6 +147,10 @@ pub(crate) struct PaceArgs {
     /// End after this many calls
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) calls: Option<u64>,
+    /// Send no more than this many requests to each target, with those of the warm-up, of the start of slices,
+    /// of the A/A check and of retries
+    #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
+    pub(crate) max_requests: Option<u64>,
     /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,

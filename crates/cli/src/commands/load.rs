@@ -136,6 +136,7 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     if args.data.rows.is_some() && args.data.order == args::Order::Random {
         text.key("order", "random");
     }
+    text.optional("max-requests", pace.max_requests.map(number));
     if pace.at_end == args::AtEnd::Cancel {
         text.key("at-end", "cancel");
     }

@@ -17,6 +17,7 @@ fn settings(target: &str) -> Settings {
         http_method: (!is_grpc).then(|| "POST".to_owned()),
         header_names: Vec::new(),
         messages: Messages::default(),
+        max_requests: None,
         at_end: AtEnd::Wait,
         keepalive: None,
     });

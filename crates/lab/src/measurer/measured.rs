@@ -83,6 +83,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         steps,
         traffic,
         late,
+        requests_sent,
         slices,
         payload,
         cpu,
@@ -115,6 +116,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         timeline,
         steps: steps.into_iter().map(step).collect(),
         late,
+        requests_sent: Some(requests_sent),
         slices: slices.zip(around.slice).map(|(count, each)| Slices {
             count: count.slices,
             each,

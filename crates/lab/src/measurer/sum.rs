@@ -195,6 +195,7 @@ impl Sum {
             timeline: timeline.finish(wall_ns),
             steps: Vec::new(),
             late: LateCalls::default(),
+            requests_sent: None,
             slices: around.slice.map(|each| Slices {
                 count: slices,
                 each,

@@ -279,6 +279,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         self.phases.abandon_the_rest(now, &mut self.ledger);
         let slicing = self.phases.slicing();
         let most_in_flight = self.ledger.most_in_flight as u64;
+        let requests_sent = self.ledger.requests_sent;
         let arrivals_end = self.phases.arrivals_end(now, &self.ledger);
         let recorder = self.ledger.finish(arrivals_end);
         let span_ns = recorder.span_ns();
@@ -313,6 +314,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             bodies_late: recorder.bodies_late,
             stalls: recorder.stalls,
             late: self.phases.warmup.late,
+            requests_sent,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,
             error_samples: recorder.errors.samples,

@@ -36,12 +36,16 @@ impl Engine<'_, '_, '_> {
                 break;
             }
             taken += 1;
+            if self.ledger.requests_left == 0 {
+                self.phases.calls_used_up();
+                break;
+            }
             let body = self.messages.next();
             match body {
                 Next::Ready => self.waits_for_body = false,
                 Next::Late => self.count_late_body(due),
                 Next::UsedUp => {
-                    self.phases.bodies_used_up();
+                    self.phases.calls_used_up();
                     break;
                 }
             }

@@ -38,6 +38,7 @@ pub(crate) fn trial(address: Address) -> Trial {
         connection_use: ConnectionUse::Reuse,
         keepalive: None,
         timing: Timing::Load,
+        max_requests: None,
         keeps_slow: false,
         warmup: None,
         stop: Stop {

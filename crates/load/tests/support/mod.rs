@@ -162,6 +162,7 @@ pub(crate) fn trial(address: Address) -> Trial {
         keepalive: None,
         timing: Timing::Load,
         keeps_slow: false,
+        max_requests: None,
         warmup: None,
         stop: Stop {
             calls: Some(100),

@@ -77,6 +77,11 @@ fn calls(figures: &Figures) -> String {
         some(calls.abandoned, ", ", " open at the end"),
         some(calls.answered_after_retry, "; ", " answered after a retry"),
         some(calls.answered_late, "; ", " answered when no more were due"),
+        some(
+            figures.requests_sent.unwrap_or(0),
+            "; ",
+            " requests sent in all, with warm-up and retries, after a first one",
+        ),
     ]
     .concat()
 }

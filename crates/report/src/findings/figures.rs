@@ -17,6 +17,10 @@ use super::timeline::TimelineFindings;
 pub struct Figures {
     /// What became of every call.
     pub calls: Calls,
+    /// All requests that were sent, with those of the warm-up, of the calls that slices leave out, and of retries;
+    /// absent where another client calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_sent: Option<u64>,
     /// Calls at the starts of slices, which no other count holds.
     pub left_out: u64,
     /// How many of those failed.

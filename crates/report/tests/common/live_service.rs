@@ -67,6 +67,7 @@ fn service(target: &str) -> Target {
             http_method: None,
             header_names: Vec::new(),
             messages: Messages::default(),
+            max_requests: None,
             at_end: AtEnd::Wait,
             keepalive: None,
         }),

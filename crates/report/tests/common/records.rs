@@ -117,6 +117,7 @@ impl Builder {
             count: calls.failed_total(),
         });
         Measured {
+            requests_sent: None,
             error_samples: error_samples.collect(),
             warmup: Warmup {
                 calls: 400,

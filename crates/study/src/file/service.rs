@@ -34,6 +34,7 @@ pub(crate) struct ServiceWritten {
     pub(crate) include: Option<Spanned<Paths>>,
     pub(crate) descriptor_set: Option<Spanned<PathText>>,
     pub(crate) at_end: Option<Spanned<AtEnd>>,
+    pub(crate) max_requests: Option<Spanned<u64>>,
     pub(crate) keepalive: Option<Spanned<Time>>,
     pub(crate) keepalive_timeout: Option<Spanned<Time>>,
 }
@@ -148,6 +149,7 @@ impl ServiceWritten {
             include,
             descriptor_set,
             at_end,
+            max_requests,
             keepalive,
             keepalive_timeout
         )

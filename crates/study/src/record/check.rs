@@ -70,6 +70,11 @@ impl Measured {
                 ));
             }
         }
+        let least_sent = self.sent_calls().saturating_add(self.calls.retried);
+        holds(
+            self.requests_sent.is_none_or(|sent| sent >= least_sent),
+            "it sent fewer requests than calls",
+        )?;
         let delays = self.send_delay.count();
         holds(delays <= started, "it has more send delays than calls")?;
         let stages = self.stages.values().map(Histogram::count);
@@ -146,6 +151,7 @@ impl Measured {
             self.stalls.count,
             self.most_in_flight.unwrap_or(0),
             self.errors_without_sample,
+            self.requests_sent.unwrap_or(0),
         ];
         let samples = self.error_samples.iter().map(|sample| sample.count);
         let mut all = counts.into_iter().chain(slices).chain(samples);

@@ -5,6 +5,7 @@ use super::*;
 pub(crate) fn measured() -> Measured {
     let empty = || Histogram::from(crate::histogram::Unpacked::new(3).unwrap());
     Measured {
+        requests_sent: None,
         calls: Calls::default(),
         warmup: Warmup {
             calls: 0,

@@ -14,6 +14,7 @@ pub mod loader;
 mod machine;
 mod names;
 mod own;
+mod requests;
 mod service;
 mod settings;
 mod workload;
@@ -261,6 +262,7 @@ impl Resolver<'_> {
             Some(budget) => self.within(budget, &draft, &combined)?,
         };
         plan.codecs = codecs(&plan, self.context.subjects);
+        requests::share(&mut plan).map_err(|error| self.source.whole(error))?;
         Ok(Resolved {
             plan,
             services: self.services,

@@ -146,6 +146,8 @@ impl Resolver<'_> {
                 schema: schema.collect(),
             },
             at_end: value(&written.at_end).unwrap_or_default(),
+            // A trial's share of them, once the trials are known.
+            max_requests: value(&written.max_requests),
             keepalive: self.keepalive(written)?,
         })
     }

@@ -1,6 +1,7 @@
 //! `load`: a service that is there already.
 
 mod beside;
+mod bounded;
 mod damaged;
 mod exports;
 mod keepalive;

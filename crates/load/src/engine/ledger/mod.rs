@@ -54,6 +54,10 @@ pub(super) struct Ledger<'t> {
     held: Held,
     /// The call whose last byte is not handed to the kernel yet, where stages are stamped.
     unsent: Option<u64>,
+    /// How many requests may still be begun or sent again.
+    pub(super) requests_left: u64,
+    /// Requests that were given to the transport.
+    pub(super) requests_sent: u64,
     pub(super) measured_in_flight: u64,
     /// The most calls that were in flight at a time in the measured part.
     pub(super) most_in_flight: usize,
@@ -90,6 +94,8 @@ impl<'t> Ledger<'t> {
             to_retry: VecDeque::new(),
             held: Held::new(trial.expect.max_response_bytes),
             unsent: None,
+            requests_left: trial.max_requests.unwrap_or(u64::MAX),
+            requests_sent: 0,
             measured_in_flight: 0,
             most_in_flight: 0,
             last_stall: Stall::default(),
@@ -142,6 +148,7 @@ impl<'t> Ledger<'t> {
     /// Begins a call. `counts_most` says whether the measured part goes on.
     #[inline]
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {
+        self.requests_left -= 1;
         if beginning.measured {
             self.recorder.started(beginning.due);
             self.recorder.begun(beginning.due, beginning.begun);
@@ -157,6 +164,7 @@ impl<'t> Ledger<'t> {
     /// A call was given to its connection.
     #[inline]
     pub(super) fn note_sent(&mut self, token: u64) {
+        self.requests_sent += 1;
         self.unsent = self.timed.then_some(token);
         let Some(call) = self.calls.get(token) else {
             return;
@@ -188,6 +196,7 @@ impl<'t> Ledger<'t> {
         if let Some(call) = self.calls.get(token)
             && call.retries == 0
         {
+            self.requests_sent -= 1;
             call.sending = Sending::NotSent;
             if call.measured {
                 self.recorder.not_sent(call.due);
@@ -282,9 +291,10 @@ impl<'t> Ledger<'t> {
             response_begun: call.stamps.first_byte != 0,
             connection_proved,
         };
-        if !may_retry(failure, sent) {
+        if self.requests_left == 0 || !may_retry(failure, sent) {
             return false;
         }
+        self.requests_left -= 1;
         call.retries += 1;
         // What was stamped is of a send that came to nothing.
         call.stamps = Stamps {

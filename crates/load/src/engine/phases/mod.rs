@@ -172,9 +172,9 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.ending = Ending::Interrupted;
     }
 
-    /// There are no more bodies.
+    /// No more calls are begun: there are no more bodies, or all requests that may be sent are.
     #[cold]
-    pub(super) fn bodies_used_up(&mut self) {
+    pub(super) fn calls_used_up(&mut self) {
         self.used_up = true;
     }
 
