@@ -90,7 +90,13 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let calls = &measurement.calls;
     let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
     let Some((kind, _)) = failed else {
-        let reason = format!("none of {} calls was answered in time", calls.started);
+        let reason = match (calls.started, measurement.requests_sent) {
+            (0, sent @ 1..) => format!(
+                "no call was measured: the {sent} requests that it sent came before; \
+                 if \"max-requests\" bounds them, allow more"
+            ),
+            (started, _) => format!("none of {started} calls was answered in time"),
+        };
         return TrialFailure::new(Fault::Subject, reason);
     };
     let said = measurement

@@ -96,3 +96,24 @@ fn a_bound_below_one_request_for_each_trial_is_refused() {
         .run(&search)
         .refused(&["--max-requests", "--find-capacity"]);
 }
+
+#[test]
+fn a_bound_that_leaves_nothing_to_measure_says_so() {
+    let place = Place::new();
+    let services = [answering(OK), answering(OK)];
+    let targets = services
+        .each_ref()
+        .map(|of| format!("http://{}/", of.address));
+    let args = [
+        "load",
+        &targets[0],
+        "--vs",
+        &targets[1],
+        "--max-requests",
+        "25",
+    ];
+    let shown = place.run(&args);
+    assert_eq!(shown.code, Some(1), "{}", shown.stderr);
+    let told = "came before; if \"max-requests\" bounds them, allow more";
+    assert!(shown.stderr.contains(told), "{}", shown.stderr);
+}
