@@ -52,7 +52,10 @@ impl<'a> Case<'a> {
             .placement
             .map(|p| Placements::detect().unwrap().layout(p).unwrap());
         let start = Start {
-            command: &SubjectCommand::new("/bin/sh", ["-c", self.script]),
+            command: &SubjectCommand {
+                folder: Some(folder.to_owned()),
+                ..SubjectCommand::new("/bin/sh", ["-c", self.script])
+            },
             settings: &self.settings,
             cores: layout.as_ref().map(|layout| &layout.server),
             log: &folder.join("subject.log"),

@@ -85,8 +85,9 @@ pub(super) struct Process {
     end_timeout: Duration,
     /// It was ended and reaped: its number may be another's now.
     is_over: bool,
-    /// The folder for its temporary files, which is removed after its end.
-    _temporary: Scratch,
+    /// The folder for the temporary files of another's program, which is removed after its end. rpcgauge's own
+    /// processes have none.
+    _temporary: Option<Scratch>,
 }
 
 impl Subject {
@@ -248,8 +249,9 @@ pub(super) fn unasked_lines() -> SubjectError {
 
 impl Process {
     fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
-        let temporary = Scratch::make()?;
-        let mut command = command(start, temporary.folder());
+        let is_of_another = start.command.folder.is_some();
+        let temporary = is_of_another.then(Scratch::make).transpose()?;
+        let mut command = command(start, temporary.as_ref().map(Scratch::folder));
         let since = Instant::now();
         let child = spawn(&mut command, start.cores.cloned());
         let child = child.map_err(|source| SubjectError::Start {
@@ -357,20 +359,22 @@ impl Drop for Process {
     }
 }
 
-fn command(start: &Start<'_>, temporary: &Path) -> Command {
-    let filled = |arg: &OsString| match arg.to_str() {
-        Some(text) => text
-            .replace(TEMPORARY, &temporary.display().to_string())
+fn command(start: &Start<'_>, temporary: Option<&Path>) -> Command {
+    let filled = |arg: &OsString| match (arg.to_str(), temporary) {
+        (Some(text), Some(folder)) => text
+            .replace(TEMPORARY, &folder.display().to_string())
             .into(),
-        None => arg.clone(),
+        _ => arg.clone(),
     };
     let mut command = Command::new(&start.command.program);
     command
         .args(start.command.args.iter().map(filled))
-        .env("TMPDIR", temporary)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    if let Some(temporary) = temporary {
+        command.env("TMPDIR", temporary);
+    }
     if let Some(folder) = &start.command.folder {
         command.current_dir(folder);
     }
