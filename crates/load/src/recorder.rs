@@ -178,6 +178,9 @@ impl Recorder {
             step.answered += 1;
             record(&mut step.latency, latency);
         }
+        if let Some(step) = self.step(done) {
+            step.answered_within += 1;
+        }
         self.account.calls.answered += 1;
         self.end = self.end.max(done);
     }
@@ -253,11 +256,11 @@ impl Recorder {
         self.end.saturating_sub(self.start.unwrap_or(self.end))
     }
 
-    fn step(&mut self, due: u64) -> Option<&mut StepFigures> {
+    fn step(&mut self, at: u64) -> Option<&mut StepFigures> {
         if self.steps.figures.is_empty() {
             return None;
         }
-        let offset = self.offset(due);
+        let offset = self.offset(at);
         self.steps.at(offset)
     }
 

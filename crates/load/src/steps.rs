@@ -6,7 +6,7 @@ use crate::Histogram;
 use crate::clock::nanos;
 use crate::histogram::small_histogram;
 
-/// What became of the calls that were due in one step of a ramp.
+/// What became of the calls that were due in one step of a ramp, and what was answered in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFigures {
     /// The step.
@@ -17,6 +17,8 @@ pub struct StepFigures {
     pub sent: u64,
     /// How many of them succeeded.
     pub answered: u64,
+    /// Calls that succeeded while the step lasted, whenever they were due.
+    pub answered_within: u64,
     /// How many failed.
     pub failed: u64,
     /// How many of these since the client did not run.
@@ -45,6 +47,7 @@ impl StepRecorder {
                 started: 0,
                 sent: 0,
                 answered: 0,
+                answered_within: 0,
                 failed: 0,
                 stalled: 0,
                 latency: small_histogram(),
@@ -57,9 +60,9 @@ impl StepRecorder {
         StepRecorder { ends, figures }
     }
 
-    /// The step of a call that was due `due_ns` after the ramp's start.
-    pub(crate) fn at(&mut self, due_ns: u64) -> Option<&mut StepFigures> {
-        let index = self.ends.partition_point(|end| *end <= due_ns);
+    /// The step of a time, in ns after the ramp's start.
+    pub(crate) fn at(&mut self, time_ns: u64) -> Option<&mut StepFigures> {
+        let index = self.ends.partition_point(|end| *end <= time_ns);
         self.figures.get_mut(index)
     }
 }

@@ -275,6 +275,8 @@ pub struct Step {
     pub never_sent: u64,
     /// How many of them succeeded.
     pub answered: u64,
+    /// Calls that succeeded while it lasted, whenever they were due.
+    pub answered_within: u64,
     /// How many failed.
     pub failed: u64,
     /// How many of these since the client did not run.

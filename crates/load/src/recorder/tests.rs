@@ -36,6 +36,31 @@ fn kept(recorder: &Recorder) -> Vec<usize> {
 }
 
 #[test]
+fn an_answer_counts_in_the_step_that_it_comes_in() {
+    let part = |from| RampPart {
+        from,
+        to: from,
+        time_ms: 1,
+    };
+    let trial = Trial {
+        schedule: Schedule::Ramp {
+            parts: [2_000.0, 1_000.0].map(part).to_vec(),
+            arrivals: Arrivals::Constant,
+        },
+        ..trial(unused())
+    };
+    let mut recorder = Recorder::new(&trial, false);
+    // Each takes a millisecond, and the last ends after the ramp.
+    for due in [7, 500_007, 1_000_007] {
+        recorder.started(due);
+        recorder.answered(due, due + 1_000_000);
+    }
+    let steps = recorder.steps.figures.iter();
+    let counts = steps.map(|step| (step.answered, step.answered_within));
+    assert_eq!(counts.collect::<Vec<_>>(), [(2, 0), (1, 2)]);
+}
+
+#[test]
 fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
     let part = |time_ms| RampPart {
         from: 1e5,

@@ -223,7 +223,7 @@ const STEP: [Figure<StepFindings>; 9] = [
     }),
     number("asked/s", 0, |s| Some(asked(s))),
     number("sent/s", 3, |s| a_second(s, s.sent)),
-    number("answered/s", 0, |s| a_second(s, s.answered)),
+    number("answered/s", 0, |s| a_second(s, s.answered_within)),
     number("unanswered", 2, |s| {
         Some(units::count(s.started.saturating_sub(s.answered)))
     }),
@@ -233,8 +233,8 @@ const STEP: [Figure<StepFindings>; 9] = [
     number("delay p99", 4, |s| s.send_delay.as_ref()?.p99_ns.map(ns)),
 ];
 
-const STEP_NOTE: &str = "Each row is of the calls that were due in it, whenever they were answered. A \
-     percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
+const STEP_NOTE: &str = "Answered: the answers that came in the step. All else is of the calls that were \
+     due in it, whenever they were answered. A percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
      was sent.";
 
 fn ramp(figures: &Figures) -> Section {
@@ -286,7 +286,7 @@ fn capacity(found: &CapacityFindings) -> Section {
 /// Calls of a step as a rate; none of one without any.
 fn a_second(step: &StepFindings, calls: u64) -> Option<String> {
     let seconds = step.lasted_ns as f64 / 1e9;
-    (step.started > 0).then(|| units::number(calls as f64 / seconds))
+    (step.started > 0 && seconds > 0.0).then(|| units::number(calls as f64 / seconds))
 }
 
 /// The rate of a step: `400`, or `400–500` where it changes.

@@ -396,7 +396,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
     let total = |of: fn(&Step) -> u64| sum(same.iter().map(|(s, _)| of(s)));
     let latency = distribution(variant, same.iter().map(|(s, _)| &s.latency))?;
     let send_delay = distribution(variant, same.iter().map(|(s, _)| &s.send_delay))?;
-    let answered = total(|s| s.answered);
+    let answered_within = total(|s| s.answered_within);
     // A load may end inside its ramp (--calls, Ctrl-C).
     let lasted = |(step, elapsed_ns): &(&Step, u64)| {
         let lasted = step.time_ns.min(elapsed_ns.saturating_sub(start_ns));
@@ -420,10 +420,11 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         // Older records know only that what was never begun has no delay.
         sent: total(|s| s.started.saturating_sub(s.never_sent))
             .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
-        answered,
+        answered: total(|s| s.answered),
+        answered_within,
         failed: total(|s| s.failed),
         stalled: total(|s| s.stalled),
-        goodput: goodput(answered, lasted_ns).unwrap_or(0.0),
+        goodput: goodput(answered_within, lasted_ns).unwrap_or(0.0),
         latency,
         send_delay,
     })

@@ -285,12 +285,14 @@ pub struct StepFindings {
     pub sent: u64,
     /// How many were answered, then or later.
     pub answered: u64,
+    /// Calls that were answered while it lasted, whenever they were due.
+    pub answered_within: u64,
     /// How many failed. What is neither was still open when the ramp ended.
     pub failed: u64,
     /// How many of the failed ones are the client's fault, which did not run; absent where none are.
     #[serde(skip_serializing_if = "super::caution::is_zero")]
     pub stalled: u64,
-    /// Answered ones a second of the time that it lasted.
+    /// Calls that were answered while it lasted, per second of that time.
     pub goodput: f64,
     /// Latency of those that were answered.
     pub latency: Option<Distribution>,

@@ -160,6 +160,7 @@ pub fn ramp() -> Sample {
                 started,
                 never_sent: 0,
                 answered,
+                answered_within: answered,
                 failed,
                 stalled: 0,
                 latency: times(answered, ns),

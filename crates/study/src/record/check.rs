@@ -88,6 +88,7 @@ impl Measured {
         let of_steps = |count: fn(&Step) -> u64| sum(self.steps.iter().map(count));
         let fit = of_steps(|step| step.started) <= started
             && of_steps(|step| step.answered) <= answered
+            && of_steps(|step| step.answered_within) <= answered
             && of_steps(|step| step.failed) <= failed;
         holds(fit, "its steps have more calls than it has")?;
         let most_cpu = self.spanned_ns().saturating_add(CPU_AROUND_NS);

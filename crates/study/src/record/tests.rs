@@ -127,6 +127,7 @@ fn step(started: u64) -> Step {
         started,
         never_sent: 0,
         answered: started,
+        answered_within: started,
         failed: 0,
         stalled: 0,
         latency: times(started),

@@ -110,6 +110,7 @@ fn calls_of_a_stalled_client_are_held_against_no_service() {
     if let TrialOutcome::Measured(measured) = &mut sample.trials[0].outcome {
         let step = &mut measured.steps[0];
         (step.answered, step.failed, step.stalled) = (50, 50, 50);
+        step.answered_within = 50;
     }
     let findings = findings(&sample);
     let figures = findings.variants[0].cells[0].figures.as_deref().unwrap();
