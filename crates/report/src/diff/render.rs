@@ -24,9 +24,9 @@ const SHOWN: [(Metric, &str, u8); 6] = [
 /// Writes differences for a terminal.
 pub fn render(diff: &Diff, style: Style) -> String {
     let mut facts = vec![format!(
-        "The machine's mood is another one in each run. So a figure is compared with its run's floor and \
-         against the variant that it is compared with, and changed where both say so: in at most {} of \
-         diffs anything does by chance.",
+        "Each run has its own noise from the machine. So a figure is compared with its run's floor and with \
+         the variant that it is paired with, and counts as changed only where both agree: at most {} of \
+         diffs report a change by chance.",
         words::margin_percent(1.0 - diff.confidence)
     )];
     facts.extend(diff.floors.iter().map(|floor| {
@@ -279,7 +279,7 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
         legend += ", F calls that were not answered could have changed it";
     }
     if here().any(|m| m.shifts.is_empty()) {
-        legend += ", ( ) as measured, with the machine's mood in it";
+        legend += ", ( ) as measured, with the machine's noise";
     }
     if here().any(|m| m.outcome == Change::ClientBound) {
         legend += ", C client-bound: says nothing of the server";
