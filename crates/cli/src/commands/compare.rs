@@ -76,6 +76,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
         stop: &stop,
         live: &BTreeMap::new(),
         subjects: &subjects::commands(&subjects, [&resolved.plan], args.output.quiet, &stop)?,
+        folders: &args.subjects.folders,
     };
     measure::start(&resolved, how, Exports::default()).map(Ended::code)
 }

@@ -69,6 +69,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
         stop: &stop,
         live: &services::find(&prepared, &resolved.plan, &stop)?,
         subjects: &Stacks::default(),
+        folders: &[],
     };
     measure::start(&resolved, how, exports).map(Ended::code)
 }

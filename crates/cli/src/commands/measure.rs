@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
@@ -62,6 +62,8 @@ pub(crate) struct How<'a> {
     pub(crate) live: &'a BTreeMap<String, Live>,
     /// How the stacks of subjects are started, beside the embedded one.
     pub(crate) subjects: &'a Stacks,
+    /// Where the user's own subjects are.
+    pub(crate) folders: &'a [PathBuf],
 }
 
 /// Runs a plan in a new run directory and shows its report.
@@ -188,7 +190,8 @@ fn carry_out(
     let run = Run::read(&directory).map_err(Failure::cannot)?;
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
     report(&run, &findings, how.output)?;
-    Ok(ended(plan, &directory, summary, &findings))
+    let resume = resume_command(&directory, how.folders);
+    Ok(ended(plan, &resume, summary, &findings))
 }
 
 fn carry_out_load(
@@ -223,7 +226,8 @@ fn carry_out_load(
     let written = seen.and(exports.finish(&run));
     reported?;
     written?;
-    Ok(ended(plan, &run.directory, summary, &findings))
+    let resume = resume_command(&run.directory, how.folders);
+    Ok(ended(plan, &resume, summary, &findings))
 }
 
 /// The lab asks for rates, and the report's rules choose them.
@@ -262,8 +266,17 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
     Ok(())
 }
 
+/// The command that goes on with a run, with the folders of the user's own subjects that it needs again.
+fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
+    let folders = folders
+        .iter()
+        .map(|folder| format!(" --subjects {}", folder.display()));
+    let folders: String = folders.collect();
+    format!("rpcgauge run --resume {}{folders}", directory.display())
+}
+
 /// How the whole run ended: what failed before it was resumed counts as well.
-fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -> Ended {
+fn ended(plan: &Plan, resume: &str, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         RunEnding::Stopped if plan.is_live() => {
             exit::note("interrupted; what was measured until then is reported");
@@ -271,16 +284,14 @@ fn ended(plan: &Plan, directory: &Path, summary: Summary, findings: &Findings) -
         }
         RunEnding::Stopped => {
             exit::note(&format!(
-                "interrupted; what was measured is kept. Go on with: rpcgauge run --resume {}",
-                directory.display()
+                "interrupted; what was measured is kept. Go on with: {resume}"
             ));
             Ended::Interrupted
         }
         RunEnding::Complete if findings.progress.failed > 0 => {
             if !plan.is_live() {
                 exit::note(&format!(
-                    "trials failed; when that is mended: rpcgauge run --resume {} --retry-failed",
-                    directory.display()
+                    "trials failed; when that is fixed: {resume} --retry-failed"
                 ));
             }
             Ended::WithFailures

@@ -38,6 +38,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         stop: &stop,
         live: &live,
         subjects: &none,
+        folders: &args.subjects.folders,
     };
     if let Some(directory) = &args.resume {
         return measure::resume(directory, &args, &subjects, how).map(Ended::code);

@@ -26,8 +26,14 @@ fn trials_that_failed_are_run_again_where_that_is_asked_for() {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(&path, text).expect("written");
 
-    let told = place.run(&["run", "--resume", "run", "--quiet"]);
-    assert!(told.stderr.contains("--retry-failed"), "{}", told.stderr);
+    place.file(
+        "mine/made/subject.toml",
+        "name = \"made\"\nlanguage = \"sh\"\nbuild = [[\"true\"]]\nrun = [\"./program\"]\n\
+         [[stacks]]\nname = \"json\"\nroles = [\"codec\"]\nencodings = [\"json\"]\nworkloads = [\"hello\"]\n",
+    );
+    let told = place.run(&["run", "--resume", "run", "--quiet", "--subjects", "mine"]);
+    let hint = "rpcgauge run --resume run --subjects mine --retry-failed";
+    assert!(told.stderr.contains(hint), "{}", told.stderr);
     place
         .run(&["run", "--retry-failed", "study.toml"])
         .refused(&["--retry-failed"]);
