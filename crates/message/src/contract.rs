@@ -371,7 +371,7 @@ pub fn check_versions(versions: &BTreeMap<String, String>) -> Result<(), String>
 }
 
 /// The most characters of an event's detail that are kept.
-pub const MOST_DETAIL: usize = 120;
+pub const MAX_DETAIL_CHARS: usize = 120;
 
 /// Something that a runtime did by itself, and that no call asked for, at times of CLOCK_MONOTONIC.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

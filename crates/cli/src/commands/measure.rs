@@ -266,7 +266,7 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
     Ok(())
 }
 
-/// The command that goes on with a run, with the folders of the user's own subjects that it needs again.
+/// The command that resumes a run, with the `--subjects` folders that it needs again.
 fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
     let folders = folders
         .iter()

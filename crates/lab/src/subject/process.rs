@@ -85,8 +85,7 @@ pub(super) struct Process {
     end_timeout: Duration,
     /// It was ended and reaped: its number may be another's now.
     is_over: bool,
-    /// The folder for the temporary files of another's program, which is removed after its end. rpcgauge's own
-    /// processes have none.
+    /// The folder for a subject's temporary files, removed when it ends. rpcgauge's own processes have none.
     _temporary: Option<Scratch>,
 }
 
@@ -249,8 +248,8 @@ pub(super) fn unasked_lines() -> SubjectError {
 
 impl Process {
     fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
-        let is_of_another = start.command.folder.is_some();
-        let temporary = is_of_another.then(Scratch::make).transpose()?;
+        let needs_temporary = start.command.folder.is_some();
+        let temporary = needs_temporary.then(Scratch::make).transpose()?;
         let mut command = command(start, temporary.as_ref().map(Scratch::folder));
         let since = Instant::now();
         let child = spawn(&mut command, start.cores.cloned());

@@ -31,7 +31,7 @@ impl Stall {
     }
 }
 
-/// Watches that the loop goes on.
+/// Detects when the event loop is not scheduled.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     /// The loop's last clock reading, ns.

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Answer, Ask, ContractError, JsonText, MAX_LINE_BYTES, MOST_DETAIL, Ready, Reply, RuntimeEvent,
-    Settings, VERSION, Verified, check_versions,
+    Answer, Ask, ContractError, JsonText, MAX_DETAIL_CHARS, MAX_LINE_BYTES, Ready, Reply,
+    RuntimeEvent, Settings, VERSION, Verified, check_versions,
 };
 
 const SETTINGS: &str = "settings";
@@ -95,7 +95,12 @@ impl RuntimeEvent {
             return Err(wrong_shape(EVENT, "it ends before it begins"));
         }
         let clean = |c: char| if c.is_control() { ' ' } else { c };
-        event.detail = event.detail.chars().take(MOST_DETAIL).map(clean).collect();
+        event.detail = event
+            .detail
+            .chars()
+            .take(MAX_DETAIL_CHARS)
+            .map(clean)
+            .collect();
         Ok(event)
     }
 }

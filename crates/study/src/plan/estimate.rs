@@ -146,11 +146,11 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
         (calls, time) => calls.or(time).unwrap_or(0.0),
     };
     // The calls that are under way at the bound are waited for.
-    let under_way = match settings.schedule.in_flight() {
+    let in_flight_time = match settings.schedule.in_flight() {
         Some(in_flight) => call.mul_f64((f64::from(in_flight) / MAX_PARALLEL).max(1.0)),
         None => call,
     };
-    Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + under_way
+    Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + in_flight_time
 }
 
 /// A guess of one call's latency.
