@@ -46,13 +46,13 @@ class Pair:
 
 
 def cpu_per_call(pair):
-    """µs a call."""
+    """µs per call."""
     calls = total(pair.large) - total(pair.small)
     return (pair.large.cpu - pair.small.cpu) / calls
 
 
 def memory_per_connection(pair):
-    """KiB a connection, while calls are made: a peak at the end, of reporting, could hide it."""
+    """KiB per connection, while calls are made: a peak at the end, of reporting, could hide it."""
     connections = pair.large_task.connections - pair.small_task.connections
     return (pair.large.resident_kib - pair.small.resident_kib) / connections
 
@@ -84,7 +84,7 @@ class Scenario:
     large: Task
     wanted: tuple
     figure: Callable = cpu_per_call
-    figure_title: str = "client CPU a call, µs"
+    figure_title: str = "client CPU per call, µs"
     servers: tuple = ("go", "bare")
     # What the short run has instead of a part of the calls. Memory is compared at the same numbers
     # for all, so that no peer makes its part of the calls only.
@@ -115,10 +115,10 @@ SCENARIOS = [
              wants_mean=True, has_floor=True),
     Scenario("http1-50", "HTTP/1.1 with JSON, 50 connections", task("http1", 50, 50, 200_000),
              (Wanted(0.95, "wrk"), Wanted(1.15, "floor", ("bare",))), has_floor=True),
-    Scenario("idle-10000", "HTTP/1.1, 10,000 connections with 2,000 calls a second over all",
+    Scenario("idle-10000", "HTTP/1.1, 10,000 connections with 2,000 calls per second over all",
              replace(task("http1", 10_000, 100, 20_000, rate=2_000), wants_resident=True),
              (Wanted(4.0),),
-             figure=memory_per_connection, figure_title="resident memory a connection, KiB",
+             figure=memory_per_connection, figure_title="resident memory per connection, KiB",
              servers=("bare",), small={"connections": 100}, most_runs=1),
     Scenario("million", "gRPC, 4 × 25: 1,000,000 calls against 10,000",
              task("grpc", 4, 100, 1_000_000), (Wanted(SAME_MEMORY),),
@@ -162,7 +162,7 @@ class Bench:
     def __init__(self, scenario, server_name, placement, options):
         self.scenario, self.server_name = scenario, server_name
         self.placement, self.options = placement, options
-        self.pairs = {}  # by peer: one pair a round
+        self.pairs = {}  # by peer: one pair per round
         self.reasons = {}  # by peer: why there is none
         self.departures = {}  # by peer: what it did otherwise than asked
         self.stolen = []  # what the host took of the two cores during each pair, ms

@@ -20,7 +20,7 @@ class Task:
     connections: int
     in_flight: int
     calls: int
-    # Calls a second in an open loop; None for a closed one.
+    # Calls per second in an open loop; None for a closed one.
     rate: float | None = None
     # For those that cannot count calls, instead of `calls`.
     seconds: float = 4

@@ -83,7 +83,7 @@ pub enum Event<'a> {
     },
     /// A search tries this rate in the trial that starts next.
     RateChosen {
-        /// Calls a second.
+        /// Calls per second.
         rate: f64,
         /// Which trial of the search, from 1.
         number: usize,

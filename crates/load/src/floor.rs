@@ -33,7 +33,7 @@ pub struct FloorCall {
 pub struct Floor {
     /// Round trips, ns.
     pub latency: Histogram,
-    /// The calling loop's processor time, ns a call.
+    /// The calling loop's processor time, ns per call.
     pub client_cpu_ns: f64,
 }
 

@@ -22,7 +22,7 @@ pub struct Measurement {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// The time that calls a second are of. In a closed loop from the first measured call's due time to
+    /// The time that calls per second are of. In a closed loop from the first measured call's due time to
     /// the last one's end; where calls were abandoned, to when they were. At a rate the time in which
     /// calls were due: to the end by [`rpcgauge_trial::Stop::time_ms`] or of the ramp, to when the next call would
     /// have been due where the number of calls ended it, or to when it was broken off. Calls that end

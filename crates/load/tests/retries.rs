@@ -334,7 +334,7 @@ fn stages_of_a_call_that_was_sent_again_are_left_out() {
     }
 }
 
-/// Three responses a connection, then nothing more.
+/// Three responses per connection, then nothing more.
 fn three_a_connection(mut stream: TcpStream) {
     for _ in 0..3 {
         let Some((_, body)) = read_request(&mut stream) else {

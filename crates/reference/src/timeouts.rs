@@ -22,7 +22,7 @@ pub struct Timeouts {
 
 impl Timeouts {
     /// The defaults: long enough for a busy machine, and for a connection that is kept between two
-    /// calls a minute.
+    /// calls per minute.
     pub const DEFAULT: Self = Self {
         first_request: Duration::from_secs(30),
         request_head: Duration::from_secs(120),

@@ -1,4 +1,4 @@
-//! `trials.csv`: one row a trial of the plan that ended (RFC 4180, with a header).
+//! `trials.csv`: one row per trial of the plan that ended (RFC 4180, with a header).
 //!
 //! Columns are stable: new ones come at the end, none is renamed or removed within a schema.
 //! Times are nanoseconds, sizes bytes; a figure that the trial does not have is empty.

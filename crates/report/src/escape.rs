@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn markdown_leaves_alone_what_is_none() {
         for text in [
-            "2.30× faster [2.23, 2.38]: 1.92 ms against 4.41 ms a call (p50).",
+            "2.30× faster [2.23, 2.38]: 1.92 ms against 4.41 ms per call (p50).",
             "Intel(R) Xeon(R) Processor, 2 cores, container (docker)",
             "-0.5 to +3.2%, 1-2; a & b",
             "max_message_bytes is 64 MiB!",

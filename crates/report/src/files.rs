@@ -14,7 +14,7 @@ pub const JSON: &str = "report.json";
 pub const HTML: &str = "report.html";
 /// Verdicts and tables for a pull request.
 pub const MARKDOWN: &str = "report.md";
-/// One row a trial.
+/// One row per trial.
 pub const CSV: &str = "trials.csv";
 
 /// Writes the four files of a report into `directory` and returns their paths.

@@ -57,11 +57,11 @@ pub(crate) enum Kind {
         /// Whether it is the latency.
         is_latency: bool,
     },
-    /// Successful calls a second.
+    /// Successful calls per second.
     Goodput,
     /// Bytes: counted, and no matter of the machine. With the words for fewer and more.
     Bytes([&'static str; 2]),
-    /// Processor time a call, ns. With the words for less and more.
+    /// Processor time per call, ns. With the words for less and more.
     Cpu([&'static str; 2]),
 }
 
@@ -72,7 +72,7 @@ const TABLE: [Row; 13] = [
         name: "p50 latency",
         kind: Kind::Quantile(0.5),
         verb: "responds",
-        phrase: "a call (p50)",
+        phrase: "per call (p50)",
         of_trial: |trial| Some(trial.latency.as_ref()?.value_at_quantile(0.5) as f64),
         of_cell: |cell| Some(cell.latency.as_ref()?.p50_ns as f64),
     },
@@ -81,7 +81,7 @@ const TABLE: [Row; 13] = [
         name: "mean latency",
         kind: Kind::Mean { is_latency: true },
         verb: "responds",
-        phrase: "a call (mean)",
+        phrase: "per call (mean)",
         of_trial: |trial| Some(trial.latency.as_ref()?.mean()),
         of_cell: |cell| Some(cell.latency.as_ref()?.mean_ns),
     },
@@ -90,7 +90,7 @@ const TABLE: [Row; 13] = [
         name: "p99 latency",
         kind: Kind::Quantile(0.99),
         verb: "responds",
-        phrase: "a call (p99)",
+        phrase: "per call (p99)",
         of_trial: |trial| Some(supported(trial.latency.as_ref()?, 0.99)? as f64),
         of_cell: |cell| Some(cell.latency.as_ref()?.p99_ns? as f64),
     },
@@ -141,7 +141,7 @@ const TABLE: [Row; 13] = [
         name: "response size",
         kind: Kind::Bytes(["smaller", "larger"]),
         verb: "has responses",
-        phrase: "a response",
+        phrase: "per response",
         of_trial: |trial| {
             let measured = trial.measured;
             measured
@@ -157,10 +157,10 @@ const TABLE: [Row; 13] = [
     },
     Row {
         metric: Metric::CallBytes,
-        name: "bytes a call",
-        kind: Kind::Bytes(["fewer bytes a call", "more bytes a call"]),
+        name: "bytes per call",
+        kind: Kind::Bytes(["fewer bytes per call", "more bytes per call"]),
         verb: "moves",
-        phrase: "a call",
+        phrase: "per call",
         of_trial: |trial| {
             let (measured, bytes) = (trial.measured, trial.measured.bytes?);
             let sent = per_call(measured.calls_of_sent_bytes(), bytes.sent.of_call())?;
@@ -174,7 +174,7 @@ const TABLE: [Row; 13] = [
         name: "client CPU",
         kind: Kind::Cpu(["less client CPU", "more client CPU"]),
         verb: "takes",
-        phrase: "of client CPU a call",
+        phrase: "of client CPU per call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.client),
         of_cell: |cell| Some(cell.cpu.client?.total_ns),
     },
@@ -183,7 +183,7 @@ const TABLE: [Row; 13] = [
         name: "server CPU",
         kind: Kind::Cpu(["less server CPU", "more server CPU"]),
         verb: "takes",
-        phrase: "of server CPU a call",
+        phrase: "of server CPU per call",
         of_trial: |trial| cpu(trial, trial.measured.cpu.server),
         of_cell: |cell| Some(cell.cpu.server?.total_ns),
     },
@@ -237,7 +237,7 @@ pub(crate) fn per_call(calls: u64, amount: u64) -> Option<f64> {
     (calls > 0).then(|| amount as f64 / calls as f64)
 }
 
-/// Successful calls a second.
+/// Successful calls per second.
 pub(crate) fn goodput(answered: u64, elapsed_ns: u64) -> Option<f64> {
     (elapsed_ns > 0).then(|| answered as f64 * 1e9 / elapsed_ns as f64)
 }
@@ -301,7 +301,7 @@ impl Row {
             Some(_) => self
                 .phrase
                 .replace("calls", "messages")
-                .replace("a call", "a message"),
+                .replace("per call", "per message"),
         }
     }
 
@@ -309,7 +309,7 @@ impl Row {
     pub(crate) fn sides(&self) -> [&'static str; 2] {
         match self.kind {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
-            Kind::Goodput => ["more calls a second", "fewer calls a second"],
+            Kind::Goodput => ["more calls per second", "fewer calls per second"],
             Kind::Bytes(words) | Kind::Cpu(words) => words,
         }
     }

@@ -39,7 +39,7 @@ fn column(name: &str) -> usize {
 }
 
 #[test]
-fn csv_has_one_row_a_trial_under_stable_columns() {
+fn csv_has_one_row_per_trial_under_stable_columns() {
     let findings = quickstart::findings();
     let rows = fields(&csv::render(findings));
     assert_eq!(rows[0], csv::columns());

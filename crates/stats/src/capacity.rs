@@ -24,12 +24,12 @@ const MISSES_NEEDED: u32 = 2;
 
 /// Growth, and shrinking, from one rate to the next.
 const GROWTH: f64 = 2.0;
-/// Where no highest rate is given: a call a nanosecond, beyond which times do not separate calls.
+/// Where no highest rate is given: a call per nanosecond, beyond which times do not separate calls.
 const HIGHEST: f64 = 1e9;
 /// Rates have so many significant digits, so that people can read them: far finer than the precision.
 const DIGITS: i32 = 4;
 
-/// What is searched for, and how far. Rates are in calls a second.
+/// What is searched for, and how far. Rates are in calls per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CapacitySearch {
     start: f64,

@@ -15,7 +15,7 @@
 //! ```
 //! use rpcgauge_stats::{Better, Bootstrap, Outcome, Pair, PairedRatios, VerdictRule, compare, judge};
 //!
-//! // Microseconds a call, two blocks in each of three invocations: about half as long throughout.
+//! // Microseconds per call, two blocks in each of three invocations: about half as long throughout.
 //! let pair = |of, against| Pair { of, against };
 //! let ratios = PairedRatios::from_pairs(&[
 //!     vec![pair(40.0, 80.0), pair(41.0, 81.0)],

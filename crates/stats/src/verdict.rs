@@ -11,7 +11,7 @@ const DEFAULT_MARGIN: f64 = 0.03;
 /// Which way of a metric is the good one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Better {
-    /// A cost: latency, CPU a call, bytes, memory.
+    /// A cost: latency, CPU per call, bytes, memory.
     Lower,
     /// A yield: goodput.
     Higher,

@@ -183,7 +183,7 @@ fn unchanged_code_comes_out_changed_in_at_most_5_percent_of_diffs() {
     assert!(said <= 5 && as_they_are > 50, "{said}, {as_they_are}");
 }
 
-/// What is found of two variants that cost so much a call and so much for each item, and the same at
+/// What is found of two variants that cost so much per call and so much for each item, and the same at
 /// `truth` items: every crossing of a study of sizes from 10 to 500.
 fn sweep(noise: Noise, truth: f64, rng: &mut SplitMix64) -> Vec<Crossing> {
     let costs = |size: f64| [20.0 + 0.6 * size, 20.0 + 0.1 * truth + 0.5 * size];

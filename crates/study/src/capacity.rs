@@ -14,7 +14,7 @@ pub const MOST_TRIALS: u32 = 60;
 /// How near both ends of a search can be asked to come.
 pub(crate) const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
 
-/// A search for the highest rate that holds all objectives. Rates are in calls a second.
+/// A search for the highest rate that holds all objectives. Rates are in calls per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
@@ -46,7 +46,7 @@ impl Capacity {
         let rates = [Some(self.start), Some(self.lowest), self.highest];
         if let Some(rate) = rates.into_iter().flatten().find(|rate| !is_rate(*rate)) {
             return Err(format!(
-                "a rate of the search must be more than 0 and at most 1e9 calls a second, not {}",
+                "a rate of the search must be more than 0 and at most 1e9 calls per second, not {}",
                 number_word(rate)
             ));
         }

@@ -16,7 +16,7 @@ pub struct Objective {
     pub measure: Measure,
     /// How it must stand to the bound.
     pub sign: Sign,
-    /// The bound: ns for latency, a share for errors, calls a second for goodput.
+    /// The bound: ns for latency, a share for errors, calls per second for goodput.
     pub bound: f64,
     /// The objective as it was written.
     text: String,
@@ -33,7 +33,7 @@ pub enum Measure {
     Max,
     /// The share of started calls that were not answered.
     Errors,
-    /// Answered calls a second.
+    /// Answered calls per second.
     Goodput,
 }
 
@@ -146,7 +146,7 @@ impl Measure {
             },
             Self::Goodput => match unit {
                 "" | "/s" => Ok(number),
-                _ => Err("goodput is in calls a second, without a unit".to_owned()),
+                _ => Err("goodput is in calls per second, without a unit".to_owned()),
             },
         }
     }

@@ -1,4 +1,4 @@
-//! What a run leaves behind: one JSON line a trial, and the environment it ran in.
+//! What a run leaves behind: one JSON line per trial, and the environment it ran in.
 //!
 //! The lab writes these records and the report reads them; nothing else passes between the two.
 
@@ -64,7 +64,7 @@ pub struct TrialRecord {
     pub idle: Idle,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// Calls a second, where the plan leaves the rate to a search.
+    /// Calls per second, where the plan leaves the rate to a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// How it ended.
@@ -96,7 +96,7 @@ pub struct Measured {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// The time that calls a second are of. In a closed loop from the first measured call's due time to
+    /// The time that calls per second are of. In a closed loop from the first measured call's due time to
     /// the last one's end; at a rate the time in which calls were due, without what those took that
     /// ended later.
     pub elapsed_ns: u64,
@@ -262,9 +262,9 @@ pub struct Slices {
 /// What became of the calls that were due in one step of a ramp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// Calls a second that were asked for at its start.
+    /// Calls per second that were asked for at its start.
     pub from: f64,
-    /// Calls a second that were asked for at its end.
+    /// Calls per second that were asked for at its end.
     pub to: f64,
     /// How long it lasted, as asked for.
     pub time_ns: u64,
@@ -415,7 +415,7 @@ pub struct FloorRecord {
     pub response_bytes: u64,
     /// Round trips of the bare loops, ns.
     pub latency: Histogram,
-    /// The calling loop's processor time, ns a call.
+    /// The calling loop's processor time, ns per call.
     pub client_cpu_ns: f64,
     /// The variants this floor stands under.
     pub variants: Vec<String>,

@@ -221,7 +221,7 @@ pub struct TemplateSource {
     pub sha256: String,
 }
 
-/// Rows of a file, one a call.
+/// Rows of a file, one per call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowsSource {

@@ -6,13 +6,13 @@ use std::fmt;
 /// before the first call is made, and beyond this no machine has the ports for them.
 pub const MOST_IN_FLIGHT: u32 = 65_536;
 
-/// The highest rate, calls a second: one a nanosecond, the resolution of due times.
+/// The highest rate, calls per second: one per nanosecond, the resolution of due times.
 pub const MOST_RATE: f64 = 1e9;
 
 /// The longest time that can be asked for anywhere, ms: a day.
 pub const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// Whether calls can be sent at a rate, calls a second.
+/// Whether calls can be sent at a rate, calls per second.
 pub fn is_rate(per_second: f64) -> bool {
     per_second > 0.0 && per_second <= MOST_RATE
 }

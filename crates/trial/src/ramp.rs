@@ -11,9 +11,9 @@ use crate::bounds::{LONGEST_MS, OutOfBounds, is_rate};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RampPart {
-    /// Calls a second at its start.
+    /// Calls per second at its start.
     pub from: f64,
-    /// Calls a second at its end.
+    /// Calls per second at its end.
     pub to: f64,
     /// How long it lasts, ms.
     pub time_ms: u64,
@@ -22,9 +22,9 @@ pub struct RampPart {
 /// What has figures of its own: a level part of a ramp, or a slice of one that is not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RampStep {
-    /// Calls a second at its start.
+    /// Calls per second at its start.
     pub from: f64,
-    /// Calls a second at its end.
+    /// Calls per second at its end.
     pub to: f64,
     /// How long it lasts.
     pub time: Duration,
@@ -76,7 +76,7 @@ impl RampPart {
         let (what, allowed) = if parts.is_empty() {
             ("the number of a ramp's parts", "at least 1")
         } else if !rates.all(|rate| rate == 0.0 || is_rate(rate)) {
-            ("each rate of a ramp", "0 to 1e9 calls a second")
+            ("each rate of a ramp", "0 to 1e9 calls per second")
         } else if !times.all(|ms| (1..=LONGEST_MS).contains(&ms)) {
             ("the time of each part of a ramp", "1ms to 24h")
         } else if parts.first().is_some_and(begins_with_a_pause) {
@@ -123,15 +123,15 @@ mod tests {
             (vec![], "the number of a ramp's parts must be at least 1"),
             (
                 vec![level, part(-1.0, 1.0, 10)],
-                "each rate of a ramp must be 0 to 1e9 calls a second",
+                "each rate of a ramp must be 0 to 1e9 calls per second",
             ),
             (
                 vec![level, part(1.0, f64::NAN, 10)],
-                "each rate of a ramp must be 0 to 1e9 calls a second",
+                "each rate of a ramp must be 0 to 1e9 calls per second",
             ),
             (
                 vec![part(1.0, 2e9, 10)],
-                "each rate of a ramp must be 0 to 1e9 calls a second",
+                "each rate of a ramp must be 0 to 1e9 calls per second",
             ),
             (
                 vec![level, part(1.0, 1.0, 0)],

@@ -18,7 +18,7 @@ pub enum Schedule {
     },
     /// Calls arrive at a rate, whatever becomes of the ones before.
     Rate {
-        /// Calls a second, more than 0.
+        /// Calls per second, more than 0.
         per_second: f64,
         /// How arrivals are spaced.
         arrivals: Arrivals,
@@ -53,7 +53,7 @@ impl Schedule {
                 refuse("the number of calls in flight", "1 to 65,536")
             }
             Self::Rate { per_second, .. } if !is_rate(*per_second) => {
-                refuse("the rate", "more than 0 and at most 1e9 calls a second")
+                refuse("the rate", "more than 0 and at most 1e9 calls per second")
             }
             Self::Ramp { parts, .. } => RampPart::check(parts),
             _ => Ok(()),

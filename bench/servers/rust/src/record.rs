@@ -37,7 +37,7 @@ pub struct Record {
     arrivals: Option<(Nanos, Nanos)>,
     arrived: u64,
     /// From a call's coming to the time that was meant for its response; empty where the server is not
-    /// asked to tell, since this is one number a call.
+    /// asked to tell, since this is one number per call.
     meant: Vec<Nanos>,
     /// From a call's coming to having written its response.
     delays: Vec<Nanos>,

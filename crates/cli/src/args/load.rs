@@ -121,7 +121,7 @@ pub(crate) struct DataArgs {
     /// standard input. It is kept nowhere, but its length and SHA-256
     #[arg(long, value_name = "TEXT", help_heading = heading::MESSAGE)]
     pub(crate) data: Option<String>,
-    /// One row a call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
+    /// One row per call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) rows: Option<PathBuf>,
     /// In which order calls take the rows
@@ -154,10 +154,10 @@ pub(crate) struct PaceArgs {
     /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,
-    /// Calls in flight over all connections, a new one as soon as one ends [default: one a connection]
+    /// Calls in flight over all connections, a new one as soon as one ends [default: one per connection]
     #[arg(long, value_name = "N", conflicts_with = "arrivals", help_heading = heading::LOAD)]
     pub(crate) in_flight: Option<u32>,
-    /// Calls a second, whatever becomes of the ones before
+    /// Calls per second, whatever becomes of the ones before
     #[arg(
         long,
         value_name = "R",
@@ -249,7 +249,7 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     let number = number.strip_suffix("/s").unwrap_or(number);
     number
         .parse()
-        .map_err(|_| format!("\"{text}\" is no number of calls a second"))
+        .map_err(|_| format!("\"{text}\" is no number of calls per second"))
 }
 
 /// A share, as `5%` or `0.05`.

@@ -27,7 +27,7 @@ pub(crate) enum Format {
     Json,
     /// For a pull request
     Markdown,
-    /// One row a trial
+    /// One row per trial
     Csv,
     /// The page itself
     Html,
@@ -42,7 +42,7 @@ pub(crate) struct DiffArgs {
     /// The run directory that is judged
     #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
     pub(crate) after: PathBuf,
-    /// Exit with 1 where a latency or the calls a second are worse, against both the floor and the variant
+    /// Exit with 1 where a latency or the calls per second are worse, against both the floor and the variant
     /// that it is compared with, and with 2 where none of them can be judged
     #[arg(long)]
     pub(crate) fail_if_slower: bool,

@@ -28,7 +28,7 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
     let difference = diff::compare(&before, &after);
     if args.fail_if_slower && !difference.judges_speed() {
         return Err(Failure::input(
-            "--fail-if-slower cannot be judged: no latency and no calls a second can be compared with what both runs \
+            "--fail-if-slower cannot be judged: no latency and no calls per second can be compared with what both runs \
              share; that takes at least two invocations, a floor, an A/A pair and a second variant that calls in \
              the same way in both. A live service has no floor: give rpcgauge load an objective (--slo)",
         ));

@@ -14,7 +14,7 @@ const MOST_KINDS: usize = 3;
 pub(super) struct Status {
     /// `0:07 left`.
     left: String,
-    /// Calls a second, and in flight.
+    /// Calls per second, and in flight.
     rate: String,
     /// Latency of the calls that succeeded in it.
     latency: String,

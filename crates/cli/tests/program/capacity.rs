@@ -47,7 +47,7 @@ fn search<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn a_server_of_known_capacity_is_not_said_to_hold_more() {
     let place = Place::new();
-    // 200 calls a second at most, since a sleep is never short.
+    // 200 calls per second at most, since a sleep is never short.
     let target = one_at_a_time(Duration::from_millis(5));
     let objective = ["--slo", "p50<500ms", "--duration", "2500ms"];
     let extent = ["--start-rate", "40", "--precision", "100%"];
@@ -58,7 +58,7 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
     let capacity = &report["capacity"];
     assert_eq!(capacity["end"], "found", "{capacity}");
     let rate = |end: &str| capacity[end]["rate"].as_f64().expect("a rate");
-    // At 280 a second the median call is due after 1.25 s, and 350 calls of 5 ms are answered before
+    // At 280 per second the median call is due after 1.25 s, and 350 calls of 5 ms are answered before
     // it ends: it takes 500 ms, which a busy machine does not take for a call that waits for none.
     assert!(rate("held") < 280.0, "{capacity}");
     assert!(rate("missed") <= 2.0 * rate("held"), "{capacity}");

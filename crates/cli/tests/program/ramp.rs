@@ -70,7 +70,7 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let report = json(&place.run(&words).well());
     let step = &steps(&report)[0];
     assert_eq!(step["started"], 30);
-    // It lasted as long as the load did, and not a minute: what is told a second is of that time.
+    // It lasted as long as the load did, and not a minute: what is told per second is of that time.
     let figures = &report["variants"][0]["cells"][0]["figures"];
     assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
     assert_eq!(step["goodput"], figures["goodput"]);

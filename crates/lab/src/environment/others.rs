@@ -174,7 +174,7 @@ impl Processes {
                 name: process.name.clone(),
                 pid,
                 core: process.core,
-                share: ticks as f64 / ticks_a_second() / seconds,
+                share: ticks as f64 / ticks_per_second() / seconds,
             })
         };
         self.by_pid.iter().filter_map(used).collect()
@@ -219,7 +219,7 @@ fn process(stat: &str) -> Option<Process> {
     })
 }
 
-fn ticks_a_second() -> f64 {
+fn ticks_per_second() -> f64 {
     rustix::param::clock_ticks_per_second() as f64
 }
 
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_process_has_used_a_share_of_a_core() {
-        let second = ticks_a_second() as u64;
+        let second = ticks_per_second() as u64;
         let before = [(1, of(0, 0)), (2, of(1, 5)), (3, of(1, second))];
         let reused = Process {
             started: 8,
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn time_from_before_is_left_out_when_its_process_ends() {
-        let second = ticks_a_second() as u64;
+        let second = ticks_per_second() as u64;
         // 1 waited for 2, which waited for 3: what both had used before stands in the account of 1.
         let before = [(1, of(0, 0)), (2, of(1, 2 * second)), (3, of(2, second))];
         let after = [(1, of(0, 3 * second + second / 2))];

@@ -117,7 +117,7 @@ fn rows_are_made_once_each() {
 }
 
 #[test]
-fn a_text_a_call_is_enough_for_the_warm_up_and_the_trial() {
+fn a_text_per_call_is_enough_for_the_warm_up_and_the_trial() {
     let made = bodies::make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["0", "1", "2", "3", "4", "5", "6"]);
     assert_eq!(

@@ -12,7 +12,7 @@ use crate::records::Records;
 
 /// Chooses the rates of a search, trial by trial. What a trial proves is not for the lab to judge.
 pub trait RateSearch {
-    /// The rate of the next trial, calls a second; none where the search is over.
+    /// The rate of the next trial, calls per second; none where the search is over.
     fn next_rate(&mut self) -> Option<f64>;
 
     /// Takes each trial that ended, well or not.

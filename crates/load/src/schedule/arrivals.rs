@@ -30,7 +30,7 @@ struct Stretch {
     start_ns: u64,
     /// `u64::MAX` is without end.
     length_ns: u64,
-    /// Calls a second at its start and at its end.
+    /// Calls per second at its start and at its end.
     from: f64,
     to: f64,
     /// Calls until its start and until its end.
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// A day's ramp to a million a second: the last calls are where the formula in whole
+    /// A day's ramp to a million per second: the last calls are where the formula in whole
     /// nanoseconds puts them.
     #[test]
     fn a_long_ramp_keeps_its_nanoseconds() {

@@ -138,7 +138,7 @@ fn poisson_counts_have_the_mean_and_spread_of_each_part() {
 }
 
 /// Parts with whole rates and milliseconds, so that their calls can be counted in whole
-/// numbers: twice the sum of rate times milliseconds is 2,000 a call.
+/// numbers: twice the sum of rate times milliseconds is 2,000 per call.
 fn parts_of_whole_numbers() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     let rate = prop_oneof![Just(0u64), 1u64..2000];
     let part = (rate.clone(), rate, 1u64..3000);

@@ -66,7 +66,7 @@ fn in_either(over: Over) -> Vec<Case> {
         .kept()
         .until_the_deadline(),
         case(
-            "listens with a full queue, a connection a call",
+            "listens with a full queue, a connection per call",
             fail(&["deadline"]),
         )
         .server(full_queue)
@@ -298,7 +298,7 @@ fn certificates() -> Vec<Case> {
         .kept()
         .until_the_deadline(),
         case(
-            "handshake that stops, a connection a call",
+            "handshake that stops, a connection per call",
             fail(&["deadline"]),
             Box::new(damaged(Damage::StallAfter(100))),
         )

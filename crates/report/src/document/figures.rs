@@ -117,7 +117,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
         ),
         (
             !all_codecs && members().any(|(variant, _)| is_codec(variant)),
-            "calls/s of a codec: messages a second",
+            "calls/s of a codec: messages per second",
         ),
         (members().any(|(variant, _)| is_load(variant)), &*load),
     ];

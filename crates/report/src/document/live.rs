@@ -138,7 +138,7 @@ fn bytes(figures: &Figures) -> String {
     let bytes = figures.bytes.as_ref();
     let sizes = bytes.map(|bytes| [bytes.sent, bytes.received].map(|of| units::size(of.total())));
     let [sent, received] = sizes.unwrap_or_else(|| [none(), none()]);
-    format!("{sent} sent and {received} received a call")
+    format!("{sent} sent and {received} received per call")
 }
 
 fn connections(variant: &VariantFindings, figures: &Figures) -> String {
@@ -173,7 +173,7 @@ fn client(figures: &Figures) -> String {
     let memory = units::size(figures.memory.client_peak as f64);
     let share = figures.client_share.map_or_else(none, units::percent);
     let cpu = cpu.unwrap_or_else(none);
-    format!("{cpu} of CPU a call, {memory} of memory at most, {share} of a core{bound}")
+    format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
 }
 
 /// How responses were checked: there is no message to hold them against.

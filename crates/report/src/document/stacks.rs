@@ -14,7 +14,7 @@ const FIGURES: [Figure<StackFindings>; 8] = [
     number("p50", 0, |s| typical(s.latency_p50, units::time)),
     number("p99", 3, |s| typical(s.latency_p99, units::time)),
     number("calls/s", 1, |s| typical(s.goodput, units::number)),
-    number("CPU a call", 4, |s| typical(s.cpu, units::time)),
+    number("CPU per call", 4, |s| typical(s.cpu, units::time)),
     number("memory", 5, |s| bytes(s.peak_bytes)),
     number("threads", 7, |s| {
         s.threads.map(|threads| threads.to_string())

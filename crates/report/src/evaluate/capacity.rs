@@ -45,7 +45,7 @@ impl PlannedSearch {
         })
     }
 
-    /// The rate of the next trial, calls a second; none where the search is over.
+    /// The rate of the next trial, calls per second; none where the search is over.
     pub fn next_rate(&self) -> Option<f64> {
         match self.search.next(&self.tried()) {
             SearchStep::Try(rate) if !self.broken_off => Some(rate),

@@ -27,7 +27,7 @@ impl FloorBeside {
         })
     }
 
-    /// What of it a metric is compared with, in the metric's sense: a floor's calls a second for
+    /// What of it a metric is compared with, in the metric's sense: a floor's calls per second for
     /// goodput. None of what the machine has no part in.
     pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
         match metric::row(metric).kind {

@@ -4,7 +4,7 @@ pub use rpcgauge_stats::{Bound as CapacityBound, SearchEnd as CapacityEnd};
 use rpcgauge_study::objective::Objective;
 use serde::Serialize;
 
-/// The highest rate that holds the objectives, with what it rests on. Rates are in calls a second.
+/// The highest rate that holds the objectives, with what it rests on. Rates are in calls per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CapacityFindings {
     /// What had to hold, all of it.
@@ -42,7 +42,7 @@ pub enum Limit {
 pub struct CapacityTrial {
     /// Its place in the plan.
     pub index: u32,
-    /// Calls a second that were asked for.
+    /// Calls per second that were asked for.
     pub rate: f64,
     /// Whether every objective held.
     pub held: bool,
@@ -54,9 +54,9 @@ pub struct CapacityTrial {
     pub started: u64,
     /// How many of them were answered.
     pub answered: u64,
-    /// Calls sent a second.
+    /// Calls sent per second.
     pub sent_rate: f64,
-    /// Calls answered a second.
+    /// Calls answered per second.
     pub goodput: f64,
     /// Median latency, ns.
     pub latency_p50_ns: Option<u64>,

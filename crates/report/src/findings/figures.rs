@@ -29,7 +29,7 @@ pub struct Figures {
     pub elapsed_ns: u64,
     /// Whether idle states were in truth held off; two values where trials differ.
     pub idle: Vec<Idle>,
-    /// Successful calls a second, over the measured time.
+    /// Successful calls per second, over the measured time.
     pub goodput: f64,
     /// Latency of calls that succeeded.
     pub latency: Option<Distribution>,
@@ -43,11 +43,11 @@ pub struct Figures {
     pub between_stages_ns: Option<f64>,
     /// What no client could beat here.
     pub floor: Option<Floor>,
-    /// Bytes a call on the connections.
+    /// Bytes per call on the connections.
     pub bytes: Option<BytesPerCall>,
     /// Sizes of the encoded messages.
     pub payload: Payload,
-    /// Processor time a call.
+    /// Processor time per call.
     pub cpu: CpuPerCall,
     /// The highest peaks of resident memory.
     pub memory: Memory,
@@ -62,7 +62,7 @@ pub struct Figures {
     pub client_share_max: Option<f64>,
     /// Whether generated or dynamic code made and read the messages.
     pub code: Vec<Code>,
-    /// Connections opened in the measured parts, a call.
+    /// Connections opened in the measured parts, per call.
     pub connections_per_call: Option<f64>,
     /// Connections of all trials.
     pub connections: Connections,
@@ -193,11 +193,11 @@ pub struct Floor {
     pub blocks: u64,
     /// Round trips measured, in all blocks.
     pub count: u64,
-    /// The calling loop's processor time a call: the median of the blocks.
+    /// The calling loop's processor time per call: the median of the blocks.
     pub client_cpu_ns: f64,
-    /// Bytes sent each call, in the first block.
+    /// Bytes sent per call, in the first block.
     pub request_bytes: u64,
-    /// Bytes received each call.
+    /// Bytes received per call.
     pub response_bytes: u64,
     /// The kernel's share of a call: the median over the blocks of the floor's median round trip over
     /// the median call. Absent for load trials, whose calls wait for each other.
@@ -206,7 +206,7 @@ pub struct Floor {
     pub share_interval: Option<[f64; 2]>,
 }
 
-/// Bytes a call on the connections.
+/// Bytes per call on the connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct BytesPerCall {
     /// Client to server.
@@ -222,7 +222,7 @@ impl BytesPerCall {
     }
 }
 
-/// Bytes a call in one direction.
+/// Bytes per call in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct TrafficPerCall {
     /// Header blocks and trailers.
@@ -242,7 +242,7 @@ impl TrafficPerCall {
     }
 }
 
-/// Processor time a call.
+/// Processor time per call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CpuPerCall {
     /// The measuring thread, or the process of a client or codec that tells it.
@@ -251,7 +251,7 @@ pub struct CpuPerCall {
     pub server: Option<CpuSide>,
 }
 
-/// Processor time a call of one side.
+/// Processor time per call of one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct CpuSide {
     /// User and system together.
@@ -268,9 +268,9 @@ pub struct CpuSide {
 /// What became of the calls that were due in one step of a ramp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepFindings {
-    /// Calls a second that were asked for at its start.
+    /// Calls per second that were asked for at its start.
     pub from: f64,
-    /// Calls a second that were asked for at its end.
+    /// Calls per second that were asked for at its end.
     pub to: f64,
     /// When it began, after the ramp did.
     pub start_ns: u64,

@@ -75,7 +75,7 @@ pub struct Findings {
     pub variants: Vec<VariantFindings>,
     /// Trials that could not be measured, in the order they ran.
     pub failures: Vec<FailedTrial>,
-    /// One row a measured trial, in the order they ran.
+    /// One row per measured trial, in the order they ran.
     pub trials: Vec<TrialRow>,
 }
 

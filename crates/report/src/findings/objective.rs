@@ -13,7 +13,7 @@ pub struct ObjectiveFindings {
     /// The step of a ramp that decides it, from 0: the first that does not reach it, or the one that
     /// came nearest to that. Absent for other schedules.
     pub step: Option<usize>,
-    /// What was measured, in the unit of the objective's bound: ns, a share, calls a second.
+    /// What was measured, in the unit of the objective's bound: ns, a share, calls per second.
     pub figure: Option<f64>,
     /// The share of the calls that were never answered, where the latency asked for is that of one of
     /// them: there is no figure then, and it is missed.

@@ -22,9 +22,9 @@ pub struct StackFindings {
     pub latency_p50: Option<Typical>,
     /// 99th percentile of the latency with few calls in flight, ns.
     pub latency_p99: Option<Typical>,
-    /// Successful calls a second with many calls in flight.
+    /// Successful calls per second with many calls in flight.
     pub goodput: Option<Typical>,
-    /// Its own processor time a call with many calls in flight, ns.
+    /// Its own processor time per call with many calls in flight, ns.
     pub cpu: Option<Typical>,
     /// From the start of its process until it is ready, ns; absent of the engine.
     pub startup: Option<Typical>,

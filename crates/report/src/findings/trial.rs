@@ -1,4 +1,4 @@
-//! One row a measured trial: what the CSV holds and what two runs are compared by.
+//! One row per measured trial: what the CSV holds and what two runs are compared by.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct TrialRow {
     pub timing: Timing,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// Calls a second, where a search chose the rate.
+    /// Calls per second, where a search chose the rate.
     pub rate: Option<f64>,
     /// Measured time.
     pub elapsed_ns: u64,
@@ -85,7 +85,7 @@ pub struct TrialRow {
 pub struct FloorBeside {
     /// Their median round trip.
     pub round_trip_ns: f64,
-    /// The calling loop's processor time a call.
+    /// The calling loop's processor time per call.
     pub client_cpu_ns: f64,
 }
 

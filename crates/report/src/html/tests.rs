@@ -277,7 +277,7 @@ fn a_bar_is_as_long_as_its_total_where_the_split_is_not_known() {
         let cpu = findings.figures(name, Placement::TwoCores).unwrap().cpu;
         cpu.client.unwrap().total_ns + cpu.server.unwrap().total_ns
     };
-    let drawn = widths(&page, "CPU a call");
+    let drawn = widths(&page, "CPU per call");
     let longest = total("rest").max(total("grpc")).max(total("grpc-again"));
     for (name, width) in ["grpc", "rest", "grpc-again"].into_iter().zip(&drawn) {
         let wanted = 100.0 * total(name) / longest;
@@ -325,8 +325,8 @@ fn nothing_that_is_folded_is_lost_to_a_printer() {
         "Where the time goes",
         "Latency",
         "Timeline",
-        "Bytes a call",
-        "CPU a call",
+        "Bytes per call",
+        "CPU per call",
     ] {
         assert!(page.contains(&format!("<h3>{heading}</h3>")), "{heading}");
     }

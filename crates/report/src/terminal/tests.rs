@@ -66,7 +66,7 @@ fn stacks_stand_beside_each_other() {
     for (stack, parts) in [
         (
             "stack ",
-            &["p50", "calls/s", "CPU a call", "start-up", "on disk"][..],
+            &["p50", "calls/s", "CPU per call", "start-up", "on disk"][..],
         ),
         ("reference rest ", &["20.0 ms ±1%", "12.4 MB"][..]),
         ("go/grpc-go ", &["18.2 MB", "16.3 MB"][..]),

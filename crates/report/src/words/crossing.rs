@@ -11,7 +11,7 @@ struct Names<'a> {
     of: &'a str,
     against: &'a str,
     by: &'a str,
-    /// `is faster`, `has fewer bytes a call`.
+    /// `is faster`, `has fewer bytes per call`.
     is_better: String,
 }
 

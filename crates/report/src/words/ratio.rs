@@ -65,7 +65,9 @@ impl Found {
         match operation {
             None => self,
             Some(_) => Self {
-                phrase: self.phrase.replace("calls a second", "messages a second"),
+                phrase: self
+                    .phrase
+                    .replace("calls per second", "messages per second"),
                 ..self
             },
         }
@@ -167,7 +169,7 @@ mod tests {
         assert_eq!(found(p50, 2.0, [1.6, 2.5]), "2.00× slower [1.60, 2.50]");
         assert_eq!(
             found(Metric::Goodput, 2.0, [1.6, 2.5]),
-            "2.00× more calls a second [1.60, 2.50]"
+            "2.00× more calls per second [1.60, 2.50]"
         );
     }
 
@@ -183,7 +185,7 @@ mod tests {
         );
         assert_eq!(
             found(Metric::Goodput, 1.0, [0.5, 1.25]),
-            "1.25× more calls a second to 2.00× fewer calls a second"
+            "1.25× more calls per second to 2.00× fewer calls per second"
         );
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct Line {
     pub(crate) clause: String,
     /// `[1.06, 1.29]`, or what else stands behind the clause; may be empty.
     pub(crate) ratio: String,
-    /// `816 µs against 967 µs a call (p50)`.
+    /// `816 µs against 967 µs per call (p50)`.
     pub(crate) figures: Option<String>,
     /// Why it is open, and what would help; no full stop.
     pub(crate) reason: Option<String>,
@@ -192,7 +192,7 @@ mod tests {
             );
             let figures = line.figures.as_deref();
             assert!(
-                figures.is_some_and(|f| f.ends_with(" a message (p50)")),
+                figures.is_some_and(|f| f.ends_with(" per message (p50)")),
                 "{figures:?}"
             );
         }

@@ -49,7 +49,7 @@ pub fn live() -> Sample {
         measured.connections_at_start = Some(1);
         measured.connections_opened = Some(3);
         measured.tls_resumed = 2;
-        // 204 calls at 500 a second.
+        // 204 calls at 500 per second.
         measured.elapsed_ns = 408_000_000;
         measured.client_share = Some(0.02);
     }
@@ -175,7 +175,7 @@ pub fn ramp() -> Sample {
     sample
 }
 
-/// A search on the same service, which answers in a millisecond up to some 1,000 calls a second and
+/// A search on the same service, which answers in a millisecond up to some 1,000 calls per second and
 /// queues beyond. The client is at its limit from 2,000 on. The third trial has a hiccup.
 pub fn capacity() -> Sample {
     let mut sample = live();

@@ -88,7 +88,7 @@ fn zero_counts() {
     assert_snapshot!(with_question("[base]\ncalls = 0"), @r#"my.toml:3:9: "calls" must be a whole number from 1 to 9223372036854775807, not 0"#);
     assert_snapshot!(with_question("[base]\ntime = \"0s\""), @r#"my.toml:3:8: "0s" is no time at all; write at least 1ms"#);
     assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be a whole number from 1 to 65536, not 0"#);
-    assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls a second, not 0"#);
+    assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
     assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be a whole number from 1 to 65536, not -1"#);
     assert_snapshot!(with_question("[base]\nin-flight = 4294967295"), @r#"my.toml:3:13: "in-flight" must be a whole number from 1 to 65536, not 4294967295"#);
     assert_snapshot!(with_question("[workload]\nname = \"echo\"\nn = 0"), @r#"my.toml:4:5: "n" must be a whole number from 1 to 4294967295, not 0"#);
@@ -98,8 +98,8 @@ fn zero_counts() {
 #[test]
 fn counts_beyond_their_bound() {
     assert_snapshot!(with_question("[base]\ncalls = 99999999999999999999"), @r#"my.toml:3:9: "calls" must be a whole number from 1 to 9223372036854775807, not 99999999999999999999"#);
-    assert_snapshot!(with_question("[base]\nrate = 1e300"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls a second, not 1e300"#);
-    assert_snapshot!(with_question("[base]\nrate = inf"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls a second, not inf"#);
+    assert_snapshot!(with_question("[base]\nrate = 1e300"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls per second, not 1e300"#);
+    assert_snapshot!(with_question("[base]\nrate = inf"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls per second, not inf"#);
     assert_snapshot!(with_question("[base]\ntime = \"25h\""), @r#"my.toml:3:8: "25h" is more than 24h"#);
     assert_snapshot!(with_question("blocks = 99999999999999999999"), @r#"my.toml:2:10: "blocks" must be a whole number from 1 to 4294967295, not 99999999999999999999"#);
 }

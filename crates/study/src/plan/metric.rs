@@ -22,15 +22,15 @@ pub enum Metric {
     ResponseTime,
     /// Mean time to decode the response, ns.
     DecodeTime,
-    /// Successful calls a second. Higher is better.
+    /// Successful calls per second. Higher is better.
     Goodput,
     /// Bytes of the response's body, as carried.
     ResponseBytes,
     /// All bytes of a call on the connection, both directions, but the handler marks.
     CallBytes,
-    /// CPU of the client, ns a call.
+    /// CPU of the client, ns per call.
     ClientCpu,
-    /// CPU of the server, ns a call.
+    /// CPU of the server, ns per call.
     ServerCpu,
     /// Latency of the first call after a start, ns.
     FirstCall,
@@ -78,9 +78,9 @@ impl Metric {
             Self::RequestTime => (Has::Stages, "Is the request sooner with the handler"),
             Self::ResponseTime => (Has::Stages, "Is the response sooner with the client"),
             Self::DecodeTime => (Has::Stages, "Is the response decoded faster"),
-            Self::Goodput => (Has::All, "Are there more calls a second"),
+            Self::Goodput => (Has::All, "Are there more calls per second"),
             Self::ResponseBytes => (Has::Calls, "Is the response smaller"),
-            Self::CallBytes => (Has::Calls, "Are there fewer bytes a call"),
+            Self::CallBytes => (Has::Calls, "Are there fewer bytes per call"),
             Self::ClientCpu => (Has::All, "Does the client use less CPU"),
             Self::ServerCpu => (Has::Calls, "Does the server use less CPU"),
             Self::FirstCall => (Has::ColdCalls, "Is the first call after a start faster"),

@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// A row a variant: its name, what the table of settings says of it, and its trials. A column in
+    /// A row per variant: its name, what the table of settings says of it, and its trials. A column in
     /// which nothing is said of any variant is left out.
     fn variant_table(&self) -> Table {
         let said: Vec<_> = self.variants.iter().map(|v| v.settings.columns()).collect();

@@ -10,7 +10,7 @@ use super::{
     TrialOutcome, TrialRecord, Watched,
 };
 
-/// The most calls of a trial, or of anything else that is counted in one: a million a second for a year.
+/// The most calls of a trial, or of anything else that is counted in one: a million per second for a year.
 const MOST_CALLS: u64 = 1 << 45;
 
 /// The most cores that the processor time of a trial is of.

@@ -70,7 +70,7 @@ impl Resolver<'_> {
         }
         for rate in [&asked.start_rate, &asked.max_rate].into_iter().flatten() {
             if !is_rate(*rate.get_ref()) {
-                let message = "must be more than 0 and at most 1e9 calls a second";
+                let message = "must be more than 0 and at most 1e9 calls per second";
                 return Err(self.source.error(rate.span(), message));
             }
         }

@@ -19,7 +19,7 @@ use crate::settings::{
     HttpVersion, Idle, LiveService, Placement, Schedule, Settings, Stop, Transport,
 };
 
-/// Longest warm-up of a live service where none is given: long enough for one of some 100 ms a call to
+/// Longest warm-up of a live service where none is given: long enough for one of some 100 ms per call to
 /// settle.
 const LONGEST_WARMUP_MS: u64 = 5_000;
 /// Blocks of a comparison of live services where no number is given.

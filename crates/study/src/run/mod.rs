@@ -6,7 +6,7 @@
 //!   study.toml        the study as given, when there was a file
 //!   plan.json         the resolved plan
 //!   environment.json  the machine, once the lab has looked at it
-//!   trials.jsonl      one record a line, appended as trials end, several at once where they took turns
+//!   trials.jsonl      one record per line, appended as trials end, several at once where they took turns
 //!   logs/             what the subjects wrote to their standard error
 //! ```
 //!

@@ -109,9 +109,9 @@ pub enum Value {
     Compression(Compression),
     /// A whole number.
     Whole(u64),
-    /// Calls a second.
+    /// Calls per second.
     Rate(f64),
-    /// Calls a second that change.
+    /// Calls per second that change.
     Ramp(Vec<RampPart>),
     /// A time, ms.
     Time(u64),
@@ -217,7 +217,7 @@ impl Setting {
                 must_be(format!("{}, not {number}", whole_number(bounds)))
             }
             (Values::Rate, Value::Rate(rate)) if !is_rate(*rate) => must_be(format!(
-                "more than 0 and at most 1e9 calls a second, not {}",
+                "more than 0 and at most 1e9 calls per second, not {}",
                 number_word(*rate)
             )),
             (Values::Rate, Value::Ramp(parts)) => {
@@ -249,7 +249,7 @@ impl Values {
             }
             Self::Compression => "a string, such as \"gzip:6\"",
             Self::Whole(bounds) => return whole_number(bounds),
-            Self::Rate => "a number of calls a second, or a ramp such as \"100..1000:30s\"",
+            Self::Rate => "a number of calls per second, or a ramp such as \"100..1000:30s\"",
             Self::Time { .. } => "a time with its unit, such as \"150ms\"",
             Self::Plain => "a word, such as \"g1\"",
             Self::Size => "a size, such as \"256MiB\"",

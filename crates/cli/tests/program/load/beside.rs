@@ -25,7 +25,7 @@ fn a_program_that_takes_the_cores_is_named_and_the_service_is_not() {
         "run",
     ];
     let is_done = AtomicBool::new(false);
-    // Two threads a core: whatever the scheduler prefers, the load has to wait.
+    // Two threads per core: whatever the scheduler prefers, the load has to wait.
     let busy = 2 * thread::available_parallelism().expect("the cores").get();
     let finished = thread::scope(|scope| {
         for _ in 0..busy {

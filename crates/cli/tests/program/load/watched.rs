@@ -79,7 +79,7 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     stop(child);
 }
 
-/// A load of 200 calls a second on a terminal of this kind (TERM), and what is seen there.
+/// A load of 200 calls per second on a terminal of this kind (TERM), and what is seen there.
 fn on_terminal(place: &Place, kind: &str) -> (Child, Seen) {
     let target = format!("http://{}/", answering(OK).address);
     let (master, terminal) = terminal();

@@ -63,7 +63,7 @@ impl StackCheck<'_> {
                 connection: ConnectionUse::PerCall,
                 ..PLAIN
             };
-            self.attempt("a connection a call", |check| check.calls(first, manner))?;
+            self.attempt("a connection per call", |check| check.calls(first, manner))?;
         }
         let carries_many =
             |way: &&Way| way.http == HttpVersion::Http2 && way.transport == Transport::Tcp;

@@ -39,7 +39,7 @@ use crate::trial::Trial;
 use crate::warmup::Settling;
 
 /// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
-/// rate may bring a thousand million a second.
+/// rate may bring a thousand million per second.
 const MOST_NEVER_BEGUN: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -131,7 +131,7 @@ const RECEIVED: [Named; 3] = [
     ("got-overhead", "received overhead"),
 ];
 
-/// Bytes a call on the connections, by direction and kind.
+/// Bytes per call on the connections, by direction and kind.
 pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let known = |size: Option<f64>| size.map_or_else(units::none, units::size);
     let sizes = |of: &TrafficPerCall| [of.headers, of.bodies, of.overhead].map(Some);
@@ -173,7 +173,7 @@ pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         "On the connection, both directions. Overhead is frames, chunking, message prefixes and the \
          connection's set-up.{subjects}"
     );
-    Chart::new(weight, "Bytes a call", intro, bars, Vec::new())
+    Chart::new(weight, "Bytes per call", intro, bars, Vec::new())
 }
 
 fn any_subject(groups: &[Group<'_>]) -> bool {
@@ -192,7 +192,7 @@ const SERVER_CPU: [Named; 3] = [
     ("server-unsplit", "server, user or system"),
 ];
 
-/// CPU a call, by side and mode.
+/// CPU per call, by side and mode.
 pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let times = |side: Option<CpuSide>| {
         side.map_or([None; 3], |side| {
@@ -233,8 +233,8 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     };
     // Codecs make and read messages, and call nothing.
     let title = match members(groups).all(|(variant, _)| variant.how.is_codec()) {
-        true => "CPU a message",
-        false => "CPU a call",
+        true => "CPU per message",
+        false => "CPU per call",
     };
     let intro = format!("Processor time of the client's measuring thread{subjects}");
     Chart::new(weight, title, intro, bars, Vec::new())

@@ -41,7 +41,7 @@ pub(super) fn chart(
         metrics.flat_map(move |metric| plots(findings, sweep, metric, placement))
     });
     let intro = "What is compared, by the size of the message, both axes logarithmic. Between two sizes \
-                 a cost is drawn as so much a call and so much for each item. An upright line stands \
+                 a cost is drawn as so much per call and so much for each item. An upright line stands \
                  where two cross, with its interval.";
     Chart::new(weight, "By size", intro, None, plots.collect())
 }
@@ -121,7 +121,7 @@ fn plot(
     }
 }
 
-/// The places of a line: through its figures, and between them so much a call and so much an item.
+/// The places of a line: through its figures, and between them so much per call and so much per item.
 fn points(metric: Metric, figures: &[(f64, f64)], x: Axis, y: Axis) -> Vec<(f64, f64)> {
     // Of a yield it is the time that each call takes.
     let cost = |figure: f64| match better(metric) {

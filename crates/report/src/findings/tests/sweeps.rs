@@ -29,7 +29,7 @@ const NAMES: [[&str; 4]; 3] = [
     ],
 ];
 
-/// Three ways to call at four sizes, each of which takes so much a call and so much an item, µs.
+/// Three ways to call at four sizes, each of which takes so much per call and so much per item, µs.
 /// The first two are compared, with a question that names the size.
 fn sized(costs: [(f64, f64); 3]) -> Builder {
     let mut builder = Builder {

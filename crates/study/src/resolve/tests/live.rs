@@ -223,7 +223,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
     insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; take that, or leave this out"#);
-    insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls a second, not 0"#);
+    insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
     insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
     insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is of subjects, and a live service is called here; leave it out"#);
     insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is no ramp: "x" is no time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
@@ -307,7 +307,7 @@ fn a_search_is_planned_with_trials_that_decide_its_objectives() {
     insta::assert_snapshot!(why("", "[]", ""), @r#"my.toml:3:12: what must hold? Write objectives of latency or errors, as in objectives = ["p99<20ms"]"#);
     insta::assert_snapshot!(why("", "[\"p99<1s\", \"goodput>5\"]", ""), @"my.toml:2:14: a search needs objectives that are harder to hold at a higher rate: latency and errors, not goodput");
     insta::assert_snapshot!(why("", p99, "in-flight = 2"), @r#"my.toml:8:13: "in-flight": the search chooses the rate of each trial, and how many calls it has; leave it out"#);
-    insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: must be more than 0 and at most 1e9 calls a second");
+    insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: must be more than 0 and at most 1e9 calls per second");
     insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @"my.toml:3:27: is above the highest rate, 50 calls/s");
     insta::assert_snapshot!(why("precision = 2.0", p99, ""), @"my.toml:3:26: must be from 0.1% to 100%, as a share: 0.001 to 1");
     let two =

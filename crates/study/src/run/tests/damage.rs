@@ -187,11 +187,11 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     for wrong in [-1.0, 0.0, 1e300] {
         let told = schedule(rate(wrong));
         assert!(
-            told.contains("\"rate\" must be more than 0 and at most 1e9 calls a second"),
+            told.contains("\"rate\" must be more than 0 and at most 1e9 calls per second"),
             "{told}"
         );
     }
-    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": each rate of a ramp must be 0 to 1e9 calls a second"#);
+    assert_snapshot!(schedule(ramp(json!([part(-1.0, 1.0, 10)]))), @r#"variant "tcp": each rate of a ramp must be 0 to 1e9 calls per second"#);
     assert_snapshot!(schedule(ramp(json!([]))), @r#"variant "tcp": the number of a ramp's parts must be at least 1"#);
     assert_snapshot!(schedule(ramp(json!([part(1.0, 1.0, 0)]))), @r#"variant "tcp": the time of each part of a ramp must be 1ms to 24h"#);
     assert_snapshot!(plan_with("/variants/0/settings/deadline_ms", json!(0)), @r#"variant "tcp": "deadline" must be at least 1ms"#);
