@@ -22,7 +22,7 @@ use rpcgauge_study::words::Word;
 use serde::Serialize;
 
 use crate::args::{SubjectFolders, SubjectsArgs, SubjectsCommand};
-use crate::exit::{Failure, Outcome, note, print_json, print_plain, report_failure};
+use crate::exit::{BAD_INPUT, Failure, Outcome, note, print_json, print_plain, report_failure};
 use crate::screen::{Screen, clock};
 use crate::signals;
 
@@ -39,9 +39,13 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
     }
 }
 
-/// The built-in subjects, and the user's own.
+/// The built-in subjects, and the user's own; a warning for each that is left out.
 pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
-    Ok(Subjects::load(&folders.folders)?)
+    let subjects = Subjects::load(&folders.folders)?;
+    for error in subjects.left_out() {
+        note(&format!("warning: {error}; this subject is left out"));
+    }
+    Ok(subjects)
 }
 
 /// How the stacks that plans measure are started: built, with code for the messages, where that was not
@@ -258,7 +262,7 @@ fn show_tail(error: &SubjectsError) {
 /// built.
 fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     let stop = signals::stop_flag()?;
-    let mut code = ExitCode::SUCCESS;
+    let mut code = code_of_left_out(subjects, names);
     for package in named(subjects, names)? {
         let (manifest, start) = (package.manifest(), Instant::now());
         let name = &manifest.name;
@@ -294,6 +298,14 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     Ok(code)
 }
 
+/// Where all subjects are asked for, one that is left out makes the command fail.
+fn code_of_left_out(subjects: &Subjects, names: &[String]) -> ExitCode {
+    match names.is_empty() && !subjects.left_out().is_empty() {
+        true => ExitCode::from(BAD_INPUT),
+        false => ExitCode::SUCCESS,
+    }
+}
+
 /// The subjects of these names; all where there is none.
 fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package>, Failure> {
     match names {
@@ -316,7 +328,7 @@ fn check_all(
         ));
     }
     let stop = signals::stop_flag()?;
-    let mut code = ExitCode::SUCCESS;
+    let mut code = code_of_left_out(subjects, names);
     for package in named(subjects, names)? {
         let state = package.state()?;
         if let (State::Missing(missing), []) = (state, names) {

@@ -222,6 +222,27 @@ fn what_a_stack_does_not_declare_is_refused_where_it_is_asked_for() {
 }
 
 #[test]
+fn a_broken_neighbour_is_named_and_left_out() {
+    let place = greeter();
+    place.file("mine/broken/subject.toml", "name = 1\n");
+    let planned = |server: &str| {
+        let study = format!(
+            "# Is it?\n[workload]\nname = \"hello\"\n[base]\nprotocol = \"rest\"\nserver = \"{server}\"\n"
+        );
+        place.file("study.toml", &study);
+        let finished = place.run(&["plan", "study.toml", "--subjects", "mine"]);
+        let warning = "warning: mine/broken/subject.toml:1:1: ";
+        assert!(finished.stderr.contains(warning), "{}", finished.stderr);
+        finished
+    };
+    planned("greeter/server").well();
+    let refused = planned("broken/server");
+    assert_eq!(refused.code, Some(2));
+    let error = "there is no server \"broken/server\"";
+    assert!(refused.stderr.contains(error), "{}", refused.stderr);
+}
+
+#[test]
 fn an_unknown_key_comes_with_line_column_and_the_right_name() {
     let place = greeter_with("subject.toml", "language", "langauge");
     place.run(&["subjects", "--subjects", "mine"]).refused(&[

@@ -59,13 +59,15 @@ pub enum State {
 /// All subjects that there are beside the embedded one, by name.
 pub struct Subjects {
     packages: BTreeMap<String, Package>,
+    left_out: Vec<SubjectsError>,
 }
 
 impl Subjects {
-    /// The built-in subjects, and those in a user's folders.
+    /// The built-in subjects, and those in a user's folders. One that cannot be used is left out, so that
+    /// it does not stop a run of its neighbours.
     ///
     /// # Errors
-    /// A folder cannot be read or holds none, or a `subject.toml` is wrong.
+    /// A folder cannot be read, or holds no subject that can be used.
     pub fn load(folders: &[PathBuf]) -> Result<Self, SubjectsError> {
         let mut packages = BTreeMap::new();
         for (name, files) in BUILT_IN {
@@ -73,7 +75,10 @@ impl Subjects {
             let package = Package::new(&manifest, files.to_vec())?;
             packages.insert((*name).to_owned(), package);
         }
-        let mut subjects = Self { packages };
+        let mut subjects = Self {
+            packages,
+            left_out: Vec::new(),
+        };
         for folder in folders {
             subjects.add_folder(folder)?;
         }
@@ -92,22 +97,45 @@ impl Subjects {
                 "there is no subject in this folder; give the folder that holds NAME/subject.toml";
             return Err(SubjectsError::Folder(folder.to_owned(), what.to_owned()));
         }
+        let mut unusable = Vec::new();
+        let count = found.len();
         for folder in found {
-            let package = Package::read(&folder)?;
-            let (path, name) = (folder.join(MANIFEST), package.manifest.name.clone());
-            if folder.file_name() != Some(name.as_ref()) {
-                let what = format!(
-                    "the name is \"{name}\", and the folder's is another; make them the same"
-                );
-                return Err(SubjectsError::Folder(path, what));
+            match self.read(&folder) {
+                Ok(package) => {
+                    let name = package.manifest.name.clone();
+                    self.packages.insert(name, package);
+                }
+                Err(error) => unusable.push(error),
             }
-            if embedded_only().contains_key(&name) || self.packages.contains_key(&name) {
-                let what = format!("there is a subject \"{name}\" already; choose another name");
-                return Err(SubjectsError::Folder(path, what));
-            }
-            self.packages.insert(name, package);
         }
+        if unusable.len() == count {
+            return Err(unusable.swap_remove(0));
+        }
+        self.left_out.append(&mut unusable);
         Ok(())
+    }
+
+    /// Reads a subject, whose name must be its folder's and no other's.
+    fn read(&self, folder: &Path) -> Result<Package, SubjectsError> {
+        let package = Package::read(folder)?;
+        let name = &package.manifest.name;
+        let wrong = |what| SubjectsError::Folder(folder.join(MANIFEST), what);
+        if folder.file_name() != Some(name.as_ref()) {
+            return Err(wrong(format!(
+                "the name is \"{name}\", and the folder's is another; make them the same"
+            )));
+        }
+        if embedded_only().contains_key(name) || self.packages.contains_key(name) {
+            return Err(wrong(format!(
+                "there is a subject \"{name}\" already; choose another name"
+            )));
+        }
+        Ok(package)
+    }
+
+    /// Why subjects in the folders cannot be used, beside others that can.
+    pub fn left_out(&self) -> &[SubjectsError] {
+        &self.left_out
     }
 
     /// All of them, by name.

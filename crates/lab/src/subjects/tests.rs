@@ -64,6 +64,31 @@ fn what_is_wrong_with_a_folder_is_an_error() {
 }
 
 #[test]
+fn a_subject_that_cannot_be_used_does_not_stop_its_neighbours() {
+    let folder = folder_with(&[
+        ("broken", &MINIMAL.replace("language", "langauge")),
+        ("one", &MINIMAL.replace("NAME", "one")),
+        ("two", &MINIMAL.replace("NAME", "other")),
+    ]);
+    let subjects = Subjects::load(&[folder.path().to_owned()]).unwrap();
+    assert!(subjects.find("one").is_ok());
+    let left_out: Vec<String> = subjects
+        .left_out()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(left_out.len(), 2);
+    assert!(
+        left_out[0].contains("/broken/subject.toml:2:1: "),
+        "{left_out:?}"
+    );
+    assert!(
+        left_out[1].contains("/two/subject.toml: the name is"),
+        "{left_out:?}"
+    );
+}
+
+#[test]
 fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
     let folder = folder_with(&[("one", &MINIMAL.replace("NAME", "one"))]);
     let one = folder.path().join("one");
