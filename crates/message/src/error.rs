@@ -145,6 +145,15 @@ impl SampleError {
         Self::NotJson { what, place }
     }
 
+    /// Whether a value is wrong or the text is no JSON, and not a name or a size.
+    pub fn is_of_value(&self) -> bool {
+        match self {
+            Self::At { what, .. } => what.starts_with("invalid value"),
+            Self::NotJson { .. } => true,
+            Self::Limit(_) | Self::TooNested(_) => false,
+        }
+    }
+
     /// The error with the file that the sample stands in: `file:line:column: what`, as far as known.
     pub fn in_file(&self, file: &str) -> String {
         match self {

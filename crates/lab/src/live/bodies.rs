@@ -222,7 +222,13 @@ impl Maker {
     fn of_text(&mut self) -> Result<load::Body, Box<dyn Error>> {
         let mut bytes = Vec::new();
         match (&mut self.codec, &self.recipe.texts.message_type) {
-            (Some(codec), Some(of)) => codec.encode(&of.from_json(&self.text)?, &mut bytes)?,
+            (Some(codec), Some(of)) => {
+                let message = of.from_json(&self.text).map_err(|error| {
+                    let unquoted = error.is_of_value().then(|| self.recipe.texts.data.unquoted());
+                    format!("{error}{}", unquoted.unwrap_or_default())
+                })?;
+                codec.encode(&message, &mut bytes)?;
+            }
             _ => bytes.extend_from_slice(self.text.as_bytes()),
         }
         let plain_len = bytes.len() as u64;

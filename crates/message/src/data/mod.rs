@@ -110,6 +110,18 @@ impl Data {
         (!differs && !drawn).then_some(rows)
     }
 
+    /// Why a text may be no message of its type though the template looks like one: placeholders without
+    /// quotes. Empty where there is none.
+    pub fn unquoted(&self) -> String {
+        let template = self.template.as_ref();
+        match template.map_or(&[][..], |template| &template.unquoted) {
+            [] => String::new(),
+            [first, ..] => {
+                format!("; {first} has no quotes around it: for text write \"{first}\"")
+            }
+        }
+    }
+
     /// Writes the texts, from the first row on where they come from a file.
     pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
         Ok(Writer {

@@ -42,7 +42,11 @@ pub(super) struct Place<'a> {
 
 /// A template that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Template(Vec<Part>);
+pub(super) struct Template {
+    parts: Vec<Part>,
+    /// The placeholders that stand outside of strings of JSON, as they are written.
+    pub(super) unquoted: Vec<String>,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -64,7 +68,7 @@ enum Part {
 impl Template {
     /// Reads a template; `columns` are the names that placeholders may have beside the built-in ones.
     pub(super) fn parse(text: &str, form: Form, columns: &[&str]) -> Result<Self, DataError> {
-        let mut parts = Vec::new();
+        let (mut parts, mut unquoted) = (Vec::new(), Vec::new());
         let mut json = Quotes::default();
         let mut rest = text;
         while let Some(start) = rest.find("{{") {
@@ -78,16 +82,19 @@ impl Template {
             let (inner, after) = inside(&from[2..]).ok_or_else(|| wrong(UNCLOSED.to_owned()))?;
             let quoted = form == Form::Json && json.inside;
             parts.push(Part::parse(inner.trim(), quoted, columns).map_err(wrong)?);
+            if form == Form::Json && !quoted {
+                unquoted.push(format!("{{{{{inner}}}}}"));
+            }
             rest = after;
         }
         parts.push(Part::Text(rest.to_owned()));
         parts.retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
-        Ok(Self(parts))
+        Ok(Self { parts, unquoted })
     }
 
     /// The columns that it asks for.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|part| match part.plain() {
+        self.parts.iter().filter_map(|part| match part.plain() {
             Part::Column { name, .. } => Some(name.as_str()),
             _ => None,
         })
@@ -95,14 +102,14 @@ impl Template {
 
     /// Whether two calls with the same row may have different texts.
     pub(super) fn differs(&self) -> bool {
-        self.0
+        self.parts
             .iter()
             .any(|part| !matches!(part.plain(), Part::Text(_) | Part::Column { .. }))
     }
 
     /// Appends the text for one call.
     pub(super) fn fill(&self, place: &mut Place<'_>, out: &mut String) {
-        for part in &self.0 {
+        for part in &self.parts {
             part.fill(place, out);
         }
     }

@@ -177,6 +177,13 @@ fn bad_input_is_said_in_one_line() {
         (&[&grpc, "-X", "POST"], &["-X", "by gRPC"]),
         (&[&grpc, "--data", "{}"], &["cannot connect"]),
         (
+            &[&grpc, "--proto", &proto, "--data", "{\"name\":{{n}}}"],
+            &[
+                "data: $.name: invalid value: integer",
+                "expected a string; {{n}} has no quotes around it: for text write \"{{n}}\"",
+            ],
+        ),
+        (
             &[&grpc, "--proto", &proto, "--data", "{\"nam\":1}"],
             &["data: ", "nam"],
         ),
