@@ -12,6 +12,7 @@ pub mod features;
 pub mod file;
 pub mod histogram;
 pub mod objective;
+pub mod only;
 pub mod plan;
 pub mod printable;
 pub mod ramp;

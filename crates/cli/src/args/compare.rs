@@ -27,7 +27,8 @@ pub(crate) struct CompareArgs {
     /// (repeatable)
     #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) client: Vec<String>,
-    /// Only these variants; without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
+    /// Only the variants of these names; of a name that no variant has, those whose name contains it. Without --stack:
+    /// rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
     /// The variant that every other is compared with [default: rest-json, or the first stack]

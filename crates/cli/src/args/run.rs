@@ -39,7 +39,7 @@ pub(crate) struct RunArgs {
 /// What a command line may change of a study.
 #[derive(Debug, Args)]
 pub(crate) struct OverrideArgs {
-    /// Only variants whose name contains one of these
+    /// Only the variants of these names; of a name that no variant has, those whose name contains it
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::STUDY)]
     pub(crate) only: Vec<String>,
     /// Fresh starts of the subjects

@@ -259,5 +259,8 @@ fn ways_that_compress_are_left_out_where_rows_are_alike() {
         plan.contains("nothing is said of compression where N is not 1"),
         "{plan}"
     );
+    // As with `run --only`: of a name that no variant has, those that contain it.
+    let plan = with("gzip,hyb").well();
+    assert!(plan.contains("scale=10-hybrid"), "{plan}");
     with("grpc-gzip").refused(&["--size-sweep: at 10, the rows in the response"]);
 }

@@ -224,7 +224,9 @@ impl Maker {
         match (&mut self.codec, &self.recipe.texts.message_type) {
             (Some(codec), Some(of)) => {
                 let message = of.from_json(&self.text).map_err(|error| {
-                    let unquoted = error.is_of_value().then(|| self.recipe.texts.data.unquoted());
+                    let unquoted = error
+                        .is_of_value()
+                        .then(|| self.recipe.texts.data.unquoted());
                     format!("{error}{}", unquoted.unwrap_or_default())
                 })?;
                 codec.encode(&message, &mut bytes)?;

@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rpcgauge_message::nearest::Nearest;
-
 use super::order::{GroupMember, PlacementGroup, Rounds, trials};
 use super::slices::{compared, rotations};
 use super::{Claim, Metric, Pair, Plan, Variant};
@@ -77,30 +75,10 @@ impl<'p> Compared<'p> {
 }
 
 impl Draft {
-    /// Whether a variant's name contains one of `words`, where there are any.
-    pub(crate) fn keeps(words: &[String], name: &str) -> bool {
-        words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
-    }
-
-    /// Keeps the variants whose name contains one of `words`, and the pairs and claims that still
-    /// have both of theirs.
-    pub(crate) fn only(mut self, words: &[String]) -> Result<Self, String> {
-        let names = || self.variants.iter().map(|(variant, _)| &*variant.name);
-        for word in words {
-            if !names().any(|name| name.contains(word.as_str())) {
-                let hint = Nearest::or_known(word, names());
-                let place = match hint.is_empty() {
-                    true => "; rpcgauge plan lists them",
-                    false => "",
-                };
-                return Err(format!(
-                    "--only: no variant's name contains \"{word}\"{hint}{place}"
-                ));
-            }
-        }
-        let is_kept = |(variant, _): &(Variant, _)| Self::keeps(words, &variant.name);
-        self.variants.retain(is_kept);
-        let names = self.names();
+    /// Keeps the variants of these names, and the pairs and claims that still have both of theirs.
+    pub(crate) fn only(mut self, names: &BTreeSet<String>) -> Self {
+        self.variants
+            .retain(|(variant, _)| names.contains(&variant.name));
         let has = |name: &str| names.contains(name);
         let Plan { pairs, claims, .. } = &mut self.plan;
         pairs.retain(|pair| has(&pair.of) && has(&pair.against));
@@ -108,7 +86,7 @@ impl Draft {
         if matches!(&self.control, Control::Variant(name) if !has(name)) {
             self.control = Control::Headline;
         }
-        Ok(self)
+        self
     }
 
     /// The names of its variants.

@@ -33,6 +33,7 @@ use crate::error::{Source, StudyError};
 use crate::features::Features;
 use crate::file::{Layer, Part, ServiceWritten, StudyFile};
 use crate::objective::Objective;
+use crate::only;
 use crate::plan::check::MAX_TRIALS;
 use crate::plan::draft::{Control, Draft, DraftError};
 use crate::plan::order::Rounds;
@@ -204,18 +205,17 @@ impl Resolver<'_> {
     fn resolve(mut self) -> Result<Resolved, StudyError> {
         let mut combined = self.variants()?;
         let (study, top, overrides) = (self.study, &self.study.top, self.context.overrides);
-        let only = &overrides.only;
-        let is_kept = |one: &&Combined| Draft::keeps(only, &one.variant.name);
-        let kept = combined.iter().filter(is_kept).count();
+        let names: Vec<&str> = combined.iter().map(|one| &*one.variant.name).collect();
+        let kept = only::chosen(&overrides.only, &names).map_err(|e| self.source.whole(e))?;
         let is_live = study.is_live();
         let machine = match is_live {
-            true => self.live(&mut combined, kept)?,
+            true => self.live(&mut combined, kept.len())?,
             false => self.subjects()?,
         };
         let (pairs, claims) = self.pairs_and_claims(&combined)?;
         let control = match &top.a_a {
             // A live service alone is compared with nothing, not with itself either.
-            None if is_live && kept == 1 => Control::Absent,
+            None if is_live && kept.len() == 1 => Control::Absent,
             None => Control::Headline,
             Some(name) => Control::Variant(self.a_a(&combined, name)?),
         };
@@ -252,7 +252,7 @@ impl Resolver<'_> {
             check_rounds: machine.check_rounds,
             control,
         };
-        let mut draft = draft.only(only).map_err(|e| self.source.whole(e))?;
+        let mut draft = draft.only(&kept);
         if draft.plan.pairs.is_empty() {
             // Made of what `--only` has left, so that something is always compared.
             draft.plan.pairs = study.default_pairs(&combined, &draft.names());

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_message::Encoding;
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::features::{Features, Role, WorkloadKind};
+use rpcgauge_study::only;
 use rpcgauge_study::settings::{HttpVersion, Operation, Protocol, REFERENCE, Sample};
 use rpcgauge_study::words::Word as _;
 
@@ -69,23 +70,21 @@ pub(super) fn chosen(
         true => embedded(),
         false => of_stacks(args, stacks)?,
     };
-    let find = |option: &str, name: &str| {
-        let names = || all.iter().map(|way| way.name.as_str());
-        match names().any(|known| known == name) {
-            true => Ok(()),
-            false => {
-                let hint = Nearest::or_known(name, names());
-                let message = format!("{option}: there is no variant \"{name}\"{hint}");
-                Err(Failure::input(message))
-            }
-        }
+    let names: Vec<&str> = all.iter().map(|way| way.name.as_str()).collect();
+    let first = || {
+        names
+            .first()
+            .map_or_else(String::new, |&name| name.to_owned())
     };
-    let first = || all.first().map_or_else(String::new, |way| way.name.clone());
     let against = args.against.clone().unwrap_or_else(first);
-    find("--against", &against)?;
-    args.only.iter().try_for_each(|name| find("--only", name))?;
-    let is_in =
-        |way: &Way| args.only.is_empty() || way.name == against || args.only.contains(&way.name);
+    if !names.contains(&against.as_str()) {
+        let hint = Nearest::or_known(&against, names.iter().copied());
+        return Err(Failure::input(format!(
+            "--against: there is no variant \"{against}\"{hint}"
+        )));
+    }
+    let only = only::chosen(&args.only, &names).map_err(Failure::input)?;
+    let is_in = |way: &Way| way.name == against || only.contains(&way.name);
     let ways: Vec<Way> = all.iter().filter(|way| is_in(way)).cloned().collect();
     match (ways.len(), args.only.is_empty()) {
         (2.., _) => Ok((ways, against)),

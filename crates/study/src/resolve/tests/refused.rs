@@ -142,7 +142,7 @@ fn the_command_line_names_no_variant() {
         only: vec!["grcp".to_owned()],
         ..Overrides::default()
     };
-    assert_snapshot!(resolve_with(TWO, 2, &overrides).unwrap_err(), @r#"my.toml: --only: no variant's name contains "grcp"; did you mean "grpc"?"#);
+    assert_snapshot!(resolve_with(TWO, 2, &overrides).unwrap_err(), @r#"my.toml: --only: no variant's name is or contains "grcp"; did you mean "grpc"?"#);
 }
 
 #[test]
