@@ -54,8 +54,8 @@ impl Rule {
     }
 
     /// Takes the median latency of a slice, ns.
-    pub(super) fn push(&mut self, median_ns: u64) -> load::Settling {
-        match self.0.push(median_ns as f64) {
+    pub(super) fn push(&mut self, median_ns: f64) -> load::Settling {
+        match self.0.push(median_ns) {
             Ok(Settling::Settled { .. }) => load::Settling::Settled,
             Ok(Settling::NeverSettled) => load::Settling::NeverSettled,
             _ => load::Settling::GoOn,
@@ -71,7 +71,7 @@ mod tests {
     fn over(latency: impl Fn(u32) -> u64) -> (u32, load::Settling) {
         let mut rule = Rule::new();
         for number in 1..1_000 {
-            match rule.push(latency(number)) {
+            match rule.push(latency(number) as f64) {
                 load::Settling::GoOn => {}
                 settling => return (number, settling),
             }

@@ -170,7 +170,7 @@ impl Recorder {
             record(&mut interval.latency, latency);
         }
         let offset = self.offset(due);
-        self.timeline.answered(offset, latency);
+        self.timeline.answered(offset, latency, 1);
         if let Some(slow) = &mut self.slow {
             slow.answered(due, latency);
         }
@@ -191,7 +191,7 @@ impl Recorder {
         if let Some(interval) = &mut self.interval {
             record(&mut interval.failed_latency, latency);
         }
-        self.timeline.failed(self.offset(due));
+        self.timeline.failed(self.offset(due), 1);
         if let Some(step) = self.step(due) {
             step.failed += 1;
             step.stalled += u64::from(kind == FailureKind::ClientStalled);

@@ -30,17 +30,18 @@ impl TimelineRecorder {
         self.slices.capacity()
     }
 
-    /// Counts a call that succeeded, due `due_ns` after the trial's start.
-    pub fn answered(&mut self, due_ns: u64, latency_ns: u64) {
+    /// Counts calls, one or more, that succeeded and took `took_ns` together, due `due_ns` after the
+    /// trial's start. The longest of them is at least their mean.
+    pub fn answered(&mut self, due_ns: u64, took_ns: u64, calls: u64) {
         let slice = self.slice(due_ns);
-        slice.answered += 1;
-        slice.latency_sum_ns = slice.latency_sum_ns.saturating_add(latency_ns);
-        slice.latency_max_ns = slice.latency_max_ns.max(latency_ns);
+        slice.answered += calls;
+        slice.latency_sum_ns = slice.latency_sum_ns.saturating_add(took_ns);
+        slice.latency_max_ns = slice.latency_max_ns.max(took_ns.div_ceil(calls));
     }
 
-    /// Counts a call that failed.
-    pub fn failed(&mut self, due_ns: u64) {
-        self.slice(due_ns).failed += 1;
+    /// Counts calls that failed.
+    pub fn failed(&mut self, due_ns: u64, calls: u64) {
+        self.slice(due_ns).failed += calls;
     }
 
     /// Ends the timeline: it covers `elapsed_ns` and every call, in at least 100 slices where
@@ -96,7 +97,7 @@ mod tests {
     fn a_minute_has_100_to_200_slices() {
         let mut timeline = TimelineRecorder::default();
         for second in 0..60 {
-            timeline.answered(second * 1_000_000_000, 1000);
+            timeline.answered(second * 1_000_000_000, 1000, 1);
         }
         let timeline = timeline.finish(60_000_000_000);
         assert_eq!(timeline.slice_ns, 1 << 29);
@@ -131,7 +132,7 @@ mod tests {
         let mut timeline = TimelineRecorder::default();
         for ms in 0..1000u64 {
             let latency = if ms == 777 { 90_000_000 } else { 50_000 };
-            timeline.answered(ms * 1_000_000, latency);
+            timeline.answered(ms * 1_000_000, latency, 1);
         }
         let timeline = timeline.finish(1_000_000_000);
         let spike = (777_000_000 / timeline.slice_ns) as usize;
@@ -151,7 +152,7 @@ mod tests {
         ) {
             let mut recorder = TimelineRecorder::default();
             for &(due, good, latency) in &calls {
-                if good { recorder.answered(due, latency) } else { recorder.failed(due) }
+                if good { recorder.answered(due, latency, 1) } else { recorder.failed(due, 1) }
             }
             let elapsed = calls.iter().map(|call| call.0).max().unwrap_or_default() + 1;
             let timeline = recorder.finish(elapsed);

@@ -3,7 +3,7 @@
 //! Its word in a study, its direction and its question are in `study/src/plan/metric.rs`.
 
 use rpcgauge_stats::Better;
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::histogram::{RESOLUTION, Times, Unit};
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{Cpu, Histogram, Measured, Stage};
 use rpcgauge_study::settings::{Operation, Timing};
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 /// A trial, with its latency unpacked once; none where no call was answered.
 pub(crate) struct Trial<'a> {
     measured: &'a Measured,
-    latency: Option<Unpacked>,
+    latency: Option<Times>,
 }
 
 impl<'a> Trial<'a> {
@@ -73,8 +73,8 @@ const TABLE: [Row; 13] = [
         kind: Kind::Quantile(0.5),
         verb: "responds",
         phrase: "per call (p50)",
-        of_trial: |trial| Some(trial.latency.as_ref()?.value_at_quantile(0.5) as f64),
-        of_cell: |cell| Some(cell.latency.as_ref()?.p50_ns as f64),
+        of_trial: |trial| Some(trial.latency.as_ref()?.quantile(0.5)),
+        of_cell: |cell| Some(cell.latency.as_ref()?.p50_ns),
     },
     Row {
         metric: Metric::LatencyMean,
@@ -91,8 +91,8 @@ const TABLE: [Row; 13] = [
         kind: Kind::Quantile(0.99),
         verb: "responds",
         phrase: "per call (p99)",
-        of_trial: |trial| Some(supported(trial.latency.as_ref()?, 0.99)? as f64),
-        of_cell: |cell| Some(cell.latency.as_ref()?.p99_ns? as f64),
+        of_trial: |trial| supported(trial.latency.as_ref()?, 0.99),
+        of_cell: |cell| cell.latency.as_ref()?.p99_ns,
     },
     Row {
         metric: Metric::RequestTime,
@@ -210,13 +210,13 @@ const TABLE: [Row; 13] = [
 const SPAN: Kind = Kind::Mean { is_latency: false };
 
 /// A histogram that holds a value.
-pub(crate) fn filled(histogram: &Histogram) -> Option<Unpacked> {
+pub(crate) fn filled(histogram: &Histogram) -> Option<Times> {
     Some(histogram.unpack()).filter(|unpacked| !unpacked.is_empty())
 }
 
 /// The median of a histogram that holds a value, ns.
-pub(crate) fn median_ns(histogram: &Histogram) -> Option<u64> {
-    Some(filled(histogram)?.value_at_quantile(0.5))
+pub(crate) fn median_ns(histogram: &Histogram) -> Option<f64> {
+    Some(filled(histogram)?.quantile(0.5))
 }
 
 fn span(trial: &Trial<'_>, stage: Stage) -> Option<f64> {
@@ -254,6 +254,19 @@ pub(crate) fn row(metric: Metric) -> &'static Row {
 /// A figure over all trials of a cell together.
 pub(crate) fn of_cell(metric: Metric, cell: &Figures) -> Option<f64> {
     (row(metric).of_cell)(cell)
+}
+
+/// How far apart a cell's figure and another are at least, as a part of it, where they are not the same: clocks
+/// and histograms count in steps.
+pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
+    let unit = cell.latency.as_ref().map(|l| l.histogram.unit());
+    let (unit, value) = (unit.unwrap_or(Unit::Ns), of_cell(metric, cell));
+    match (row(metric).kind, value) {
+        (Kind::Quantile(_), Some(value)) if value > 0.0 => unit.resolution(value),
+        // Values stand for those half a step around them.
+        (Kind::Mean { .. }, Some(_)) => RESOLUTION / 2.0,
+        _ => 0.0,
+    }
 }
 
 /// Which way of a metric is the good one.

@@ -38,8 +38,11 @@ fn fitting(units: &Units, value: f64) -> (&'static str, f64) {
     *units.iter().rev().find(fits).unwrap_or(&units[0])
 }
 
-/// A time on its own.
+/// A time on its own. One below 100 ns that is no whole number of them is a mean, and shown as one.
 pub fn time(ns: f64) -> String {
+    if ns < 99.95 && ns.fract() != 0.0 {
+        return format!("{} ns", fixed(ns, decimals(ns)));
+    }
     in_unit(&TIME_UNITS, ns)
 }
 
@@ -258,6 +261,10 @@ mod tests {
     fn times_get_a_unit_that_fits() {
         for (ns, text) in [
             (0.0, "0 ns"),
+            (6.0, "6 ns"),
+            (6.667, "6.67 ns"),
+            (45.31, "45.3 ns"),
+            (99.97, "100 ns"),
             (999.0, "999 ns"),
             (1_000.0, "1.00 µs"),
             (7_125.0, "7.12 µs"),

@@ -1,5 +1,7 @@
 //! The result of a comparison: a ratio and how sure it is.
 
+use crate::compare::interval_reach;
+
 /// An interval of ratios. Its ends are held as logarithms; `low` ≤ `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
@@ -96,6 +98,21 @@ impl Estimate {
         self.interval = self.interval.map(widened);
         self
     }
+
+    /// The same estimate, no surer than what its figures can show: differences from `resolution` on, 0.001 for
+    /// 0.1%. Figures that fall on the same step in every block have no spread, and need not be the same.
+    pub fn no_finer_than(mut self, resolution: f64) -> Self {
+        let (log, reach) = (self.log_ratio, resolution.ln_1p());
+        self.standard_error = self.standard_error.map(|error| {
+            let reaches = interval_reach(self.confidence, self.invocations);
+            error.max(reach / reaches)
+        });
+        self.interval = self.interval.map(|i| Interval {
+            log_low: i.log_low.min(log - reach),
+            log_high: i.log_high.max(log + reach),
+        });
+        self
+    }
 }
 
 /// The ratio of a logarithm. Beyond what an f64 holds it is the nearest f64 above 0 and below
@@ -131,5 +148,24 @@ impl Estimate {
             invocations: 1,
             blocks: 3,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::power::smallest_difference;
+
+    #[test]
+    fn an_estimate_is_no_finer_than_its_figures() {
+        let exact = Estimate::sample(1.2, 1.2).no_finer_than(0.001);
+        let ends = exact.interval.unwrap();
+        assert!((ends.low() - 1.2 / 1.001).abs() < 1e-9);
+        assert!((ends.high() - 1.2 * 1.001).abs() < 1e-9);
+        assert!(smallest_difference(&exact, &[]).unwrap() > 1.001);
+        let noisy = Estimate::sample(1.1, 1.3);
+        assert_eq!(noisy.no_finer_than(0.001), noisy);
+        let alone = Estimate::sample_of_one(1.2);
+        assert_eq!(alone.no_finer_than(0.001), alone);
     }
 }

@@ -11,26 +11,141 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerial
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
-/// A histogram that can be asked and added to.
+/// Counts of whole numbers of a unit.
 pub type Unpacked = Hdr<u64>;
 
 /// Values with three significant digits, as an HDR histogram.
 ///
 /// Kept packed, in HdrHistogram's compressed V2 format: unpacked, the thousands of histograms of a
 /// run would take hundreds of megabytes. Written as the standard base64 of the same bytes, so that
-/// other tools can read it.
+/// other tools can read it; of picoseconds with `ps:` before it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
     packed: Box<[u8]>,
     count: u64,
+    unit: Unit,
+}
+
+/// What the times of a histogram are whole numbers of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds, as clocks count.
+    Ns,
+    /// Picoseconds: a codec's operation is a part of a batch, and may take a few nanoseconds.
+    Ps,
+}
+
+impl Unit {
+    /// What stands before the base64 of a histogram in this unit.
+    const PS: &str = "ps:";
+
+    fn per_ns(self) -> u16 {
+        match self {
+            Self::Ns => 1,
+            Self::Ps => 1_000,
+        }
+    }
+
+    /// How far apart two times of a histogram are at least, as a part of this one.
+    pub fn resolution(self, ns: f64) -> f64 {
+        let units = ns * f64::from(self.per_ns());
+        let magnitude = units.max(1.0).log2().floor() as i32;
+        2_f64.powi((magnitude - BITS).max(0)) / units
+    }
+}
+
+/// Three significant digits are this many bits after the first one.
+const BITS: i32 = 10;
+
+/// The largest [`Unit::resolution`] of times that are many of their unit.
+pub const RESOLUTION: f64 = 1.0 / (1 << BITS) as f64;
+
+/// Times that can be asked and added to. They are counted in a unit, and asked for in nanoseconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Times {
+    counts: Unpacked,
+    unit: Unit,
+}
+
+impl Times {
+    /// No times yet.
+    pub fn new(unit: Unit) -> Self {
+        Self {
+            counts: times(),
+            unit,
+        }
+    }
+
+    /// Counts the mean of so many operations, one or more, that took `all_ns` together, for each of them.
+    pub fn add_each(&mut self, all_ns: u64, operations: u64) {
+        let all = u128::from(all_ns) * u128::from(self.unit.per_ns());
+        let by = u128::from(operations.max(1));
+        let each = u64::try_from((all + by / 2) / by).unwrap_or(u64::MAX);
+        // A histogram that grows takes every number.
+        let _ = self.counts.record_n(each, operations);
+    }
+
+    /// Adds other times.
+    ///
+    /// # Errors
+    /// They are of another unit, or more than can be counted.
+    pub fn add(&mut self, other: &Self) -> Result<(), String> {
+        if other.unit != self.unit {
+            return Err("one is in nanoseconds, and one in picoseconds".to_owned());
+        }
+        self.counts.auto(true);
+        self.counts.add(&other.counts).map_err(|e| e.to_string())
+    }
+
+    /// The counts themselves, in the unit of the times.
+    pub fn counts(&self) -> &Unpacked {
+        &self.counts
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Their arithmetic mean, ns.
+    pub fn mean(&self) -> f64 {
+        self.counts.mean() / f64::from(self.unit.per_ns())
+    }
+
+    /// A quantile of them, ns.
+    pub fn quantile(&self, quantile: f64) -> f64 {
+        self.in_ns(self.counts.value_at_quantile(quantile))
+    }
+
+    /// The shortest, ns.
+    pub fn min(&self) -> f64 {
+        self.in_ns(self.counts.min())
+    }
+
+    /// The longest, ns.
+    pub fn max(&self) -> f64 {
+        self.in_ns(self.counts.max())
+    }
+
+    fn in_ns(&self, units: u64) -> f64 {
+        units as f64 / f64::from(self.unit.per_ns())
+    }
 }
 
 impl Histogram {
-    /// The histogram itself, unpacked anew by every call.
+    /// The times themselves, unpacked anew by every call.
     #[must_use]
-    pub fn unpack(&self) -> Unpacked {
+    pub fn unpack(&self) -> Times {
         match unpack(&self.packed) {
-            Ok(histogram) => histogram,
+            Ok(counts) => Times {
+                counts,
+                unit: self.unit,
+            },
             // Both ways to make one end in bytes that were written or read by the same library.
             Err(problem) => unreachable!("a packed histogram does not unpack: {problem}"),
         }
@@ -40,6 +155,12 @@ impl Histogram {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// What its times are whole numbers of.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        self.unit
     }
 }
 
@@ -84,7 +205,7 @@ fn counts_bytes(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes([a, b, c, d]))
 }
 
-/// An empty histogram of times, three significant digits, that grows.
+/// An empty histogram with three significant digits that grows.
 pub fn times() -> Unpacked {
     Unpacked::new(3).expect("three digits are allowed")
 }
@@ -96,8 +217,18 @@ impl From<Unpacked> for Histogram {
             Ok(_) => Self {
                 packed: bytes.into_boxed_slice(),
                 count: histogram.len(),
+                unit: Unit::Ns,
             },
             Err(problem) => unreachable!("writing to memory does not fail: {problem}"),
+        }
+    }
+}
+
+impl From<Times> for Histogram {
+    fn from(times: Times) -> Self {
+        Self {
+            unit: times.unit,
+            ..Self::from(times.counts)
         }
     }
 }
@@ -106,13 +237,18 @@ impl fmt::Debug for Histogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (all, count) = (self.unpack(), self.count);
         let (min, max) = (all.min(), all.max());
-        write!(f, "Histogram({count} values, {min} to {max})")
+        write!(f, "Histogram({count} values, {min} to {max} ns)")
     }
 }
 
 impl Serialize for Histogram {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&STANDARD.encode(&self.packed))
+        let mut text = match self.unit {
+            Unit::Ns => String::new(),
+            Unit::Ps => Unit::PS.to_owned(),
+        };
+        STANDARD.encode_string(&self.packed, &mut text);
+        serializer.serialize_str(&text)
     }
 }
 
@@ -121,11 +257,16 @@ impl<'de> Deserialize<'de> for Histogram {
         let text = String::deserialize(deserializer)?;
         // The readers' own words are of their formats and do not help a user.
         let damaged = || D::Error::custom("a histogram in it cannot be read");
+        let (unit, text) = match text.strip_prefix(Unit::PS) {
+            Some(text) => (Unit::Ps, text),
+            None => (Unit::Ns, &*text),
+        };
         let bytes = STANDARD.decode(text).map_err(|_| damaged())?;
         let count = unpack(&bytes).map_err(|_| damaged())?.len();
         Ok(Self {
             packed: bytes.into_boxed_slice(),
             count,
+            unit,
         })
     }
 }
@@ -155,7 +296,39 @@ mod tests {
             let text = serde_json::to_string(&histogram).unwrap();
             let back: Histogram = serde_json::from_str(&text).unwrap();
             assert_eq!(back, histogram);
-            assert_eq!(back.unpack(), of(values));
+            assert_eq!(back.unpack().counts(), &of(values));
+        }
+    }
+
+    #[test]
+    fn parts_of_nanoseconds_come_back() {
+        let mut times = Times::new(Unit::Ps);
+        times.add_each(20_000, 3_000);
+        let text = serde_json::to_string(&Histogram::from(times.clone())).unwrap();
+        assert!(text.starts_with("\"ps:HIST"), "{text}");
+        let back: Histogram = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.unpack(), times);
+        assert_eq!(times.len(), 3_000);
+        for ns in [times.mean(), times.quantile(0.5), times.max()] {
+            let off = (ns * 3.0 / 20.0 - 1.0).abs();
+            assert!(off < Unit::Ps.resolution(ns), "{ns}");
+        }
+        let problem = times.add(&Times::new(Unit::Ns)).unwrap_err();
+        assert!(problem.contains("picoseconds"), "{problem}");
+    }
+
+    #[test]
+    fn the_resolution_is_the_distance_of_two_values() {
+        let counts = times();
+        for units in [1, 7, 1_023, 1_024, 2_047, 2_048, 6_400, 19_123, 1 << 40] {
+            let width = counts.highest_equivalent(units) - counts.lowest_equivalent(units) + 1;
+            let part = width as f64 / units as f64;
+            for found in [
+                Unit::Ns.resolution(units as f64),
+                Unit::Ps.resolution(units as f64 / 1_000.0),
+            ] {
+                assert!((found / part - 1.0).abs() < 1e-9, "{units}: {found}");
+            }
         }
     }
 

@@ -27,7 +27,7 @@ use crate::plan::{Slice, TrialSpec};
 use crate::settings::{Idle, Placement, Timing, Transport};
 
 /// The version of the run directory's schema that this program writes.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ pub(crate) fn text(trials: &[TrialRecord]) -> String {
     });
     let mut all = times();
     for latency in measured {
-        all += &latency;
+        all += latency.counts();
     }
     percentiles(&all)
 }

@@ -117,12 +117,12 @@ fn a_run_of_another_schema_is_refused() {
     let place = Place::with_run();
     let path = place.path().join("run/run.json");
     let text = fs::read_to_string(&path).expect("run.json");
-    let older = text.replace("\"schema\": 4", "\"schema\": 1");
+    let older = text.replace("\"schema\": 5", "\"schema\": 4");
     assert_ne!(text, older, "run.json names its schema");
     fs::write(&path, older).expect("written");
     place
         .run(&["report", "run"])
-        .refused(&["schema 1", "measure again"]);
+        .refused(&["schema 4", "measure again"]);
 }
 
 /// Gives every trial of a variant the figures of its first one, and every window of a floor those of the

@@ -96,9 +96,7 @@ fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> 
 
 fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     match &trial.outcome {
-        TrialOutcome::Measured(measured) => {
-            Ok(measured.latency.unpack().value_at_quantile(0.5) as f64)
-        }
+        TrialOutcome::Measured(measured) => Ok(measured.latency.unpack().quantile(0.5)),
         TrialOutcome::Failed { reason, .. } => Err(reason.clone()),
     }
 }

@@ -20,7 +20,7 @@ use crate::subject::{Subject, SubjectError};
 use crate::warmup::Rule;
 
 /// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
-const BATCH_NS: u64 = 20_000;
+const BATCH_NS: f64 = 20_000.0;
 
 /// Calls that show how long one takes where the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
@@ -37,8 +37,8 @@ pub(crate) struct CallerMeasurer<'s> {
     in_flight: u64,
     /// Operations of a codec's batch.
     batch: Option<u32>,
-    /// The median of one call or operation in the last part of the warm-up, ns.
-    each_ns: u64,
+    /// The median of one call or operation in the last part of the warm-up, ns; of an operation it may be a few.
+    each_ns: f64,
     warmup: Warmup,
     sum: Sum,
     server_cpu_ns: u64,
@@ -81,7 +81,7 @@ impl<'s> CallerMeasurer<'s> {
             slice,
             in_flight: u64::from(*in_flight),
             batch: operation.map(|_| 1),
-            each_ns: 1,
+            each_ns: 1.0,
             warmup: Warmup::default(),
             sum: Sum::new(operation),
             server_cpu_ns: 0,
@@ -104,8 +104,8 @@ impl<'s> CallerMeasurer<'s> {
         let expected = match until {
             Until::Time(time) => time,
             Until::Calls(calls) => {
-                let all = calls.saturating_add(skip).saturating_mul(self.per_record());
-                Duration::from_nanos(all.saturating_mul(self.each_ns) / self.in_flight)
+                let all = calls.saturating_add(skip) as f64 * self.record_ns();
+                Duration::from_nanos((all / self.in_flight as f64) as u64)
             }
         };
         let limit = self.answer_timeout.saturating_add(expected);
@@ -171,16 +171,25 @@ impl<'s> CallerMeasurer<'s> {
         }
     }
 
+    /// How long a record takes, ns.
+    fn record_ns(&self) -> f64 {
+        self.each_ns * self.per_record() as f64
+    }
+
     /// Takes from records how long a call or operation takes, and how many make a batch.
     fn learn(&mut self, records: &[Record]) {
-        let each = |record: &Record| (record.end - record.begin) / u64::from(record.operations);
-        let mut times: Vec<u64> = records.iter().map(each).collect();
-        times.sort_unstable();
+        let each = |record: &Record| {
+            let took = (record.end - record.begin) as f64;
+            took / f64::from(record.operations)
+        };
+        let mut times: Vec<f64> = records.iter().map(each).collect();
+        times.sort_unstable_by(f64::total_cmp);
         let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
             return;
         };
-        self.each_ns = (*median).max(1);
-        let needed = u32::try_from(BATCH_NS.div_ceil(self.each_ns)).unwrap_or(u32::MAX);
+        // What takes less than the clock can tell.
+        self.each_ns = if *median > 0.0 { *median } else { 1.0 };
+        let needed = (BATCH_NS / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));
     }
 
@@ -192,8 +201,7 @@ impl<'s> CallerMeasurer<'s> {
 
     /// Calls (batches) of a slice: how many are skipped, and what ends those that count.
     fn plan(&self) -> (u64, Until) {
-        let record_ns = self.each_ns.saturating_mul(self.per_record());
-        let fill = |us: u64| us.saturating_mul(1_000).saturating_mul(self.in_flight) / record_ns;
+        let fill = |us: u64| (us as f64 * 1e3 * self.in_flight as f64 / self.record_ns()) as u64;
         let skip = self.slice.skip_calls.max(fill(self.slice.skip_us) + 1);
         let calls = self.settings.stop.calls.unwrap_or(u64::MAX);
         let left = calls.saturating_sub(self.sum.calls.started);

@@ -91,7 +91,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         let (observer, variant) = (self.observer, self.variant);
         let every = observer.borrow_mut().watch().map(|watch| watch.every());
         load::Hooks {
-            settling: Box::new(move |median| rule.push(median)),
+            settling: Box::new(move |median| rule.push(median as f64)),
             measuring: Box::new(move |begins| {
                 if let Some(server_cpu) = &server_cpu {
                     server_cpu.note(begins);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
 use rpcgauge_message::contract::{Operation, Record, SliceDone};
-use rpcgauge_study::histogram::{Unpacked, times};
+use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
 use rpcgauge_trial::{
     Calls, Cpu, Ending, ErrorSamples, FailureKind, LateCalls, Payload, Stage, Stalls, Warmup,
@@ -19,9 +19,9 @@ pub(super) struct Sum {
     /// What one record's operations do, of a codec.
     operation: Option<Operation>,
     pub(super) calls: Calls,
-    latency: Unpacked,
-    failed_latency: Unpacked,
-    stages: BTreeMap<Stage, Unpacked>,
+    latency: Times,
+    failed_latency: Times,
+    stages: BTreeMap<Stage, Times>,
     timeline: TimelineRecorder,
     slow: SlowCalls,
     /// From the first record's begin to the last one's end, over all slices.
@@ -43,8 +43,8 @@ impl Sum {
         Self {
             operation,
             calls: Calls::default(),
-            latency: times(),
-            failed_latency: times(),
+            latency: Times::new(unit(operation)),
+            failed_latency: Times::new(unit(operation)),
             stages: BTreeMap::new(),
             timeline: TimelineRecorder::default(),
             slow: SlowCalls::default(),
@@ -92,31 +92,33 @@ impl Sum {
     /// Counts a record; how many operations of it failed.
     fn record(&mut self, record: &Record) -> u64 {
         let operations = u64::from(record.operations);
-        let each = (record.end - record.begin) / operations;
+        let took = record.end - record.begin;
         let due = record
             .begin
             .saturating_sub(self.began.unwrap_or(record.begin));
         self.calls.started += operations;
         if record.failed {
-            count(&mut self.failed_latency, each, operations);
-            (0..operations).for_each(|_| self.timeline.failed(due));
+            self.failed_latency.add_each(took, operations);
+            self.timeline.failed(due, operations);
             return operations;
         }
         self.calls.answered += operations;
         // What held up a codec's batch held up all of it: which operation is not known.
-        self.slow.answered(record.begin, record.end - record.begin);
-        count(&mut self.latency, each, operations);
-        (0..operations).for_each(|_| self.timeline.answered(due, each));
+        self.slow.answered(record.begin, took);
+        self.latency.add_each(took, operations);
+        self.timeline.answered(due, took, operations);
         self.request_bytes.add(record.request_bytes, operations);
         self.response_bytes.add(record.response_bytes, operations);
         let stages = match self.operation {
-            Some(Operation::Encode) => vec![(Stage::Encode, each)],
-            Some(Operation::Decode) => vec![(Stage::Decode, each)],
+            Some(Operation::Encode) => vec![(Stage::Encode, took)],
+            Some(Operation::Decode) => vec![(Stage::Decode, took)],
             None => stages(record),
         };
+        let unit = unit(self.operation);
         for (stage, ns) in stages {
-            let of_stage = self.stages.entry(stage).or_insert_with(times);
-            count(of_stage, ns, operations);
+            let of_stage = self.stages.entry(stage);
+            let of_stage = of_stage.or_insert_with(|| Times::new(unit));
+            of_stage.add_each(ns, operations);
         }
         0
     }
@@ -187,7 +189,7 @@ impl Sum {
                 .filter(|times| !times.is_empty())
                 .map(Histogram::from),
             // A subject sends a call when it is due: the one before it has ended.
-            send_delay: times().into(),
+            send_delay: Times::new(Unit::Ns).into(),
             stages: stages
                 .into_iter()
                 .map(|(stage, times)| (stage, times.into()))
@@ -257,9 +259,12 @@ fn stages(record: &Record) -> Vec<(Stage, u64)> {
     .collect()
 }
 
-fn count(times: &mut Unpacked, ns: u64, operations: u64) {
-    // A histogram that grows takes every number.
-    let _ = times.record_n(ns, operations);
+/// What times are counted in: an operation of a codec is a part of what the clock counts.
+fn unit(operation: Option<Operation>) -> Unit {
+    match operation {
+        Some(_) => Unit::Ps,
+        None => Unit::Ns,
+    }
 }
 
 /// A mean, where all that it is of is known.
@@ -367,8 +372,11 @@ mod tests {
         assert_eq!(all.cpu.client.map(|cpu| cpu.total_ns), Some(42));
         assert_eq!(all.failed_latency, None);
         let latency = all.latency.unpack();
-        assert_eq!((latency.len(), latency.min(), latency.max()), (3, 50, 80));
-        let stages: Vec<(Stage, u64, u64)> = all
+        assert_eq!(
+            (latency.len(), latency.min(), latency.max()),
+            (3, 50.0, 80.0)
+        );
+        let stages: Vec<(Stage, u64, f64)> = all
             .stages
             .iter()
             .map(|(stage, times)| (*stage, times.unpack().len(), times.unpack().min()))
@@ -376,10 +384,10 @@ mod tests {
         assert_eq!(
             stages,
             [
-                (Stage::Encode, 3, 1),
-                (Stage::Send, 3, 2),
-                (Stage::Decode, 3, 4),
-                (Stage::ResponseTime, 3, 10)
+                (Stage::Encode, 3, 1.0),
+                (Stage::Send, 3, 2.0),
+                (Stage::Decode, 3, 4.0),
+                (Stage::ResponseTime, 3, 10.0)
             ],
             "only between times that are there"
         );
@@ -396,15 +404,23 @@ mod tests {
     fn a_batch_counts_as_operations_of_its_mean() {
         let mut sum = Sum::new(Some(Operation::Decode));
         let batch = Record {
-            operations: 4,
-            ..record(1_000, 1_100)
+            operations: 3_000,
+            ..record(1_000, 21_000)
         };
         sum.add(&[batch], &done(None, None), 0);
         let all = finish(sum);
-        assert_eq!(all.calls.answered, 4);
-        let latency = all.latency.unpack();
-        assert_eq!((latency.len(), latency.min(), latency.max()), (4, 25, 25));
+        assert_eq!(all.calls.answered, 3_000);
         assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
+        let decode = all.stages[&Stage::Decode].unpack();
+        // 20 µs for 3,000 are no whole nanoseconds.
+        for times in [all.latency.unpack(), decode] {
+            assert_eq!(times.len(), 3_000);
+            for ns in [times.min(), times.quantile(0.5), times.mean(), times.max()] {
+                assert!((ns - 20.0 / 3.0).abs() < 0.005, "{ns}");
+            }
+        }
+        let slices = all.timeline.slices.iter();
+        assert_eq!(slices.map(|s| s.latency_sum_ns).sum::<u64>(), 20_000);
         assert_eq!(all.cpu.client, None, "a slice did not give it");
     }
 

@@ -72,7 +72,7 @@ pub(super) fn floors(before: &Findings, after: &Findings) -> Vec<FloorChange> {
         for cell in &old.cells {
             let floor = |run: &VariantFindings| {
                 let floor = run.figures(cell.placement)?.floor.as_ref()?;
-                Some(floor.round_trip_ns as f64).filter(|ns| *ns > 0.0)
+                Some(floor.round_trip_ns).filter(|ns| *ns > 0.0)
             };
             if let (Some(was), Some(is)) = (floor(old), floor(new)) {
                 ratios.entry(cell.placement).or_default().push(is / was);

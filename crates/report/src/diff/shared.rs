@@ -15,7 +15,7 @@ use super::common;
 use crate::evaluate::{controls, figure};
 use crate::findings::Findings;
 use crate::findings::trial::TrialRow;
-use crate::metric::{is_about_server, is_counted};
+use crate::metric::{is_about_server, is_counted, resolution};
 
 /// What a figure is compared with, so that the machine's mood cancels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -141,7 +141,9 @@ impl<'a> Figure<'a> {
     pub(super) fn over(self, base: &Base, run: &Findings) -> Option<Estimate> {
         let ratios = PairedRatios::from_pairs(&self.beside(base, run)).ok()?;
         let bootstrap = Bootstrap::new(run.study.confidence, run.study.seed);
-        compare(&ratios, &bootstrap).ok()
+        let figures = run.figures(self.variant, self.placement);
+        let resolution = figures.map_or(0.0, |figures| resolution(self.metric, figures));
+        Some(compare(&ratios, &bootstrap).ok()?.no_finer_than(resolution))
     }
 
     fn in_runs(self, base: &Base, [before, after]: [&Findings; 2]) -> Option<InRuns> {

@@ -49,7 +49,9 @@ const FIGURES: [Figure<Figures>; 23] = [
     number("server CPU", 6, |f| {
         Some(units::time(f.cpu.server?.total_ns))
     }),
-    number("floor", PAGE, |f| Some(ns(f.floor.as_ref()?.round_trip_ns))),
+    number("floor", PAGE, |f| {
+        Some(units::time(f.floor.as_ref()?.round_trip_ns))
+    }),
     number(KERNEL, 7, |f| {
         Some(units::percent(f.floor.as_ref()?.share?))
     }),
@@ -67,8 +69,8 @@ const FIGURES: [Figure<Figures>; 23] = [
     }),
 ];
 
-fn of(times: &Option<Distribution>, figure: fn(&Distribution) -> Option<u64>) -> Option<String> {
-    figure(times.as_ref()?).map(ns)
+fn of(times: &Option<Distribution>, figure: fn(&Distribution) -> Option<f64>) -> Option<String> {
+    figure(times.as_ref()?).map(units::time)
 }
 
 /// The client's figure, and the server's where it is known.
@@ -174,8 +176,8 @@ fn client(groups: &[Group<'_>]) -> Option<String> {
             None => (delay.max_ns, "its calls", name),
         })
     });
-    if let Some((delay, calls, latest)) = delays.max_by_key(|(ns, ..)| *ns) {
-        let delay = ns(delay);
+    if let Some((delay, calls, latest)) = delays.max_by(|a, b| a.0.total_cmp(&b.0)) {
+        let delay = units::time(delay);
         text += &format!(" and sent {calls} within {delay} of when they were due ({latest})");
     }
     Some(text + ".")
@@ -209,8 +211,13 @@ pub(super) fn stages(groups: &[Group<'_>]) -> Option<Table> {
     let used = Stage::ALL.into_iter();
     let used = used.filter(|stage| staged.iter().any(|(_, stages)| of(stages, stage).is_some()));
     let used: Vec<Stage> = used.collect();
-    let cell =
-        |found: StageFindings| format!("{} ({})", units::time(found.mean_ns), ns(found.p50_ns));
+    let cell = |found: StageFindings| {
+        format!(
+            "{} ({})",
+            units::time(found.mean_ns),
+            units::time(found.p50_ns)
+        )
+    };
     let row = |(name, stages): &(&str, &[StageFindings])| {
         let cells = used
             .iter()

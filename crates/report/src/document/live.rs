@@ -111,7 +111,7 @@ fn times(of: &Distribution) -> String {
     ];
     let known = known
         .into_iter()
-        .filter_map(|(name, time)| Some((name, ns(time?))));
+        .filter_map(|(name, time)| Some((name, units::time(time?))));
     let shown = known.chain([("mean", units::time(of.mean_ns))]);
     words::joined(shown.map(|(name, time)| format!("{name} {time}")), ", ")
 }
@@ -227,10 +227,12 @@ const STEP: [Figure<StepFindings>; 9] = [
     number("unanswered", 2, |s| {
         Some(units::count(s.started.saturating_sub(s.answered)))
     }),
-    number("p50", 1, |s| Some(ns(s.latency.as_ref()?.p50_ns))),
-    number("p99", 0, |s| s.latency.as_ref()?.p99_ns.map(ns)),
-    number("max", 5, |s| Some(ns(s.latency.as_ref()?.max_ns))),
-    number("delay p99", 4, |s| s.send_delay.as_ref()?.p99_ns.map(ns)),
+    number("p50", 1, |s| Some(units::time(s.latency.as_ref()?.p50_ns))),
+    number("p99", 0, |s| s.latency.as_ref()?.p99_ns.map(units::time)),
+    number("max", 5, |s| Some(units::time(s.latency.as_ref()?.max_ns))),
+    number("delay p99", 4, |s| {
+        s.send_delay.as_ref()?.p99_ns.map(units::time)
+    }),
 ];
 
 const STEP_NOTE: &str = "Answered: the answers that came in the step. All else is of the calls that were \
@@ -254,9 +256,9 @@ const TRIAL: [Figure<CapacityTrial>; 8] = [
     number("unanswered", 4, |t| {
         Some(units::count(t.started.saturating_sub(t.answered)))
     }),
-    number("p50", 2, |t| t.latency_p50_ns.map(ns)),
-    number("p99", 0, |t| t.latency_p99_ns.map(ns)),
-    number("delay p99", 1, |t| t.send_delay_p99_ns.map(ns)),
+    number("p50", 2, |t| t.latency_p50_ns.map(units::time)),
+    number("p99", 0, |t| t.latency_p99_ns.map(units::time)),
+    number("delay p99", 1, |t| t.send_delay_p99_ns.map(units::time)),
     number("client share", 2, |t| t.client_share.map(units::percent)),
     (Column::text("outcome", 0), |t| {
         Some(words::capacity::outcome(t))

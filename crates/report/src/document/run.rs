@@ -132,7 +132,7 @@ fn failed_calls(variant: &VariantFindings, cell: &Cell, figures: &Figures) -> Op
     let cautions = cell.cautions.iter().filter(|c| caution::is_of_calls(c));
     let cautions = words::joined(cautions.map(|c| caution::clause(c, false)), "; ");
     let latency = figures.failed_latency.as_ref().map(|l| {
-        let (p50, max) = (units::ns(l.p50_ns), units::ns(l.max_ns));
+        let (p50, max) = (units::time(l.p50_ns), units::time(l.max_ns));
         format!("; failed calls took {p50} (p50), at most {max}")
     });
     let kinds = figures.calls.failed.iter().flat_map(|(kind, count)| {
@@ -201,16 +201,16 @@ fn floor_blocks(findings: &Findings) -> Option<String> {
     let floors = findings.variants.iter().flat_map(|variant| {
         variant.measured().filter_map(move |(cell, figures)| {
             let floor = figures.floor.as_ref().filter(|floor| floor.blocks > 1)?;
-            let lowest = floor.lowest_round_trip_ns.max(1) as f64;
-            let moved = floor.highest_round_trip_ns as f64 / lowest;
+            let lowest = floor.lowest_round_trip_ns.max(1.0);
+            let moved = floor.highest_round_trip_ns / lowest;
             Some((moved, floor, variant, cell))
         })
     });
     let (moved, floor, variant, cell) = floors.max_by(|a, b| a.0.total_cmp(&b.0))?;
     Some(format!(
         "{} to {} ({}×) over {} blocks, of {} {}: the most of any floor",
-        units::ns(floor.lowest_round_trip_ns),
-        units::ns(floor.highest_round_trip_ns),
+        units::time(floor.lowest_round_trip_ns),
+        units::time(floor.highest_round_trip_ns),
         units::ratio(moved),
         floor.blocks,
         variant.name,

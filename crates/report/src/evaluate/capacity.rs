@@ -180,7 +180,7 @@ fn limit(
         return Limit::ClientCpu;
     }
     match (latency.map(tail), delay.map(tail)) {
-        (Some(latency), Some(delay)) if delay > latency / 2 => Limit::SendDelay,
+        (Some(latency), Some(delay)) if delay > latency / 2.0 => Limit::SendDelay,
         _ => Limit::Service,
     }
 }

@@ -140,7 +140,7 @@ const STALL_FACTOR: f64 = 10.0;
 const LEAST_STALL_NS: u64 = 1_000_000;
 
 /// A percentile of a distribution, with the caution on it.
-type Tail = (CautionKind, fn(&Distribution) -> Option<u64>);
+type Tail = (CautionKind, fn(&Distribution) -> Option<f64>);
 
 /// The tails that are looked at, the nearest first.
 const TAILS: [Tail; 2] = [
@@ -168,8 +168,8 @@ fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
 fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let median = figures.latency.as_ref()?.p50_ns;
     let longest = figures.timeline.usual_longest_ns?;
-    let is_stall = longest >= LEAST_STALL_NS && longest as f64 >= STALL_FACTOR * median as f64;
-    is_stall.then_some((CautionKind::Stalls, [longest, median]))
+    let is_stall = longest >= LEAST_STALL_NS && longest as f64 >= STALL_FACTOR * median;
+    is_stall.then_some((CautionKind::Stalls, [longest, median as u64]))
 }
 
 /// That most of a tail was over before its calls were sent.
@@ -179,7 +179,7 @@ fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
         let (latency, delay) = (tail(latency)?, tail(delay)?);
         // A longer delay is that of calls that failed, which have no latency.
         let is_part = delay <= latency;
-        (is_part && delay > latency / 2).then_some((kind, [delay, latency]))
+        (is_part && delay > latency / 2.0).then_some((kind, [delay as u64, latency as u64]))
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
     BytesByClass, Calls, Code, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
     Histogram, Measured, Memory, Payload, Stage, Step, Threads, TrialRecord,
@@ -182,19 +182,16 @@ fn distribution<'h>(
 fn merged<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
-) -> Result<Option<Unpacked>, ReportError> {
-    let mut sum: Option<Unpacked> = None;
+) -> Result<Option<Times>, ReportError> {
+    let mut sum: Option<Times> = None;
     for histogram in histograms.filter_map(filled) {
         match &mut sum {
-            None => {
-                let first = sum.insert(histogram);
-                first.auto(true);
-            }
+            None => sum = Some(histogram),
             Some(sum) => sum
                 .add(&histogram)
                 .map_err(|problem| ReportError::Histogram {
                     variant: variant.to_owned(),
-                    problem: problem.to_string(),
+                    problem,
                 })?,
         }
     }
@@ -228,7 +225,7 @@ fn stages(
             findings.push(StageFindings {
                 stage,
                 mean_ns,
-                p50_ns: histogram.value_at_quantile(0.5),
+                p50_ns: histogram.quantile(0.5),
                 per_call_ns,
                 share: latency
                     .filter(|call| call.mean_ns > 0.0)
@@ -269,10 +266,7 @@ fn floor(
         let call = trial.and_then(|(_, m)| median_ns(&m.latency));
         if let (Some(of), Some(against)) = (median_ns(&record.latency), call) {
             let pairs = invocations.entry(record.invocation).or_default();
-            pairs.push(rpcgauge_stats::Pair {
-                of: of as f64,
-                against: against as f64,
-            });
+            pairs.push(rpcgauge_stats::Pair { of, against });
         }
     }
     let pairs: Vec<_> = invocations.into_values().collect();
@@ -282,12 +276,12 @@ fn floor(
         .ok()
         .filter(|_| timing == Timing::Stages);
     let client_cpu: Vec<f64> = records.iter().map(|record| record.client_cpu_ns).collect();
-    let round_trip_ns = all.value_at_quantile(0.5);
+    let round_trip_ns = all.quantile(0.5);
     Ok(Some(Floor {
         round_trip_ns,
         mean_ns: all.mean(),
-        lowest_round_trip_ns: of_blocks().min().unwrap_or(round_trip_ns),
-        highest_round_trip_ns: of_blocks().max().unwrap_or(round_trip_ns),
+        lowest_round_trip_ns: of_blocks().reduce(f64::min).unwrap_or(round_trip_ns),
+        highest_round_trip_ns: of_blocks().reduce(f64::max).unwrap_or(round_trip_ns),
         blocks: records.len() as u64,
         count: all.len(),
         client_cpu_ns: rpcgauge_stats::median(&client_cpu).unwrap_or(0.0),

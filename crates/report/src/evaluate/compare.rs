@@ -40,6 +40,8 @@ pub(crate) struct Paired {
     /// By invocation; where nothing is started afresh, by block.
     pub(crate) invocations: BTreeMap<(u32, u32), Vec<stats::Pair>>,
     counts: BlockCounts,
+    /// The least difference that the figures can have.
+    resolution: f64,
 }
 
 impl<'a> Blocks<'a> {
@@ -228,6 +230,10 @@ impl<'a> Blocks<'a> {
     fn paired(&self, of: u32, against: u32, metric: Metric, placement: Placement) -> Paired {
         let mut counts = BlockCounts::default();
         let mut invocations: BTreeMap<(u32, u32), Vec<stats::Pair>> = BTreeMap::new();
+        let cells = [of, against].map(|index| self.named(index).figures(placement));
+        let resolutions = cells.into_iter().flatten();
+        let resolutions = resolutions.map(|figures| metric::resolution(metric, figures));
+        let resolution = resolutions.fold(0.0, f64::max);
         for ((_, invocation, block), first, second) in self.blocks(of, against, placement) {
             counts.planned += 1;
             let (Some(of), Some(against)) = (self.rows.get(&first), self.rows.get(&second)) else {
@@ -256,6 +262,7 @@ impl<'a> Blocks<'a> {
         Paired {
             invocations,
             counts,
+            resolution,
         }
     }
 
@@ -272,7 +279,8 @@ impl<'a> Blocks<'a> {
     fn estimate(&self, paired: &Paired) -> Option<stats::Estimate> {
         let invocations: Vec<Vec<stats::Pair>> = paired.invocations.values().cloned().collect();
         let ratios = PairedRatios::from_pairs(&invocations).ok()?;
-        stats::compare(&ratios, &self.bootstrap()).ok()
+        let estimate = stats::compare(&ratios, &self.bootstrap()).ok()?;
+        Some(estimate.no_finer_than(paired.resolution))
     }
 
     /// How every interval of this plan is computed.

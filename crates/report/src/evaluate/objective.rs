@@ -126,7 +126,7 @@ fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
     match measure {
         Measure::Percentile(percentile) => evidence.latency_at(percentile),
         Measure::Mean => of_all(|latency| latency.mean_ns),
-        Measure::Max => of_all(|latency| latency.max_ns as f64),
+        Measure::Max => of_all(|latency| latency.max_ns),
         Measure::Errors => evidence.unanswered(),
         Measure::Goodput => evidence.goodput,
     }
@@ -152,7 +152,7 @@ impl Evidence<'_> {
         let rank = rank.ceil().max(1.0);
         match rank <= answered {
             // Half a call before the one that is meant, so that rounding cannot reach the next.
-            true => histogram.value_at_quantile((rank - 0.5) / answered) as f64,
+            true => histogram.quantile((rank - 0.5) / answered),
             false => f64::INFINITY,
         }
     }

@@ -1,6 +1,6 @@
 //! From a measured trial to its row.
 
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::histogram::Times;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRecord};
 
@@ -19,7 +19,7 @@ impl FloorBeside {
         };
         let beside = || floors.iter().copied().filter(is_beside);
         let medians = beside().filter_map(|floor| median_ns(&floor.latency));
-        let medians: Vec<f64> = medians.map(|ns| ns as f64).collect();
+        let medians: Vec<f64> = medians.collect();
         let client_cpu: Vec<f64> = beside().map(|floor| floor.client_cpu_ns).collect();
         Some(Self {
             round_trip_ns: rpcgauge_stats::median(&medians).ok()?,
@@ -91,9 +91,9 @@ impl TrialRow {
 }
 
 impl SendDelay {
-    fn of(histogram: &Unpacked) -> Self {
+    fn of(histogram: &Times) -> Self {
         Self {
-            p50_ns: histogram.value_at_quantile(0.5),
+            p50_ns: histogram.quantile(0.5),
             p99_ns: supported(histogram, 0.99),
             max_ns: histogram.max(),
         }

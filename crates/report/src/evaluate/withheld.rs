@@ -87,7 +87,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let rank = quantile * (1.0 + more);
     let at = |rank: f64| match rank {
         ..=0.0 => 0.0,
-        0.0..=1.0 => histogram.value_at_quantile(rank) as f64,
+        0.0..=1.0 => histogram.quantile(rank),
         _ => f64::INFINITY,
     };
     let middle = at(quantile);
@@ -102,7 +102,7 @@ pub(crate) fn delay_decides(
     margin: f64,
 ) -> bool {
     let value = |times: &Distribution| match metric::row(metric).kind {
-        Kind::Quantile(quantile) => Some(supported(&times.histogram.unpack(), quantile)? as f64),
+        Kind::Quantile(quantile) => supported(&times.histogram.unpack(), quantile),
         Kind::Mean { is_latency: true } => Some(times.mean_ns),
         _ => None,
     };
@@ -126,6 +126,7 @@ fn is_decided([of, against]: [(f64, f64); 2], margin: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::histogram::{Times, Unit};
     use rpcgauge_study::record::TrialOutcome;
     use rpcgauge_study::settings::Placement;
 
@@ -251,11 +252,9 @@ mod tests {
         let mut of = against.clone();
         of.calls.started = 1_000;
         of.calls.answered = 1_000 - unanswered;
-        let mut histogram = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
-        for call in 1..=1_000 - unanswered {
-            histogram.record(call * 1_000).unwrap();
-        }
-        of.latency = Some(Distribution::of(histogram));
+        let mut times = Times::new(Unit::Ns);
+        (1..=1_000 - unanswered).for_each(|call| times.add_each(call * 1_000, 1));
+        of.latency = Some(Distribution::of(times));
         let uneven = Uneven::of(metric, &of, against);
         let other = Uneven::of(metric, against, &of);
         if let (Some(uneven), Some(other)) = (&uneven, &other) {

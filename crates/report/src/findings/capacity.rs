@@ -59,11 +59,11 @@ pub struct CapacityTrial {
     /// Calls answered per second.
     pub goodput: f64,
     /// Median latency, ns.
-    pub latency_p50_ns: Option<u64>,
+    pub latency_p50_ns: Option<f64>,
     /// 99th percentile of latency, ns; absent with fewer than 100 calls.
-    pub latency_p99_ns: Option<u64>,
+    pub latency_p99_ns: Option<f64>,
     /// 99th percentile of how late calls were sent, ns; absent with fewer than 100 calls.
-    pub send_delay_p99_ns: Option<u64>,
+    pub send_delay_p99_ns: Option<f64>,
     /// The share of its core that the client used.
     pub client_share: Option<f64>,
 }

@@ -3,7 +3,7 @@
 //! Times are nanoseconds, sizes bytes, shares 0 to 1 (above 1 only where a measured part exceeds
 //! its whole by noise). What could not be measured is absent, never 0.
 
-use rpcgauge_study::histogram::Unpacked;
+use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
     Calls, Code, Cold, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
 };
@@ -117,32 +117,33 @@ pub struct Distribution {
     /// Arithmetic mean.
     pub mean_ns: f64,
     /// Smallest.
-    pub min_ns: u64,
+    pub min_ns: f64,
     /// Median.
-    pub p50_ns: u64,
+    pub p50_ns: f64,
     /// 90th percentile.
-    pub p90_ns: Option<u64>,
+    pub p90_ns: Option<f64>,
     /// 95th percentile.
-    pub p95_ns: Option<u64>,
+    pub p95_ns: Option<f64>,
     /// 99th percentile.
-    pub p99_ns: Option<u64>,
+    pub p99_ns: Option<f64>,
     /// 99.9th percentile.
-    pub p999_ns: Option<u64>,
+    pub p999_ns: Option<f64>,
     /// Largest.
-    pub max_ns: u64,
-    /// The merged histogram itself: base64 of HdrHistogram's compressed V2 format.
+    pub max_ns: f64,
+    /// The merged histogram itself: base64 of HdrHistogram's compressed V2 format, in nanoseconds; after
+    /// `ps:` in picoseconds.
     pub histogram: Histogram,
 }
 
 impl Distribution {
     /// What a histogram that is not empty says.
-    pub(crate) fn of(histogram: Unpacked) -> Self {
+    pub(crate) fn of(histogram: Times) -> Self {
         let percentile = |quantile| supported(&histogram, quantile);
         Self {
             count: histogram.len(),
             mean_ns: histogram.mean(),
             min_ns: histogram.min(),
-            p50_ns: histogram.value_at_quantile(0.5),
+            p50_ns: histogram.quantile(0.5),
             p90_ns: percentile(0.9),
             p95_ns: percentile(0.95),
             p99_ns: percentile(0.99),
@@ -154,10 +155,10 @@ impl Distribution {
 }
 
 /// A percentile, where at least one value lies beyond it; a median where there is a value.
-pub(crate) fn supported(histogram: &Unpacked, quantile: f64) -> Option<u64> {
+pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
     // 100 values are enough for the 99th percentile, although 100 × (1 − 0.99) is a little below 1.
     let beyond = histogram.len() as f64 * (1.0 - quantile);
-    (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.value_at_quantile(quantile))
+    (beyond > 1.0 - 1e-6 || quantile <= 0.5).then(|| histogram.quantile(quantile))
 }
 
 /// One stage or span of a call.
@@ -168,7 +169,7 @@ pub struct StageFindings {
     /// Mean time over the calls that had it.
     pub mean_ns: f64,
     /// Median time over the same calls.
-    pub p50_ns: u64,
+    pub p50_ns: f64,
     /// Its part of the mean call. A call that did not have one of the client's stages spent no time
     /// in it, so that the means of rare stages count for less here; of a call without marks nothing
     /// is known, so that the means of spans count in full.
@@ -182,13 +183,13 @@ pub struct StageFindings {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The median round trip of all blocks.
-    pub round_trip_ns: u64,
+    pub round_trip_ns: f64,
     /// The mean round trip of all blocks.
     pub mean_ns: f64,
     /// The median of the lowest block.
-    pub lowest_round_trip_ns: u64,
+    pub lowest_round_trip_ns: f64,
     /// The median of the highest block: how far the machine's mood moved the floor.
-    pub highest_round_trip_ns: u64,
+    pub highest_round_trip_ns: f64,
     /// Blocks it was measured in.
     pub blocks: u64,
     /// Round trips measured, in all blocks.

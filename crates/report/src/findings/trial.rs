@@ -90,14 +90,14 @@ pub struct FloorBeside {
 }
 
 /// How long after they were due the calls of one trial were sent, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SendDelay {
     /// Median.
-    pub p50_ns: u64,
+    pub p50_ns: f64,
     /// 99th percentile; absent with fewer than 100 calls.
-    pub p99_ns: Option<u64>,
+    pub p99_ns: Option<f64>,
     /// Longest.
-    pub max_ns: u64,
+    pub max_ns: f64,
 }
 
 /// The figures of one trial that can be compared, as far as it has them.

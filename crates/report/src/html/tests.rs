@@ -109,11 +109,11 @@ fn the_environment_tells_how_far_the_machine_moved_a_floor() {
     for variant in &mut found.variants {
         let floor = variant.cells[0].figures.as_mut().unwrap().floor.as_mut();
         let floor = floor.unwrap();
-        floor.lowest_round_trip_ns = 10_000;
+        floor.lowest_round_trip_ns = 10_000.0;
         floor.highest_round_trip_ns = if variant.name == "rest" {
-            22_000
+            22_000.0
         } else {
-            11_000
+            11_000.0
         };
     }
     let page = render(&found);

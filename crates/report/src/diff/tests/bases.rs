@@ -6,7 +6,7 @@ use super::*;
 fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
     let scaled = |histogram: &rpcgauge_study::record::Histogram| {
         let mut scaled = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
-        for step in histogram.unpack().iter_recorded() {
+        for step in histogram.unpack().counts().iter_recorded() {
             let ns = (step.value_iterated_to() as f64 * factor) as u64;
             scaled.record_n(ns, step.count_at_value()).unwrap();
         }

@@ -92,12 +92,12 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         };
         let between = [(BETWEEN, figures.between_stages_ns)];
         let (floor, latency) = (figures.floor.as_ref(), figures.latency.as_ref());
-        let median = latency.map(|l| format!(" ({})", units::time(l.p50_ns as f64)));
+        let median = latency.map(|l| format!(" ({})", units::time(l.p50_ns)));
         // The share is of the median call, and the bar that of the mean one.
         let detail = floor.and_then(|floor| {
             Some(format!(
                 "floor {}, {} of the median call{}",
-                units::ns(floor.round_trip_ns),
+                units::time(floor.round_trip_ns),
                 units::percent(floor.share?),
                 median.unwrap_or_default()
             ))
@@ -106,7 +106,7 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
             parts: parts(of_stages(true).chain(between), units::time),
             spans: parts(of_stages(false), units::time),
             total: latency.map_or_else(String::new, |l| units::time(l.mean_ns)),
-            floor: floor.map(|f| f.round_trip_ns as f64),
+            floor: floor.map(|f| f.round_trip_ns),
             detail: detail.unwrap_or_default(),
             ..Bar::default()
         })

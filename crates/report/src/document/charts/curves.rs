@@ -44,7 +44,7 @@ fn curve(
         Timing::Load => "under load",
     };
     let title = group.map_or_else(|| timing.to_owned(), |group| format!("{group}, {timing}"));
-    let ns = |of: fn(&Distribution) -> u64| curves.iter().map(move |(_, l)| of(l) as f64);
+    let ns = |of: fn(&Distribution) -> f64| curves.iter().map(move |(_, l)| of(l));
     let nines = curves.iter().map(|(_, l)| tail(l)).fold(1.0, f64::max);
     let low = ns(|l| l.min_ns).fold(f64::INFINITY, f64::min);
     let axis = Axis::over(low, ns(|l| l.max_ns).fold(0.0, f64::max));
@@ -54,8 +54,8 @@ fn curve(
             class,
             points: percentile_points(latency, nines, axis),
             figures: vec![
-                units::ns(latency.p50_ns),
-                latency.p99_ns.map_or_else(units::none, units::ns),
+                units::time(latency.p50_ns),
+                latency.p99_ns.map_or_else(units::none, units::time),
             ],
         };
     Plot {
@@ -80,8 +80,8 @@ fn percentile_points(latency: &Distribution, nines: f64, axis: Axis) -> Vec<(f64
     let steps = (end * POINTS_A_DECADE).ceil() as u32;
     let point = |step: u32| {
         let x = end * f64::from(step) / f64::from(steps.max(1));
-        let ns = histogram.value_at_quantile(1.0 - 10_f64.powf(-x));
-        (x / nines, axis.place(ns as f64))
+        let ns = histogram.quantile(1.0 - 10_f64.powf(-x));
+        (x / nines, axis.place(ns))
     };
     (0..=steps).map(point).collect()
 }

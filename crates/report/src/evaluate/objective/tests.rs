@@ -1,5 +1,6 @@
 //! What becomes of objectives.
 
+use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::{FailureKind, Step, TrialOutcome};
 
 use super::*;
@@ -48,10 +49,10 @@ fn figures_are_in_the_bounds_unit() {
     assert_eq!(
         found.collect::<Vec<_>>(),
         [
-            latency.p50_ns as f64,
-            latency.p99_ns.unwrap() as f64,
+            latency.p50_ns,
+            latency.p99_ns.unwrap(),
             latency.mean_ns,
-            latency.max_ns as f64,
+            latency.max_ns,
             0.0,
             figures.goodput
         ]
@@ -122,10 +123,8 @@ fn calls_of_a_stalled_client_are_held_against_no_service() {
 #[test]
 fn a_percentile_is_that_of_all_calls_that_were_due() {
     let at = |percentile: f64, started: u64| {
-        let mut times = rpcgauge_study::histogram::Unpacked::new(3).unwrap();
-        for time in 1..=1_000 {
-            times.record(time).unwrap();
-        }
+        let mut times = Times::new(Unit::Ns);
+        (1..=1_000).for_each(|time| times.add_each(time, 1));
         let latency = Distribution::of(times);
         let evidence = Evidence {
             started,

@@ -22,7 +22,7 @@ fn percentiles_come_from_the_merged_histogram() {
         let TrialOutcome::Measured(measured) = &trial.outcome else {
             panic!("it was measured")
         };
-        all.add(measured.latency.unpack()).unwrap();
+        all.add(measured.latency.unpack().counts()).unwrap();
     }
     let latency = findings.variant("grpc").unwrap().cells[0]
         .figures
@@ -30,10 +30,10 @@ fn percentiles_come_from_the_merged_histogram() {
         .unwrap();
     let latency = latency.latency.as_ref().unwrap();
     assert_eq!(latency.count, 400);
-    assert_eq!(latency.p50_ns, all.value_at_quantile(0.5));
-    assert_eq!(latency.p99_ns, Some(all.value_at_quantile(0.99)));
+    assert_eq!(latency.p50_ns, all.value_at_quantile(0.5) as f64);
+    assert_eq!(latency.p99_ns, Some(all.value_at_quantile(0.99) as f64));
     assert_eq!(latency.p999_ns, None, "400 calls have no 99.9th percentile");
-    assert_eq!(latency.max_ns, all.max());
+    assert_eq!(latency.max_ns, all.max() as f64);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn stages_floor_and_share_belong_together() {
     assert!(between > 0.0 && between < 0.03 * call.mean_ns, "{between}");
     let floor = figures.floor.as_ref().unwrap();
     let share = floor.share.unwrap();
-    let pooled = floor.round_trip_ns as f64 / call.p50_ns as f64;
+    let pooled = floor.round_trip_ns / call.p50_ns;
     assert!(
         (share / pooled - 1.0).abs() < 0.05,
         "{share} by blocks, {pooled} pooled"
@@ -118,7 +118,7 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     assert!((floor.share.unwrap() - 0.25).abs() < 0.001, "{floor:?}");
     let [low, high] = floor.share_interval.unwrap();
     assert!(high - low < 0.002, "{floor:?}");
-    assert!(floor.highest_round_trip_ns >= 2 * floor.lowest_round_trip_ns);
+    assert!(floor.highest_round_trip_ns >= 2.0 * floor.lowest_round_trip_ns);
     // A variant without a floor of its own has none.
     for floor in &mut sample.floors {
         floor.variants.retain(|name| name == "grpc");

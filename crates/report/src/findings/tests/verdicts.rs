@@ -1,7 +1,8 @@
 //! When there is a verdict, and which.
 
+use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::FailureKind;
+use rpcgauge_study::record::{FailureKind, TrialOutcome};
 
 use super::super::caution::CautionKind;
 use super::super::verdict::{ClaimOutcome, Combined, Unresolved, Withheld};
@@ -18,6 +19,46 @@ fn a_known_ratio_lies_in_its_interval() {
     assert_eq!(verdict.outcome, verdict::Outcome::Faster);
     assert_eq!((estimate.invocations, estimate.blocks), (4, 12));
     assert!(verdict.control.is_some() && verdict.smallest_difference.unwrap() > 1.0);
+}
+
+/// The first pair, the first variant taking so long for three operations, and the second so long, in
+/// every block.
+fn of_operations(unit: Unit, three_ns: [u64; 2]) -> verdict::PlacementVerdict {
+    let mut sample = two(1.0).build();
+    for record in &mut sample.trials {
+        if let TrialOutcome::Measured(measured) = &mut record.outcome {
+            let is_second = record.variant == "rest";
+            let mut times = Times::new(unit);
+            times.add_each(three_ns[usize::from(is_second)], 3);
+            measured.latency = times.into();
+        }
+    }
+    findings(&sample).comparisons[0].placements[0].clone()
+}
+
+#[test]
+fn operations_of_parts_of_a_nanosecond_are_told_apart() {
+    let verdict = of_operations(Unit::Ps, [20, 23]);
+    assert_eq!(verdict.outcome, verdict::Outcome::Faster);
+    let estimate = verdict.estimate.unwrap();
+    assert!((estimate.ratio * 23.0 / 20.0 - 1.0).abs() < 0.001);
+    assert!((verdict.of_value.unwrap() - 20.0 / 3.0).abs() < 0.01);
+    // What falls on the same step in every block is no surer than the step is wide.
+    let [low, high] = estimate.interval.unwrap();
+    assert!(high / low > 1.001, "{low} to {high}");
+    assert!(verdict.smallest_difference.unwrap() > 1.000_5);
+}
+
+#[test]
+fn times_that_are_a_few_of_their_unit_tell_no_small_difference() {
+    let verdict = of_operations(Unit::Ns, [18, 21]);
+    assert!(matches!(
+        verdict.outcome,
+        verdict::Outcome::NotResolved { .. }
+    ));
+    let [low, high] = verdict.estimate.unwrap().interval.unwrap();
+    assert!(low < 0.75 && high >= 1.0, "{low} to {high}");
+    assert!(verdict.smallest_difference.unwrap() > 1.16);
 }
 
 #[test]

@@ -321,9 +321,9 @@ fn a_trial_that_contradicts_itself_is_refused_by_its_line() {
 fn another_schema_is_refused() {
     let scene = Scene::new();
     scene.edit(names::RUN, |text| {
-        text.replace("\"schema\": 4", "\"schema\": 1, \"new\": []")
+        text.replace("\"schema\": 5", "\"schema\": 4, \"new\": []")
             .replace("0.1.0", "0.9.0")
     });
-    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 4): read it with that one, or measure again");
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 1, this one reads 4): read it with that one, or measure again");
+    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
+    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
 }
