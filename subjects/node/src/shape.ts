@@ -39,7 +39,25 @@ export const text: Check<string> = checked((value) => typeof value === "string")
 export const flag: Check<boolean> = checked((value) => typeof value === "boolean");
 export const anyObject: Check<Json> = checked(isObject);
 /** A sample is an object, unless its type has a form of its own in JSON. */
-export const anySample: Check<unknown> = (value) => value;
+export const anySample: Check<unknown> = (value) => {
+  const lost = lostOf(value);
+  if (lost !== undefined) throw new Refused(`the sample has ${lost}`, "user");
+  return value;
+};
+
+/** What of a sample does not get through JavaScript, and why. */
+function lostOf(value: unknown): string | undefined {
+  if (Object.is(value, -0)) return "a -0.0, which JSON.stringify writes as 0";
+  if (typeof value !== "object" || value === null) return undefined;
+  if (Object.hasOwn(value, "__proto__")) {
+    return 'a key "__proto__", which sets the prototype of a JavaScript object';
+  }
+  for (const inner of Object.values(value)) {
+    const lost = lostOf(inner);
+    if (lost !== undefined) return lost;
+  }
+  return undefined;
+}
 
 export function oneOf<const T extends readonly string[]>(...values: T): Check<T[number]> {
   return checked((value) => values.includes(value as string));

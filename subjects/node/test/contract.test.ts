@@ -47,6 +47,19 @@ test("a sample may be any JSON: some types have a form of their own", () => {
   assert.deepEqual((parsed(client) as { requests: unknown }).requests, [[1], null]);
 });
 
+test("what JavaScript would lose of a sample is refused with the reason", () => {
+  const codec = (message: string) => () =>
+    parseSettings(
+      `{"contract":1,"role":"codec","workload":{"name":"hello"},"encoding":"protobuf","records":"/r",` +
+        `"sample":"request","operation":"encode","message":${message}}`,
+    );
+  const why = (message: string) => refused(codec(message));
+  assert.match(why('{"d":[1,-0.0]}')[0], /the sample has a -0.0, which JSON.stringify writes as 0/);
+  assert.match(why('{"m":{"__proto__":1}}')[0], /a key "__proto__", which sets the prototype/);
+  assert.equal(why("-0")[1], "user");
+  codec('{"a":0,"b":"-0","c":null}')();
+});
+
 test("another version is refused before anything else", () => {
   const [error, fault] = refused(() => parsed({ contract: 2, role: "siesta", pace: 1 }));
   assert.match(error, /version 2; this subject has 1/);
