@@ -2,13 +2,13 @@
 
 CARGO ?= cargo
 
-# The fuzz targets are a workspace of their own; they share what the product has built.
+# The fuzz targets are a separate workspace; they share what the product has built.
 FUZZ_CARGO = CARGO_TARGET_DIR="$${CARGO_TARGET_DIR:-target}" $(CARGO)
 
 # protoc for the tests; see scripts/install-test-tools.
 export PATH := $(CURDIR)/target/tools/bin:$(PATH)
 
-# The benchmarks' servers are a workspace of their own: the program's lock file knows nothing of it.
+# The benchmarks' servers are a separate workspace: the program's lock file knows nothing of it.
 BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir target/bench --locked
 
 # A check starts some five hundred JVMs: with one compiler each is up sooner.
@@ -93,7 +93,7 @@ bench-slices: build ## Whether the length of a slice changes a ratio, and how lo
 	./scripts/bench-slices
 	RPCGAUGE=$(CURDIR)/target/release/rpcgauge $(CARGO) bench --locked -p rpcgauge-lab --bench first_calls
 
-bench-build: ## A cold release build, in a folder of its own
+bench-build: ## A cold release build, in a separate folder
 	./scripts/bench-build
 
 bench-peers: build ## What a call costs here and in other load generators; installs them (docs/engine.md)

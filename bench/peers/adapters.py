@@ -312,7 +312,7 @@ class K6(Peer):
     open_loop = True
     part = 0.05
 
-    # A virtual user has one call in flight and an interpreter of its own; more of them than this
+    # A virtual user has one call in flight and its own interpreter; more of them than this
     # take more memory than they are worth.
     MOST_USERS = 500
 

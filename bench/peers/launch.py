@@ -25,7 +25,7 @@ class Run:
     outcome: Outcome
     cpu: float
     peak_kib: int
-    # What it held while it went on, at the median; None unless the task wants it known.
+    # What it held while it continued, at the median; None unless the task wants it known.
     resident_kib: int | None
 
 

@@ -24,7 +24,7 @@ class Task:
     rate: float | None = None
     # For those that cannot count calls, instead of `calls`.
     seconds: float = 4
-    # Whether the client's resident memory is looked at while it goes on.
+    # Whether the client's resident memory is looked at while it runs.
     wants_resident: bool = False
 
     def with_calls(self, calls):

@@ -1,4 +1,4 @@
-//! One unary gRPC call by the engine's client, over a socket of its own.
+//! One unary gRPC call by the engine's client, over its own socket.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -71,7 +71,7 @@ pub(crate) enum CallError {
 }
 
 impl Call<'_> {
-    /// Makes the call on a connection of its own and waits for its end.
+    /// Makes the call on its own connection and waits for its end.
     pub(crate) fn make(&self) -> Result<Ended, CallError> {
         let (head, body) = (self.head()?, self.body()?);
         let mut client = Client::new(Protocol::Http2, rpcgauge_wire::Limits::default());
@@ -154,7 +154,7 @@ impl Call<'_> {
         Ok(None)
     }
 
-    /// How long the call may go on, and how it ends then.
+    /// How long the call may take, and how it ends then.
     fn time_left(&self, elapsed: Duration) -> (Duration, GivenUp) {
         let deadline = self.timeout.map(|time| (time, GivenUp::Deadline));
         let cancel = self.cancel_after.map(|time| (time, GivenUp::Cancelled));

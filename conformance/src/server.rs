@@ -185,7 +185,12 @@ fn status(error: suite::Error, info: &RequestInfo) -> Result<Status, Status> {
     let code = u16::try_from(number)
         .ok()
         .and_then(Code::from_number)
-        .ok_or_else(|| Status::new(Code::InvalidArgument, format!("{number} is no error code")))?;
+        .ok_or_else(|| {
+            Status::new(
+                Code::InvalidArgument,
+                format!("{number} is not an error code"),
+            )
+        })?;
     let text = error.message.unwrap_or_default();
     let mut details = error.details;
     details.push(any("ConformancePayload.RequestInfo", info.encode_to_vec()));

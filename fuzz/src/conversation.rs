@@ -317,7 +317,7 @@ impl Notes {
 
     fn step(&mut self, token: Token, from: Stage, to: Stage) -> Token {
         let call = &mut self.calls[token as usize];
-        assert_eq!(call.stage, from, "call {token} goes on to {to:?}");
+        assert_eq!(call.stage, from, "call {token} continues to {to:?}");
         call.stage = to;
         token
     }

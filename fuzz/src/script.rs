@@ -1,7 +1,7 @@
 //! Inputs with structure, as bytes.
 //!
 //! An input is some setup bytes, then steps. Each step begins with [`MARK`] and the number of what
-//! it does; its payload goes on to the next mark. A mark inside a payload is doubled. So bytes can
+//! it does; its payload continues to the next mark. A mark inside a payload is doubled. So bytes can
 //! be put in, taken out and changed anywhere, as fuzzers do, and what follows stays what it was.
 
 /// Begins a step.

@@ -73,7 +73,7 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(std::io::stderr(), "rpcgauge: {}", escape::terminal(line));
 }
 
-/// Writes a command's output; a reader that went away (`| head`) is no error.
+/// Writes a command's output; a reader that went away (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(text.as_bytes());

@@ -56,7 +56,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     loader::text("", path).map_err(Failure::input)
 }
 
-/// Whether a file cannot be read whole. What is no regular file has no size before it is read.
+/// Whether a file cannot be read whole. What is not a regular file has no size before it is read.
 pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MOST_BYTES)
 }
@@ -173,7 +173,7 @@ pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Fail
     match other {
         None => Ok(()),
         Some((option, given, recorded)) => Err(Failure::input(format!(
-            "--{option} {given}: this run was begun with {recorded}, and goes on with it; leave \
+            "--{option} {given}: this run was begun with {recorded}, and continues with it; leave \
              the option out, or run the study anew"
         ))),
     }

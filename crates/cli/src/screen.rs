@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rpcgauge_report::escape;
 
-/// Shows a run while it goes on. Copies draw on the same screen.
+/// Shows a run while it runs. Copies draw on the same screen.
 #[derive(Clone)]
 pub(crate) struct Screen {
     /// Hidden where nothing is drawn.

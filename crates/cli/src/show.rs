@@ -41,7 +41,7 @@ pub(crate) fn style() -> Style {
     )
 }
 
-/// Columns of the terminal that standard output is; none where it is no terminal.
+/// Columns of the terminal that standard output is; none where it is not a terminal.
 fn columns() -> Option<usize> {
     rustix::termios::tcgetwinsize(std::io::stdout())
         .ok()

@@ -142,7 +142,7 @@ impl Caller {
         if self.records.read(&nothing, 0..=u64::MAX).is_ok() {
             return Ok(());
         }
-        let reason = "it goes on calling after its slice, or records late";
+        let reason = "it keeps calling after its slice, or records late";
         let error = SubjectError::Contract(reason.to_owned());
         Err(self.subject.broken_off(error))
     }

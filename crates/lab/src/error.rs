@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::machine::placement::PlacementError;
 use crate::records::RecordsError;
 
-/// Why a run could not go on at all. What was recorded before stays valid.
+/// Why a run could not continue at all. What was recorded before stays valid.
 #[derive(Debug, Error)]
 pub enum LabError {
     /// A record could not be kept.
@@ -34,7 +34,7 @@ pub enum LabError {
 /// What can fail one trial.
 pub(crate) type TrialResult<T = ()> = Result<T, TrialFailure>;
 
-/// Why one trial could not be measured. The run goes on.
+/// Why one trial could not be measured. The run continues.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{reason}")]
 pub struct TrialFailure {

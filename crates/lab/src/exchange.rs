@@ -11,7 +11,7 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Protocol, Settings};
 use rpcgauge_trial::Address;
 
-/// Requests that are made in advance where each call's differs, so that making them is no part of
+/// Requests that are made in advance where each call's differs, so that making them is not part of
 /// a call. They are used in turn.
 pub(crate) const REQUESTS: u64 = 256;
 

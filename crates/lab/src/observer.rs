@@ -1,4 +1,4 @@
-//! The events of a run while it goes on. Nothing is drawn here.
+//! The events of a run while it runs. Nothing is drawn here.
 
 use std::time::Duration;
 

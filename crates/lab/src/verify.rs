@@ -242,7 +242,7 @@ impl CodecSample {
             (Operation::Encode, Verified::Bytes(bytes)) => {
                 let bytes = STANDARD
                     .decode(bytes)
-                    .map_err(|error| format!("what it encoded is no base64: {error}"))?;
+                    .map_err(|error| format!("what it encoded is not base64: {error}"))?;
                 let (plain, made) = self.read(&bytes)?;
                 if let Some(form) = other_form(self.encoding, &self.message, &plain) {
                     return Err(format!("what it encoded is wrong at {form}"));

@@ -27,7 +27,7 @@ pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBou
 
 fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
     // Slices follow the number of calls where one is given, and the time is then a safeguard.
-    // Otherwise they follow the time, and a slow call is a slice of its own.
+    // Otherwise they follow the time, and a slow call is one slice.
     let (slice_calls, slice_time) = match (plan.calls, plan.time_ms) {
         (None, None) | (Some(0), _) | (_, Some(0)) => return None,
         (Some(calls), _) => ((calls / u64::from(SLICES)).max(1), Duration::ZERO),

@@ -117,7 +117,7 @@ fn one_that_dies_in_a_slice_or_between_two_is_reported_with_its_log() {
 #[test]
 fn what_is_no_answer_is_a_broken_contract() {
     for (answer, why) in [
-        ("Traceback", "is no JSON object"),
+        ("Traceback", "is not a JSON object"),
         (
             "{\"verified\":{\"bytes\":\"\"}}",
             "it answered what was not asked",

@@ -372,7 +372,7 @@ fn its_cores_are_its_own_from_the_start() {
         .unwrap()
         .layout(Placement::OneCore)
         .unwrap();
-    // What it says of itself is read by a thread of its own.
+    // What it says of itself is read by its own thread.
     eventually(|| !subject.log_tail().is_empty());
     let expected = format!("Cpus_allowed_list:\t{}", layout.server);
     assert_eq!(subject.log_tail().trim(), expected);

@@ -10,7 +10,7 @@ pub struct CodecError(pub String);
 /// Each call goes through `encode`, `compress` (where [`Codec::compresses`]), then, once the response
 /// is there, `decompress` (where the response says that it is compressed), `decode`, and for the
 /// calls that are verified `verify`. A sample of the measured responses is verified outside the clock:
-/// after a slice, or at the end. gRPC's message prefix is no part of any of these bytes.
+/// after a slice, or at the end. gRPC's message prefix is not part of any of these bytes.
 ///
 /// A call that is sent again is encoded and compressed again, inside its clock like all that a
 /// retry takes: keeping every call's bytes for the few that are retried would cost the others.
@@ -82,7 +82,7 @@ pub enum Bodies<'a> {
         /// a slice, which is left out of the figures.
         verifier: Option<&'a mut dyn Codec>,
     },
-    /// Made ahead of the calls on a thread of its own, each used once: for more than memory holds.
+    /// Made ahead of the calls on its own thread, each used once: for more than memory holds.
     /// Responses are treated as those to prepared bodies. About 18 MiB of bodies are held at
     /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when so many lie ready,
     /// the iterator has ended, or a second has passed.

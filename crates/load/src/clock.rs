@@ -20,7 +20,7 @@ pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds of CLOCK_BOOTTIME: as [`now`], but it goes on while the machine is suspended.
+/// Nanoseconds of CLOCK_BOOTTIME: as [`now`], but it runs while the machine is suspended.
 pub(crate) fn boot() -> u64 {
     read(libc::CLOCK_BOOTTIME)
 }

@@ -6,7 +6,7 @@
 //! 2. Calls are made until the warm-up rule says that they have settled, or a bound is reached.
 //!    A ramp has no warm-up.
 //! 3. The measured part follows, until the trial's [`Stop`](rpcgauge_trial::Stop) or its ramp's end. A closed loop lets
-//!    the calls of the warm-up end before it begins; a rate goes on without a pause.
+//!    the calls of the warm-up end before it begins; a rate continues without a pause.
 //! 4. What is in flight then may end, for at most [`Trial::drain`]; the rest is abandoned.
 //!
 //! A call is *due* when the one before it ends (closed loop) or when the schedule says (rate), and

@@ -76,7 +76,7 @@ pub struct Measurement {
     pub connections_opened: u64,
     /// Connections that a session opened again between its slices, since the server had closed them.
     pub connections_reopened: u64,
-    /// How many of those opened in the measured part went on with the TLS session of an earlier one (see
+    /// How many of those opened in the measured part resumed the TLS session of an earlier one (see
     /// [`crate::TlsSettings::resumption`]).
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, warm-up included. With
@@ -123,6 +123,6 @@ pub struct Marks {
     pub used: u64,
     /// No marks, or only one.
     pub absent: u64,
-    /// Marks that are no numbers, out of order, or outside the call: another host's clock, say.
+    /// Marks that are not numbers, out of order, or outside the call: another host's clock, say.
     pub implausible: u64,
 }

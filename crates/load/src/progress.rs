@@ -1,4 +1,4 @@
-//! What is known of a trial while it goes on.
+//! What is known of a trial while it runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use rpcgauge_wire::Traffic;
 use crate::Histogram;
 use crate::histogram::histogram;
 
-/// Takes snapshots of the measured part while it goes on.
+/// Takes snapshots of the measured part while it runs.
 pub struct ProgressHook<'r> {
     /// The time between two snapshots, more than 0.
     pub every: Duration,

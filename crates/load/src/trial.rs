@@ -113,7 +113,7 @@ pub struct Trial {
     /// Makes arrivals at random repeatable.
     pub seed: u64,
     /// Connections open at the same time, 1 to [`MOST_IN_FLIGHT`]; those that an HTTP/2 server is about to end
-    /// (GOAWAY) may go on beside them until their calls have ended. A closed loop with
+    /// (GOAWAY) may continue beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
     /// How long a connection is used.
@@ -127,7 +127,7 @@ pub struct Trial {
     pub keeps_slow: bool,
     /// The bounds of the warm-up; `None` measures from the first call.
     pub warmup: Option<WarmupBounds>,
-    /// The most requests that are sent, with those of the warm-up and retries; `None` is no bound. Once they
+    /// The most requests that are sent, with those of the warm-up and retries; `None` for no bound. Once they
     /// are used up, the trial is complete.
     pub max_requests: Option<u64>,
     /// When the measured part ends.

@@ -51,7 +51,7 @@ fn wait_for(flag: &AtomicBool) {
 }
 
 /// The server resets the first call while the client makes the second, and the client reads of it
-/// when the first one's time is up: what ended it then is no news.
+/// when the first one's time is up: what ended it then is not news.
 #[test]
 fn a_failure_after_the_deadline_is_a_call_out_of_time() {
     let encoding = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! What the machine lacks is told as the machine's fault. A program of its own: the limits that it
+//! What the machine lacks is reported as the machine's fault. A separate program: the limits that it
 //! sets are those of its whole process.
 
 mod support;

@@ -1,4 +1,4 @@
-//! Looks at a trial while it goes on.
+//! Looks at a trial while it runs.
 
 mod support;
 

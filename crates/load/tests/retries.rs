@@ -241,7 +241,7 @@ fn what_a_server_may_have_processed_is_not_sent_again() {
         let failed = vec![("stream-reset".to_owned(), 3)];
         assert_eq!(seen(&measurement), (0, 0, failed));
     }
-    // A response that had begun is no unprocessed call, whatever its end says.
+    // A response that had begun is not an unprocessed call, whatever its end says.
     let address = serve_frames(|came: Came| {
         let head = frames::frame(1, 4, came.stream, &[0x88]);
         [head, reset(came.stream, REFUSED_STREAM)].concat()

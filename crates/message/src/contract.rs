@@ -151,7 +151,7 @@ pub struct ClientSettings {
     /// Whether a connection serves many calls or one.
     #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
     pub connection: ConnectionUse,
-    /// Channels that calls go round, each with a connection of its own.
+    /// Channels that calls go round, each with its own connection.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub channels: u32,
     /// How the library is called; absent for the stack's first style.

@@ -82,7 +82,7 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Text that is no encoding, or no compression. One line.
+/// Text that is not an encoding, or no compression. One line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownWord(pub(crate) String);

@@ -4,7 +4,7 @@ use crate::limits::BrokenLimit;
 use crate::path::clip;
 use crate::{Compression, Encoding};
 
-/// Bytes that are no message.
+/// Bytes that are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes break a limit.
@@ -125,7 +125,7 @@ pub enum SampleError {
 }
 
 impl SampleError {
-    /// The error of a text that is no JSON, from a JSON reader's words, which end with the place.
+    /// The error of a text that is not JSON, from a JSON reader's words, which end with the place.
     pub(crate) fn not_json(text: &str, said: &str) -> Self {
         let (what, place) = match said.rsplit_once(" at line ") {
             Some((what, place)) => (what, place.split_once(" column ")),
@@ -145,7 +145,7 @@ impl SampleError {
         Self::NotJson { what, place }
     }
 
-    /// Whether a value is wrong or the text is no JSON, and not a name or a size.
+    /// Whether a value is wrong or the text is not JSON, and not a name or a size.
     pub fn is_of_value(&self) -> bool {
         match self {
             Self::At { what, .. } => what.starts_with("invalid value"),

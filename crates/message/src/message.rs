@@ -66,7 +66,7 @@ impl MessageType {
     /// Reads a sample in the proto3 JSON mapping, with either kind of field names.
     ///
     /// # Errors
-    /// Text that is no JSON, and a value that does not fit, with its JSON path.
+    /// Text that is not JSON, and a value that does not fit, with its JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
         let json = without_mark(json);
         if let Some(decode) = self.generated

@@ -7,7 +7,7 @@ use std::process::Command;
 use rpcgauge_message::{Encoding, Limits, MessageType, Schema};
 use tempfile::TempDir;
 
-/// Compiles `a.proto` of files in a folder of their own.
+/// Compiles `a.proto` of files in their own folder.
 fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let folder = TempDir::new().unwrap();
     for (name, source) in files {

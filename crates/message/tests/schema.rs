@@ -17,7 +17,7 @@ fn shop() -> Schema {
     Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap()
 }
 
-/// Compiles the first of files in a folder of their own; the error has the folder's path as `DIR`.
+/// Compiles the first of files in their own folder; the error has the folder's path as `DIR`.
 fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let dir = TempDir::new().unwrap();
     for (name, source) in files {

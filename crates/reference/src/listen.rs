@@ -97,7 +97,7 @@ impl fmt::Display for ListenOn {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each is")]
 pub enum ListenError {
-    #[error("\"{0}\" is no address to listen on: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
+    #[error("\"{0}\" is not an address to listen on: write HOST:PORT, [IPV6]:PORT or unix:PATH")]
     Syntax(String),
     #[error("host {host} has no address ({detail}): use an address of this machine")]
     UnknownHost { host: String, detail: String },
@@ -105,14 +105,14 @@ pub enum ListenError {
         "port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)"
     )]
     PortInUse { host: String, port: u16 },
-    #[error("{0} is no address of this machine: use 127.0.0.1, or one that `ip address` shows")]
+    #[error("{0} is not an address of this machine: use 127.0.0.1, or one that `ip address` shows")]
     AddressNotAvailable(String),
     #[error(
         "socket path {} is {bytes} bytes long and the system takes {MAX_SOCKET_PATH_BYTES}: \
          use a shorter one, in /tmp for example", path.display()
     )]
     PathTooLong { path: PathBuf, bytes: usize },
-    #[error("{} is there and is no socket: it is left alone, use another path", .0.display())]
+    #[error("{} exists and is not a socket: use another path", .0.display())]
     NotASocket(PathBuf),
     #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
     SocketInUse(PathBuf),

@@ -38,7 +38,7 @@ pub enum ServeError {
     Compression(String),
     #[error("{0} threads cannot serve: use 1 to {MAX_THREADS}")]
     Threads(u32),
-    #[error("the server cannot go on: {0}")]
+    #[error("the server cannot continue: {0}")]
     System(#[from] io::Error),
 }
 
@@ -110,7 +110,7 @@ impl Server {
         self.workload.rest_path()
     }
 
-    /// Serves until `wait`, on a thread of its own, returns. Otherwise as [`Server::serve`].
+    /// Serves until `wait`, on its own thread, returns. Otherwise as [`Server::serve`].
     pub fn serve_until(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
         let (done, waited) = oneshot::channel();
         thread::Builder::new()

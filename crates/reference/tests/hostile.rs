@@ -149,7 +149,7 @@ fn half_requests_and_clients_that_go_away_are_survived() {
         let response = read_to_close(stream);
         assert!(
             !response.starts_with(b"HTTP/1.1 200"),
-            "half a request is no request"
+            "half a request is not a request"
         );
     }
     for end in [3, PREFACE.len(), PREFACE.len() + 5] {

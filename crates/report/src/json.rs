@@ -9,7 +9,7 @@ use crate::findings::Findings;
 use crate::words;
 
 /// Writes findings as JSON in one line: indented, timelines would make it several times as long. Each
-/// comparison and claim has its sentence beside it, which is no part of the findings.
+/// comparison and claim has its sentence beside it, which is not part of the findings.
 ///
 /// # Errors
 /// [`ReportError::Json`] where a histogram cannot be written.

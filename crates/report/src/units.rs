@@ -38,7 +38,7 @@ fn fitting(units: &Units, value: f64) -> (&'static str, f64) {
     *units.iter().rev().find(fits).unwrap_or(&units[0])
 }
 
-/// A time on its own. One below 100 ns that is no whole number of them is a mean, and shown as one.
+/// A time on its own. One below 100 ns that is not a whole number of them is a mean, and shown as one.
 pub fn time(ns: f64) -> String {
     if ns < 99.95 && ns.fract() != 0.0 {
         return format!("{} ns", fixed(ns, decimals(ns)));
@@ -68,7 +68,7 @@ fn round_in_unit(units: &Units, value: f64) -> String {
     format!("{value} {unit}")
 }
 
-/// A size on its own. One that is no whole number of bytes is a mean, and shown as one.
+/// A size on its own. One that is not a whole number of bytes is a mean, and shown as one.
 pub fn size(bytes: f64) -> String {
     let tenths = (bytes * 10.0).round();
     if bytes < 100.0 && tenths % 10.0 != 0.0 {

@@ -38,7 +38,7 @@ fn problems(root: &Value, schema: &Value, value: &Value, place: &str) -> Vec<Str
                     .iter()
                     .any(|t| is_type(t.as_str().expect("a type"), value))
                 {
-                    found.push(format!("{place}: {value} is no {rule}"));
+                    found.push(format!("{place}: {value} is not a {rule}"));
                 }
             }
             "const" if rule != value => found.push(format!("{place}: {value} is not {rule}")),

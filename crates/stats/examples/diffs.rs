@@ -1,5 +1,5 @@
 //! Prints how often a diff of two runs of the same code says "faster" or "slower", and how often it
-//! finds what did get slower, on made-up runs with a mood of the machine in each.
+//! finds what did get slower, on made-up runs each with its own speed of the machine.
 //!
 //! `cargo run --release -p rpcgauge-stats --example diffs` takes some minutes; the tables stand in
 //! `docs/method.md`.
@@ -9,7 +9,7 @@ mod synthetic;
 
 use rpcgauge_stats::{Outcome, SplitMix64};
 use synthetic::Shape;
-use synthetic::runs::{Moods, ROWS, Row, diff, with_a_change};
+use synthetic::runs::{ROWS, Row, Speeds, diff, with_a_change};
 
 const DIFFS: usize = 200;
 const SEED: u64 = 2026;
@@ -26,7 +26,7 @@ const SHAPES: [Shape; 2] = [
 
 /// Standard deviations between runs: of the machine's speed, of the kernel's beside it, of each
 /// variant's own.
-const MOODS: [[f64; 3]; 4] = [
+const SPEEDS: [[f64; 3]; 4] = [
     [0.05, 0.01, 0.0],
     [0.15, 0.03, 0.005],
     [0.15, 0.1, 0.005],
@@ -41,33 +41,33 @@ fn main() {
         "| machine, kernel, own | invocations × blocks | figures as they are | floor | base | both |"
     );
     println!("| --- | --- | --- | --- | --- | --- |");
-    for moods in MOODS {
+    for speeds in SPEEDS {
         for shape in SHAPES {
-            let diffs = diffs(moods, shape, [1.0; 3]);
+            let diffs = diffs(speeds, shape, [1.0; 3]);
             let said: [fn(&Row) -> Option<Outcome>; 4] =
                 [|r| r.as_they_are, |r| r.floor, |r| r.base, |r| r.said];
             let rates = said.map(|said| percent(with_a_change(&diffs, said)));
-            println!("| {} | {} |", named(moods, shape), rates.join(" | "));
+            println!("| {} | {} |", named(speeds, shape), rates.join(" | "));
         }
     }
 
     println!("\nDiffs that find one figure that got slower, in % of {DIFFS}\n");
     println!("| machine, kernel, own | invocations × blocks | by | of a variant | of the base |");
     println!("| --- | --- | --- | --- | --- |");
-    for moods in &MOODS[1..3] {
+    for speeds in &SPEEDS[1..3] {
         for shape in SHAPES {
             for factor in [1.05, 1.1, 1.2, 1.5] {
                 let found = [1, 0].map(|row: usize| {
                     let mut slower = [1.0; 3];
                     slower[row] = factor;
-                    let diffs = diffs(*moods, shape, slower);
+                    let diffs = diffs(*speeds, shape, slower);
                     let is_found = |rows: &&Vec<Row>| rows[row].said == Some(Outcome::Slower);
                     percent(diffs.iter().filter(is_found).count())
                 });
                 let by = 100.0 * (factor - 1.0);
                 println!(
                     "| {} | {by:.0}% | {} |",
-                    named(*moods, shape),
+                    named(*speeds, shape),
                     found.join(" | ")
                 );
             }
@@ -76,24 +76,24 @@ fn main() {
 }
 
 fn diffs([machine, kernel, own]: [f64; 3], shape: Shape, slower: [f64; 3]) -> Vec<Vec<Row>> {
-    let moods = Moods {
+    let speeds = Speeds {
         machine,
         kernel,
         own,
     };
     let mut rng = SplitMix64::new(SEED);
     (0..DIFFS)
-        .map(|_| diff(moods, shape, slower, &mut rng))
+        .map(|_| diff(speeds, shape, slower, &mut rng))
         .collect()
 }
 
-fn named(moods: [f64; 3], shape: Shape) -> String {
+fn named(speeds: [f64; 3], shape: Shape) -> String {
     let Shape {
         invocations,
         blocks,
     } = shape;
-    let moods = moods.map(|deviation| format!("{}%", 100.0 * deviation));
-    format!("{} | {invocations} × {blocks}", moods.join(", "))
+    let speeds = speeds.map(|deviation| format!("{}%", 100.0 * deviation));
+    format!("{} | {invocations} × {blocks}", speeds.join(", "))
 }
 
 fn percent(count: usize) -> String {

@@ -253,8 +253,8 @@ mod tests {
     #[test]
     fn pairs_of_equal_ratio_need_not_be_of_equal_size() {
         let pair = |of, against| vec![Pair { of, against }];
-        let mood = PairedRatios::from_pairs(&[pair(2.0, 1.0), pair(20.0, 10.0)]).unwrap();
-        let estimate = compare(&mood, &Bootstrap::default()).unwrap();
+        let speed = PairedRatios::from_pairs(&[pair(2.0, 1.0), pair(20.0, 10.0)]).unwrap();
+        let estimate = compare(&speed, &Bootstrap::default()).unwrap();
         assert!((estimate.ratio() - 2.0).abs() < 1e-12);
         assert!(estimate.interval.unwrap().half_width() < 1e-9);
     }

@@ -1,8 +1,8 @@
 //! One figure in two runs.
 //!
-//! Between two runs the machine's mood changes, and no interval of either run covers that. So what is
+//! Between two runs the machine's speed changes, and no interval of either run covers that. So what is
 //! compared is the figure's ratio to something that both runs measured beside it, in the same blocks:
-//! what the mood does to both cancels in each run. A mood may slow one such base more than another,
+//! what the speed does to both cancels in each run. A change of speed may affect one base more than another,
 //! and a base may itself have changed. So a change is believed where it is seen against every base,
 //! and is larger than what these changed against each other.
 

@@ -29,7 +29,7 @@ const SIGNIFICANT: f64 = 1.959_964;
 /// Whether latency has settled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Settling {
-    /// Not yet: go on.
+    /// Not yet: continue.
     #[default]
     NotYet,
     /// It has: the warm-up is over.

@@ -6,7 +6,7 @@ use rpcgauge_stats::{
     AtSize, Better, Bootstrap, Crossing, Estimate, Outcome, PairedRatios, SplitMix64, VerdictRule,
     compare, crossings, invocations_needed, judge, median, smallest_difference,
 };
-use synthetic::runs::{Moods, diff, with_a_change};
+use synthetic::runs::{Speeds, diff, with_a_change};
 use synthetic::{Noise, REAL_RUN, SLICES, Shape};
 
 const STUDIES: usize = 1_000;
@@ -169,14 +169,14 @@ fn further_invocations_asked_for_do_resolve() {
 #[test]
 fn unchanged_code_comes_out_changed_in_at_most_5_percent_of_diffs() {
     const DIFFS: usize = 100;
-    let moods = Moods {
+    let speeds = Speeds {
         machine: 0.15,
         kernel: 0.05,
         own: 0.005,
     };
     let mut rng = SplitMix64::new(71);
     let diffs: Vec<_> = (0..DIFFS)
-        .map(|_| diff(moods, QUICKSTART, [1.0; 3], &mut rng))
+        .map(|_| diff(speeds, QUICKSTART, [1.0; 3], &mut rng))
         .collect();
     let said = with_a_change(&diffs, |row| row.said);
     let as_they_are = with_a_change(&diffs, |row| row.as_they_are);

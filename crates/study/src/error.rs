@@ -20,9 +20,9 @@ pub struct StudyError {
     pub least_budget_s: Option<u64>,
 }
 
-/// Why a text is none of a kind that is written in a form of its own.
+/// Why a text is none of a kind that has a form of its own.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\" is no {kind}: {what}; write it like {example}")]
+#[error("\"{text}\" is not {kind}: {what}; write it like {example}")]
 pub struct FormError {
     pub(crate) text: String,
     pub(crate) kind: &'static str,

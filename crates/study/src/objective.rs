@@ -163,7 +163,7 @@ impl FromStr for Objective {
     fn from_str(text: &str) -> Result<Self, FormError> {
         let wrong = |what: String| FormError {
             text: text.to_owned(),
-            kind: "objective",
+            kind: "an objective",
             what,
             example: "'p99<20ms', 'errors<0.1%' or 'goodput>500'",
         };
@@ -250,11 +250,11 @@ mod tests {
     #[test]
     fn what_is_no_objective_says_why() {
         let why = |text: &str| text.parse::<Objective>().unwrap_err().to_string();
-        insta::assert_snapshot!(why("p99=20ms"), @r#""p99=20ms" is no objective: it has no < or >; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("p101<1ms"), @r#""p101<1ms" is no objective: there is no percentile "p101"; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("p99<20"), @r#""p99<20" is no objective: a time needs a unit: ns, us, ms or s; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("p99>20ms"), @r#""p99>20ms" is no objective: p99 is bounded with <; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is no objective: a share of errors has a %, up to 100%, or is a number below 1; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p99=20ms"), @r#""p99=20ms" is not an objective: it has no < or >; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p101<1ms"), @r#""p101<1ms" is not an objective: there is no percentile "p101"; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p99<20"), @r#""p99<20" is not an objective: a time needs a unit: ns, us, ms or s; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p99>20ms"), @r#""p99>20ms" is not an objective: p99 is bounded with <; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is not an objective: a share of errors has a %, up to 100%, or is a number below 1; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         for bound in ["1", "1.0", "5", "1ms"] {
             let text = format!("errors<{bound}");
             assert_eq!(
@@ -263,8 +263,8 @@ mod tests {
                 "neither 1% nor 100%"
             );
         }
-        insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is no objective: there is no measure "latency"; known are p50 to p100, mean, max, errors and goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is no objective: "-1ms" does not begin with a number from 0 on; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is not an objective: there is no measure "latency"; known are p50 to p100, mean, max, errors and goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is not an objective: "-1ms" does not begin with a number from 0 on; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl FromStr for Ramp {
     fn from_str(text: &str) -> Result<Self, FormError> {
         let wrong = |what: String| FormError {
             text: text.to_owned(),
-            kind: "ramp",
+            kind: "a ramp",
             what,
             example: "100,200,400:10s or 0..1000:30s,1000:1m",
         };
@@ -73,7 +73,7 @@ fn read_rates(text: &str) -> Result<(f64, f64), String> {
 fn read_rate(text: &str) -> Result<f64, String> {
     let text = text.trim();
     text.parse()
-        .map_err(|_| format!("\"{text}\" is no number of calls per second"))
+        .map_err(|_| format!("\"{text}\" is not a number of calls per second"))
 }
 
 #[cfg(test)]
@@ -107,12 +107,12 @@ mod tests {
     #[test]
     fn what_is_no_ramp_says_why() {
         let why = |text: &str| text.parse::<Ramp>().unwrap_err().to_string();
-        insta::assert_snapshot!(why("100,200"), @r#""100,200" is no ramp: the last rate has no time; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("100/10s"), @r#""100/10s" is no ramp: "100/10s" is no number of calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("100:10s,"), @r#""100:10s," is no ramp: "" is no number of calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("100:10"), @r#""100:10" is no ramp: "10" is no time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("-5..10:10s"), @r#""-5..10:10s" is no ramp: each rate of a ramp must be 0 to 1e9 calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-        insta::assert_snapshot!(why("0:10s,100:10s"), @r#""0:10s,100:10s" is no ramp: the first part of a ramp must be more than a pause; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("100,200"), @r#""100,200" is not a ramp: the last rate has no time; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("100/10s"), @r#""100/10s" is not a ramp: "100/10s" is not a number of calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("100:10s,"), @r#""100:10s," is not a ramp: "" is not a number of calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("100:10"), @r#""100:10" is not a ramp: "10" is not a time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("-5..10:10s"), @r#""-5..10:10s" is not a ramp: each rate of a ramp must be 0 to 1e9 calls per second; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+        insta::assert_snapshot!(why("0:10s,100:10s"), @r#""0:10s,100:10s" is not a ramp: the first part of a ramp must be more than a pause; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
         let long = format!("{}1..2:1s", "1..2,".repeat(20));
         assert!(
             why(&long).contains("a ramp's steps must be at most 200"),

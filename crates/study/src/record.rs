@@ -166,7 +166,7 @@ pub struct Measured {
     /// Connections that the server had closed between slices, opened again outside the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections_reopened: u64,
-    /// How many of those opened in the measured part went on with the TLS session of an earlier one.
+    /// How many of those opened in the measured part resumed the TLS session of an earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_resumed: u64,
     /// Attempts to open a connection that failed, those of the warm-up included. Calls are then
@@ -308,7 +308,7 @@ pub struct BytesByClass {
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: u64,
     /// The handler marks' header fields, which are not among `headers`: the server sends them only
-    /// where stages are timed, and they are no part of the call. Absent where there are none.
+    /// where stages are timed, and they are not part of the call. Absent where there are none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: u64,
 }

@@ -129,7 +129,7 @@ pub struct Client {
 
 /// A service that is there already.
 ///
-/// What may be a secret is no part of it, since plans are kept on disk: the values of header fields,
+/// What may be a secret is not part of it, since plans are kept on disk: the values of header fields,
 /// the texts of messages and the contents of key files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -272,7 +272,7 @@ impl Settings {
         }
     }
 
-    /// How many calls can be in flight at a time, where each takes a connection of its own; none where
+    /// How many calls can be in flight at a time, where each takes its own connection; none where
     /// a connection carries many.
     pub fn at_a_time(&self) -> Option<u32> {
         let one_each = self.http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;

@@ -386,7 +386,7 @@ fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
         let (word, name) = (encoding.word(), &stack.name);
         if !has(stack) {
             return Err(format!(
-                "\"codecs\" has {word}, which is no encoding of \"{name}\""
+                "\"codecs\" has {word}, which is not an encoding of \"{name}\""
             ));
         }
         let is_codec = |stack: &Stack| stack.features.roles.contains(&Role::Codec);
@@ -395,7 +395,7 @@ fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
         if !fitting.contains(&&**codec) {
             let hint = Nearest::or_known(codec, fitting);
             return Err(format!(
-                "\"codecs\": \"{codec}\" is no codec of this subject with the encoding {word}{hint}"
+                "\"codecs\": \"{codec}\" is not a codec of this subject with the encoding {word}{hint}"
             ));
         }
     }
@@ -509,7 +509,7 @@ impl TryFrom<String> for Version {
 
     fn try_from(text: String) -> Result<Self, String> {
         let version = Self::parse(&text);
-        version.ok_or_else(|| format!("\"{text}\" is no version; write it as 3.10"))
+        version.ok_or_else(|| format!("\"{text}\" is not a version; write it as 3.10"))
     }
 }
 

@@ -107,7 +107,7 @@ impl Url {
     }
 
     /// The same with a gRPC method as people write it: with or without the first `/`, and with a `.` for the
-    /// last one. None where it is no method.
+    /// last one. None where it is not a method.
     pub fn with_method(mut self, given: &str) -> Option<Self> {
         let name = given.strip_prefix('/').unwrap_or(given);
         let (service, method) = name.split_once('/').or_else(|| name.rsplit_once('.'))?;
@@ -135,7 +135,7 @@ impl FromStr for Url {
     fn from_str(text: &str) -> Result<Self, FormError> {
         let wrong = |what: String| FormError {
             text: without_user(text),
-            kind: "target",
+            kind: "a target",
             what,
             example: "grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders",
         };
@@ -309,18 +309,18 @@ mod tests {
             let error = text.parse::<Url>().unwrap_err().to_string();
             error.split("; write it like").next().unwrap().to_owned()
         };
-        insta::assert_snapshot!(why("localhost:50051"), @r#""localhost:50051" is no target: it has no scheme"#);
-        insta::assert_snapshot!(why("grcp://localhost:1"), @r#""grcp://localhost:1" is no target: there is no scheme "grcp"; did you mean "grpc" or "grpcs"?"#);
-        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is no target: there is no scheme "tcp"; known are grpc, grpcs, http, https"#);
-        insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is no target: it has no port"#);
-        insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is no target: "/a.B" names no gRPC method (/package.Service/Method)"#);
-        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is no target: it holds a user name; give credentials in the header 'authorization: …'"#);
-        insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is no target: it has no scheme"#);
-        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https"#);
-        insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is no target: it has no host"#);
-        insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is no target: its port is not a number from 1 to 65535"#);
-        insta::assert_snapshot!(why("http://u:pass/word@h/"), @r#""http://…@h/" is no target: its port is not a number from 1 to 65535"#);
-        insta::assert_snapshot!(why("http://a b/"), @r#""http://a b/" is no target: invalid uri character"#);
+        insta::assert_snapshot!(why("localhost:50051"), @r#""localhost:50051" is not a target: it has no scheme"#);
+        insta::assert_snapshot!(why("grcp://localhost:1"), @r#""grcp://localhost:1" is not a target: there is no scheme "grcp"; did you mean "grpc" or "grpcs"?"#);
+        insta::assert_snapshot!(why("tcp://localhost:1"), @r#""tcp://localhost:1" is not a target: there is no scheme "tcp"; known are grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("grpc://localhost/a.B/C"), @r#""grpc://localhost/a.B/C" is not a target: it has no port"#);
+        insta::assert_snapshot!(why("grpc://localhost:1/a.B"), @r#""grpc://localhost:1/a.B" is not a target: "/a.B" names no gRPC method (/package.Service/Method)"#);
+        insta::assert_snapshot!(why("http://u:p@h/"), @r#""http://…@h/" is not a target: it holds a user name; give credentials in the header 'authorization: …'"#);
+        insta::assert_snapshot!(why("u:p@h:1/x"), @r#""…@h:1/x" is not a target: it has no scheme"#);
+        insta::assert_snapshot!(why("ftp://u:p@h/"), @r#""ftp://…@h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https"#);
+        insta::assert_snapshot!(why("http://:80/"), @r#""http://:80/" is not a target: it has no host"#);
+        insta::assert_snapshot!(why("http://h:99999/"), @r#""http://h:99999/" is not a target: its port is not a number from 1 to 65535"#);
+        insta::assert_snapshot!(why("http://u:pass/word@h/"), @r#""http://…@h/" is not a target: its port is not a number from 1 to 65535"#);
+        insta::assert_snapshot!(why("http://a b/"), @r#""http://a b/" is not a target: invalid uri character"#);
     }
 
     proptest! {

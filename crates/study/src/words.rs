@@ -53,7 +53,7 @@ words!(Sample, "sample": "request" => Request, "response" => Response);
 
 /// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`; otherwise a sentence that shows the form.
 pub fn parse_time_ms(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no time; write it as 150ms, 10s or 1m30s");
+    let wrong = || format!("\"{text}\" is not a time; write it as 150ms, 10s or 1m30s");
     let (mut total, mut rest) = (0_u64, text);
     if rest.is_empty() {
         return Err(wrong());
@@ -80,7 +80,7 @@ pub fn parse_time_ms(text: &str) -> Result<u64, String> {
             .ok_or_else(|| format!("\"{text}\" is more than 24h"))?;
     }
     if total == 0 {
-        return Err(format!("\"{text}\" is no time at all; write at least 1ms"));
+        return Err(format!("\"{text}\" is too short; write at least 1ms"));
     }
     Ok(total)
 }
@@ -104,7 +104,7 @@ const SIZES: [(&str, u64); 4] = [
 
 /// A size in bytes from `256MiB`, `4GiB`, `512KiB`; otherwise a sentence that shows the form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("\"{text}\" is no size; write it as 256MiB or 4GiB");
+    let wrong = || format!("\"{text}\" is not a size; write it as 256MiB or 4GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(digits);
     let (_, each) = SIZES

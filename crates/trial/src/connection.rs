@@ -17,7 +17,7 @@ pub enum ConnectionUse {
     /// Connections are opened before the first call and kept; a lost one is opened again.
     #[default]
     Reuse,
-    /// Every call opens a connection of its own and closes it.
+    /// Every call opens its own connection and closes it.
     PerCall,
 }
 
@@ -86,7 +86,7 @@ impl FromStr for Address {
             Some("") => Err(format!("\"{text}\" has no path after unix:")),
             Some(path) => Ok(Self::Unix(PathBuf::from(path))),
             None => text.parse().map(Self::Tcp).map_err(|_| {
-                format!("\"{text}\" is no address: write IP:PORT, [IPV6]:PORT or unix:/PATH")
+                format!("\"{text}\" is not an address: write IP:PORT, [IPV6]:PORT or unix:/PATH")
             }),
         }
     }

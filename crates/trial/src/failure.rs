@@ -226,7 +226,7 @@ impl FromStr for FailureKind {
         known
             .map(|(kind, _)| *kind)
             .or_else(status)
-            .ok_or_else(|| format!("{text:?} is no kind of failure"))
+            .ok_or_else(|| format!("{text:?} is not a kind of failure"))
     }
 }
 
@@ -351,7 +351,7 @@ mod tests {
         }
         for text in ["", "http-", "http-99999", "grpc-14", "timeout"] {
             let problem = text.parse::<FailureKind>().unwrap_err();
-            assert_eq!(problem, format!("{text:?} is no kind of failure"));
+            assert_eq!(problem, format!("{text:?} is not a kind of failure"));
         }
     }
 

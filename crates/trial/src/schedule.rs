@@ -26,7 +26,7 @@ pub enum Schedule {
     /// Calls arrive at a rate that changes, in steps or linearly. The trial ends with the last part at
     /// the latest, and has no warm-up: the first part can be one.
     Ramp {
-        /// One after the other, with 1 to 200 steps. The first is no pause.
+        /// One after the other, with 1 to 200 steps. The first is not a pause.
         parts: Vec<RampPart>,
         /// How arrivals are spaced.
         arrivals: Arrivals,
@@ -76,7 +76,7 @@ impl Schedule {
         }
     }
 
-    /// How long it goes on. `None` is without end.
+    /// How long it runs. `None` is without end.
     pub fn lasts(&self) -> Option<Duration> {
         match self {
             Self::Closed { .. } | Self::Rate { .. } => None,
@@ -93,7 +93,7 @@ pub struct Stop {
     /// After this many calls were started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Calls due this long after the first measured one are no part of it any more, ms.
+    /// Calls due this long after the first measured one are not part of it any more, ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
 }

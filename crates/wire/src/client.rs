@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// Queues a PING, which a server that is there acknowledges (RFC 9113 §6.7). The acknowledgement is
-    /// no event of a call: it counts as overhead received, like every sign of life. False where the
+    /// not an event of a call: it counts as overhead received, like every sign of life. False where the
     /// connection is over or its protocol has no PING; nothing is queued then.
     pub fn ping(&mut self) -> bool {
         match &mut self.inner {
@@ -161,7 +161,7 @@ impl Client {
     }
 
     /// Bytes so far, both directions. The prefix of each gRPC message sent is counted as overhead
-    /// already; for received ones see [`Client::count_received_prefix`], and for fields that are no
+    /// already; for received ones see [`Client::count_received_prefix`], and for fields that are not
     /// part of the call [`Client::count_received_marks`].
     #[inline]
     pub fn traffic(&self) -> &Traffic {

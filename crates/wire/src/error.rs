@@ -71,7 +71,7 @@ pub enum Violation {
 
 impl Violation {
     /// Whether the server uses another version of HTTP than the connection, or none at all: its
-    /// first bytes are the other's, or are no SETTINGS frame where HTTP/2 begins with one.
+    /// first bytes are the other's, or are not a SETTINGS frame where HTTP/2 begins with one.
     pub fn is_other_protocol(&self) -> bool {
         use http1::Http1Violation;
         use http2::Http2Violation;

@@ -6,7 +6,7 @@ pub struct ByteCount {
     /// Header and trailer bytes as they are on the wire: HTTP/1.1 heads and trailer fields with their
     /// line ends; HTTP/2 field blocks after HPACK, without frame headers.
     pub header: u64,
-    /// Header and trailer fields that exist for the measurement and are no part of the call:
+    /// Header and trailer fields that exist for the measurement and are not part of the call:
     /// what [`crate::Client::count_received_marks`] took from `header`.
     pub marks: u64,
     /// Body bytes, without chunking, frame headers, padding and the gRPC message prefix.

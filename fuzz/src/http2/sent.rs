@@ -116,7 +116,7 @@ struct Sent<'a> {
     started: &'a [Started],
     decoder: Decoder,
     streams: Vec<Stream>,
-    /// The stream of a field block that goes on, and the block so far.
+    /// The stream of a field block that continues, and the block so far.
     open_block: Option<(u32, Vec<u8>)>,
     /// Bytes of data on all streams.
     data: u64,

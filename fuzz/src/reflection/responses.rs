@@ -157,7 +157,7 @@ fn put(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     encode_bytes(bytes, out);
 }
 
-/// A field of bytes as a message of its own.
+/// A field of bytes as a separate message.
 fn wrapped(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put(number, bytes, &mut out);

@@ -109,7 +109,7 @@ export class Codec implements Measurer {
     const level = levelOf(settings.compression);
     const type = level === 0 ? library.type : compressing(library.type, level, settings.limits);
     const { message } = library;
-    // In a buffer of its own, as it would arrive.
+    // In its own buffer, as it would arrive.
     const encoded = Buffer.from(type.encode(message));
     if (encoded.length > settings.limits.max_message_bytes) {
       throw new Refused(`the sample has ${encoded.length} bytes, more than the limit`, "user");

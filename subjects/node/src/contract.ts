@@ -46,7 +46,7 @@ export type Listen = ReturnType<typeof listen>;
 
 const absolutePath = (value: unknown, where: string): string => {
   const path = text(value, where);
-  if (!path.startsWith("/")) throw new Refused(`${where} is no absolute path`, "instrument");
+  if (!path.startsWith("/")) throw new Refused(`${where} is not an absolute path`, "instrument");
   return path;
 };
 
@@ -124,9 +124,9 @@ export function parseObject(line: string, what: string): Json {
   try {
     value = JSON.parse(line);
   } catch (error) {
-    throw new Refused(`${what} is no JSON object: ${String(error)}`, "instrument");
+    throw new Refused(`${what} is not a JSON object: ${String(error)}`, "instrument");
   }
-  if (!isObject(value)) throw new Refused(`${what} is no JSON object`, "instrument");
+  if (!isObject(value)) throw new Refused(`${what} is not a JSON object`, "instrument");
   return value;
 }
 

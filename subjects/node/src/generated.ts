@@ -119,7 +119,7 @@ export class Es {
     try {
       return this.es.fromJson(this.schema(typeName), sample as never, { registry: this.registry });
     } catch (error) {
-      throw new Refused(`the sample is no ${typeName}: ${String(error)}`, "user");
+      throw new Refused(`the sample is not a ${typeName}: ${String(error)}`, "user");
     }
   }
 

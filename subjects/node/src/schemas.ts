@@ -19,7 +19,7 @@ const TEXT: Schema = { type: "string" };
 const ANYTHING: Schema = {};
 const OBJECT: Schema = { type: "object", additionalProperties: true };
 
-/** Messages that have a JSON form of their own. */
+/** Messages that have their own JSON form. */
 const WELL_KNOWN: Record<string, Schema> = {
   "google.protobuf.Any": OBJECT,
   "google.protobuf.BoolValue": { type: "boolean", nullable: true },

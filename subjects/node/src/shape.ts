@@ -38,7 +38,7 @@ function checked<T>(is: (value: unknown) => boolean): Check<T> {
 export const text: Check<string> = checked((value) => typeof value === "string");
 export const flag: Check<boolean> = checked((value) => typeof value === "boolean");
 export const anyObject: Check<Json> = checked(isObject);
-/** A sample is an object, unless its type has a form of its own in JSON. */
+/** A sample is an object, unless its type has its own form in JSON. */
 export const anySample: Check<unknown> = (value) => {
   const lost = lostOf(value);
   if (lost !== undefined) throw new Refused(`the sample has ${lost}`, "user");

@@ -37,7 +37,7 @@ test("settings have the contract's defaults", () => {
   assert.equal(settings.limits.max_message_bytes, 16 << 20);
 });
 
-test("a sample may be any JSON: some types have a form of their own", () => {
+test("a sample may be any JSON: some types have their own form", () => {
   const own = { name: "own", descriptor_set: "", method: "a.B/C", request: "1.5s", response: null };
   const common = { contract: 1, workload: own, encoding: "protobuf", records: "/r" };
   const codec = { ...common, role: "codec", sample: "request", message: "1.5s", operation: "encode" };

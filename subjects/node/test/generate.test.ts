@@ -112,7 +112,7 @@ test("a sample that a library cannot carry is refused with the library's name", 
   assert.ok(es.sample("ts-proto", type, "Container", { old: { id: 1, color: "RED", packed: [1, 2] } }));
 });
 
-test("in google.protobuf only the well-known types have a form of their own", async () => {
+test("in google.protobuf only the well-known types have their own form", async () => {
   const folder = temporary();
   const source = `syntax = "proto3"; import "google/protobuf/descriptor.proto";
     message M { google.protobuf.UninterpretedOption option = 1; }`;

@@ -23,7 +23,7 @@ def load(stack: str, workload: Workload) -> Messages:
 
 
 class Native(Dicts):
-    """Dicts with bytes, and with numbers that are no text, for an encoding that has them."""
+    """Dicts with bytes, and with numbers that are not text, for an encoding that has them."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

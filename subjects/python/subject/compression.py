@@ -30,9 +30,9 @@ def decompress(compressed: bytes, limits: Limits) -> bytes:
     try:
         plain = inflating.decompress(compressed, most)
     except zlib.error as error:
-        raise ValueError(f"the body is no gzip: {error}") from error
+        raise ValueError(f"the body is not gzip: {error}") from error
     if inflating.unconsumed_tail:
         raise ValueError(f"the body inflates to more than {most} bytes")
     if not inflating.eof or inflating.unused_data:
-        raise ValueError("the body is no whole gzip member")
+        raise ValueError("the body is not a whole gzip member")
     return plain

@@ -92,7 +92,7 @@ class ClientSettings(Settings):
 @dataclass(frozen=True, kw_only=True)
 class CodecSettings(Settings):
     sample: Literal["request", "response"]
-    # An object, if its type is none of those with a form of their own in JSON.
+    # An object, if its type is none of those with their own form in JSON.
     message: object
     operation: Literal["encode", "decode"]
     records: str
@@ -132,9 +132,9 @@ def parse_object(line: bytes, what: str) -> Json:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"{what} is no JSON object: {error}", "instrument") from error
+        raise Refused(f"{what} is not a JSON object: {error}", "instrument") from error
     if not isinstance(value, dict):
-        raise Refused(f"{what} is no JSON object", "instrument")
+        raise Refused(f"{what} is not a JSON object", "instrument")
     return value
 
 

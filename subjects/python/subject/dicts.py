@@ -96,7 +96,7 @@ def answerer(workload: Workload) -> Service:
 
 def field(message: Any, name: str, default: Any) -> Any:
     if not isinstance(message, dict):
-        raise ValueError("the body is no JSON object")
+        raise ValueError("the body is not a JSON object")
     return message.get(name, default)
 
 

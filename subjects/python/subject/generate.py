@@ -82,7 +82,7 @@ def services_of(file: FileDescriptorProto) -> list[str]:
 
 
 def check_all(folder: Path) -> int:
-    """The exit code: what protoc makes of a method with the name of a keyword is no Python."""
+    """The exit code: what protoc makes of a method with the name of a keyword is not Python."""
     for path in sorted(folder.rglob("*.py")):
         try:
             compile(path.read_bytes(), path, "exec")

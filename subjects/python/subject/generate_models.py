@@ -29,7 +29,7 @@ SCALARS = {
     FieldDescriptor.CPPTYPE_STRING: ("str", '""'),
 }
 
-# What has a form of its own in JSON.
+# What has its own form in JSON.
 WELL_KNOWN = {
     "Any": "dict[str, Any]",
     "BoolValue": "bool",

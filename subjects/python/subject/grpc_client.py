@@ -44,7 +44,7 @@ class Client:
     def is_connected(self, channel: Any) -> bool:
         """Whether it is; if not, it will be tried.
 
-        To know it by the public API takes a thread that goes on asking while calls are measured.
+        To know it by the public API takes a thread that keeps asking while calls are measured.
         """
         state = channel._channel.check_connectivity_state(True)
         return bool(state == grpc.ChannelConnectivity.READY.value[0])

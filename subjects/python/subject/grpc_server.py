@@ -26,7 +26,7 @@ def behaviour(answer: Service, marks: bool) -> Callable[[Any, Any], Any]:
         except ValueError as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         if marks:
-            # The headers leave before the message then, in a step of their own.
+            # The headers leave before the message then, in their own step.
             context.send_initial_metadata(times(start))
         return response
 

@@ -34,7 +34,7 @@ class Connection(HTTPConnection):
 
 
 class Caller:
-    """Makes calls on a connection of its own, one after the other."""
+    """Makes calls on its own connection, one after the other."""
 
     def __init__(self, settings: ClientSettings, calls: Calls) -> None:
         self.calls = calls

@@ -92,7 +92,7 @@ class Blocking(Client):
         requests = [
             self.client.build_request("POST", self.url, content=body) for _ in range(connections)
         ]
-        # None is read before all are there, so that each is on a connection of its own.
+        # None is read before all are there, so that each is on its own connection.
         for response in [self.client.send(request, stream=True) for request in requests]:
             response.read()
 

@@ -20,7 +20,7 @@ class Messages(Protocol):
     versions: dict[str, str]
     # As the contract has it: the kind of code that encodes and decodes.
     code: str
-    # What is raised for bytes that are no message, and for a request that has no answer.
+    # What is raised for bytes that are not a message, and for a request that has no answer.
     refusals: tuple[type[Exception], ...]
 
     def coder(self, sample: Sample) -> Coder: ...

@@ -54,7 +54,7 @@ class Models:
         return json.loads(self.coder(sample).encode(message))
 
     def to_plain(self, sample: Sample, message: Any) -> Any:
-        """Dicts with values as Python has them: bytes are no text, and numbers neither."""
+        """Dicts with values as Python has them: bytes are not text, and numbers neither."""
         return TypeAdapter(self.kind(sample)).dump_python(message, **MAPPED)
 
     def from_plain(self, sample: Sample, plain: Any) -> Any:

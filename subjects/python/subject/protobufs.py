@@ -66,7 +66,7 @@ class Protobufs:
         try:
             return json_format.ParseDict(message, kind())
         except json_format.ParseError as error:
-            raise Refused(f"the {sample} is no {kind.__name__}: {error}", "user") from error
+            raise Refused(f"the {sample} is not a {kind.__name__}: {error}", "user") from error
 
     def to_json(self, _sample: Sample, message: Message) -> Any:
         return json_format.MessageToDict(message)

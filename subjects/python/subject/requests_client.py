@@ -16,7 +16,7 @@ from subject.slices import NOT_KNOWN, Record, Threads
 
 
 class Caller:
-    """A session of its own, as a session is not for several threads, and with it a connection."""
+    """Its own session, as a session is not for several threads, and with it a connection."""
 
     def __init__(self, settings: ClientSettings, calls: Calls) -> None:
         self.calls = calls

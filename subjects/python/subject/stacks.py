@@ -41,7 +41,7 @@ REST = Stack(
 GRPC = Stack(
     roles=("server", "client"),
     encodings=("protobuf",),
-    # The library has one level, zlib's default, and a bound of its own.
+    # The library has one level, zlib's default, and its own bound.
     compressions=("none", "gzip", "gzip:6"),
     bounds_inflation=False,
     workloads=SERVED,

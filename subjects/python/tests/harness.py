@@ -140,7 +140,7 @@ class Subject:
 
 
 class SubjectTest(unittest.TestCase):
-    """Has a folder of its own, and sees that subjects end cleanly."""
+    """Has its own folder, and sees that subjects end cleanly."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -197,7 +197,7 @@ class HttpAlone(RestTest):
 
 
 class Fastapi(Http):
-    """Has a status of its own for a wrong message, takes what pydantic takes, and knows no weights."""
+    """Has its own status for a wrong message, takes what pydantic takes, and knows no weights."""
 
     stack = FASTAPI
     wrong_requests: Any = [

@@ -82,7 +82,7 @@ impl Arguments {
 /// # Errors
 /// It is none of them.
 pub fn duration(text: &str) -> Result<Nanos, String> {
-    let wrong = || format!("{text} is no duration: write 1s, 100ms or 200us");
+    let wrong = || format!("{text} is not a duration: write 1s, 100ms or 200us");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let unit = match &text[digits..] {
         "s" => SECOND,

@@ -28,7 +28,7 @@ pub enum Behaviour {
     Bare,
     /// As a server that stalls in every second.
     Stall(Stall),
-    /// Each call after a delay of its own.
+    /// Each call after its own delay.
     Delay(Delay),
 }
 
@@ -48,7 +48,7 @@ impl Behaviour {
                     calls: 0,
                 }))
             }
-            _ => Err(format!("{name} is no server: bare, stall or delay")),
+            _ => Err(format!("{name} is not a server: bare, stall or delay")),
         }
     }
 
@@ -200,9 +200,9 @@ impl Shape {
                 high: duration(high)?,
                 high_part: part
                     .parse()
-                    .map_err(|_| format!("{part} is no part of 1"))?,
+                    .map_err(|_| format!("{part} is not part of 1"))?,
             },
-            _ => return Err(format!("{text} is no distribution")),
+            _ => return Err(format!("{text} is not a distribution")),
         };
         match shape {
             Self::Uniform { low, high } | Self::Bimodal { low, high, .. } if low > high => {

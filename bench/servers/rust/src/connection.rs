@@ -26,7 +26,7 @@ enum Speech {
     Http2(Http2),
 }
 
-/// Whether a connection goes on.
+/// Whether a connection continues.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Open,

@@ -58,7 +58,7 @@ pub(crate) fn request_bytes(bytes: &[u8]) -> Result<Option<usize>, &'static str>
             body = std::str::from_utf8(value)
                 .ok()
                 .and_then(|digits| digits.parse().ok())
-                .ok_or("a content-length that is no number")?;
+                .ok_or("a content-length that is not a number")?;
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             return Err("a chunked request");
         }

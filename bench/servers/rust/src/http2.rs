@@ -66,7 +66,7 @@ pub(crate) struct Http2 {
     send_window: i64,
     /// Bytes of data received since the window was last opened.
     received: u32,
-    /// A stream whose header block goes on, and whether it ends with it.
+    /// A stream whose header block continues, and whether it ends with it.
     unfinished_head: Option<bool>,
     /// Responses that wait for the window.
     waiting: VecDeque<Stream>,

@@ -249,7 +249,7 @@ fn parse_rate(text: &str) -> Result<f64, String> {
     let number = number.strip_suffix("/s").unwrap_or(number);
     number
         .parse()
-        .map_err(|_| format!("\"{text}\" is no number of calls per second"))
+        .map_err(|_| format!("\"{text}\" is not a number of calls per second"))
 }
 
 /// A share, as `5%` or `0.05`.
@@ -260,7 +260,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
     };
     match number.parse::<f64>() {
         Ok(share) => Ok(share * unit),
-        Err(_) => Err(format!("\"{text}\" is no share; write it as 5% or 0.05")),
+        Err(_) => Err(format!("\"{text}\" is not a share; write it as 5% or 0.05")),
     }
 }
 

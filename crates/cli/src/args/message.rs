@@ -39,7 +39,7 @@ pub(crate) struct LimitArgs {
     pub(crate) max_inflation: Option<usize>,
 }
 
-/// A limit's help. Its default is no default of the command line: a resumed run keeps its own.
+/// A limit's help. Its default is not a default of the command line: a resumed run keeps its own.
 fn limit_help(what: &str, default: usize) -> String {
     format!("{what} [default: {default}]")
 }

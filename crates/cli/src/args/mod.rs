@@ -114,7 +114,7 @@ Examples:
   rpcgauge run quickstart
   rpcgauge run several gzip                 two built-in studies, one after the other
   rpcgauge run my-study.toml --out runs/mine
-  rpcgauge run --resume runs/mine           go on where an interrupted run stopped")]
+  rpcgauge run --resume runs/mine           continue an interrupted run")]
     Run(RunArgs),
     /// Compare the sensible ways to call your own method
     #[command(after_help = "\

@@ -143,7 +143,7 @@ fn sizes(
     for (place, factor) in args.size_sweep.iter().enumerate() {
         if *factor == 0 {
             return Err(wrong(
-                "0 is no size; the smallest is 1, the sample as it is".to_owned(),
+                "0 is not a size; the smallest is 1, the sample as it is".to_owned(),
             ));
         }
         if args.size_sweep[..place].contains(factor) {

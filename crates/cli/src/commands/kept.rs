@@ -89,7 +89,7 @@ fn is_full(error: &RunError) -> bool {
         if matches!(source.kind(), FileTooLarge | QuotaExceeded | StorageFull))
 }
 
-/// What was not written, without advice to go on, which a load cannot.
+/// What was not written, without advice to continue, which a load cannot.
 fn what(error: &RunError) -> String {
     match error {
         RunError::Write(path, source) => {

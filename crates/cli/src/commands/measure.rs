@@ -178,12 +178,12 @@ fn carry_out(
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
-        // Its text says already that what was written is kept, and how to go on.
+        // Its text says already that what was written is kept, and how to continue.
         LabError::Records(error) => Failure::cannot(error),
         // Not even what is missing can be added.
         error @ LabError::Changed(_) => Failure::cannot(error),
         error => Failure::cannot(format!(
-            "{error}; what was measured is in {}, and `rpcgauge run --resume` goes on",
+            "{error}; what was measured is in {}, and `rpcgauge run --resume` continues it",
             directory.display()
         )),
     })?;

@@ -75,7 +75,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     }
     if !args.schema.is_empty() {
         return Err(Failure::input(
-            "--proto and --descriptor-set describe a method of your own; give --method, --request \
+            "--proto and --descriptor-set describe your own method; give --method, --request \
              and --response too",
         ));
     }

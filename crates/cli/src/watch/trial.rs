@@ -49,7 +49,7 @@ impl TrialStart {
         format!("{} left{of}", clock(left))
     }
 
-    /// How long the run, or of a search the trial, will go on, about, as of `progress`.
+    /// How long the run, or of a search the trial, will still take, about, as of `progress`.
     pub(super) fn left(&self, progress: &TrialProgress) -> Duration {
         let by_time = self.stop.time_ms.map(Duration::from_millis);
         let by_time = by_time.map(|time| time.saturating_sub(progress.elapsed));

@@ -21,7 +21,7 @@ pub(crate) struct LoadView {
     watcher: Option<Watcher>,
     /// Blocks of a comparison; 1 without one.
     blocks: u32,
-    /// The first of them without a line of its own yet.
+    /// The first of them without its own line yet.
     next_block: u32,
 }
 

@@ -20,7 +20,7 @@ use crate::screen::Screen;
 /// Sets of histograms that are ready before the first snapshot.
 const READY: usize = 2;
 
-/// Snapshots from one line to the next where standard error is no terminal.
+/// Snapshots from one line to the next where standard error is not a terminal.
 const SNAPSHOTS_PER_LINE: u32 = 5;
 
 pub(super) struct Watcher {
@@ -79,7 +79,7 @@ struct WatchThread {
     metrics: Option<Metrics>,
     several: bool,
     began: Instant,
-    /// The trials that go on, by their variants: two are measured in turn.
+    /// The running trials, by their variants: two are measured in turn.
     trials: BTreeMap<String, WatchedTrial>,
     snapshots: u32,
 }

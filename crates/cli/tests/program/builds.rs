@@ -8,7 +8,7 @@ use crate::common::Place;
 use crate::generated::{command, count, left_out, place_with, run};
 use crate::killed;
 
-/// Two stacks, each a program of its own, which the generator copies.
+/// Two stacks, each a separate program, which the generator copies.
 fn two_programs() -> Place {
     let place = place_with(
         "mine/made/subject.toml",

@@ -89,7 +89,7 @@ fn what_holds_at_the_highest_rate_is_limited_by_it() {
     let service = Service::start(&place, "127.0.0.1:0");
     let (target, proto) = (service.grpc(), proto());
     let objectives = ["--slo", "p50<10s", "--slo", "errors<=0"];
-    // Each call has a message of its own, which the highest rate bounds.
+    // Each call has its own message, which the highest rate bounds.
     let message = ["--proto", &proto, "--data", r#"{"name": "{{n}}"}"#];
     let extent = ["--start-rate", "200", "--max-rate", "400", "--poisson"];
     let words = [&objectives[..], &message, &extent, &["--duration", "100ms"]].concat();
@@ -184,7 +184,7 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
     refused(&with(&["--precision", "0"]), &["--precision", "0.1%"]);
     refused(
         &with(&["--precision", "much"]),
-        &["--precision", "no share"],
+        &["--precision", "not a share"],
     );
     let without = place.run(&["load", &target, "--max-rate", "5"]);
     without.refused(&["not provided", "--find-capacity"]);

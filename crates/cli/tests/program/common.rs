@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder of its own to run the program in.
+/// Its own folder to run the program in.
 pub(crate) struct Place {
     folder: TempDir,
 }

@@ -1,4 +1,4 @@
-//! `run` where the machine stands in the way: what is kept, what is said, and how it is mended.
+//! `run` where the machine stands in the way: what is kept, what is said, and how it is fixed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,8 +37,8 @@ fn trials_that_failed_are_run_again_where_that_is_asked_for() {
     place
         .run(&["run", "--retry-failed", "study.toml"])
         .refused(&["--retry-failed"]);
-    let mended = ["run", "--resume", "run", "--retry-failed", "--quiet"];
-    let text = place.run(&mended).well();
+    let fixed = ["run", "--resume", "run", "--retry-failed", "--quiet"];
+    let text = place.run(&fixed).well();
     assert!(!text.contains("1 failed"), "{text}");
 }
 

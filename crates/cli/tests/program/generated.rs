@@ -154,7 +154,7 @@ pub(crate) fn count(place: &Place) -> usize {
     fs::read(place.path().join("count")).map_or(0, |bytes| bytes.len())
 }
 
-/// The run went on without the stack, and says why in the report and by its exit code.
+/// The run continued without the stack, and says why in the report and by its exit code.
 #[track_caller]
 pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
     let finished = run(place, "run");
@@ -283,7 +283,7 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
             "and 99.1 is needed; apt install python3",
         ],
     );
-    // Once it is there, the run goes on where it was.
+    // Once it is there, the run continues where it was.
     let place_again = [
         "run",
         "--resume",

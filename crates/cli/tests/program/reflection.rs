@@ -101,7 +101,7 @@ fn reflection_that_is_switched_off_is_said() {
 /// What one reflection call is answered.
 type Told = fn(&ReflectionServer, Vec<u8>) -> Result<Vec<u8>, Status>;
 
-/// The hello workload's server, with a reflection method of its own at one path.
+/// The hello workload's server, with its own reflection method at one path.
 fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
     let reflected = ReflectionServer::new(Schema::workloads(), ["hello.Hello".to_owned()]);
     let method = move |call: MethodCall| {
@@ -145,7 +145,7 @@ fn damage_and_refusals_are_said_in_one_line() {
     let place = Place::new();
     let cases: [(Told, &[&str]); 3] = [
         (|_, _| Ok(vec![0xff]), &["a damaged reflection response"]),
-        // Nothing but the question comes back, which is no answer.
+        // Nothing but the question comes back, which is not an answer.
         (
             |_, _| Ok(Vec::new()),
             &["a damaged reflection response", "it is empty"],

@@ -72,7 +72,7 @@ fn addresses_that_cannot_be_listened_on_are_refused() {
     let file = place.file("plain.sock", "not a socket");
     place
         .run(&["serve", "--listen", &format!("unix:{}", file.display())])
-        .refused(&["plain.sock", "no socket"]);
+        .refused(&["plain.sock", "not a socket"]);
     assert_eq!(
         fs::read_to_string(&file).expect("still there"),
         "not a socket"

@@ -152,7 +152,7 @@ fn a_descriptor_set_that_is_damaged_or_an_attack_is_refused() {
     };
     size(&set_of_file("a.proto")).well();
     for (set, parts) in [
-        ("this is no descriptor set", ["descriptor set", ""]),
+        ("this is not a descriptor set", ["descriptor set", ""]),
         (
             &set_of_file("a\nprocess.exit()//"),
             ["\"a\\nprocess.exit()//\" ", "valid name"],

@@ -367,7 +367,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     check_fails(
         &lax,
         "server",
-        &["refuses a body that is no message: it responds to it as if it were right"],
+        &["refuses a body that is not a message: it responds to it as if it were right"],
     );
     let lax = greeter_with(
         "main.py",
@@ -380,7 +380,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
         "(start, time.monotonic_ns())",
         "(start, start - 5)",
     );
-    check_fails(&marks, "server", &["marks are no times"]);
+    check_fails(&marks, "server", &["marks are not times"]);
     let rude = greeter_with(
         "server.py",
         "sys.stdin.read()",

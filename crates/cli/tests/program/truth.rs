@@ -70,7 +70,7 @@ fn serve(mut stream: TcpStream, start: Instant, record: &Record) {
 fn number(value: &Value) -> u64 {
     value
         .as_u64()
-        .unwrap_or_else(|| panic!("{value} is no count"))
+        .unwrap_or_else(|| panic!("{value} is not a count"))
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
         last = now;
         if length >= GAP {
             let waited_now = waited();
-            // When the host lets the core go on, this thread may still wait for its turn.
+            // When the host lets the core continue, this thread may still wait for its turn.
             let queued = waited_now.saturating_sub(waited_before).min(length);
             add(now - queued, length - queued, StoppedBy::Host);
             add(now, queued, StoppedBy::Kernel);

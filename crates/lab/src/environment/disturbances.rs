@@ -23,7 +23,7 @@ pub(crate) struct Disturbances {
 }
 
 impl Disturbances {
-    /// Starts to follow. What is measured runs on `cores`, and calls services at `targets`, which are no
+    /// Starts to follow. What is measured runs on `cores`, and calls services at `targets`, which are not
     /// processes of this program.
     pub(crate) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {

@@ -20,7 +20,7 @@ const WAITED_SHARE: f64 = 0.01;
 /// waited, or both sides where they share a core.
 const BUSY_SHARE: f64 = 0.10;
 
-/// The kernel counts processor time in ticks of 10 ms: less is no share worth a word.
+/// The kernel counts processor time in ticks of 10 ms: less is not a share worth a word.
 const FEWEST_TICKS: u64 = 2;
 
 /// Programs that are named, the busiest first.

@@ -111,7 +111,7 @@ impl Live {
     /// Makes messages ready, finds the service, and tries it with one call.
     ///
     /// # Errors
-    /// [`LiveError`], one line: a text that is no message, a name without an address, TLS that cannot
+    /// [`LiveError`], one line: a text that is not a message, a name without an address, TLS that cannot
     /// be set up, a service that is not there or speaks something else.
     pub fn find(
         settings: &Settings,

@@ -137,7 +137,7 @@ pub(super) fn refusal(
             "responds with {status}, and not by gRPC{because}; is this the port of the gRPC server?"
         ),
         FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
-            "does not know who calls ({kind}){because}; give what it wants to know, as in \
+            "rejects the call as unauthenticated ({kind}){because}; give the credentials that it wants, as in \
              the header 'authorization: …'"
         ),
         FailureKind::ContentType if is_grpc => {

@@ -1,6 +1,6 @@
 //! Asks a live gRPC service what its messages are, by server reflection.
 //!
-//! Each question is a call of its own, made by the engine as the measured ones are: with the same
+//! Each question is a separate call, made by the engine as the measured ones are: with the same
 //! address, TLS and metadata. A stream of one question is a unary call on the wire, and most servers
 //! respond to the first one with everything that its file imports.
 

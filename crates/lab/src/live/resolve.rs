@@ -72,7 +72,7 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     }
     let is_other = |file: fs::Metadata| !file.file_type().is_socket();
     if fs::metadata(path).is_ok_and(is_other) {
-        return "this is no socket; give the path that the service listens on".to_owned();
+        return "this is not a socket; give the path that the service listens on".to_owned();
     }
     format!("{}; is the service running there?", sentence(error))
 }

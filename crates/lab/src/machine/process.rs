@@ -72,7 +72,7 @@ impl ProcessMeter {
     pub fn with_started(pid: u32) -> io::Result<Self> {
         let mut meter = Self::of(pid)?;
         let started = descendants(pid).into_iter();
-        // One that has ended meanwhile was no worker.
+        // One that has ended meanwhile was not a worker.
         meter
             .processes
             .extend(started.filter_map(|pid| Metered::of(pid).ok()));

@@ -1,7 +1,7 @@
 //! The floor: what no client could beat here, two bare loops that move the bytes of a call.
 //!
 //! A floor goes round with the variants that stand on it, a slice each, so that it meets the machine
-//! in the same moods as they do. Each of its slices has a connection of its own, since one unlucky
+//! at the same speeds as they do. Each of its slices has its own connection, since one unlucky
 //! connection must not decide the figure.
 
 use std::sync::atomic::AtomicBool;
@@ -54,7 +54,7 @@ pub(crate) struct FloorKey {
 pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 
 impl FloorKey {
-    /// What calls carried, each; `None` when they carried nothing. With the marks, although they are no
+    /// What calls carried, each; `None` when they carried nothing. With the marks, although they are not
     /// part of the call: the latency that stands above the floor had to carry them too.
     pub(crate) fn of(transport: Transport, carried: &Carried) -> Option<Self> {
         let a_call = |total: u64| {
@@ -136,7 +136,7 @@ impl Measurer<Floor> for FloorMeasurer {
         Ok(())
     }
 
-    /// There is no end to it: it goes on for as long as the variants do.
+    /// There is no end to it: it runs for as long as the variants do.
     fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
         let next = self.play()?;
         self.slices += 1;

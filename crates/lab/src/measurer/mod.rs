@@ -23,7 +23,7 @@ use crate::error::TrialResult;
 /// Measures one variant or floor, so that several can be measured in turn on one thread: the engine that
 /// calls a server, a client or codec subject, two bare loops, or, in tests, plain values.
 pub(crate) trait Measurer<T> {
-    /// Connects and warms up. Afterwards nothing goes on until a slice is asked for.
+    /// Connects and warms up. Afterwards nothing happens until a slice is asked for.
     ///
     /// # Errors
     /// Why the variant cannot be measured, here and below; the others of its block can.

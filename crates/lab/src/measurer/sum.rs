@@ -412,7 +412,7 @@ mod tests {
         assert_eq!(all.calls.answered, 3_000);
         assert_eq!(all.stages.keys().collect::<Vec<_>>(), [&Stage::Decode]);
         let decode = all.stages[&Stage::Decode].unpack();
-        // 20 µs for 3,000 are no whole nanoseconds.
+        // 20 µs for 3,000 is not a whole number of nanoseconds each.
         for times in [all.latency.unpack(), decode] {
             assert_eq!(times.len(), 3_000);
             for ns in [times.min(), times.quantile(0.5), times.mean(), times.max()] {

@@ -149,7 +149,7 @@ impl Lab {
     /// life.
     ///
     /// # Errors
-    /// [`LabError`] when the run cannot go on. A trial that fails is no error: it is recorded.
+    /// [`LabError`] when the run cannot continue. A trial that fails is not an error: it is recorded.
     pub fn run(
         &self,
         plan: &Plan,

@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
                     let settings = &planned.variant.settings;
                     let mut trial = server.planned(self.plan, planned.spec, settings);
                     if self.plan.slice(settings).is_some() {
-                        // No call may go on while other variants are measured.
+                        // No call may be in flight while other variants are measured.
                         trial.drain = trial.deadline;
                     }
                     Some(trial)

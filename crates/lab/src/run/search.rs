@@ -25,7 +25,7 @@ impl Lab {
     /// `stop` and the calling thread are as in [`Lab::run`].
     ///
     /// # Errors
-    /// [`LabError`] when the run cannot go on, or the plan has no search. A trial that fails is no
+    /// [`LabError`] when the run cannot continue, or the plan has no search. A trial that fails is not an
     /// error: it is recorded.
     pub fn search(
         &self,

@@ -43,7 +43,7 @@ impl Subject {
     /// Asks a client or codec for a slice and waits at most `limit` until it is made.
     ///
     /// # Errors
-    /// It hung, died, wrote something else, or reports that it cannot go on. The lab ends it then, so
+    /// It hung, died, wrote something else, or reports that it cannot continue. The lab ends it then, so
     /// that it disturbs no other subject and its log is whole; the failure has the log's last lines.
     pub fn slice(
         &mut self,

@@ -1,6 +1,6 @@
 //! Processes end with this program, and before it where they are to.
 //!
-//! Each is in a group of its own with all that it starts. The kernel kills the process itself when the
+//! Each is in its own group with all that it starts. The kernel kills the process itself when the
 //! thread that started it ends in any way; what it started is ended with its group, and where it has left
 //! that by a mark: by [`end`], or by the [`guard`](super::guard) where this program is killed. What has left
 //! its mark too is ended by [`end`] alone ([`orphans`](super::orphans)).
@@ -25,7 +25,7 @@ pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-/// How long a command runs between two looks whether it should go on.
+/// How long a command runs between two looks whether it should continue.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts a process that ends with this program, on these cores.
@@ -35,7 +35,7 @@ pub(super) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result
     unsafe {
         command.pre_exec(move || prepare(lab, cores.as_ref()));
     }
-    // A group of its own: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
+    // Its own group: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
     // order, and a signal to the group also ends what a wrapper script started.
     guard::begin(command)
 }

@@ -71,7 +71,7 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a process in a group of its own. Nothing else is started or looked for meanwhile.
+/// Starts a process in its own group. Nothing else is started or looked for meanwhile.
 pub(super) fn begin(command: &mut Command) -> io::Result<Child> {
     let mut marks = locked(&MARKS);
     orphans::adopt();

@@ -56,7 +56,7 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies everything from `stream` until it ends, on a thread of its own.
+    /// Copies everything from `stream` until it ends, on its own thread.
     ///
     /// # Errors
     /// The system gives no thread.

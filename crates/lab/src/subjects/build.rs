@@ -332,7 +332,7 @@ impl Package {
         }
     }
 
-    /// Where it is built: a place of its own for these sources and this toolchain.
+    /// Where it is built: its own place for these sources and this toolchain.
     fn place(&self, tools: Vec<FoundTool>) -> Result<Built, SubjectsError> {
         let mut digest = DefaultHasher::new();
         for file in &self.files {

@@ -24,7 +24,7 @@ pub use check::{Check, Tried};
 pub use commands::Step;
 pub use error::{CommandFailed, SubjectsError};
 
-/// The most that a user's subject may hold, bytes: more are no sources.
+/// The most that a user's subject may hold, bytes: more cannot be sources.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// A file of a subject's sources.

@@ -48,7 +48,7 @@ const QUIET_NS: u64 = 45_000_000;
 /// room.
 const UNREAD_NS: u64 = 100_000;
 
-/// For so long one turn of the loop goes on to read, ns. The stop flag, deadlines and the trial's end
+/// For so long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end
 /// are looked at in between.
 const LONGEST_TURN_NS: u64 = 5_000_000;
 

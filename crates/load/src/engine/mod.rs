@@ -63,7 +63,7 @@ use crate::warmup::Settling;
 /// tenth of a second, with what was measured until then.
 ///
 /// # Errors
-/// [`LoadError`] when there is nothing to measure with. Calls that fail are no error of the trial:
+/// [`LoadError`] when there is nothing to measure with. Calls that fail are not errors of the trial:
 /// they are counted in [`Measurement::calls`].
 pub fn measure(
     trial: &Trial,
@@ -268,7 +268,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
     }
 
     fn finish(mut self) -> Result<Measurement, LoadError> {
-        // Before what the instrument has to do at the end, which is no time of the trial.
+        // Before what the instrument has to do at the end, which is not time of the trial.
         let now = clock::now();
         self.phases.spent.end_span(&self.pool);
         let spent = self.phases.spent.sum(&self.pool);

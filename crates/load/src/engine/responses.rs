@@ -147,7 +147,7 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
-        // What ended it after its deadline is no news, and sending it again comes too late.
+        // What ended it after its deadline is not news, and sending it again comes too late.
         if call.is_out_of_time(at) {
             return self.end_call(token, at, Err(TOO_LATE));
         }

@@ -43,7 +43,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// [`rpcgauge_trial::Stop`] is not looked at: who asks for slices knows how many there are to be.
     ///
     /// # Errors
-    /// [`LoadError`] when there is nothing to measure with, or the trial is no closed loop.
+    /// [`LoadError`] when there is nothing to measure with, or the trial is not a closed loop.
     pub fn open(
         trial: &'t Trial,
         bodies: Bodies<'b>,

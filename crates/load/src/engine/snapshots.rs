@@ -1,4 +1,4 @@
-//! Snapshots of a trial, shown while it goes on.
+//! Snapshots of a trial, shown while it runs.
 
 use std::time::Duration;
 

@@ -44,7 +44,7 @@ pub(super) struct Heartbeat {
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     monotonic: u64,
-    /// As `monotonic`, but it goes on while the machine is suspended.
+    /// As `monotonic`, but it runs while the machine is suspended.
     boot: u64,
     /// Processor time of the thread.
     cpu: u64,

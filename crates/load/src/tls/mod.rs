@@ -36,7 +36,7 @@ pub struct TlsSettings {
     pub insecure: bool,
     /// Whether HTTP/2 is spoken with a server that selects no protocol by ALPN, against RFC 9113 §3.2.
     pub allow_missing_alpn: bool,
-    /// Whether a connection goes on with the session of one before it, as clients do: the server
+    /// Whether a connection resumes the session of one before it, as clients do: the server
     /// then sends no certificate. Sessions are kept as long as the [`Tls`], over several trials.
     pub resumption: bool,
 }
@@ -73,7 +73,7 @@ pub struct Tls {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The name to verify is none.
-    #[error("{0:?} is no server name: give a DNS name or an IP address, without a port")]
+    #[error("{0:?} is not a server name: give a DNS name or an IP address, without a port")]
     ServerName(String),
     /// A file cannot be read as PEM.
     #[error("cannot read {what} from {}: {}", path.display(), pem_text(source))]
@@ -294,7 +294,7 @@ fn pem_text(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
         pem::Error::NoItemsFound => "there is none in PEM".to_owned(),
-        other => format!("it is no sound PEM: {other}"),
+        other => format!("it is not valid PEM: {other}"),
     }
 }
 

@@ -83,7 +83,7 @@ fn a_file_that_cannot_be_used_is_named_with_its_fault() {
             "/dev/zero: it has more than 32 MiB",
         ),
         (with_roots(&empty), "empty: there is none in PEM"),
-        (with_roots(&broken), "broken: it is no sound PEM"),
+        (with_roots(&broken), "broken: it is not valid PEM"),
         (
             with_roots(&no_certificate),
             "no certificate holds a certificate",

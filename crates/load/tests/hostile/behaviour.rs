@@ -1,4 +1,4 @@
-//! How trials go on and end where servers fail, beside what becomes of each call.
+//! How trials continue and end where servers fail, beside what becomes of each call.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -355,7 +355,7 @@ fn an_unreadable_response_is_named_by_the_step_that_failed() {
     assert_eq!(failures(&measurement), [("decode".to_owned(), 10)]);
     assert_eq!(
         measurement.error_samples[0].text,
-        "\"no such text\" is no call"
+        "\"no such text\" is not a call"
     );
 }
 

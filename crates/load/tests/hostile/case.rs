@@ -158,7 +158,7 @@ impl Case {
         self
     }
 
-    /// Each call has a connection of its own.
+    /// Each call has its own connection.
     pub(crate) fn per_call(mut self) -> Case {
         self.uses = &[ConnectionUse::PerCall];
         self

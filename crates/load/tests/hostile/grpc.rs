@@ -103,7 +103,7 @@ fn statuses() -> Vec<Case> {
         )
         .saying("trailers without END_STREAM"),
         ending(
-            case("grpc-status that is no number", fail(&["protocol"])),
+            case("grpc-status that is not a number", fail(&["protocol"])),
             &[
                 &[("grpc-status", "OK")],
                 &[("grpc-status", "-1")],

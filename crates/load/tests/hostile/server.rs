@@ -147,7 +147,7 @@ pub(crate) fn read_preface(stream: &mut TcpStream) -> bool {
     stream.read_exact(&mut preface).is_ok()
 }
 
-/// Whether a connection goes on.
+/// Whether a connection continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Then {
     GoOn,

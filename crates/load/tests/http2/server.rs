@@ -15,7 +15,7 @@ use super::support::serve_tasks;
 
 pub(crate) type ResponseBody = http_body_util::combinators::BoxBody<Bytes, Infallible>;
 
-/// Serves HTTP/2 with prior knowledge on a thread of its own.
+/// Serves HTTP/2 with prior knowledge on its own thread.
 pub(crate) fn serve_http2<F, A>(response: F) -> Address
 where
     F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,

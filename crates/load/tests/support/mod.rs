@@ -350,7 +350,7 @@ impl Codec for Echo {
             Ok(())
         } else {
             Err(CodecError(format!(
-                "{:?} is no call",
+                "{:?} is not a call",
                 String::from_utf8_lossy(plain)
             )))
         }

@@ -58,7 +58,7 @@ fn all_bytes_on_the_sockets_are_counted_handshakes_too() {
         assert_eq!(
             measurement.tls_resumed,
             if resumption { 99 } else { 0 },
-            "all but the first go on with a session"
+            "all but the first resume a session"
         );
         while wire.over.load(Ordering::SeqCst) < 100 {
             thread::sleep(Duration::from_millis(1));

@@ -26,7 +26,7 @@ impl Compressor {
         if !compression.level_is_known() {
             return Err(EncodeError::Compress {
                 compression,
-                what: format!("\"{compression}\" is no level of it"),
+                what: format!("\"{compression}\" is not a level of it"),
             });
         }
         Ok(Self(match compression {

@@ -11,8 +11,8 @@ pub enum ContractError {
     /// The line is longer than [`MAX_LINE_BYTES`].
     #[error("the {0} line is longer than {MAX_LINE_BYTES} bytes")]
     TooLong(&'static str),
-    /// The line is no JSON object: what the parser says, with the column.
-    #[error("the {0} line is no JSON object: {1}")]
+    /// The line is not a JSON object: what the parser says, with the column.
+    #[error("the {0} line is not a JSON object: {1}")]
     NotJson(&'static str, String),
     /// The line is of another version, or says none: the text there.
     #[error(

@@ -36,11 +36,11 @@ pub struct Record {
     pub operations: u32,
 }
 
-/// Why bytes are no record.
+/// Why bytes are not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// They are no whole number of records.
-    #[error("{0} bytes of records are no multiple of {RECORD_BYTES}")]
+    /// They are not a whole number of records.
+    #[error("{0} bytes of records are not a multiple of {RECORD_BYTES}")]
     Size(usize),
     /// A time that is always there is not: the record, from 0, and the time.
     #[error("record {0} has no \"{1}\"")]
@@ -277,7 +277,7 @@ mod tests {
             Record::read_all(&[1; 81])
                 .expect_err("too many")
                 .to_string(),
-            "81 bytes of records are no multiple of 80"
+            "81 bytes of records are not a multiple of 80"
         );
     }
 }

@@ -102,7 +102,7 @@ pub enum Answer {
     Verified(Verified),
     /// The slice is done, and its records are in the file.
     Slice(SliceDone),
-    /// It cannot go on; it ends after this line.
+    /// It cannot continue; it ends after this line.
     Failed(Failed),
 }
 

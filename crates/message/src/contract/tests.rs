@@ -160,8 +160,8 @@ fn an_unknown_setting_is_refused_by_name() {
 fn missing_and_wrong_settings_are_refused() {
     assert!(refused(r#"{"contract":1,"role":"floor"}"#).contains("missing field `listen`"));
     assert!(refused(&SERVER.replace("\"2\"", "\"3\"")).contains("unknown variant `3`"));
-    assert!(refused("{]").starts_with("the settings line is no JSON object: "));
-    assert!(refused("[1]").starts_with("the settings line is no JSON object: "));
+    assert!(refused("{]").starts_with("the settings line is not a JSON object: "));
+    assert!(refused("[1]").starts_with("the settings line is not a JSON object: "));
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn an_ask_says_one_thing() {
             r#"{"slice":{"skip":0,"calls":1,"pace":2}}"#,
             "unknown field `pace`",
         ),
-        ("slice", "no JSON object"),
+        ("slice", "not a JSON object"),
     ] {
         let error = Ask::parse(line).expect_err(line).to_string();
         assert!(error.contains(why), "{line}: {error}");

@@ -174,7 +174,7 @@ impl Writer {
     }
 
     /// Where the row of the last text stands in its file, for messages: `, line 7`. Empty where there
-    /// are no rows.
+    /// are not rows.
     pub fn place(&self) -> String {
         self.reader
             .as_ref()

@@ -340,7 +340,7 @@ fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataE
 /// The line of a quote that is never closed, in the row that begins at a place and was read last. The
 /// parser takes the rest of the file for its value, and says nothing: such a row ends with the file.
 fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
-    /// Where in a row a byte stands (RFC 4180, and as the parser goes on where a file keeps to it less).
+    /// Where in a row a byte stands (RFC 4180, and as the parser continues where a file keeps to it less).
     enum At {
         ValueBegins,
         Value,

@@ -61,8 +61,8 @@ impl Rows {
     /// Reads all rows of a text in UTF-8.
     ///
     /// # Errors
-    /// A row that is no JSON object, that has more or fewer values than there are columns, or that
-    /// is no UTF-8, with its line; two columns with one name.
+    /// A row that is not a JSON object, that has more or fewer values than there are columns, or that
+    /// is not UTF-8, with its line; two columns with one name.
     pub fn in_memory(bytes: &[u8], format: RowFormat) -> Result<Self, DataError> {
         let mut rows = Self {
             source: Source::Memory(bytes.into()),

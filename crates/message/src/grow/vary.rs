@@ -114,7 +114,7 @@ impl Vary {
     }
 
     fn signed(&self, number: i64, most: u64) -> i64 {
-        // Not above the type's largest, so that it has a sign of its own.
+        // Not above the type's largest, so that it has its own sign.
         self.counted(number.unsigned_abs(), most) as i64 * number.signum()
     }
 

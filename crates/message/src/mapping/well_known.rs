@@ -24,7 +24,7 @@ pub(crate) mod any {
     pub(crate) const VALUE: u32 = 2;
     /// The key of the type in the mapping, always the first.
     pub(crate) const TYPE_KEY: &str = "@type";
-    /// The key of a payload that is no object of fields itself.
+    /// The key of a payload that is not an object of fields itself.
     pub(crate) const VALUE_KEY: &str = "value";
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum WellKnown {
     Value,
     ListValue,
     Any,
-    /// A scalar in a message of its own.
+    /// A scalar in its own message.
     Wrapper(ScalarType),
 }
 

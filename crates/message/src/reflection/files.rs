@@ -25,10 +25,10 @@ pub struct Files {
     most_bytes: usize,
 }
 
-/// Why a server's files are no schema. One line each; a server's own words are escaped.
+/// Why a server's files are not a schema. One line each; a server's own words are escaped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilesError {
-    /// Bytes that are no file descriptor.
+    /// Bytes that are not a file descriptor.
     #[error("a file descriptor is damaged: {0}")]
     Damaged(String),
     /// A file, or one that it imports, has a name that no generator could be given.

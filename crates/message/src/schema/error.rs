@@ -78,7 +78,7 @@ pub enum SchemaError {
         /// Its own words, one line.
         what: String,
     },
-    /// The bytes are no usable descriptor set.
+    /// The bytes are not a usable descriptor set.
     #[error(
         "not a usable descriptor set: {}{what}; make it with protoc --include_imports --descriptor_set_out, or with buf build",
         .file.as_ref().map_or_else(String::new, |file| format!("{file}: "))

@@ -63,7 +63,7 @@ impl Schema {
     /// `protoc --include_imports --descriptor_set_out` and `buf build` write it.
     ///
     /// # Errors
-    /// Bytes that are no descriptor set, or one that is not complete.
+    /// Bytes that are not a descriptor set, or one that is not complete.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
         /// Most bytes of memory of the messages, fields and other parts of the user's own files:
         /// some 800,000 fields take so many.

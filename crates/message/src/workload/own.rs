@@ -92,7 +92,7 @@ fn wrong_sample(which: &str) -> impl Fn(SampleError) -> WorkloadError {
 pub(super) fn schema(descriptor_set: &str) -> Result<Schema, WorkloadError> {
     let set = STANDARD
         .decode(descriptor_set)
-        .map_err(|e| WorkloadError(format!("the descriptor set is no base64: {e}")))?;
+        .map_err(|e| WorkloadError(format!("the descriptor set is not base64: {e}")))?;
     Ok(Schema::from_descriptor_set(&set)?)
 }
 

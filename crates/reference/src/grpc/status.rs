@@ -52,7 +52,7 @@ impl Code {
         Self::Unauthenticated,
     ];
 
-    /// The code of a number; `None` for 0, which is no failure, and for unknown ones.
+    /// The code of a number; `None` for 0, which is not a failure, and for unknown ones.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|code| *code as u16 == number)
     }

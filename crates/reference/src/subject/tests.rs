@@ -121,7 +121,7 @@ fn what_comes_after_the_settings_is_thrown_away() {
 #[test]
 fn lines_that_break_the_contract_are_the_instruments_fault() {
     for (line, want) in [
-        ("nonsense", "the settings line is no JSON object"),
+        ("nonsense", "the settings line is not a JSON object"),
         (
             r#"{"contract":7,"role":"server"}"#,
             "the settings line is of contract version 7",
@@ -134,7 +134,7 @@ fn lines_that_break_the_contract_are_the_instruments_fault() {
             &server_line(r#","colour":"red""#),
             "the settings line does not fit the contract",
         ),
-        ("", "the settings line is no JSON object"),
+        ("", "the settings line is not a JSON object"),
     ] {
         let (failed, code) = refused(line);
         assert!(failed.error.starts_with(want), "{}", failed.error);
@@ -184,7 +184,7 @@ fn what_the_machine_refuses_is_its_fault() {
     })
     .to_line();
     let (failed, code) = refused(&line);
-    assert!(failed.error.contains("is no socket"), "{}", failed.error);
+    assert!(failed.error.contains("is not a socket"), "{}", failed.error);
     assert_eq!((failed.fault, code), (Fault::Machine, 3));
 }
 

@@ -68,7 +68,7 @@ impl Running {
     pub(crate) fn tcp(&self) -> SocketAddr {
         match &self.address {
             Address::Tcp(address) => *address,
-            Address::Unix(path) => panic!("{} is no TCP address", path.display()),
+            Address::Unix(path) => panic!("{} is not a TCP address", path.display()),
         }
     }
 
@@ -80,7 +80,7 @@ impl Running {
         }
     }
 
-    /// Calls over a connection of its own.
+    /// Calls over its own connection.
     pub(crate) fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Response {
         call(&self.address, http, request)
     }
@@ -356,6 +356,6 @@ pub(crate) fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
 pub(crate) fn unix(address: &Address) -> UnixStream {
     match address {
         Address::Unix(path) => UnixStream::connect(path).expect("listening"),
-        Address::Tcp(address) => panic!("{address} is no Unix socket"),
+        Address::Tcp(address) => panic!("{address} is not a Unix socket"),
     }
 }

@@ -123,7 +123,7 @@ pub(super) fn verdicts(before: &Findings, after: &Findings) -> (Vec<VerdictChang
 type Answers = Vec<(Placement, Answer)>;
 
 /// The answers of two comparisons under the placements that both have: one that only one run has
-/// is no change of a verdict.
+/// is not a change of a verdict.
 fn common_answers(old: &Comparison, new: &Comparison) -> (Answers, Answers) {
     let common = old.placements.iter().filter_map(|was| {
         let place = was.placement;

@@ -13,7 +13,7 @@ use crate::metric::{self, better, is_counted};
 /// A change, and what it is judged by, where both runs have it.
 type Open = (MetricChange, Option<(Held, Option<Uneven>)>);
 
-/// All changes. A variant's second name is no variant of its own: it is what the others are judged by.
+/// All changes. A variant's second name is not a separate variant: it is what the others are judged by.
 pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<MetricChange> {
     let mut open: Vec<Open> = Vec::new();
     for (old, new) in common(before, after).filter(|(old, _)| old.repeats.is_none()) {

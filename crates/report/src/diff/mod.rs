@@ -1,6 +1,6 @@
 //! Two runs against each other.
 //!
-//! Between two runs lie two moods of the machine. So a figure is not compared with what it was, but
+//! Between two runs the speed of the machine changes. So a figure is not compared with what it was, but
 //! against what both runs measured beside it: the floor, and the variant that it is compared with
 //! ([`Base`]). It is better or worse where both say so, beyond what both runs' A/A pairs show, with
 //! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
@@ -109,7 +109,7 @@ pub struct MetricChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// After over before of these two figures. It has both machines' moods in it, and is not judged but
+    /// After over before of these two figures. It has both machines' speeds in it, and is not judged but
     /// for the goodput of a service that does not answer any more.
     pub ratio: f64,
     /// After over before, each against something that both runs share: what is judged. Empty where they

@@ -159,7 +159,7 @@ fn changes(diff: &Diff) -> Section {
         }
         true if diff.metrics.iter().all(is_unshared) => paragraph(
             "Nothing is judged: these runs share no floor, or no second variant that calls in the same \
-             way, or no A/A pair. The figures below hold only if the machine was in the same mood.",
+             way, or no A/A pair. The figures below hold only if the machine ran at the same speed.",
         ),
         true => paragraph("No figure changed by more than these two runs can tell."),
     };

@@ -1,6 +1,6 @@
 //! What two runs share, and a figure compared with it.
 //!
-//! Blocks of two runs are no pairs: the machine was in another mood. So each figure is divided, block
+//! Blocks of two runs are not pairs: the machine ran at another speed. So each figure is divided, block
 //! by block, by what was measured beside it in the same run, and these ratios are compared between the
 //! runs (docs/method.md).
 
@@ -17,7 +17,7 @@ use crate::findings::Findings;
 use crate::findings::trial::TrialRow;
 use crate::metric::{is_about_server, is_counted, resolution};
 
-/// What a figure is compared with, so that the machine's mood cancels.
+/// What a figure is compared with, so that the machine's speed cancels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "base", rename_all = "kebab-case")]
 pub enum Base {

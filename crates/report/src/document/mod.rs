@@ -37,7 +37,7 @@ pub(crate) struct Document {
     pub(crate) rpcgauge: String,
 }
 
-/// A part of a report under a heading of its own.
+/// A part of a report under its own heading.
 pub(crate) struct Section {
     /// Its name in an address.
     pub(crate) id: &'static str,

@@ -57,7 +57,7 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     if findings.progress.missing > 0 {
         let resume = match findings.live().next() {
             Some(_) => "",
-            None => "; rpcgauge run --resume goes on from there",
+            None => "; rpcgauge run --resume continues from there",
         };
         cautions.push(format!(
             "this run was interrupted: what follows rests on the trials that were measured{resume}"

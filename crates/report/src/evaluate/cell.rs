@@ -245,7 +245,7 @@ fn between_stages(stages: &[StageFindings], latency: Option<&Distribution>) -> O
 }
 
 /// The floor of a cell. Each of its blocks is compared with the variant's own trial in that block: both
-/// met the machine in the same moods.
+/// met the machine at the same speeds.
 fn floor(
     variant: &str,
     records: &[&FloorRecord],

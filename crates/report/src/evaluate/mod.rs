@@ -184,7 +184,7 @@ fn measured<'a>(ended: &Ended<'a>) -> impl Iterator<Item = MeasuredTrial<'a>> {
     })
 }
 
-/// The floors in an order of their own, since which window is the first must not depend on the
+/// The floors in a fixed order, since which window is the first must not depend on the
 /// records' order.
 fn ordered(floors: &[FloorRecord]) -> Vec<&FloorRecord> {
     let mut floors: Vec<&FloorRecord> = floors.iter().collect();

@@ -6,7 +6,7 @@
 //! a core, a core that the host kept. A compilation runs beside the calls and is asked for after them. If each of
 //! them covers less, but all of them half, the one that covers the most explains the call. A deoptimization has no
 //! length: it explains a call only where nothing else does, and no more than a millisecond. So does a collection whose pause
-//! lies in the call: a collector's threads go on after the pause, and no event says so.
+//! lies in the call: a collector's threads work on after the pause, and no event says so.
 //!
 //! Slow calls that follow or overlap each other and have one cause are one spike.
 
@@ -15,11 +15,11 @@ use rpcgauge_study::record::{EventKind, EventsRecord, RuntimeEvent, SlowCall, Wa
 use super::cell::MeasuredTrial;
 use crate::findings::spikes::{Cause, EventMark, OfCause, SpikeCauses};
 
-/// A deoptimization goes on in the interpreter until the code is compiled anew: it explains no more lost time of a call
+/// A deoptimization continues in the interpreter until the code is compiled anew: it explains no more lost time of a call
 /// than this, ns.
 const MOST_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
-/// For how long a collector goes on after a pause at most, ns: G1 refines the cards that the pause left, and took
+/// For how long a collector works after a pause at most, ns: G1 refines the cards that the pause left, and took
 /// 2 to 6 ms for it on a process's only core.
 const MOST_AFTER_PAUSE_NS: u64 = 8_000_000;
 
@@ -246,11 +246,11 @@ mod tests {
         let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 18] = [
             (slow(0, 0), vec![], Unexplained),
             (slow(0, 0), vec![pause(500)], GcPause),
-            // The collector went on after the pause, but for no longer than it can.
+            // The collector worked on after the pause, but for no longer than it can.
             (slow(0, 0), vec![pause(100)], GcPause),
             (late, vec![pause(400)], GcPause),
             (later, vec![pause(400)], Unexplained),
-            // It ended before the call, or goes on after it.
+            // It ended before the call, or continues after it.
             (
                 slow(0, 0),
                 vec![event(Kind::GcPause, 9_000, 10_499)],

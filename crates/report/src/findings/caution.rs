@@ -72,7 +72,7 @@ pub enum CautionKind {
     FailedConnects,
     /// Connections that the server closed between slices; they were opened again outside the figures.
     Reopened,
-    /// Failed calls among those that the figures leave out as the first of their slices.
+    /// Failed calls among those that begin a slice and are left out of the figures.
     LeftOutFailed,
     /// Calls that were due but never begun.
     NeverBegun,

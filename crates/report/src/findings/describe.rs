@@ -18,7 +18,7 @@ pub struct HowItCalls {
     pub settings: BTreeMap<String, String>,
     /// The live service that is called.
     pub service: Option<Service>,
-    /// How many calls can be in flight at a time, where each takes a connection of its own; absent where
+    /// How many calls can be in flight at a time, where each takes its own connection; absent where
     /// a connection carries many.
     pub at_a_time: Option<u32>,
 }

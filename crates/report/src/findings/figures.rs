@@ -91,7 +91,7 @@ pub struct Connections {
     pub fewest_at_start: Option<u64>,
     /// Opened in the measured parts.
     pub opened: Option<u64>,
-    /// How many of those went on with the TLS session of an earlier one.
+    /// How many of those resumed the TLS session of an earlier one.
     pub tls_resumed: u64,
     /// Attempts to open one that failed, those of the warm-ups included.
     pub failed: u64,
@@ -188,7 +188,7 @@ pub struct Floor {
     pub mean_ns: f64,
     /// The median of the lowest block.
     pub lowest_round_trip_ns: f64,
-    /// The median of the highest block: how far the machine's mood moved the floor.
+    /// The median of the highest block: how far the machine's speed moved the floor.
     pub highest_round_trip_ns: f64,
     /// Blocks it was measured in.
     pub blocks: u64,

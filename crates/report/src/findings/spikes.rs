@@ -7,7 +7,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The runtime of client or server collected garbage: it stood still, or its collector went on after the pause.
+    /// The runtime of client or server collected garbage: it stood still, or its collector worked on after the pause.
     GcPause,
     /// It stood still for something else.
     Safepoint,

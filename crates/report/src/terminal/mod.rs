@@ -316,7 +316,7 @@ fn phrase_width(row: &Row) -> usize {
         .map_or(0, |found| found.phrase.chars().count())
 }
 
-/// What was found, its interval in a column of its own.
+/// What was found, its interval in its own column.
 fn result(row: &Row, phrase: usize) -> String {
     match (row.answer, row.verdicts.first()) {
         (Answer::Depends, _) => "depends on placement".to_owned(),

@@ -12,7 +12,7 @@ pub(crate) enum Answer {
     Depends,
     Open,
     Nothing,
-    /// One thing measured twice: it is no answer.
+    /// One thing measured twice: it is not an answer.
     Check,
 }
 

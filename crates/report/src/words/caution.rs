@@ -213,7 +213,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
              outside the figures"
         ),
         Kind::LeftOutFailed => format!(
-            "{count} of {of} calls{of_it} failed that are left out as the first of their slices"
+            "{count} of the {of} calls{of_it} that begin a slice (left out of the figures) failed"
         ),
         Kind::NeverBegun => format!("{count} of {of} calls{of_it} were due but never begun"),
         Kind::Retried if one => format!("a call{of_it} was sent again"),
@@ -354,8 +354,8 @@ mod tests {
             "36 of 2,400 responses of rest came uncompressed, although compression was asked for; no \
              response of grpc was compressed, although compression was asked for; 12 attempts of rest to \
              open a connection failed; the server closed 24 connections of rest between slices, which \
-             were opened again outside the figures; 60 of 960 calls of rest failed that are left out as \
-             the first of their slices; 84 of 2,484 calls of rest were due but never begun; calls of rest \
+             were opened again outside the figures; 60 of the 960 calls of rest that begin a \
+             slice (left out of the figures) failed; 84 of 2,484 calls of rest were due but never begun; calls of rest \
              were sent again 36 times; 24 of 2,484 calls of rest were begun late, since their messages \
              were not made in time."
         );

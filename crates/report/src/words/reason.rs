@@ -141,7 +141,7 @@ fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> St
     }
 }
 
-/// Beyond so many times the run, repeating it is no advice.
+/// Beyond so many times the run, repeating it is not advice.
 const SENSIBLE_TIMES: u64 = 20;
 
 /// How much more measuring would settle it, beside the invocations there were.

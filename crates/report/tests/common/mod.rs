@@ -251,7 +251,7 @@ impl Builder {
     pub fn build(&self) -> Sample {
         let plan = self.plan();
         let mut rng = SplitMix64::new(self.seed);
-        let moods: Vec<f64> = (0..self.invocations * plan.variants.len() as u32)
+        let speeds: Vec<f64> = (0..self.invocations * plan.variants.len() as u32)
             .map(|_| (self.noise.0 * rng.normal()).exp())
             .collect();
         let trials = plan
@@ -260,8 +260,8 @@ impl Builder {
             .map(|spec| {
                 let variant = &self.specs[spec.variant as usize];
                 let place = spec.invocation * plan.variants.len() as u32 + spec.variant;
-                let mood = moods[place as usize] * (self.noise.1 * rng.normal()).exp();
-                self.trial(variant, spec, mood, &mut rng)
+                let speed = speeds[place as usize] * (self.noise.1 * rng.normal()).exp();
+                self.trial(variant, spec, speed, &mut rng)
             })
             .collect();
         let floors = self.floors(&mut rng);

@@ -9,7 +9,7 @@ impl Builder {
         &self,
         spec: &Spec,
         trial: &TrialSpec,
-        mood: f64,
+        speed: f64,
         rng: &mut SplitMix64,
     ) -> TrialRecord {
         let outcome = match spec.cannot_run {
@@ -20,7 +20,7 @@ impl Builder {
                     .to_owned(),
             },
             None => {
-                TrialOutcome::Measured(Box::new(self.measured(spec, trial.placement, mood, rng)))
+                TrialOutcome::Measured(Box::new(self.measured(spec, trial.placement, speed, rng)))
             }
         };
         TrialRecord {
@@ -38,7 +38,7 @@ impl Builder {
         &self,
         spec: &Spec,
         placement: Placement,
-        mood: f64,
+        speed: f64,
         rng: &mut SplitMix64,
     ) -> Measured {
         let place = if placement == Placement::OneCore {
@@ -46,7 +46,7 @@ impl Builder {
         } else {
             1.0
         };
-        let centre = spec.latency_ns * place * mood;
+        let centre = spec.latency_ns * place * speed;
         let mut calls = Calls {
             started: self.calls + spec.never_begun,
             abandoned: spec.never_begun,

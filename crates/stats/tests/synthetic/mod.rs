@@ -35,8 +35,8 @@ pub(crate) const REAL_RUN: Noise = Noise {
 /// What an outlier adds to the logarithm of a trial's latency.
 const OUTLIER: f64 = 0.1;
 
-/// Standard deviation of the machine's mood, which is one for both trials of a block.
-const MOOD: f64 = 0.05;
+/// Standard deviation of the machine's speed, which is one for both trials of a block.
+const SPEED: f64 = 0.05;
 
 /// How many invocations a study has, and how many blocks each.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ impl Noise {
     }
 
     fn block(&self, ratio: f64, invocation: f64, rng: &mut SplitMix64) -> Pair {
-        let mood = MOOD * rng.normal();
+        let speed = SPEED * rng.normal();
         let mut trial = |effect: f64| {
             let outlier = if rng.unit() < self.outlier {
                 OUTLIER
@@ -68,7 +68,7 @@ impl Noise {
                 0.0
             };
             let noise = self.block * std::f64::consts::FRAC_1_SQRT_2 * rng.normal();
-            80.0 * (effect + mood + noise + outlier).exp()
+            80.0 * (effect + speed + noise + outlier).exp()
         };
         Pair {
             of: trial(ratio.ln() + invocation),

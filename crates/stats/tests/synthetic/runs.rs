@@ -1,4 +1,4 @@
-//! Two runs of one study, made of random numbers, with a mood of the machine in each.
+//! Two runs of one study, made of random numbers, each with its own speed of the machine.
 
 use rpcgauge_stats::{
     Better, Bootstrap, Estimate, InRuns, Outcome, Pair, PairedRatios, SplitMix64, VerdictRule,
@@ -9,7 +9,7 @@ use super::Shape;
 
 /// What varies between runs, as standard deviations of logarithms.
 #[derive(Clone, Copy)]
-pub(crate) struct Moods {
+pub(crate) struct Speeds {
     /// The machine's speed, the same for all that is measured.
     pub(crate) machine: f64,
     /// The kernel's beside it: the floor has all of it, a variant the part that its calls spend there.
@@ -48,15 +48,15 @@ struct Measured {
 }
 
 /// A run. `slower` is what the first metric of the first group's variants is multiplied by.
-fn run(moods: Moods, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Measured> {
-    let machine = moods.machine * rng.normal();
-    let kernel = moods.kernel * rng.normal();
+fn run(speeds: Speeds, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Measured> {
+    let machine = speeds.machine * rng.normal();
+    let kernel = speeds.kernel * rng.normal();
     let mut all = Vec::new();
     for _ in 0..GROUPS {
-        let own = KERNEL.map(|part| machine + part * kernel + moods.own * rng.normal());
+        let own = KERNEL.map(|part| machine + part * kernel + speeds.own * rng.normal());
         for _ in 0..METRICS {
             let is_first = all.is_empty();
-            let moods: Blocks = (0..shape.invocations)
+            let speeds: Blocks = (0..shape.invocations)
                 .map(|_| {
                     (0..shape.blocks)
                         .map(|_| BLOCK_MOOD * rng.normal())
@@ -64,12 +64,12 @@ fn run(moods: Moods, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Ve
                 })
                 .collect();
             let mut blocks = |level: f64, process: f64| -> Blocks {
-                let invocation = |moods: &Vec<f64>| {
+                let invocation = |speeds: &Vec<f64>| {
                     let level = level + process * rng.normal();
-                    let block = |mood: &f64| (level + mood + BLOCK * rng.normal()).exp();
-                    moods.iter().map(block).collect()
+                    let block = |speed: &f64| (level + speed + BLOCK * rng.normal()).exp();
+                    speeds.iter().map(block).collect()
                 };
-                moods.iter().map(invocation).collect()
+                speeds.iter().map(invocation).collect()
             };
             let variant = |index: usize| {
                 let factor = if is_first { slower[index] } else { 1.0 };
@@ -116,8 +116,13 @@ pub(crate) struct Row {
 
 /// The rows of a diff of two runs of one study, of which the second takes `slower` times as long in
 /// the first three.
-pub(crate) fn diff(moods: Moods, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Row> {
-    let runs = [[1.0; 3], slower].map(|slower| run(moods, shape, slower, rng));
+pub(crate) fn diff(
+    speeds: Speeds,
+    shape: Shape,
+    slower: [f64; 3],
+    rng: &mut SplitMix64,
+) -> Vec<Row> {
+    let runs = [[1.0; 3], slower].map(|slower| run(speeds, shape, slower, rng));
     let [before, after] = &runs;
     let rule = VerdictRule::new(Better::Lower);
     let nothing: Blocks = vec![vec![1.0; shape.blocks]; shape.invocations];

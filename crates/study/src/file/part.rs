@@ -29,7 +29,7 @@ pub(crate) struct Part {
     pub(crate) blocks: Option<Spanned<NonZeroU32>>,
 }
 
-/// A part of the study with a name and a question of its own.
+/// A part of the study with a name and its own question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Group {
     pub(crate) name: Spanned<Name>,
@@ -99,7 +99,7 @@ impl TryFrom<String> for StackName {
         match name.split_once('/') {
             Some((subject, stack)) if is_part(subject) && is_part(stack) => Ok(Self(name)),
             _ => Err(format!(
-                "\"{name}\" is no stack: write SUBJECT/STACK, such as \"go/grpc-go\""
+                "\"{name}\" is not a stack: write SUBJECT/STACK, such as \"go/grpc-go\""
             )),
         }
     }

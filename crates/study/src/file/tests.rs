@@ -73,7 +73,7 @@ fn bad_values() {
     assert_snapshot!(with_question("[base]\nencoding = \"jsn\""), @r#"my.toml:3:12: unknown encoding "jsn"; did you mean "json"?"#);
     assert_snapshot!(with_question("[base]\ncompression = \"gzip:12\""), @r#"my.toml:3:15: "gzip:12": gzip has levels 1 to 9"#);
     assert_snapshot!(with_question("[base]\ncompression = \"gzp\""), @r#"my.toml:3:15: unknown compression "gzp"; did you mean "gzip"?"#);
-    assert_snapshot!(with_question("[base]\ntime = \"5 parsecs\""), @r#"my.toml:3:8: "5 parsecs" is no time; write it as 150ms, 10s or 1m30s"#);
+    assert_snapshot!(with_question("[base]\ntime = \"5 parsecs\""), @r#"my.toml:3:8: "5 parsecs" is not a time; write it as 150ms, 10s or 1m30s"#);
     assert_snapshot!(with_question("[workload]\nname = \"ehco\""), @r#"my.toml:3:8: unknown value "ehco"; did you mean "echo"?"#);
     assert_snapshot!(with_question("placement = \"3-cores\""), @r#"my.toml:2:13: unknown value "3-cores"; did you mean "two-cores"?"#);
     assert_snapshot!(with_question("margin = 1.5"), @r#"my.toml:2:10: "margin" must be between 0 and 1, not 1.5"#);
@@ -86,7 +86,7 @@ fn zero_counts() {
     assert_snapshot!(with_question("blocks = 0"), @r#"my.toml:2:10: "blocks" must be a whole number from 1 to 4294967295, not 0"#);
     assert_snapshot!(with_question("invocations = 0"), @r#"my.toml:2:15: "invocations" must be a whole number from 1 to 4294967295, not 0"#);
     assert_snapshot!(with_question("[base]\ncalls = 0"), @r#"my.toml:3:9: "calls" must be a whole number from 1 to 9223372036854775807, not 0"#);
-    assert_snapshot!(with_question("[base]\ntime = \"0s\""), @r#"my.toml:3:8: "0s" is no time at all; write at least 1ms"#);
+    assert_snapshot!(with_question("[base]\ntime = \"0s\""), @r#"my.toml:3:8: "0s" is too short; write at least 1ms"#);
     assert_snapshot!(with_question("[base]\nin-flight = 0"), @r#"my.toml:3:13: "in-flight" must be a whole number from 1 to 65536, not 0"#);
     assert_snapshot!(with_question("[base]\nrate = 0"), @r#"my.toml:3:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
     assert_snapshot!(with_question("[base]\nconnections = -1"), @r#"my.toml:3:15: "connections" must be a whole number from 1 to 65536, not -1"#);
@@ -109,7 +109,7 @@ fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[base]\nin-flight = 4\nrate = 100"), @r#"my.toml:4:8: calls are sent either at a "rate" or with so many "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[factors]\nrate = [100]\nin-flight = [4]"), @r#"my.toml:4:14: calls are sent either at a "rate" or with so many "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[base]\ncompression = \"gzip\"\nrequest-compression = \"none\""), @r#"my.toml:4:23: "compression" sets both directions; write it alone, or each direction"#);
-    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nmethod = \"a.B/C\""), @r#"my.toml:4:1: [workload] has no key "method"; it is for a method of your own; a built-in workload has its own"#);
+    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nmethod = \"a.B/C\""), @r#"my.toml:4:1: [workload] has no key "method"; it is for your own method; a built-in workload has its own"#);
     assert_snapshot!(with_question("[workload]\nproto = \"a.proto\"\ndescriptor-set = \"a.binpb\"\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:4:18: a message is described by "proto" or by "descriptor-set"; keep one of the two"#);
     assert_snapshot!(with_question("[workload]\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:2:1: [workload] needs "proto" or "descriptor-set"; write proto = "service.proto""#);
     assert_snapshot!(with_question("[workload]\n"), @r#"my.toml:2:1: [workload] says neither the "name" of a built-in workload nor a "method" of your own"#);
@@ -148,7 +148,7 @@ fn what_is_missing() {
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\""), @r#"my.toml:2:1: [pairs] needs the key "against"; write against = "rest-json", a variant's name"#);
     assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\""), @r#"my.toml:2:1: [claims] needs the key "published"; write published = { of = 1.5, against = 3.0, unit = "ms" }"#);
     assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 0, against = 1, unit = \"ms\" }"), @"my.toml:8:13: the published figures must be more than 0, and have a unit");
-    assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 1, unit = \"ms\" }\nstacks = [\"grpc-go\"]"), @r#"my.toml:9:10: "grpc-go" is no stack: write SUBJECT/STACK, such as "go/grpc-go""#);
+    assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 1, unit = \"ms\" }\nstacks = [\"grpc-go\"]"), @r#"my.toml:9:10: "grpc-go" is not a stack: write SUBJECT/STACK, such as "go/grpc-go""#);
     assert_snapshot!(with_question("[[groups]]\n[groups.base]"), @r#"my.toml:2:1: [groups] needs the key "name"; write name = "small-messages""#);
 }
 

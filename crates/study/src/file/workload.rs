@@ -52,7 +52,7 @@ impl WorkloadWritten {
         }
         if let Some(kind) = table.take::<Spanned<WorkloadKind>>("name")? {
             if *kind.get_ref() == WorkloadKind::Own {
-                let message = "a method of your own has no name here; write its \"method\"";
+                let message = "your own method has no name here; write its \"method\"";
                 return Err(table.source.error(kind.span(), message));
             }
             let n = table.take("n")?;
@@ -98,7 +98,7 @@ pub(crate) fn check_description(
 fn built_in_has_none(key: &str) -> Option<&'static str> {
     let of_own = "proto include descriptor-set method request response scale";
     let is_own = of_own.split(' ').any(|own| own == key);
-    is_own.then_some("it is for a method of your own; a built-in workload has its own")
+    is_own.then_some("it is for your own method; a built-in workload has its own")
 }
 
 fn own_has_none(key: &str) -> Option<&'static str> {

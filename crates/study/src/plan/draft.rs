@@ -33,7 +33,7 @@ pub(crate) enum Control {
     Absent,
 }
 
-/// Why a draft is no plan.
+/// Why a draft is not a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DraftError {
     /// It has no variants, or no trials of them.
@@ -195,7 +195,7 @@ impl Draft {
             let is_here = |place: &usize| group(*place) == here;
             let pair = leading.get(&here);
             let of_pair = pair.and_then(|pair| {
-                // A variant that is compared with one of another group has a control of its own.
+                // A variant that is compared with one of another group has its own control.
                 let against = place(&pair.against).filter(is_here);
                 against.or_else(|| place(&pair.of))
             });

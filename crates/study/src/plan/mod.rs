@@ -121,7 +121,7 @@ pub struct StackNeeds {
     pub warm_up_calls: u64,
 }
 
-/// One way to call, under a name of its own.
+/// One way to call, under its own name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Variant {
     /// Unique in the plan: lower-case words joined by `-`, with `name=value` parts for factors.

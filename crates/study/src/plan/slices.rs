@@ -1,7 +1,7 @@
 //! Which variants are measured in turn, and in what slices.
 //!
 //! Variants that are compared with each other, and are of one kind, go round together: a slice each, in
-//! an order drawn anew for each round. What the machine's mood does to one, it does to all of them
+//! an order drawn anew for each round. What the machine's speed does to one, it does to all of them
 //! (docs/method.md).
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ pub use rpcgauge_trial::Slice;
 use super::{Claim, Pair, Plan, Variant};
 use crate::settings::{ConnectionUse, Settings, Timing};
 
-/// A slice lasts so long unless the study says otherwise, µs: short beside the machine's moods, which
+/// A slice lasts so long unless the study says otherwise, µs: short beside the changes of the machine's speed, which
 /// last 0.1 to 2 s, and long beside what a change of variant disturbs.
 pub const SLICE_US: u64 = 2_000;
 
-/// Slices of calls that each open a connection are so many times longer: closing goes on in the
+/// Slices of calls that each open a connection are so many times longer: closing continues in the
 /// kernel after the call.
 const PER_CALL_FACTOR: u64 = 10;
 
@@ -37,7 +37,7 @@ const SKIP_US: u64 = 200;
 
 impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
-    /// measured in one piece. Arrivals cannot stop between slices: those of a rate go on.
+    /// measured in one piece. Arrivals cannot stop between slices: those of a rate continue.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
         let in_flight = u64::from(self.schedule.in_flight()?);
         let per_call = match self.connection {
@@ -59,7 +59,7 @@ impl Settings {
         })
     }
 
-    /// Only variants of one kind go round together: a codec's operations are no calls.
+    /// Only variants of one kind go round together: a codec's operations are not calls.
     fn kind(&self) -> Option<(Timing, u32, bool)> {
         let is_codec = self.target.codec().is_some();
         Some((self.timing(), self.schedule.in_flight()?, is_codec))

@@ -191,7 +191,7 @@ impl Resolver<'_> {
                 let method = given.get_ref().as_str();
                 target.with_method(method).ok_or_else(|| {
                     let message =
-                        format!("\"{method}\" is no gRPC method; write package.Service/Method");
+                        format!("\"{method}\" is not a gRPC method; write package.Service/Method");
                     self.source.error(given.span(), message)
                 })
             }

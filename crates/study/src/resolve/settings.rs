@@ -148,7 +148,7 @@ impl<'r, 'a> Check<'r, 'a> {
                 )?,
                 Some(client) => {
                     let styles = &self.features(Key::Client, &client.stack)?.styles;
-                    // One without any is no client, and the check below refuses it.
+                    // One without any is not a client, and the check below refuses it.
                     let first = styles.first().filter(|_| !self.says(Key::Style));
                     client.style = first.copied().unwrap_or(client.style);
                 }

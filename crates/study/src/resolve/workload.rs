@@ -83,7 +83,7 @@ impl Resolver<'_> {
             }
             Some(WorkloadWritten::BuiltIn { kind, n }) => {
                 if let Some(scale) = layer.count(Key::Scale) {
-                    let message = "\"scale\" is for a method of your own; built-in workloads have \"n\"";
+                    let message = "\"scale\" is for your own method; built-in workloads have \"n\"";
                     return Err(source.error(scale.span(), message));
                 }
                 let n = layer.count(Key::N).or_else(|| n.as_ref().map(plain));
@@ -158,8 +158,6 @@ fn built_in(
         WorkloadKind::Followers => needed().map(|n| WorkloadSpec::Followers { n }),
         WorkloadKind::Hello => fixed(WorkloadSpec::Hello {}),
         WorkloadKind::Profile => fixed(WorkloadSpec::Profile {}),
-        WorkloadKind::Own => {
-            Err(source.error(kind.span(), "a method of your own has no name here"))
-        }
+        WorkloadKind::Own => Err(source.error(kind.span(), "your own method has no name here")),
     }
 }

@@ -21,8 +21,8 @@ pub enum RunError {
     /// A file of the run cannot be read.
     #[error("cannot read {}: {}", .0.display(), sentence(.1))]
     Read(PathBuf, #[source] io::Error),
-    /// The place is no run directory.
-    #[error("{} is no run directory: it has no {}; give the directory that rpcgauge run wrote", .0.display(), super::names::RUN)]
+    /// The place is not a run directory.
+    #[error("{} is not a run directory: it has no {}; give the directory that rpcgauge run wrote", .0.display(), super::names::RUN)]
     NoRun(PathBuf),
     /// There is nothing at the place.
     #[error("there is no directory {}; give the directory that rpcgauge run wrote", .0.display())]
@@ -83,8 +83,8 @@ fn at_line(line: Option<usize>) -> String {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": make room, then go on with --resume"
+            ": make room, then continue with --resume"
         }
-        _ => ": put it right, then go on with --resume",
+        _ => ": put it right, then continue with --resume",
     }
 }

@@ -55,7 +55,7 @@ impl Run {
     /// warning.
     ///
     /// # Errors
-    /// When it is no run directory, was written by a version with another schema, a file of it is missing or
+    /// When it is not a run directory, was written by a version with another schema, a file of it is missing or
     /// damaged, or a record does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
@@ -305,7 +305,7 @@ pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), Run
     let path = directory.join(file);
     match path.metadata() {
         Ok(about) if about.is_file() => Ok(()),
-        Ok(_) => Err(RunError::damaged(path, "it is no regular file")),
+        Ok(_) => Err(RunError::damaged(path, "it is not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(RunError::Missing(path)),
         Err(error) => Err(RunError::Read(path, error)),
     }

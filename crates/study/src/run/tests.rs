@@ -104,7 +104,7 @@ fn environment() -> Environment {
     }
 }
 
-/// A run of three trials and a floor in a directory of its own.
+/// A run of three trials and a floor in its own directory.
 struct Scene {
     folder: TempDir,
     run: PathBuf,

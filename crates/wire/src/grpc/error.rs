@@ -40,7 +40,7 @@ pub enum GrpcViolation {
 }
 
 impl GrpcViolation {
-    /// The status that the call ends with (gRPC status codes). For a response that is no gRPC or
+    /// The status that the call ends with (gRPC status codes). For a response that is not gRPC or
     /// has no status, the HTTP status says more: see [`Code::from_http_status`].
     pub fn code(&self) -> Code {
         match self {

@@ -96,7 +96,7 @@ impl UnaryResponse {
     /// Takes [`crate::Event::Head`]. `subtype` is what the call asked for, as in [`super::head`].
     ///
     /// # Errors
-    /// The response is no gRPC of this kind; the rest of it says nothing more, and the call may be
+    /// The response is not gRPC of this kind; the rest of it says nothing more, and the call may be
     /// cancelled. [`UnaryResponse::finish`] gives the same error again.
     #[inline]
     pub fn head(

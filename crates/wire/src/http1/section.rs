@@ -8,7 +8,7 @@ use crate::request::{is_token, is_value_byte};
 /// What ends a line.
 pub(super) const CRLF: &[u8] = b"\r\n";
 
-/// Looks for the empty line, and goes on where it stopped when more bytes have come.
+/// Looks for the empty line, and continues where it stopped when more bytes have come.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct EndFinder {
     /// Start of the line being searched.

@@ -117,7 +117,7 @@ func write(root, folder string, files map[string][]byte, isBuiltIn bool) error {
 func splitPath(path string) (service, method string, err error) {
 	service, method, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok {
-		return "", "", fmt.Errorf("%q is no path of a method", path)
+		return "", "", fmt.Errorf("%q is not a path of a method", path)
 	}
 	return service, method, nil
 }

@@ -30,7 +30,7 @@ type plainTypes struct {
 	messages []*protogen.Message
 	enums    []*protogen.Enum
 	helpers  map[string]bool
-	// Types of methods' messages that are no structs, with what they are.
+	// Types of methods' messages that are not structs, with what they are.
 	scalars map[string]string
 	// Why the messages have no such types.
 	err error
@@ -110,7 +110,7 @@ func (p *plainTypes) source() ([]byte, error) {
 		p.writeMessage(&types, message)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.scalars)) {
-		fmt.Fprintf(&types, "// %s is a message that is no object in JSON.\ntype %[1]s %s\n\n", name, p.scalars[name])
+		fmt.Fprintf(&types, "// %s is a message that is not an object in JSON.\ntype %[1]s %s\n\n", name, p.scalars[name])
 	}
 	for _, enum := range p.enums {
 		fmt.Fprintf(&types, "// %s is a name of a value.\ntype %[1]s string\n\n", p.enum(enum))
@@ -254,7 +254,7 @@ func (p *plainTypes) scalar(field *protogen.Field) string {
 	return scalarKinds[field.Desc.Kind()]
 }
 
-// known is the type of a message with a form of its own in the proto3 JSON mapping; empty for others.
+// known is the type of a message with its own form in the proto3 JSON mapping; empty for others.
 // Of a wrapper it returns the wrapped field too.
 func (p *plainTypes) known(message *protogen.Message) (string, *protogen.Field) {
 	name, ok := strings.CutPrefix(string(message.Desc.FullName()), "google.protobuf.")

@@ -83,7 +83,7 @@ func generate(plugins, scratch string, descriptors *descriptorpb.FileDescriptorS
 	return files, nil
 }
 
-// placeFiles gives each file a Go package of its own, whatever its options say. It returns those that
+// placeFiles gives each file its own Go package, whatever its options say. It returns those that
 // are to be generated: all but the ones that come with a library.
 func placeFiles(descriptors *descriptorpb.FileDescriptorSet) []string {
 	var own []string

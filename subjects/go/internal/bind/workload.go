@@ -88,7 +88,7 @@ func (w *Workload) NewPlain(sample string) any {
 func (w *Workload) ProtoMessage(sample string, text []byte) (proto.Message, error) {
 	message := w.New(sample)
 	if err := protojson.Unmarshal(text, message); err != nil {
-		return nil, settings.Refuse(settings.User, "the %s is no %s: %v", sample,
+		return nil, settings.Refuse(settings.User, "the %s is not a %s: %v", sample,
 			message.ProtoReflect().Descriptor().FullName(), err)
 	}
 	return message, nil

@@ -127,7 +127,7 @@ func header(key string) (string, bool) {
 	return runtime.MetadataHeaderPrefix + key, true
 }
 
-// start runs the server behind as a subject of its own: the program of grpc-go, beside this one. It ends
+// start runs the server behind as a separate subject: the program of grpc-go, beside this one. It ends
 // once its standard input is closed, also when this process is killed.
 func start(inner *settings.Server) (address string, stop func(), err error) {
 	failed := func(err error) (string, func(), error) {

@@ -178,7 +178,7 @@ func Parse(line []byte) (any, error) {
 		Role     json.RawMessage `json:"role"`
 	}
 	if err := json.Unmarshal(line, &head); err != nil {
-		return nil, Refuse(Instrument, "the settings line is no JSON object: %v", err)
+		return nil, Refuse(Instrument, "the settings line is not a JSON object: %v", err)
 	}
 	if string(head.Contract) != strconv.Itoa(Contract) {
 		return nil, Refuse(Instrument, "the settings line is of contract version %s; this subject has %d",
@@ -213,7 +213,7 @@ func Parse(line []byte) (any, error) {
 func strict(line []byte, into any, required ...string) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(line, &keys); err != nil {
-		return Refuse(Instrument, "the settings line is no JSON object: %v", err)
+		return Refuse(Instrument, "the settings line is not a JSON object: %v", err)
 	}
 	for _, key := range required {
 		if _, ok := keys[key]; !ok {

@@ -76,7 +76,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		{server, `,"n":3`, ``, "the workload list has n"},
 		{server, `"list","n":3`, `"own"`, "own lacks"},
 		{server, `"n":3`, `"n":3,"method":"a/b"`, "only own has"},
-		{server, `{"contract"`, `["contract"`, "no JSON object"},
+		{server, `{"contract"`, `["contract"`, "not a JSON object"},
 		{client, `[{"name":"a"}]`, `[]`, "requests has none"},
 		{client, `"deadline_ms":10`, `"deadline_ms":0`, "deadline_ms cannot be 0"},
 		{codec, `"decode"`, `"guess"`, `operation cannot be "guess"`},

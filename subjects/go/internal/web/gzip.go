@@ -33,7 +33,7 @@ func Gzip(next http.Handler, compression settings.Compression, limits settings.L
 			}
 			defer readers.Put(reader)
 			if err := reader.Reset(r.Body); err != nil {
-				http.Error(w, "the body is no gzip: "+err.Error(), http.StatusBadRequest)
+				http.Error(w, "the body is not gzip: "+err.Error(), http.StatusBadRequest)
 				return
 			}
 			r.Body = &inflating{Reader: Inflate(reader, r.ContentLength, limits), body: r.Body}

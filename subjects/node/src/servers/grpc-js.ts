@@ -76,7 +76,7 @@ function behaviour(
         metadata.set(HANDLER_START, String(start));
         metadata.set(HANDLER_END, String(now()));
       }
-      // The headers leave before the message then, in a step of their own.
+      // The headers leave before the message then, in their own step.
       call.sendMetadata(metadata);
     }
     done(null, response);

@@ -56,7 +56,7 @@ class Service {
       const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
       if (request.headers["content-encoding"] !== "gzip") return this.answer(body, request, response);
       decompress(body, limits, (error, plain) => {
-        if (error) refuse(response, BAD_REQUEST, `the body is no gzip: ${error.message}`);
+        if (error) refuse(response, BAD_REQUEST, `the body is not gzip: ${error.message}`);
         else this.answer(plain, request, response);
       });
     });
@@ -90,7 +90,7 @@ class Service {
     try {
       const decoded: unknown = JSON.parse(body.toString());
       // A message of one's own may have another form, as a wrapper has.
-      if (this.workload.own === undefined && !isObject(decoded)) throw new BadRequest("the body is no JSON object");
+      if (this.workload.own === undefined && !isObject(decoded)) throw new BadRequest("the body is not a JSON object");
       start = now();
       message = this.handle(decoded as Json);
       end = now();

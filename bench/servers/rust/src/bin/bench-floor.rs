@@ -45,7 +45,7 @@ fn run() -> Result<(), String> {
             let address = arguments.word("the address")?;
             let address: SocketAddr = address
                 .parse()
-                .map_err(|_| format!("{address} is no address: write 127.0.0.1:PORT"))?;
+                .map_err(|_| format!("{address} is not an address: write 127.0.0.1:PORT"))?;
             let calls = arguments.required("calls")?;
             let shape = Shape::read(&mut arguments)?;
             arguments.end()?;

@@ -2,7 +2,7 @@
 //! for one JSON object. It runs where this one does.
 //!
 //! With `resident=MS` before the program, its resident memory is looked at so often, and the median is
-//! told: what it holds while it goes on, without what it takes to start and to report.
+//! told: what it holds while it runs, without what it takes to start and to report.
 //!
 //! A process's peak memory as the kernel tells it begins with that of the one that started it. This
 //! program is small, so that the figures of small programs stay theirs.

@@ -1,4 +1,4 @@
-//! Serves the metrics by HTTP/1.1, on a thread of its own.
+//! Serves the metrics by HTTP/1.1, on its own thread.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -46,7 +46,7 @@ impl Endpoint {
     pub(crate) fn bind(given: &str) -> Result<Self, Failure> {
         let addresses = given.to_socket_addrs().map_err(|_| {
             Failure::input(format!(
-                "--metrics {given}: is no address to listen at; write HOST:PORT, as in \
+                "--metrics {given}: is not an address to listen at; write HOST:PORT, as in \
                  127.0.0.1:9464, with port 0 for any that is free"
             ))
         })?;

@@ -84,7 +84,7 @@ struct Figures {
 #[derive(Default)]
 struct Counts {
     total: Family<Labels, Counter>,
-    /// What of it the trials that go on have counted.
+    /// What of it the running trials have counted.
     current: HashMap<Labels, u64>,
 }
 

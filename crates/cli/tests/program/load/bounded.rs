@@ -39,7 +39,7 @@ fn bounded(most: u64, services: usize, more: &[&str]) -> String {
             .collect();
         let served = service.calls.load(Ordering::Relaxed);
         assert!(served <= most, "{served} of {most} requests for {target}");
-        // Each variant was tried with a call of its own, or with that of its twin.
+        // Each variant was tried with its own call, or with that of its twin.
         let (sum, variants) = (sent.iter().sum::<u64>(), sent.len() as u64);
         assert!(
             (sum + 1..=sum + variants).contains(&served),

@@ -212,7 +212,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
             "gauge" => &[""],
             "info" => &["_info"],
             "histogram" => &["_bucket", "_count", "_sum"],
-            other => panic!("{other} is no type"),
+            other => panic!("{other} is not a type"),
         };
         assert!(allowed.contains(&suffix), "{line} is of a {kind}");
         let value = value.parse().expect("a number");

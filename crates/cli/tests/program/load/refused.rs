@@ -1,4 +1,4 @@
-//! What cannot be called, and what is no load: one line each, and nothing is begun.
+//! What cannot be called, and what is not a load: one line each, and nothing is begun.
 
 use std::io::ErrorKind;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -91,7 +91,11 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     refused("http://x/", &no_socket, &["nothing.sock", "cannot connect"]);
     place.file("file.sock", "");
     let no_socket = ["--unix-socket", "file.sock"];
-    refused("http://x/", &no_socket, &["file.sock: this is no socket"]);
+    refused(
+        "http://x/",
+        &no_socket,
+        &["file.sock: this is not a socket"],
+    );
     let long = format!("{}.sock", "x".repeat(110));
     let too_long = ["--unix-socket", &long];
     refused(
@@ -134,7 +138,10 @@ fn bad_input_is_said_in_one_line() {
     place.file("rows.txt", "");
     let post = ["-X", "POST"];
     let cases: &[(&[&str], &[&str])] = &[
-        (&["localhost:50051"], &["is no target", "it has no scheme"]),
+        (
+            &["localhost:50051"],
+            &["is not a target", "it has no scheme"],
+        ),
         (&["ftp://localhost/"], &["there is no scheme \"ftp\""]),
         (&["grpc://localhost:1"], &["which method?"]),
         (
@@ -146,7 +153,7 @@ fn bad_input_is_said_in_one_line() {
         (&[target, "--poisson"], &["--rate"]),
         (&[target, "--order", "random"], &["--rows"]),
         (&[target, "--cert", "me.pem"], &["--key"]),
-        (&[target, "--slo", "p99"], &["--slo", "is no objective"]),
+        (&[target, "--slo", "p99"], &["--slo", "is not an objective"]),
         (
             &[target, "--slo", "errors<1"],
             &["--slo", "has a %, up to 100%, or is a number below 1"],
@@ -162,7 +169,10 @@ fn bad_input_is_said_in_one_line() {
                 "'x-id: …': placeholders are filled in \"data\" alone",
             ],
         ),
-        (&[target, "--duration", "10"], &["--duration", "is no time"]),
+        (
+            &[target, "--duration", "10"],
+            &["--duration", "is not a time"],
+        ),
         (&[target, "--calls", "0"], &["--calls", "from 1 to"]),
         (
             &[target, "--connections", "8", "--in-flight", "2"],

@@ -12,7 +12,7 @@ use crate::common::{Finished, Place, report, wait_until};
 /// Longer than the deadlines here, and than what counts as a stall.
 const STALL: Duration = Duration::from_secs(2);
 
-/// Stops the program and has it go on.
+/// Stops the program and has it continue.
 fn stop_for_a_while(child: &Child) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("a signal is sent");

@@ -17,7 +17,7 @@ use crate::common::{Place, interrupt, wait_until};
 pub(super) struct Seen(Arc<Mutex<Vec<u8>>>);
 
 impl Seen {
-    /// Reads on a thread of its own, to the end.
+    /// Reads on its own thread, to the end.
     pub(super) fn of(mut from: impl Read + Send + 'static) -> Self {
         let seen = Self::default();
         let to = seen.clone();
@@ -39,7 +39,7 @@ impl Seen {
     }
 }
 
-/// A load that goes on until it is interrupted.
+/// A load that runs until it is interrupted.
 fn endless<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["load", target, "--duration", "10m", "--warmup", "0s"];
     let mut words = [&words[..], &["--out", "run"]].concat();

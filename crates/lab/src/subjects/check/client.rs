@@ -110,7 +110,7 @@ impl StackCheck<'_> {
         let open = server.ready().address.as_ref().and_then(established);
         match open {
             Some(open) if open != manner.channels as usize => Err(client.subject.wrong(format!(
-                "of {} channels, {open} have a connection of their own",
+                "of {} channels, {open} have their own connection",
                 manner.channels
             ))),
             _ => self.try_slices(client, None, manner.in_flight),

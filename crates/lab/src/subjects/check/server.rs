@@ -14,7 +14,7 @@ use crate::server::Up;
 use crate::subjects::SubjectsError;
 use crate::verify;
 
-/// Bytes that are no message in any encoding: no end of a number for protobuf, no text for JSON, no
+/// Bytes that are not a message in any encoding: no end of a number for protobuf, no text for JSON, no
 /// object for MessagePack, an end without a beginning for CBOR.
 const NO_MESSAGE: [u8; 3] = [0xff; 3];
 
@@ -42,7 +42,7 @@ impl StackCheck<'_> {
             };
             self.attempt(&what, |check| check.responds(&threads))?;
         }
-        self.attempt("refuses a body that is no message", |check| {
+        self.attempt("refuses a body that is not a message", |check| {
             let body = NO_MESSAGE.to_vec();
             check.turns_down(first, body, |kind| match kind {
                 FailureKind::HttpStatus(status) => (400..500).contains(&status),
@@ -133,7 +133,7 @@ impl StackCheck<'_> {
         match measured.marks.implausible {
             0 => Ok(()),
             _ => Err(wrong(
-                "its marks are no times of the host's monotonic clock within the call",
+                "its marks are not times of the host's monotonic clock within the call",
             )),
         }
     }

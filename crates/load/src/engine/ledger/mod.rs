@@ -46,7 +46,7 @@ pub(super) struct Ledger<'t> {
     trial: &'t Trial,
     /// Whether stages are stamped.
     timed: bool,
-    /// Whether checking a response may take a while, which is no lateness of the next call.
+    /// Whether checking a response may take a while, which is not lateness of the next call.
     checks: bool,
     pub(super) dues: Dues,
     pub(super) calls: InFlight,
@@ -145,7 +145,7 @@ impl<'t> Ledger<'t> {
         self.recorder.account.calls.never_begun += 1;
     }
 
-    /// Begins a call. `counts_most` says whether the measured part goes on.
+    /// Begins a call. `counts_most` says whether the measured part continues.
     #[inline]
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {
         self.requests_left -= 1;
@@ -307,7 +307,7 @@ impl<'t> Ledger<'t> {
         true
     }
 
-    /// Gives up the calls in flight as the trial ends. Where there are any, the trial's time goes on to
+    /// Gives up the calls in flight as the trial ends. Where there are any, the trial's time continues to
     /// `now`. It would end with the last call that ended otherwise, and a service that has been silent
     /// since would have the goodput of its better days.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {

@@ -4,7 +4,7 @@ use crate::bodies::{CodecError, ResponseCheck};
 use crate::clock;
 use crate::engine::response::Response;
 
-/// Checks take at most one part in so many of the time. While one goes on, no call is begun and no response
+/// Checks take at most one part in so many of the time. While one continues, no call is begun and no response
 /// read: more would show in the 99th percentile.
 const SHARE: u64 = 100;
 

@@ -1,6 +1,6 @@
 //! The messages: where requests come from, and what reads their responses.
 //!
-//! A request was prepared, or is made ahead of its call on a thread of its own (`prefetch`), or is encoded
+//! A request was prepared, or is made ahead of its call on its own thread (`prefetch`), or is encoded
 //! within the call. A response is decoded in the last case, and otherwise only where it is verified or,
 //! by samples, checked. Of the measured part, samples are verified once it is over (`samples`). The sums of their sizes are of measured calls that were sent or answered.
 

@@ -54,7 +54,7 @@ impl Prefetch {
             .name("bodies".to_owned())
             .spawn(move || make(bodies, grpc, &sender, &full))
             .map_err(LoadError::machine("start a thread that makes bodies"))?;
-        // Full, at its end, or still not full after so long: the trial goes on with what is there.
+        // Full, at its end, or still not full after so long: the trial continues with what is there.
         let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
             is_full.recv_timeout(HEAD_START);
         Ok(Prefetch {

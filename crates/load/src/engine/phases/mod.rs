@@ -367,7 +367,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.phase = Phase::Measured;
         self.started_at = now;
         self.measured_from = now;
-        // What the instrument did since the last call ended is no lateness of the next ones.
+        // What the instrument did since the last call ended is not lateness of the next ones.
         ledger.dues.start_again(now);
     }
 
@@ -396,7 +396,7 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Whether the calls are over that the measured part waits for. A session waits for all, so that
-    /// nothing goes on while others are measured.
+    /// nothing happens while others are measured.
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
             None => ledger.measured_in_flight == 0,

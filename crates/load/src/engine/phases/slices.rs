@@ -64,7 +64,7 @@ impl Phases<'_, '_> {
         pool: &mut Pool<'_>,
         ledger: &Ledger<'_>,
     ) {
-        // What failed before the pause did not go on failing in it.
+        // What failed before the pause did not keep failing in it.
         self.failing.pause(now.saturating_sub(self.started_at));
         let Some(slicing) = &mut self.slicing else {
             return;

@@ -18,7 +18,7 @@ const FEW: usize = 1024;
 pub(crate) struct WarmUp<'r> {
     bounds: Option<WarmupBounds>,
     settling: Box<dyn FnMut(u64) -> Settling + 'r>,
-    /// There is one while it goes on.
+    /// There is one while it runs.
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,

@@ -2,7 +2,7 @@
 //!
 //! After GOAWAY a connection takes no more calls, but those in flight may still be answered. Calls
 //! that are due must not wait for them, as they do not with any client in use: the connection goes
-//! on in a place of its own, for draining, and another is opened where it stood. It is moved between
+//! on in its own place, for draining, and another is opened where it stood. It is moved between
 //! two turns of the loop, when nothing that was read from it is under way.
 
 use rpcgauge_trial::ConnectionUse;

@@ -1,4 +1,4 @@
-//! The pool: a trial's connections, each in a place of its own.
+//! The pool: a trial's connections, each in its own place.
 //!
 //! ```text
 //!                 ┌───────────── failed, too late ─────────────┐
@@ -14,7 +14,7 @@
 //!
 //! - `counts.connecting` and `counts.open` are how many places are in those states.
 //! - Every place that is closed or connecting stands in `not_open`, unless it is for draining, or may
-//!   be opened at once for a call of its own.
+//!   be opened at once for its own call.
 //! - A place stands at most once in `with_room`, in `to_write` and in `to_read`; its flags say so. It may
 //!   stand there without need: what takes it out looks at its state first.
 //! - `traffic` only grows: what a connection carried is added to `traffic_closed` as it is closed.
@@ -73,7 +73,7 @@ pub(super) struct ConnectionCounts {
     pub(super) connecting: usize,
     pub(super) open: usize,
     pub(super) opened: u64,
-    /// How many of them go on with a TLS session of an earlier one.
+    /// How many of them resume a TLS session of an earlier one.
     pub(super) tls_resumed: u64,
     /// Attempts to open one that failed.
     pub(super) failed: u64,

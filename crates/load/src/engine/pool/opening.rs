@@ -21,7 +21,7 @@ const FULL_QUEUE_BACKOFF_NS: u64 = 200_000;
 
 /// What came of an attempt to open a connection so far.
 pub(crate) enum Attempt {
-    /// It goes on.
+    /// It continues.
     Underway,
     /// It is open, for `call` where that is to be the only one on it.
     Open { call: Option<u64> },

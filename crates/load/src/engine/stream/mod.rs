@@ -70,7 +70,7 @@ impl Stream {
         matches!(self, Stream::Tls(_))
     }
 
-    /// Whether the connection goes on with a TLS session of an earlier one.
+    /// Whether the connection resumes a TLS session of an earlier one.
     pub(super) fn is_resumed(&self) -> bool {
         matches!(self, Stream::Tls(tls) if tls.is_resumed())
     }

@@ -42,7 +42,7 @@ impl TlsFailure {
     }
 
     /// The transport ended, broke or took too long in the handshake. That it has no room or nothing
-    /// to read now is no failure.
+    /// to read now is not a failure.
     pub(super) fn cut(error: io::Error) -> io::Error {
         let how = match error.kind() {
             io::ErrorKind::WouldBlock => return error,
@@ -62,7 +62,7 @@ impl TlsFailure {
         Self::error(
             FailureKind::Alpn,
             format!(
-                "the server did not negotiate {name} by ALPN; --allow-missing-alpn goes on without"
+                "the server did not negotiate {name} by ALPN; --allow-missing-alpn continues without"
             ),
         )
     }
@@ -97,7 +97,7 @@ impl TlsFailure {
             ),
             _ => Self::error(
                 FailureKind::Protocol,
-                format!("what the server sent is no sound TLS: {error}"),
+                format!("what the server sent is not valid TLS: {error}"),
             ),
         }
     }

@@ -10,7 +10,7 @@ use crate::findings::{CpuSide, Figures, TrafficPerCall};
 use crate::units;
 use crate::words::Labels;
 
-/// Bars shorter than this part of the longest would hardly be seen: they get a scale of their own.
+/// Bars shorter than this part of the longest would hardly be seen: they get their own scale.
 const SHORTEST: f64 = 0.08;
 
 /// Stacked bars of each group; none without a bar. `all` are the parts that there can be, in the order in

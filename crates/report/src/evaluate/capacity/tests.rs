@@ -72,7 +72,7 @@ fn what_stood_in_the_way_is_named() {
     assert_eq!(
         found(&held).limit,
         Some(Limit::Service),
-        "what held is no limit"
+        "what held is not a limit"
     );
 }
 

@@ -93,7 +93,7 @@ fn a_stage_that_few_calls_had_is_a_small_part_of_the_mean_call() {
     assert!(between > 0.0 && (whole + between - call.mean_ns).abs() < 1e-6);
 }
 
-/// A slow mood of the machine lengthens the floor and the call in the same block, and their ratio not.
+/// A slow spell of the machine lengthens the floor and the call in the same block, and their ratio not.
 #[test]
 fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let mut sample = two(2.0).build();
@@ -102,14 +102,14 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
         latency.record_n(ns, 5).unwrap();
         rpcgauge_study::record::Histogram::from(latency)
     };
-    let mood = |invocation: u32, block: u32| 1 + u64::from(invocation + 3 * block);
+    let speed = |invocation: u32, block: u32| 1 + u64::from(invocation + 3 * block);
     for floor in &mut sample.floors {
-        floor.latency = one(10_000 * mood(floor.invocation, floor.block));
+        floor.latency = one(10_000 * speed(floor.invocation, floor.block));
     }
     for trial in &mut sample.trials {
-        let mood = mood(trial.trial.invocation, trial.trial.block);
+        let speed = speed(trial.trial.invocation, trial.trial.block);
         if let TrialOutcome::Measured(measured) = &mut trial.outcome {
-            measured.latency = one(40_000 * mood);
+            measured.latency = one(40_000 * speed);
         }
     }
     let findings = findings(&sample);
@@ -119,7 +119,7 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let [low, high] = floor.share_interval.unwrap();
     assert!(high - low < 0.002, "{floor:?}");
     assert!(floor.highest_round_trip_ns >= 2.0 * floor.lowest_round_trip_ns);
-    // A variant without a floor of its own has none.
+    // A variant without its own floor has none.
     for floor in &mut sample.floors {
         floor.variants.retain(|name| name == "grpc");
     }

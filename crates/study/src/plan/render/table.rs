@@ -7,7 +7,7 @@ const INDENT: usize = 2;
 const DEEPER: usize = 6;
 /// Between columns.
 const GAP: usize = 2;
-/// The least room for a last column of prose; with less, it goes to a line of its own.
+/// The least room for a last column of prose; with less, it goes to its own line.
 const LEAST_PROSE: usize = 30;
 
 /// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
@@ -24,7 +24,7 @@ impl Table {
 
     /// The rows, each in one line where all columns have room in `width`, and otherwise in as many
     /// as they need: the columns stand below each other all the same. The last column is prose,
-    /// whose words may go on in further lines.
+    /// whose words may continue in further lines.
     pub(super) fn text(&self, width: usize) -> String {
         let widths = self.widths();
         let lines = self.lines(&widths, width);

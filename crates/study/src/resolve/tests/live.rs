@@ -203,7 +203,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     let at = |target: &str, keys: &str| refused(&service(target, keys, "", ""));
     insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/: which method? Write it behind the address, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
     insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target names shop.Orders/Get already; leave one of the two out");
-    insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is no gRPC method; write package.Service/Method"#);
+    insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is not a gRPC method; write package.Service/Method"#);
     insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called by HTTP; the path behind its host says what is called");
     insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" alone, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
     insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
@@ -220,13 +220,13 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(keys("headers = [\"authorization: $NOT_SET\"]"), @r#"my.toml:5:12: the environment variable "NOT_SET" is not set"#);
     insta::assert_snapshot!(keys("headers = [\"password\"]"), @"my.toml:5:11: a header field is written as 'name: value'");
     insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
-    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is no target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
+    insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
     insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; take that, or leave this out"#);
     insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
     insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
     insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is of subjects, and a live service is called here; leave it out"#);
-    insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is no ramp: "x" is no time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
+    insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is not a ramp: "x" is not a time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
     insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: "at-end" "cancel" is for an end by time, and "calls" counts calls that may end; leave one of the two out"#);
     insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml:4:15: one service carries many calls on a connection and another one call, so that 8 calls would be in flight to one and 2 to the other; write 8, or leave it out");
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml:2:13: "placement" is of subjects, and live services are called here; leave it out"#);

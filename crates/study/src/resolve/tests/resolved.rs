@@ -527,7 +527,7 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
     );
     says(
         "heap = \"256MB\"",
-        "\"256MB\" is no size; write it as 256MiB",
+        "\"256MB\" is not a size; write it as 256MiB",
     );
     says(
         "gc = \"G1!\"",

@@ -42,7 +42,7 @@ fn a_pipe_or_a_device_is_no_file_of_a_run() {
         fs::remove_file(&elsewhere).unwrap();
         rustix::fs::mkfifoat(rustix::fs::CWD, &elsewhere, 0o600.into()).unwrap();
         for _ in 0..2 {
-            let told = format!("the run is damaged: run/{file}: it is no regular file; ");
+            let told = format!("the run is damaged: run/{file}: it is not a regular file; ");
             let resumed = scene.plain(RunWriter::resume(&scene.run).unwrap_err());
             for problem in [scene.problem(), resumed] {
                 assert!(problem.starts_with(&told), "{problem}");
@@ -123,7 +123,7 @@ fn missing_and_broken_files() {
     fs::write(scene.run.join(names::PLAN), b"\xff\xfe").unwrap();
     assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json: it is not UTF-8 text; restore it from a copy, or run the study anew");
     fs::remove_file(scene.run.join(names::RUN)).unwrap();
-    assert_snapshot!(scene.problem(), @"run is no run directory: it has no run.json; give the directory that rpcgauge run wrote");
+    assert_snapshot!(scene.problem(), @"run is not a run directory: it has no run.json; give the directory that rpcgauge run wrote");
     assert_snapshot!(scene.plain(Run::read(&scene.folder.path().join("nowhere")).unwrap_err()), @"there is no directory nowhere; give the directory that rpcgauge run wrote");
 }
 

@@ -121,7 +121,7 @@ impl Decoder {
     /// Decodes one whole block into `fields`, which is cleared first.
     ///
     /// # Errors
-    /// The block is damaged. The connection cannot go on then. A list over its limit is no error
+    /// The block is damaged. The connection cannot continue then. A list over its limit is not an error
     /// here, since the tables still agree: see [`DecodedFields::is_over_limit`].
     pub fn decode(
         &mut self,

@@ -335,7 +335,7 @@ fn a_field_takes_its_representation_on_the_wire() {
     let entered = "828684418cf1e3c2e5f23a6ba0ab90f4ff";
     let never = "100870617373776f726406736563726574";
     assert_eq!(sizes(&[entered, never].concat()), [1, 1, 1, 14, 17]);
-    // Of one that was entered an index is left; a size update is no field's.
+    // Of one that was entered an index is left; a size update is not a field's.
     assert_eq!(sizes("be"), [1]);
     assert_eq!(sizes("3fe11fbe"), [1]);
 }

@@ -43,7 +43,7 @@ internal class Connections(private val asked: ClientSettings) {
         client.factory(factory)
             .responseTimeoutMillis(asked.deadlineMs)
             .maxResponseLength(asked.limits.messageBytes.toLong())
-        // The name of a socket's file is no authority that every server takes.
+        // The name of a socket's file is not an authority that every server takes.
         if (asked.address.startsWith(UNIX)) client.setHeader(HttpHeaderNames.AUTHORITY, "localhost")
     }
 

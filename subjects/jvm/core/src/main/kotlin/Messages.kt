@@ -109,7 +109,7 @@ class Workload(settings: Settings, folder: Path) {
         } catch (error: InvalidProtocolBufferException) {
             val name = empty.descriptorForType.fullName
             val why = if ("\"[" in asked.json) " (protobuf-java's JsonFormat reads no extensions)" else ""
-            throw user("the ${sample.name.lowercase()} is no $name: ${oneLine(error)}$why")
+            throw user("the ${sample.name.lowercase()} is not a $name: ${oneLine(error)}$why")
         }
     }
 

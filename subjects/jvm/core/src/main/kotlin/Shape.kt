@@ -88,11 +88,11 @@ fun parseObject(line: String, what: String): JsonObject {
         reader.strictness = Strictness.STRICT
         val value = JsonParser.parseReader(reader)
         if (reader.peek() != JsonToken.END_DOCUMENT) throw instrument("$what: something follows the object")
-        return value as? JsonObject ?: throw instrument("$what is no JSON object")
+        return value as? JsonObject ?: throw instrument("$what is not a JSON object")
     } catch (error: RuntimeException) {
-        throw instrument("$what is no JSON object: ${oneLine(error)}")
+        throw instrument("$what is not a JSON object: ${oneLine(error)}")
     } catch (error: IOException) {
-        throw instrument("$what is no JSON object: ${oneLine(error)}")
+        throw instrument("$what is not a JSON object: ${oneLine(error)}")
     }
 }
 

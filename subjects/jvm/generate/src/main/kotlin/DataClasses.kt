@@ -32,7 +32,7 @@ class DataClasses {
         messages.add(message)
     }
 
-    /** The class of a method's message, as Java names it: one of Java's own where its form in JSON is no object of fields. */
+    /** The class of a method's message, as Java names it: one of Java's own where its form in JSON is not an object of fields. */
     fun root(message: Descriptor): String = when (val known = known(message)) {
         null -> message(message).replace("`", "")
         "kotlin.Any?" -> "java.lang.Object"
@@ -129,7 +129,7 @@ class DataClasses {
 
     private fun single(field: FieldDescriptor): String = when (field.type) {
         Type.MESSAGE, Type.GROUP -> known(field.messageType) ?: message(field.messageType)
-        // A form of its own: null.
+        // Its own form: null.
         Type.ENUM -> if (field.enumType.fullName == "google.protobuf.NullValue") "kotlin.Any?" else enum(field.enumType)
         else -> scalar(field.type)
     }
@@ -145,7 +145,7 @@ class DataClasses {
         else -> return "java.math.BigInteger"
     }
 
-    /** The type of a message with a form of its own in the proto3 JSON mapping. */
+    /** The type of a message with its own form in the proto3 JSON mapping. */
     private fun known(message: Descriptor): String? = when (message.fullName.removePrefix("google.protobuf.")) {
         message.fullName -> null
         "Timestamp" -> "java.time.Instant"

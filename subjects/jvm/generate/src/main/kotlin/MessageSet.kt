@@ -19,7 +19,7 @@ private const val OUTER_CLASS = "RpcgaugeFile"
 private val NAME = Regex("[A-Za-z0-9_.]*")
 
 /**
- * A set of messages. Each file that needs code has a Java package of its own, whatever its options say: a
+ * A set of messages. Each file that needs code has its own Java package, whatever its options say: a
  * user's may name none, or that of a library.
  */
 class MessageSet private constructor(descriptors: FileDescriptorSet, val generate: List<String>, paths: List<String>) {

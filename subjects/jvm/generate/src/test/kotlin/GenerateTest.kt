@@ -107,7 +107,7 @@ class GenerateTest {
 
     /** Each can be found by its name, and Jackson reads its JSON. */
     @Test
-    fun `a method's message that is no object of fields is a class of Java`() {
+    fun `a method's message that is not an object of fields is a class of Java`() {
         val data = DataClasses()
         val expected = mapOf(
             "Struct" to Map::class, "ListValue" to List::class, "Value" to Any::class, "Timestamp" to java.time.Instant::class,

@@ -31,7 +31,7 @@ fun <B : MapperBuilder<*, B>> B.forDataClasses(): B =
     addModule(kotlinModule())
         .addModule(BlackbirdModule())
         .changeDefaultPropertyInclusion { it.withValueInclusion(JsonInclude.Include.NON_NULL) }
-        // Text after the message is no message.
+        // Text after the message is not a message.
         .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
 
 fun jsonMapper(workload: Workload): JsonMapper {
