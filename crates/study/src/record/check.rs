@@ -5,6 +5,8 @@
 
 use rpcgauge_trial::is_rate;
 
+use crate::histogram::RESOLUTION;
+
 use super::{
     Calls, EventsRecord, FloorRecord, Histogram, MOST_EVENTS, MOST_SLOW, Measured, Step,
     TrialOutcome, TrialRecord, Watched,
@@ -12,6 +14,9 @@ use super::{
 
 /// The most calls of a trial, or of anything else that is counted in one: a million per second for a year.
 const MOST_CALLS: u64 = 1 << 45;
+
+/// The longest that anything of a trial takes, ns: a year.
+const MOST_NS: u64 = 366 * 24 * 3_600 * 1_000_000_000;
 
 /// The most cores that the processor time of a trial is of.
 const MAX_CORES: u64 = 4_096;
@@ -82,6 +87,7 @@ impl Measured {
             stages.max() <= Some(answered),
             "a stage of it has more times than calls were answered",
         )?;
+        self.check_times()?;
         self.check_timeline(answered, failed)?;
         self.watched.as_ref().map_or(Ok(()), Watched::check)?;
         self.steps.iter().try_for_each(Step::check)?;
@@ -116,7 +122,25 @@ impl Measured {
         )
     }
 
-    /// A trial that has slices in its timeline has each of its calls in one.
+    fn check_times(&self) -> Check {
+        let steps = self.steps.iter().map(|step| step.time_ns);
+        let times = [
+            self.spanned_ns(),
+            self.warmup.elapsed_ns,
+            self.stalls.total_ns,
+        ];
+        let longest = times.into_iter().chain(steps).max();
+        holds(
+            longest <= Some(MOST_NS),
+            "a time of it is longer than a year",
+        )?;
+        holds(
+            self.elapsed_ns > 0 || self.calls.answered == 0,
+            "it has answered calls and took no time",
+        )
+    }
+
+    /// A trial that has slices in its timeline has each of its calls in one, with its latency.
     fn check_timeline(&self, answered: u64, failed: u64) -> Check {
         let slices = &self.timeline.slices;
         let of_slices = [
@@ -124,7 +148,15 @@ impl Measured {
             sum(slices.iter().map(|slice| slice.failed)),
         ];
         let fit = slices.is_empty() || of_slices == [answered, failed];
-        holds(fit, "its timeline has other calls than it has")
+        holds(fit, "its timeline has other calls than it has")?;
+        let latency = self.latency.unpack();
+        let by_calls = latency.mean() * latency.len() as f64;
+        let by_slices = sum(slices.iter().map(|slice| slice.latency_sum_ns)) as f64;
+        let off = by_slices * RESOLUTION + answered as f64;
+        holds(
+            slices.is_empty() || (by_calls - by_slices).abs() <= off,
+            "its timeline has the latency of other calls than it has",
+        )
     }
 
     fn check_counts(&self) -> Check {

@@ -238,6 +238,10 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");
     insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"a stage of it has more times than calls were answered");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline has other calls than it has");
+    insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline has the latency of other calls than it has");
+    insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has answered calls and took no time");
+    insta::assert_snapshot!(problem(|m| m.elapsed_ns = 1 << 63), @"a time of it is longer than a year");
+    insta::assert_snapshot!(problem(|m| m.steps[0].time_ns = u64::MAX), @"a time of it is longer than a year");
     insta::assert_snapshot!(problem(|m| m.steps[0].started = u64::MAX), @"its steps have more calls than it has");
     insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"a step of it has other calls than were due in it");
     insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"a step of it has the times of other calls than it has");
