@@ -132,6 +132,11 @@ impl Caller {
             Ok(()) => self.records.read(&done, asked..=answered_at),
             Err(error) => Err(SubjectError::Contract(error.to_string())),
         };
+        let records = records.and_then(|records| {
+            let checked = self.bounds.check_records(&records);
+            checked.map_err(|error| SubjectError::Contract(error.to_string()))?;
+            Ok(records)
+        });
         let records = records.map_err(|error| self.subject.broken_off(error))?;
         Ok((done, records))
     }

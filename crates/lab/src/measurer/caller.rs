@@ -22,6 +22,9 @@ use crate::warmup::Rule;
 /// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
 const BATCH_NS: f64 = 20_000.0;
 
+/// No server takes a call in less CPU time than this, ns: the system calls alone take more.
+const SERVER_CALL_NS: u64 = 100;
+
 /// Calls that show how long one takes where the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
@@ -283,6 +286,15 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         }
         self.server.map_or(Ok(()), Subject::alive)?;
         if let Some(reason) = self.sum.failure() {
+            return Err(self.caller.subject.wrong(reason));
+        }
+        let sent = self.sum.calls.started;
+        if self.server.is_some() && self.server_cpu_ns < sent.saturating_mul(SERVER_CALL_NS) {
+            let used = self.server_cpu_ns;
+            let reason = format!(
+                "the client says that it made {sent} calls, and the server used {used} ns of CPU time in them: \
+                 they did not reach it"
+            );
             return Err(self.caller.subject.wrong(reason));
         }
         let server_cpu = self.server.map(|_| Cpu {

@@ -153,6 +153,8 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         ("goes-on", "record", "one more"),
         ("none", "it recorded 0 calls", "nothing to tell"),
         ("backwards", "before \"begin\"", "winding back"),
+        ("overlaps", "have 2 calls in flight", "doing all at once"),
+        ("pretends", "calls, and the server used", ""),
         ("many", "reports 1073741824 records", "making a hole"),
         (
             "reopened",

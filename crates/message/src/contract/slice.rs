@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::line::wrong_answer;
-use super::{ContractError, Failed};
+use super::{ContractError, Failed, Record};
 
 /// The shortest that a call or batch is, ns: its two times are read from the clock.
 const MIN_RECORD_NS: u128 = 20;
@@ -211,6 +211,38 @@ impl SliceBounds {
                 took.as_secs_f64(),
                 self.cores
             )));
+        }
+        Ok(())
+    }
+
+    /// Checks the records of a slice.
+    ///
+    /// # Errors
+    /// More calls are in flight than it may have, or a batch took no time.
+    pub fn check_records(&self, records: &[Record]) -> Result<(), ContractError> {
+        if let Some(batch) = records
+            .iter()
+            .find(|r| r.operations > 1 && r.begin == r.end)
+        {
+            return Err(wrong_answer(&format!(
+                "it reports {} operations that took 0 ns together",
+                batch.operations
+            )));
+        }
+        let mut begins: Vec<u64> = records.iter().map(|record| record.begin).collect();
+        let mut ends: Vec<u64> = records.iter().map(|record| record.end).collect();
+        begins.sort_unstable();
+        ends.sort_unstable();
+        let mut ended = 0;
+        for (before, begin) in begins.iter().enumerate() {
+            ended += ends[ended..].iter().take_while(|end| *end <= begin).count();
+            let in_flight = (before + 1).saturating_sub(ended);
+            if in_flight > self.in_flight as usize {
+                return Err(wrong_answer(&format!(
+                    "its records have {in_flight} calls in flight at a time, and it may have {}",
+                    self.in_flight
+                )));
+            }
         }
         Ok(())
     }

@@ -308,6 +308,41 @@ fn answers_come_back_from_their_line() {
 }
 
 #[test]
+fn no_more_calls_are_in_flight_than_there_may_be() {
+    let bounds = SliceBounds {
+        in_flight: 2,
+        connections: 2,
+        cores: 2,
+    };
+    let problem = |times: &[(u64, u64)], operations| {
+        let record = |(begin, end): &(u64, u64)| Record {
+            begin: *begin,
+            end: *end,
+            encoded: None,
+            sent: None,
+            first_byte: None,
+            received: None,
+            handler_start: None,
+            handler_end: None,
+            request_bytes: None,
+            response_bytes: None,
+            failed: false,
+            operations,
+        };
+        let records: Vec<Record> = times.iter().map(record).collect();
+        let checked = bounds.check_records(&records);
+        checked.map_or_else(|error| error.to_string(), |()| String::new())
+    };
+    // One begins as another ends, in any order in the file.
+    assert_eq!(problem(&[(20, 30), (10, 20), (15, 25), (25, 40)], 1), "");
+    let three = problem(&[(10, 20), (12, 22), (19, 30)], 1);
+    assert!(three.contains("have 3 calls in flight"), "{three}");
+    assert_eq!(problem(&[(10, 10), (10, 10), (10, 10)], 1), "");
+    let batch = problem(&[(10, 20), (30, 30)], 1_000);
+    assert!(batch.contains("1000 operations that took 0 ns"), "{batch}");
+}
+
+#[test]
 fn a_slice_has_no_more_than_fits_into_it() {
     let bounds = SliceBounds {
         in_flight: 4,
