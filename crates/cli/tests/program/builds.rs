@@ -78,6 +78,25 @@ fn what_a_cache_has_lost_is_made_again() {
     fs::remove_file(&built).expect("removed");
     run(&place, "two").well();
     assert!(built.exists());
+
+    let make = "build = [[\"python3\", \"-c\", \"import os, sys; os.symlink(sys.executable, 'generator'); ";
+    let place = place_with(
+        "mine/made/subject.toml",
+        "build = [[\"python3\", \"-c\", \"",
+        make,
+    );
+    let manifest = place.path().join("mine/made/subject.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let text = text.replace(
+        "[\"python3\", \"generate.py\"",
+        "[\"./generator\", \"generate.py\"",
+    );
+    fs::write(manifest, text).expect("written");
+    run(&place, "one").well();
+    let generator = cached(&place, "generator").expect("what the build made");
+    fs::remove_file(&generator).expect("removed");
+    run(&place, "two").well();
+    assert!(generator.exists());
 }
 
 #[test]

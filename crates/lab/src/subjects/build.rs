@@ -315,6 +315,7 @@ impl Package {
         commands.fill_once(&built.folder, &prepare, report, stop)?;
         let of_build = |word: &&String| !word.contains(MESSAGES) && !word.contains(PROGRAM);
         let disk = self.manifest.stacks.iter().flat_map(|stack| &stack.disk);
+        let disk = disk.chain(self.generators());
         let disk: Vec<String> = disk.filter(of_build).cloned().collect();
         let run = self.manifest.run[..1].iter().filter(of_build);
         let run: Vec<String> = run.cloned().collect();
@@ -330,6 +331,13 @@ impl Package {
                 Err(SubjectsError::incomplete(&self.manifest, path, log))
             }
         }
+    }
+
+    /// The generators of code that the build makes, in its folder.
+    fn generators(&self) -> impl Iterator<Item = &String> {
+        let code = self.manifest.messages.iter();
+        let programs = code.flat_map(|code| code.generate.iter().filter_map(|words| words.first()));
+        programs.filter(|word| word.contains('/') && !word.starts_with('/'))
     }
 
     /// Where it is built: its own place for these sources and this toolchain.
