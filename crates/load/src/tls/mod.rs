@@ -1,6 +1,7 @@
 //! TLS towards a target: whom it trusts, as whom it calls, and what is wrong with that.
 
 mod insecure;
+mod own_ca;
 
 use std::env;
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 
 use self::insecure::Unverified;
+use self::own_ca::OwnCa;
 
 /// Server names whose sessions are kept to be resumed. A trial has one.
 const RESUMABLE_SERVERS: usize = 1;
@@ -48,7 +50,7 @@ pub enum Roots {
     /// age with this program, as a list built into it would. `SSL_CERT_FILE` and `SSL_CERT_DIR`
     /// name others.
     System,
-    /// Those in this PEM file, and no others.
+    /// Those in this PEM file, and no others. One of them may be the server's own certificate.
     File(PathBuf),
 }
 
@@ -130,7 +132,10 @@ impl Tls {
             let any = Arc::new(Unverified(provider.signature_verification_algorithms));
             builder.dangerous().with_custom_certificate_verifier(any)
         } else {
-            builder.with_webpki_verifier(verifier(&settings.roots, provider)?)
+            let verifier = Arc::new(verifier(&settings.roots, provider)?);
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
         };
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
@@ -194,11 +199,9 @@ pub(crate) fn alpn(protocol: Protocol) -> &'static [u8] {
 }
 
 /// The certificates of `roots`, ready to check others with.
-fn verifier(
-    roots: &Roots,
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
+fn verifier(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<OwnCa, TlsError> {
     let mut store = RootCertStore::empty();
+    let mut given = Vec::new();
     match roots {
         Roots::System => {
             let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"].map(env::var_os);
@@ -208,17 +211,21 @@ fn verifier(
             }
         }
         Roots::File(path) => {
-            for certificate in certificates(path, "CA certificates")? {
-                store.add(certificate).map_err(|source| TlsError::Root {
-                    path: path.clone(),
-                    source,
-                })?;
+            given = certificates(path, "CA certificates")?;
+            for certificate in &given {
+                store
+                    .add(certificate.clone())
+                    .map_err(|source| TlsError::Root {
+                        path: path.clone(),
+                        source,
+                    })?;
             }
         }
     }
-    WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
+    let library = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
         .build()
-        .map_err(|error| TlsError::Library(error.to_string()))
+        .map_err(|error| TlsError::Library(error.to_string()))?;
+    Ok(OwnCa { library, given })
 }
 
 /// Adds the authorities that this machine trusts, or those of the file and the folders that are `named` in

@@ -45,6 +45,8 @@ pub(crate) struct Serving {
     /// Clients must show a certificate of the same authority.
     pub(crate) wants_identity: bool,
     pub(crate) only_tls12: bool,
+    /// The certificate is marked as a CA, and signed by itself.
+    pub(crate) is_own_ca: bool,
 }
 
 impl Default for Serving {
@@ -55,6 +57,7 @@ impl Default for Serving {
             alpn: vec![b"h2", b"http/1.1"],
             wants_identity: false,
             only_tls12: false,
+            is_own_ca: false,
         }
     }
 }
@@ -118,7 +121,10 @@ impl Authority {
         } else {
             builder.with_no_client_auth()
         };
-        let CertifiedKey { cert, key_pair } = self.sign(&serving.names, serving.years);
+        let CertifiedKey { cert, key_pair } = match serving.is_own_ca {
+            false => self.sign(&serving.names, serving.years),
+            true => self.sign_itself(serving),
+        };
         let key = PrivateKeyDer::try_from(key_pair.serialize_der()).unwrap();
         let mut config = builder
             .with_single_cert(vec![cert.der().clone()], key)
@@ -144,17 +150,32 @@ impl Authority {
         with_tls(trial(address), self.settings())
     }
 
-    fn sign(&self, names: &[&str], (first, last): (i32, i32)) -> CertifiedKey {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(names).unwrap();
-        params.not_before = date_time_ymd(first, 1, 1);
-        params.not_after = date_time_ymd(last, 12, 31);
+    /// Makes a server's certificate that takes the place of the authority's own file.
+    fn sign_itself(&self, serving: &Serving) -> CertifiedKey {
+        let mut params = params(&serving.names, serving.years);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key_pair = KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key_pair).unwrap();
+        fs::write(self.file(), cert.pem()).unwrap();
+        CertifiedKey { cert, key_pair }
+    }
+
+    fn sign(&self, names: &[&str], years: (i32, i32)) -> CertifiedKey {
+        let params = params(names, years);
         let key_pair = KeyPair::generate().unwrap();
         let cert = params
             .signed_by(&key_pair, &self.certificate, &self.key)
             .unwrap();
         CertifiedKey { cert, key_pair }
     }
+}
+
+fn params(names: &[&str], (first, last): (i32, i32)) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
+    params.not_before = date_time_ymd(first, 1, 1);
+    params.not_after = date_time_ymd(last, 12, 31);
+    params
 }
 
 pub(crate) fn with_tls(mut trial: Trial, settings: TlsSettings) -> Trial {

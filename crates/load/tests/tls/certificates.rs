@@ -52,6 +52,44 @@ fn a_certificate_that_is_not_good_enough_has_its_kind_and_its_remedy() {
 }
 
 #[test]
+fn a_server_may_show_the_authority_itself_and_is_still_verified() {
+    let own = |serving| Serving {
+        is_own_ca: true,
+        ..serving
+    };
+    let (authority, other) = (Authority::new(), Authority::new());
+    for only_tls12 in [false, true] {
+        let serving = own(Serving {
+            only_tls12,
+            ..Serving::default()
+        });
+        let address = echo_over_tls(&authority, &serving);
+        assert_answered(&run(&authority.trial(address.clone()), &[b"x"]), 100);
+        assert_all_fail(
+            &other.trial(address),
+            "certificate-invalid",
+            Fault::Subject,
+            "--cacert",
+        );
+    }
+    let expired = Serving {
+        years: (2001, 2002),
+        ..Serving::default()
+    };
+    let elsewhere = Serving {
+        names: vec!["example.com"],
+        ..Serving::default()
+    };
+    for (serving, kind, remedy) in [
+        (expired, "certificate-expired", "renew it"),
+        (elsewhere, "certificate-name", "--server-name"),
+    ] {
+        let address = serve_tls(authority.server(&own(serving)), respond_with(ok));
+        assert_all_fail(&authority.trial(address), kind, Fault::Subject, remedy);
+    }
+}
+
+#[test]
 fn the_name_to_verify_may_be_another_than_the_one_called() {
     let authority = Authority::new();
     let serving = Serving {

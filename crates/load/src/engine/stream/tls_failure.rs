@@ -153,6 +153,11 @@ impl TlsFailure {
                 "the issuer of the server's certificate is not trusted: give its CA with --cacert, \
                  or call with --insecure",
             ),
+            Other(_) => (
+                FailureKind::CertificateInvalid,
+                "the server's certificate cannot be verified: give it, or its CA, with --cacert, or call \
+                 with --insecure",
+            ),
             _ => (
                 FailureKind::CertificateInvalid,
                 "the server's certificate cannot be verified: check it and its CA, or call with \
