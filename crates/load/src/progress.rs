@@ -33,7 +33,7 @@ pub struct TrialProgress {
     pub elapsed: Duration,
     /// Since the snapshot before, or since the measured part began.
     pub interval: Duration,
-    /// Calls started.
+    /// Calls that were begun, or failed before that.
     pub started: u64,
     /// How many of them were given to the transport.
     pub sent: u64,
@@ -45,6 +45,9 @@ pub struct TrialProgress {
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
+    /// Calls that are due and not begun yet, with those that the warm-up left. Of random arrivals it is about
+    /// so many.
+    pub waiting: u64,
     /// Times of the interval's calls.
     pub times: IntervalTimes,
     /// Bytes on the connections.

@@ -87,12 +87,14 @@ impl Dues {
         }
     }
 
-    /// How many calls were due by `now` and not taken: at most the loop's in a closed loop. For
-    /// arrivals only none is exact; more are `usize::MAX`.
-    pub(crate) fn waiting(&self, now: u64) -> usize {
+    /// How many calls were due by `at` and not taken. Of random arrivals it is one and as many as are to be
+    /// expected after it.
+    pub(crate) fn waiting(&self, at: u64) -> u64 {
         match self {
-            Dues::Closed(waiting) => waiting.len(),
-            Dues::Arrivals { next, .. } if next.is_some_and(|next| next <= now) => usize::MAX,
+            Dues::Closed(waiting) => waiting.iter().filter(|due| **due <= at).count() as u64,
+            Dues::Arrivals { arrivals, next } if next.is_some_and(|next| next <= at) => {
+                1 + arrivals.due_by(at)
+            }
             Dues::Arrivals { .. } => 0,
         }
     }

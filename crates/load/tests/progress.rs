@@ -74,6 +74,29 @@ fn assert_snapshots_add_up(measurement: &Measurement, snapshots: &[TrialProgress
 }
 
 #[test]
+fn what_is_due_and_not_sent_is_seen_with_what_the_warm_up_left() {
+    let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(20)))));
+    trial.schedule = constant_rate(1000.0);
+    trial.warmup = Some(WarmupBounds {
+        max_time: Duration::from_millis(100),
+        ..warmup(1_000_000)
+    });
+    trial.stop = Stop {
+        calls: None,
+        time_ms: Some(200),
+    };
+    trial.drain = Duration::ZERO;
+    let stop = AtomicBool::new(false);
+    let every = Duration::from_millis(100);
+    let (_, snapshots) = sampled(&trial, every, &mut |_| (), &stop).unwrap();
+    let waiting = snapshots[0].waiting;
+    assert!(
+        waiting >= 180,
+        "of 200 that were due, one in 20 ms is sent: {waiting}"
+    );
+}
+
+#[test]
 fn snapshots_at_a_rate_add_up_to_the_trial() {
     let mut trial = trial(serve(respond_with(ok)));
     trial.connections = 2;

@@ -2,11 +2,13 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{Hooks, Protocol, Settling, WarmupBounds, measure, measure_with};
-use rpcgauge_trial::{Ending, Schedule};
+use rpcgauge_trial::{Ending, Schedule, Stop};
 use support::frames::{ok_frame, play_frames};
 use support::*;
 
@@ -168,6 +170,56 @@ fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
     let measurement = run(&trial, &[b"x"]);
     assert_answered(&measurement, 2 * TOGETHER as u64 - 10);
     assert_eq!(measurement.warmup.calls, 10);
+}
+
+#[test]
+fn what_waits_at_the_end_of_a_warm_up_is_sent_before_calls_are_measured() {
+    // The first calls take longer than the warm-up, and the others nearly no time.
+    let slow = AtomicUsize::new(12);
+    let slow = Arc::new(slow);
+    let mut trial = trial(serve(respond_with(move |body: &[u8]| {
+        let left = |left: usize| left.checked_sub(1);
+        if slow
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, left)
+            .is_ok()
+        {
+            thread::sleep(Duration::from_millis(100));
+        }
+        ok(body)
+    })));
+    trial.schedule = constant_rate(100.0);
+    trial.warmup = Some(WarmupBounds {
+        max_time: Duration::from_secs(1),
+        ..warmup(1_000_000)
+    });
+    trial.stop.calls = Some(20);
+    let measurement = run(&trial, &[b"x"]);
+    assert_answered(&measurement, 20);
+    assert!(measurement.warmup.calls >= 120, "due in 1.2 s");
+    let late = measurement.late;
+    assert_eq!(late.ended, late.sent_before, "none was left");
+}
+
+#[test]
+fn what_a_warm_up_leaves_at_a_rate_is_counted_however_little_of_it_is_sent() {
+    let mut trial = trial(serve(respond_with(ok_after(Duration::from_millis(20)))));
+    trial.schedule = constant_rate(1000.0);
+    trial.warmup = Some(WarmupBounds {
+        max_time: Duration::from_millis(100),
+        ..warmup(1_000_000)
+    });
+    trial.stop = Stop {
+        calls: None,
+        time_ms: Some(50),
+    };
+    trial.drain = Duration::ZERO;
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    let (calls, late) = (&measurement.calls, measurement.late);
+    assert_eq!((calls.started, calls.never_begun), (50, 50));
+    assert!(measurement.warmup.calls >= 100, "due in 100 ms");
+    let left = late.ended - late.sent_before;
+    assert!(left >= 90, "six at most are sent in 100 ms: {left}");
 }
 
 #[test]

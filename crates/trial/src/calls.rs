@@ -32,6 +32,9 @@ pub struct Calls {
     /// All others were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_sent: u64,
+    /// How many were sent after the time in which calls were due at a rate: they had waited until then.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sent_late: u64,
     /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
     /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
     /// the server closed before any byte of the response. A call is sent again three times at most,
@@ -52,6 +55,11 @@ impl Calls {
     /// Calls that were given to the transport.
     pub fn sent(&self) -> u64 {
         self.started.saturating_sub(self.never_sent)
+    }
+
+    /// How many of them were sent in the time in which calls were due.
+    pub fn sent_in_time(&self) -> u64 {
+        self.sent().saturating_sub(self.sent_late)
     }
 
     /// Calls that failed since the client did not run. They say nothing of the server.
@@ -83,6 +91,7 @@ impl Calls {
             abandoned,
             never_begun,
             never_sent,
+            sent_late,
             retried,
             answered_after_retry,
         } = other;
@@ -93,6 +102,7 @@ impl Calls {
             (&mut self.abandoned, abandoned),
             (&mut self.never_begun, never_begun),
             (&mut self.never_sent, never_sent),
+            (&mut self.sent_late, sent_late),
             (&mut self.retried, retried),
             (&mut self.answered_after_retry, answered_after_retry),
         ] {
@@ -118,12 +128,13 @@ impl Calls {
         let holds = self.never_begun <= self.abandoned
             && self.never_begun <= self.never_sent
             && self.never_sent <= self.started - self.answered
+            && self.sent_late <= self.started - self.never_sent
             && self.answered_after_retry <= self.answered
             && self.answered_late <= self.answered;
         match holds {
             true => Ok(()),
             false => Err(
-                "more calls were never begun, never sent, answered late or after a retry than there can be"
+                "more calls were never begun, never sent, sent late, answered late or after a retry than there can be"
                     .to_owned(),
             ),
         }
@@ -326,6 +337,7 @@ mod tests {
             abandoned: 1,
             never_begun: 1,
             never_sent: 2,
+            sent_late: 1,
             retried: 3,
             answered_after_retry: 1,
         }
@@ -346,12 +358,13 @@ mod tests {
     #[test]
     fn a_part_is_no_more_than_its_whole() {
         type Change = fn(&mut Calls);
-        let changes: [Change; 7] = [
+        let changes: [Change; 8] = [
             |calls| calls.started = 5,
             |calls| calls.abandoned = u64::MAX,
             |calls| calls.never_begun = 2,
             |calls| calls.never_sent = 0,
             |calls| calls.never_sent = 4,
+            |calls| calls.sent_late = 3,
             |calls| calls.answered_late = 2,
             |calls| calls.answered_after_retry = 2,
         ];

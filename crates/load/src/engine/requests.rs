@@ -17,7 +17,7 @@ const MOST_A_TURN: usize = 1024;
 
 /// Calls that fail together where no connection can be made. Each attempt fails those that became due
 /// since the one before, a tenth of a second at most.
-const MOST_TOGETHER: usize = 65_536;
+const MOST_TOGETHER: u64 = 65_536;
 
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
@@ -158,7 +158,10 @@ impl Engine<'_, '_, '_> {
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
-                self.ledger.note_sent(token);
+                let is_at_a_rate = self.ledger.dues.is_at_a_rate();
+                let late =
+                    is_at_a_rate && self.phases.is_after_arrivals(clock::now(), &self.ledger);
+                self.ledger.note_sent(token, late);
                 self.pool.mark_to_write(index);
             }
             Err(error) => {

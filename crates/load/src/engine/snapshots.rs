@@ -84,6 +84,8 @@ impl Engine<'_, '_, '_> {
             false => 0,
         };
         let counted = counted_before(phases).saturating_add(in_slice);
+        let waiting = phases.waiting(&self.ledger, now);
+        let recorder = &mut self.ledger.recorder;
         let account = &recorder.account;
         let mut times = (snapshots.hook.sample)(TrialProgress {
             elapsed: Duration::from_nanos(counted),
@@ -94,6 +96,7 @@ impl Engine<'_, '_, '_> {
             failed: account.calls.failed.clone(),
             retried: account.calls.retried,
             in_flight: self.ledger.measured_in_flight,
+            waiting,
             times,
             traffic,
         });

@@ -98,6 +98,16 @@ impl ArrivalTimes {
         Some(self.last)
     }
 
+    /// How many arrivals that were not taken are due by `at` (ns), or are to be expected.
+    pub(super) fn due_by(&self, at: u64) -> u64 {
+        let mut begun = self.stretches.iter().rev();
+        let begun = begun.find(|stretch| stretch.start_ns <= at);
+        let calls = begun.map_or(0.0, |stretch| stretch.calls_by(at - stretch.start_ns));
+        // A call is due once more calls than its number have come: in a pause, the next one is not. What is
+        // below 0 is cast to 0.
+        (calls - self.next).ceil() as u64
+    }
+
     pub(super) fn end(&self) -> u64 {
         let last = self.stretches.last();
         last.map_or(0, |stretch| {
@@ -107,6 +117,13 @@ impl ArrivalTimes {
 }
 
 impl Stretch {
+    /// Calls until `offset` ns after its start, with those before it.
+    fn calls_by(&self, offset: u64) -> f64 {
+        let seconds = offset.min(self.length_ns) as f64 / SECOND as f64;
+        let slope = (self.to - self.from) / (self.length_ns as f64 / SECOND as f64);
+        self.calls_before + (self.from + slope * seconds / 2.0) * seconds
+    }
+
     /// When `calls` have arrived in it, ns after its start: always within it.
     fn offset(&self, calls: f64) -> u64 {
         let offset = if self.from == self.to {

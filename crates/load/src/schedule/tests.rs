@@ -46,10 +46,8 @@ fn a_rate_goes_on_whatever_ends() {
     let mut dues = rate(1000.0, Arrivals::Constant, 0);
     dues.call_ended(5);
     assert_eq!((dues.take(), dues.take()), (Some(0), Some(1_000_000)));
-    assert_eq!(
-        (dues.waiting(1_999_999), dues.waiting(2_000_000)),
-        (0, usize::MAX)
-    );
+    assert_eq!((dues.waiting(1_999_999), dues.waiting(2_000_000)), (0, 1));
+    assert_eq!(dues.waiting(12_500_000), 11, "due from 2 ms to 12 ms");
     assert_eq!(dues.next(), Some(2_000_000));
 }
 
@@ -87,6 +85,30 @@ fn a_call_that_a_part_does_not_complete_is_the_next_ones() {
     let parts = [part(1.0, 1.0, 1500), part(0.25, 0.25, 4000)];
     let expected = [0, SECOND, 1_500_000_000 + 2 * SECOND];
     assert_eq!(dues(&parts, Arrivals::Constant, 0), expected);
+}
+
+#[test]
+fn what_waits_is_what_is_due_and_not_taken() {
+    let parts = [
+        part(100.0, 100.0, 100),
+        part(100.0, 900.0, 100),
+        part(0.0, 0.0, 100),
+        part(900.0, 0.0, 100),
+    ];
+    let all = dues(&parts, Arrivals::Constant, 0);
+    for taken in [0, 3, 40, 90] {
+        let mut dues = Dues::new(&ramp(&parts, Arrivals::Constant), 0, 0);
+        assert_eq!((0..taken).filter_map(|_| dues.take()).count(), taken);
+        // Between two due times, where rounding decides nothing.
+        for pair in all.windows(2).filter(|pair| pair[0] < pair[1]) {
+            let at = pair[0].midpoint(pair[1]);
+            let due = all[taken..].iter().filter(|due| **due <= at).count() as u64;
+            assert_eq!(dues.waiting(at), due, "{taken} taken, at {at}");
+        }
+    }
+    let random = rate(1000.0, Arrivals::Poisson, 7);
+    let waiting = random.waiting(100 * SECOND);
+    assert!((99_990..=100_001).contains(&waiting), "{waiting}");
 }
 
 #[test]

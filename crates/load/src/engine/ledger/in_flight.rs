@@ -36,6 +36,8 @@ pub(crate) enum Sending {
     #[default]
     NotSent,
     Sent,
+    /// When no more calls were due at a rate.
+    SentLate,
     /// Before the measured part began, which it reaches into.
     SentBefore,
 }

@@ -161,9 +161,9 @@ impl<'t> Ledger<'t> {
         self.calls.insert(beginning, || Response::new(trial))
     }
 
-    /// A call was given to its connection.
+    /// A call was given to its connection, which may be too `late` to count in time.
     #[inline]
-    pub(super) fn note_sent(&mut self, token: u64) {
+    pub(super) fn note_sent(&mut self, token: u64, late: bool) {
         self.requests_sent += 1;
         self.unsent = self.timed.then_some(token);
         let Some(call) = self.calls.get(token) else {
@@ -171,9 +171,13 @@ impl<'t> Ledger<'t> {
         };
         match call.retries {
             0 => {
-                call.sending = Sending::Sent;
+                call.sending = match late && call.measured {
+                    true => Sending::SentLate,
+                    false => Sending::Sent,
+                };
                 if call.measured {
                     self.recorder.sent(call.due);
+                    self.recorder.account.calls.sent_late += u64::from(late);
                 }
             }
             _ => self.recorder.account.calls.retried += u64::from(call.measured),
@@ -197,8 +201,9 @@ impl<'t> Ledger<'t> {
             && call.retries == 0
         {
             self.requests_sent -= 1;
-            call.sending = Sending::NotSent;
+            let sending = std::mem::take(&mut call.sending);
             if call.measured {
+                self.recorder.account.calls.sent_late -= u64::from(sending == Sending::SentLate);
                 self.recorder.not_sent(call.due);
             }
         }
@@ -332,7 +337,8 @@ impl<'t> Ledger<'t> {
         let reach = arrivals_end.or(self.dues.reach());
         self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
         if arrivals_end.is_none() {
-            self.recorder.account.calls.answered_late = 0;
+            let calls = &mut self.recorder.account.calls;
+            (calls.answered_late, calls.sent_late) = (0, 0);
         }
         self.recorder.count_stages();
         self.recorder

@@ -50,7 +50,8 @@ pub(super) enum Phase {
     WarmUp,
     /// The warm-up is over. In a closed loop its calls in flight may end before a measured one is
     /// begun, so that every byte and all processor time from then on is of measured calls. Arrivals
-    /// at a rate do not wait for anything.
+    /// at a rate go on, as calls of the warm-up while it has left any that were due and not begun, and
+    /// for as long again at most.
     Switching,
     /// A session between its slices.
     Paused,
@@ -143,7 +144,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Measured {
             !self.used_up && self.stop.admits(&self.status(ledger), due)
         } else {
-            let warms_up = self.phase == Phase::WarmUp && !self.warmup.is_all_begun();
+            let drains = self.phase == Phase::Switching && ledger.dues.is_at_a_rate();
+            let warms_up = (self.phase == Phase::WarmUp || drains) && !self.warmup.is_all_begun();
             !self.used_up && (warms_up || self.phase == Phase::Skipping)
         }
     }
@@ -158,11 +160,24 @@ impl<'t, 'r> Phases<'t, 'r> {
             Phase::Opening | Phase::Resuming => self.opening_ends_by(),
             Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now, ledger) => now,
             Phase::WarmUp => self.warmup.ends_by(),
-            Phase::Switching if self.is_ready(ledger) => now,
-            Phase::Switching => self.switching_ends_by(),
+            Phase::Switching if self.is_ready(ledger, now) => now,
+            Phase::Switching => self.switching_ends_by(ledger),
             // With its calls, or with the next slice.
             Phase::Skipping | Phase::Paused => u64::MAX,
         }
+    }
+
+    /// Calls that are due by `now` in the measured part, or were left by the warm-up, and are not begun yet.
+    pub(super) fn waiting(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
+        if self.phase != Phase::Measured || self.is_over() {
+            return 0;
+        }
+        let status = self.status(ledger);
+        let last = now.min(self.stop.ends_at(&status).saturating_sub(1));
+        let before = last.min(self.measured_from.saturating_sub(1));
+        let of_warmup = ledger.dues.waiting(before).min(self.warmup.left());
+        let all = ledger.dues.waiting(last);
+        of_warmup + (all - of_warmup).min(self.stop.calls_left(&status))
     }
 
     // What happens in it.
@@ -285,7 +300,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
         // A server that is stuck must not hold the trial for a deadline.
         if self.phase == Phase::Switching
-            && (self.is_ready(ledger) || now >= self.switching_ends_by())
+            && (self.is_ready(ledger, now) || now >= self.switching_ends_by(ledger))
         {
             match self.slicing {
                 None => self.start_measuring(pool, ledger),
@@ -386,8 +401,12 @@ impl<'t, 'r> Phases<'t, 'r> {
     }
 
     /// Whether the first measured call can be begun after the warm-up.
-    fn is_ready(&self, ledger: &Ledger<'_>) -> bool {
-        ledger.dues.is_at_a_rate() || ledger.calls.is_empty()
+    fn is_ready(&self, ledger: &Ledger<'_>, now: u64) -> bool {
+        match ledger.dues.next_arrival() {
+            None => ledger.dues.is_at_a_rate() || ledger.calls.is_empty(),
+            // Calls that wait while the latency is steady are how this service is at this rate.
+            Some(due) => due > now || self.warmup.outcome.settled || self.warmup.is_all_begun(),
+        }
     }
 
     /// Whether calls that do not count are those that a slice leaves out.
@@ -424,8 +443,12 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
     /// shorten it.
-    fn switching_ends_by(&self) -> u64 {
-        self.started_at.saturating_add(self.patience)
+    fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
+        let lasts = match ledger.dues.is_at_a_rate() {
+            true => self.warmup.longest(),
+            false => self.patience,
+        };
+        self.started_at.saturating_add(lasts)
     }
 
     fn is_out_of_patience(&self) -> bool {
@@ -470,7 +493,11 @@ impl<'t, 'r> Phases<'t, 'r> {
                 Some(due)
                     if due <= now && self.phase == Phase::Measured && self.admits(ledger, due) =>
                 {
-                    ledger.abandon_due(self.is_measured(due), now);
+                    let measured = self.call_taken(due);
+                    ledger.abandon_due(measured, now);
+                    if !measured {
+                        self.count_unmeasured(Sending::NotSent, false);
+                    }
                 }
                 _ => break,
             }

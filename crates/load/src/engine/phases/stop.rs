@@ -70,6 +70,11 @@ impl StopRule {
         in_time && status.started < self.most_calls
     }
 
+    /// How many more calls it may have.
+    pub(super) fn calls_left(&self, status: &Status) -> u64 {
+        self.most_calls.saturating_sub(status.started)
+    }
+
     pub(super) fn decide(&self, status: &Status, now: u64) -> Decision {
         let ends_at = self.ends_at(status);
         if status.started < self.least_calls {

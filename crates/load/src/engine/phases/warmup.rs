@@ -61,14 +61,24 @@ impl<'r> WarmUp<'r> {
         match sending {
             Sending::NotSent => self.late.never_sent += 1,
             Sending::SentBefore => self.late.sent_before += 1,
-            Sending::Sent => {}
+            Sending::Sent | Sending::SentLate => {}
         }
     }
 
     /// Whether as many calls are begun as it may have.
     pub(super) fn is_all_begun(&self) -> bool {
-        self.bounds
-            .is_some_and(|bounds| self.outcome.calls >= bounds.max_calls)
+        self.bounds.is_some() && self.left() == 0
+    }
+
+    /// How many more calls it may have.
+    pub(super) fn left(&self) -> u64 {
+        let most = self.bounds.map_or(0, |bounds| bounds.max_calls);
+        most.saturating_sub(self.outcome.calls)
+    }
+
+    /// Its bound on time, ns; 0 where there is none.
+    pub(super) fn longest(&self) -> u64 {
+        self.bounds.map_or(0, |bounds| nanos(bounds.max_time))
     }
 
     /// Whether a bound is reached, or there is none.
