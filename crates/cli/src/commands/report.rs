@@ -1,7 +1,7 @@
 //! `rpcgauge report`: the report of a run, from its directory alone.
 
 use rpcgauge_report::{Findings, csv, files, html, json, markdown};
-use rpcgauge_study::run::Run;
+use rpcgauge_study::run::{Run, Writing};
 
 use crate::args::{Format, ReportArgs};
 use crate::exit::{Failure, Outcome, note, print};
@@ -9,7 +9,8 @@ use crate::show;
 
 pub(crate) fn run(args: ReportArgs) -> Outcome {
     let run = Run::read(&args.run).map_err(Failure::input)?;
-    let findings = Findings::from_run(&run).map_err(Failure::input)?;
+    let mut findings = Findings::from_run(&run).map_err(Failure::input)?;
+    findings.progress.running = Writing::of(&args.run);
     let text = match args.format {
         Format::Text => show::text(&findings, args.verbose),
         Format::Json => json::render(&findings).map_err(Failure::cannot)?,

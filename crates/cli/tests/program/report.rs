@@ -6,7 +6,44 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Place, SMALL_STUDY, json, report, trial_lines};
+use crate::common::{Place, SMALL_STUDY, json, report, trial_lines, wait_until};
+use crate::load::{OK, answering};
+
+#[test]
+fn a_run_that_goes_on_is_not_called_interrupted_and_a_killed_one_is() {
+    let place = Place::new();
+    let target = format!("http://{}/", answering(OK).address);
+    let words = [
+        "load",
+        &target,
+        "--duration",
+        "10m",
+        "--out",
+        "run",
+        "--quiet",
+    ];
+    let mut child = place.start(&words);
+    let begun = place.path().join("run/environment.json");
+    wait_until("a run", || begun.exists());
+    let shown = || {
+        let text = place.run(&["report", "run"]).well();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let running = shown();
+    let pid = format!(" (pid {})", child.id());
+    let running = running.replace(&pid, "");
+    assert!(running.contains("1 not run (still running)"), "{running}");
+    assert!(
+        running.contains("! this run is still running: "),
+        "{running}"
+    );
+    assert!(!running.contains("interrupted"), "{running}");
+    child.kill().expect("it is ours");
+    child.wait().expect("it ends");
+    let killed = shown();
+    assert!(killed.contains("1 not run (interrupted)"), "{killed}");
+    assert!(!killed.contains("still running"), "{killed}");
+}
 
 #[test]
 fn the_report_can_be_made_again_from_the_directory_alone() {

@@ -3,6 +3,7 @@
 use rpcgauge_study::record::{Environment, Fault};
 
 use super::{Block, Item, Section, Shown, Text};
+use crate::distinct;
 use crate::failures::{Failure, Failures};
 use crate::findings::{Cell, Figures, Findings, VariantFindings};
 use crate::units;
@@ -37,7 +38,12 @@ fn progress(findings: &Findings) -> String {
         text += &format!(", {} failed", p.failed);
     }
     if p.missing > 0 {
-        text += &format!(", {} not run (interrupted)", p.missing);
+        let why = if p.running.is_some() {
+            "still running"
+        } else {
+            "interrupted"
+        };
+        text += &format!(", {} not run ({why})", p.missing);
     }
     text
 }
@@ -54,7 +60,13 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     let environment = findings.environment.as_ref();
     let mut cautions = caution::of_run(&findings.cautions, environment, several);
     cautions.extend(findings.warnings.iter().cloned());
-    if findings.progress.missing > 0 {
+    if let Some(running) = findings.progress.running {
+        let pid = running.pid.map(|pid| format!(" (pid {pid})"));
+        cautions.push(format!(
+            "this run is still running{}: what follows rests on the trials that have been recorded",
+            pid.unwrap_or_default()
+        ));
+    } else if findings.progress.missing > 0 {
         let resume = match findings.live().next() {
             Some(_) => "",
             None => "; rpcgauge run --resume continues from there",
@@ -66,7 +78,8 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     if findings.trials.is_empty() {
         cautions.push("nothing was measured".to_owned());
     }
-    cautions
+    // Two targets of one host have the same to say.
+    distinct(cautions)
 }
 
 /// The variants that were not measured, and trials that failed.

@@ -319,7 +319,7 @@ fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
         reasons.push(format!("and {left_out} other reasons"));
     }
     if reasons.is_empty() {
-        reasons.push("the run was interrupted before its first trial".to_owned());
+        reasons.push("no trial of it was recorded".to_owned());
     }
     reasons
 }
@@ -352,6 +352,7 @@ fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
         measured: measured_trials,
         failed: all_ended - measured_trials,
         missing: planned - all_ended,
+        running: None,
         started_at_ms: ended.values().map(|t| t.started_at_ms).min(),
         ended_at_ms: measured(ended).map(end).max(),
     }

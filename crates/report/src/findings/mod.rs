@@ -20,7 +20,7 @@ mod tests;
 
 use rpcgauge_study::plan::Limits;
 use rpcgauge_study::record::{Environment, Fault};
-use rpcgauge_study::run::RunInfo;
+use rpcgauge_study::run::{RunInfo, Writing};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use serde::Serialize;
 
@@ -113,8 +113,11 @@ pub struct PlanProgress {
     pub measured: u64,
     /// Trials that failed.
     pub failed: u64,
-    /// Trials that did not run: the run was interrupted.
+    /// Trials that did not run: the run was interrupted, or goes on.
     pub missing: u64,
+    /// Present where the run goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Writing>,
     /// When the first trial started, milliseconds since the Unix epoch.
     pub started_at_ms: Option<u64>,
     /// When the last measured trial ended, as far as is known.

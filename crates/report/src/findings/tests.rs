@@ -113,7 +113,7 @@ fn an_empty_run_says_that_nothing_was_measured() {
     );
     assert_eq!(
         findings.variants[0].not_run,
-        ["the run was interrupted before its first trial"]
+        ["no trial of it was recorded"]
     );
 }
 

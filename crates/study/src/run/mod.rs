@@ -18,6 +18,7 @@ mod error;
 mod provenance;
 mod reader;
 mod writer;
+mod writing;
 
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ pub use error::RunError;
 pub use provenance::MeasuredWith;
 pub use reader::Run;
 pub use writer::{NewRun, Resumed, RunWriter};
+pub use writing::Writing;
 
 /// Names of the files in a run directory.
 pub mod names {

@@ -1,0 +1,46 @@
+//! Who writes a run directory now.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock, major, minor};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::names;
+
+/// A run that another rpcgauge is writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Writing {
+    /// Its process; absent where it cannot be seen from here, as from another container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+impl Writing {
+    /// Looks at the lock that [`super::RunWriter`] holds as long as it lives.
+    pub fn of(directory: &Path) -> Option<Self> {
+        let trials = File::open(directory.join(names::TRIALS)).ok()?;
+        // Not held on to: the lock goes with the file at the end.
+        let locked = flock(&trials, FlockOperation::NonBlockingLockShared);
+        (locked == Err(Errno::WOULDBLOCK)).then(|| Self {
+            pid: holder(&trials),
+        })
+    }
+}
+
+/// The process that holds the lock, from lines such as `1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF`.
+fn holder(file: &File) -> Option<u32> {
+    let about = file.metadata().ok()?;
+    let (device, inode) = (about.dev(), about.ino());
+    let place = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let lock = locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_held = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&&*place);
+        is_held.then(|| words[4].parse().ok()).flatten()
+    });
+    // 0 stands for a process of another container.
+    lock.filter(|pid| *pid > 0)
+}
