@@ -32,6 +32,8 @@ pub(crate) struct Group {
     pub(crate) reach: Option<f64>,
     /// The name of what was measured of them.
     pub(crate) title: String,
+    /// The cautions of all questions together, each once.
+    pub(crate) cautions: Option<String>,
     /// What was measured of them: charts and tables.
     pub(crate) more: Vec<Block>,
 }
@@ -133,8 +135,12 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
 fn group(findings: &Findings, together: &groups::Together<'_>) -> Group {
     let questions = together.questions.iter();
     let comparisons = questions.clone().flat_map(|asked| &asked.comparisons);
-    let verdicts = comparisons.flat_map(|comparison| &comparison.placements);
+    let verdicts = comparisons
+        .clone()
+        .flat_map(|comparison| &comparison.placements);
+    let all: Vec<&Comparison> = comparisons.copied().collect();
     Group {
+        cautions: words::caution::of_comparisons(&all),
         reach: reach(verdicts.flat_map(ratios)),
         questions: questions.map(|asked| question(findings, asked)).collect(),
         title: title(together),

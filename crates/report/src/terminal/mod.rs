@@ -211,7 +211,11 @@ impl Page {
             }
             return;
         }
-        let mut cautions: Vec<&String> = questions.iter().flat_map(|q| &q.cautions).collect();
+        let mut cautions: Vec<&String> = verdicts
+            .groups
+            .iter()
+            .flat_map(|group| &group.cautions)
+            .collect();
         cautions.dedup();
         if !cautions.is_empty() {
             self.heading("Cautions");

@@ -1,8 +1,9 @@
 use proptest::prelude::*;
+use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::TrialOutcome;
 
 use super::*;
-use crate::fixture::{capacity, findings, live, quickstart, ramp, stacks, two};
+use crate::fixture::{Spec, capacity, findings, live, quickstart, ramp, stacks, two};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -39,6 +40,27 @@ fn a_run_without_a_single_trial() {
     let sample = two(2.0).build();
     let empty = Findings::new(&sample.plan, None, &[], &[]).unwrap();
     insta::assert_snapshot!(render(&empty, plain(80)));
+}
+
+#[test]
+fn a_caution_on_several_questions_is_printed_once() {
+    let mut builder = two(2.0).spec(Spec::new("other", 300_000.0)).pair(
+        "And than the other?",
+        "grpc",
+        "other",
+        Metric::LatencyP50,
+    );
+    builder.specs[0].unsettled = true;
+    builder.specs[3].unsettled = true;
+    let text = render(&findings(&builder.build()), plain(200));
+    let (_, cautions) = text.split_once("Cautions\n").unwrap();
+    let cautions = cautions.to_lowercase();
+    for name in ["grpc", "other"] {
+        let said = cautions
+            .matches(&format!("the warm-up of {name} reached"))
+            .count();
+        assert_eq!(said, 1, "{text}");
+    }
 }
 
 #[test]
