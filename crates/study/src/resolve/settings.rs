@@ -11,7 +11,7 @@ use crate::file::Layer;
 use crate::scale;
 use crate::setting::{Key, Whose};
 use crate::settings::{ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Target};
-use crate::words::Word as _;
+use crate::words::{Word as _, time_word};
 
 /// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
 /// for another's connection would be a figure of the client, not of the server.
@@ -138,6 +138,18 @@ impl<'r, 'a> Check<'r, 'a> {
         if let (Schedule::Ramp { .. }, false) = (&settings.schedule, is_live) {
             let message =
                 "a ramp is for a live service, and a subject is called at one rate; write that";
+            return Err(self.error(Some(Key::Rate), message));
+        }
+        if let (Schedule::Rate { per_second, .. }, Some(ms)) =
+            (&settings.schedule, settings.stop.time_ms)
+            && per_second * (ms as f64) < 1_000.0
+            && self.says(Key::Rate)
+        {
+            let time = time_word(ms);
+            let message = format!(
+                "a rate of {per_second} per second brings no call in the {time} of a trial; give a higher rate or \
+                 more time"
+            );
             return Err(self.error(Some(Key::Rate), message));
         }
         if let Target::Subject { client, .. } = &mut settings.target {

@@ -223,6 +223,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
     insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; take that, or leave this out"#);
+    insta::assert_snapshot!(said("rate = 0.001\ntime = \"10s\""), @r#"my.toml:7:8: variant "base": a rate of 0.001 per second brings no call in the 10s of a trial; give a higher rate or more time"#);
     insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
     insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
     insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is of subjects, and a live service is called here; leave it out"#);
@@ -370,7 +371,7 @@ fn numbers_are_taken_and_shown_as_they_are_written() {
         ("0.5", " 0.5 calls/s"),
         ("333.33333", " 333.333 calls/s"),
     ] {
-        let text = with(&format!("rate = {written}")).to_string();
+        let text = with(&format!("rate = {written}\ntime = \"10h\"")).to_string();
         assert!(text.contains(shown), "{written}: {text}");
     }
     let stop = with("calls = 5_000_000_000").variants[0].settings.stop;
