@@ -90,7 +90,12 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let calls = &measurement.calls;
     let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
     let Some((kind, _)) = failed else {
+        let left = measurement.late.unsent_at_start();
         let reason = match (calls.started, measurement.requests_sent) {
+            (0, _) if left > 0 => format!(
+                "no call was measured: {left} calls or more that were due in the warm-up had not been sent \
+                 when it ended, and took all of the time; lower the rate"
+            ),
             (0, sent @ 1..) => format!(
                 "no call was measured: the {sent} requests that it sent came before; \
                  if \"max-requests\" bounds them, allow more"

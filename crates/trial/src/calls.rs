@@ -242,6 +242,11 @@ impl LateCalls {
         self.sent().saturating_sub(self.sent_before)
     }
 
+    /// Those that waited to be sent when the measured part began.
+    pub fn unsent_at_start(&self) -> u64 {
+        self.ended.saturating_sub(self.sent_before)
+    }
+
     /// Those that were given to the transport, at any time.
     pub fn sent(&self) -> u64 {
         self.ended.saturating_sub(self.never_sent)

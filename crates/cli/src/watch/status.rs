@@ -30,14 +30,18 @@ impl Status {
             true => units::number(calls as f64 / seconds),
             false => units::NONE.to_owned(),
         };
+        let waiting = match progress.waiting {
+            0 => String::new(),
+            calls => format!(", {} due and not sent yet", units::count(calls)),
+        };
         let not_sent = match progress.started.saturating_sub(progress.sent) {
             0 => String::new(),
-            calls => format!(", {} not sent", units::count(calls)),
+            calls => format!(", {} never sent", units::count(calls)),
         };
         Self {
             left,
             rate: format!(
-                "sent {}/s, answered {}/s, {} in flight{not_sent}",
+                "sent {}/s, answered {}/s, {} in flight{waiting}{not_sent}",
                 rate(progress.sent.saturating_sub(sent_before)),
                 rate(progress.times.latency.len()),
                 units::count(progress.in_flight)
@@ -138,9 +142,10 @@ mod tests {
     fn calls_that_were_not_sent_have_a_count_of_their_own() {
         let mut progress = example([10]);
         progress.started = 4_000;
+        progress.waiting = 70_000;
         insta::assert_snapshot!(
             line(&progress),
-            @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 2,496 not sent; p50 10.0 µs, max 10.0 µs; 0 failed"
+            @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 70,000 due and not sent yet, 2,496 never sent; p50 10.0 µs, max 10.0 µs; 0 failed"
         );
     }
 

@@ -1,5 +1,6 @@
 //! What was measured of live services: results, objectives, ramps and searches.
 
+use rpcgauge_study::objective::Measure;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FailureKind};
 
 use super::{Answer, Block, Column, Figure, Item, Section, Shown, Table, Text, number, row};
@@ -76,6 +77,7 @@ fn calls(figures: &Figures) -> String {
         format!(", {} failed", units::count(calls.failed_total())),
         some(calls.abandoned, ", ", " open at the end"),
         some(calls.answered_after_retry, "; ", " answered after a retry"),
+        some(calls.sent_late, "; ", " sent when no more were due"),
         some(calls.answered_late, "; ", " answered when no more were due"),
         some(
             figures.requests_sent.unwrap_or(0),
@@ -88,7 +90,7 @@ fn calls(figures: &Figures) -> String {
 
 fn rate(figures: &Figures) -> String {
     let calls = &figures.calls;
-    let sent = calls.sent();
+    let sent = calls.sent_in_time();
     let sent = match figures.elapsed_ns {
         0 => none(),
         ns => units::number(sent as f64 / (ns as f64 / 1e9)),
@@ -116,6 +118,9 @@ fn times(of: &Distribution) -> String {
     words::joined(shown.map(|(name, time)| format!("{name} {time}")), ", ")
 }
 
+/// Kinds of failures that are listed; the rest are counted together.
+const MOST_KINDS: usize = 10;
+
 /// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
 /// not all have it.
 fn errors(figures: &Figures) -> Vec<Text> {
@@ -131,14 +136,28 @@ fn errors(figures: &Figures) -> Vec<Text> {
             None => text,
         }
     };
-    kinds.into_iter().map(line).collect()
+    let left_out = kinds.split_off(kinds.len().min(MOST_KINDS));
+    let calls = left_out.iter().map(|(_, count)| **count).sum();
+    let others = (!left_out.is_empty()).then(|| {
+        let kinds = units::counted(left_out.len() as u64, "other kind");
+        Text::from(format!(
+            "and {} × {kinds}, in report.json",
+            units::count(calls)
+        ))
+    });
+    kinds.into_iter().map(line).chain(others).collect()
 }
 
 fn bytes(figures: &Figures) -> String {
-    let bytes = figures.bytes.as_ref();
-    let sizes = bytes.map(|bytes| [bytes.sent, bytes.received].map(|of| units::size(of.total())));
-    let [sent, received] = sizes.unwrap_or_else(|| [none(), none()]);
-    format!("{sent} sent and {received} received per call")
+    let Some(bytes) = &figures.bytes else {
+        return "none, since no call was answered".to_owned();
+    };
+    let [sent, received] = [bytes.sent, bytes.received].map(|of| units::size(of.total()));
+    let with_failed = match figures.calls.failed_total() {
+        0 => "",
+        _ => ", with the responses of failed calls",
+    };
+    format!("{sent} sent per call, {received} received per answered call{with_failed}")
 }
 
 fn connections(variant: &VariantFindings, figures: &Figures) -> String {
@@ -196,9 +215,22 @@ pub(super) fn objectives(findings: &Findings) -> Section {
             false => String::new(),
         };
         let outcome = words::objective::objective(found);
+        let variant = findings.variants.iter().find(|v| v.name == found.variant);
+        let figures = variant.and_then(|v| v.measured().next());
+        let retried = match (found.objective.measure, figures) {
+            (Measure::Errors, Some((_, figures))) => figures.calls.answered_after_retry,
+            _ => 0,
+        };
+        let retried = match retried {
+            0 => String::new(),
+            calls => format!(
+                "; {} were answered only after a retry",
+                units::counted(calls, "call")
+            ),
+        };
         Item {
             sign: Some(sign),
-            text: format!("{of}{} {outcome}", found.objective).into(),
+            text: format!("{of}{} {outcome}{retried}", found.objective).into(),
             ..Item::default()
         }
     };
@@ -236,7 +268,7 @@ const STEP: [Figure<StepFindings>; 9] = [
 ];
 
 const STEP_NOTE: &str = "Answered: the answers that came in the step. All else is of the calls that were \
-     due in it, whenever they were answered. A percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
+     due in it, whenever they were sent or answered. A percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
      was sent.";
 
 fn ramp(figures: &Figures) -> Section {
@@ -301,6 +333,8 @@ fn asked(step: &StepFindings) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::record::TrialOutcome;
+
     use super::*;
 
     #[test]
@@ -315,6 +349,69 @@ mod tests {
         );
         figures.errors[0].count = 2;
         assert_eq!(lines(&figures)[0], "3 × http-503, 2 of them: status 503");
+    }
+
+    #[test]
+    fn many_kinds_of_failures_are_counted_beyond_the_most_frequent() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let mut figures = findings.variants[0].cells[0]
+            .figures
+            .as_deref()
+            .unwrap()
+            .clone();
+        figures.calls.failed = (500..600)
+            .map(|status| (FailureKind::HttpStatus(status), 7))
+            .collect();
+        let lines = errors(&figures);
+        assert_eq!(lines.len(), MOST_KINDS + 1);
+        assert_eq!(
+            lines[MOST_KINDS].words(),
+            "and 630 × 90 other kinds, in report.json"
+        );
+    }
+
+    #[test]
+    fn calls_that_were_answered_after_a_retry_stand_beside_the_errors() {
+        let mut sample = crate::fixture::live();
+        for record in &mut sample.trials {
+            if let TrialOutcome::Measured(measured) = &mut record.outcome {
+                (measured.calls.retried, measured.calls.answered_after_retry) = (3, 2);
+            }
+        }
+        let Block::List(items) = &objectives(&crate::fixture::findings(&sample)).blocks[0] else {
+            panic!("a list");
+        };
+        let retried = |item: &&Item| {
+            item.text
+                .words()
+                .contains("; 2 calls were answered only after a retry")
+        };
+        let retried: Vec<String> = items
+            .iter()
+            .filter(retried)
+            .map(|item| item.text.words())
+            .collect();
+        assert_eq!(retried.len(), 1, "{retried:?}");
+        assert!(retried[0].starts_with("errors<"), "{retried:?}");
+    }
+
+    #[test]
+    fn bytes_say_whose_they_are() {
+        let findings = crate::fixture::findings(&crate::fixture::live());
+        let mut figures = findings.variants[0].cells[0]
+            .figures
+            .as_deref()
+            .unwrap()
+            .clone();
+        let with_failed = "48 B sent per call, 54 B received per answered call";
+        assert_eq!(
+            bytes(&figures),
+            format!("{with_failed}, with the responses of failed calls")
+        );
+        figures.calls.failed.clear();
+        assert_eq!(bytes(&figures), with_failed);
+        figures.bytes = None;
+        assert_eq!(bytes(&figures), "none, since no call was answered");
     }
 
     #[test]

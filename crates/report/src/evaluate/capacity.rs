@@ -151,7 +151,7 @@ fn trial(
             })
         })
         .collect();
-    let sent = calls.sent();
+    let sent = calls.sent_in_time();
     CapacityTrial {
         index: record.trial.index,
         rate,

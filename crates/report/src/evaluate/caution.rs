@@ -9,6 +9,9 @@ use crate::findings::verdict::{Outcome, PlacementVerdict};
 use crate::findings::{Distribution, Figures, TrialCounts, VariantFindings};
 use crate::metric::is_counted;
 
+/// The warm-up's calls that waited are said from this share of the measured calls on: fewer hardly move a p99.
+const BACKLOG_SHARE: f64 = 0.01;
+
 /// What must be known of a variant's figures under a placement.
 pub(super) fn of_cell(
     variant: &str,
@@ -31,6 +34,9 @@ pub(super) fn of_cell(
     add(Kind::Incomplete, missing, trials.planned);
     if let Some(figures) = figures {
         let (calls, connections) = (&figures.calls, &figures.connections);
+        if figures.unsent_at_start as f64 >= BACKLOG_SHARE * calls.started as f64 {
+            add(Kind::Backlog, figures.unsent_at_start, calls.started);
+        }
         add(Kind::FailedCalls, calls.failed_total(), calls.ended());
         if let Some(in_flight) = figures.in_flight.filter(|i| i.reached < i.asked) {
             add(Kind::FewerInFlight, in_flight.reached, in_flight.asked);
@@ -188,6 +194,7 @@ mod tests {
     use rpcgauge_study::histogram::Unpacked;
     use rpcgauge_study::record::{Histogram, Measured, TrialOutcome};
 
+    use crate::findings::caution::CautionKind;
     use crate::fixture::{Sample, findings, live, ramp, versus};
 
     fn shown(mut sample: Sample, change: impl Fn(&mut Measured)) -> Vec<String> {
@@ -234,6 +241,28 @@ mod tests {
         let each = shown(versus(1.0, 0.01), spiking(60, 4_200_000));
         assert!(each[0].starts_with("grpc: ") && each[1].starts_with("rest: "));
         assert_eq!(each.len(), 2, "{each:?}");
+    }
+
+    #[test]
+    fn what_the_warmup_left_unsent_is_said_where_it_can_move_a_percentile() {
+        let left = |unsent: u64| {
+            let mut sample = live();
+            for record in &mut sample.trials {
+                if let TrialOutcome::Measured(measured) = &mut record.outcome {
+                    measured.warmup.calls = 5_000;
+                    (measured.late.ended, measured.late.sent_before) = (unsent + 3, 3);
+                }
+            }
+            let findings = findings(&sample);
+            let cautions = findings.variants[0].cells[0].cautions.iter();
+            let backlog = cautions.filter(|caution| caution.kind == CautionKind::Backlog);
+            backlog
+                .map(|caution| crate::words::caution::clause(caution, false))
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
+        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and what was answered of them is in no rate; lower the rate, or give a longer warm-up");
+        assert_eq!(left(1), "");
     }
 
     /// As many calls of one length, and as many of another.

@@ -56,6 +56,9 @@ pub enum CautionKind {
     Interrupted,
     /// Trials ended early, since nothing but failures came for too long.
     GaveUp,
+    /// Calls of the warm-ups that were due and not sent when the measured part began, and how many calls were
+    /// measured behind them.
+    Backlog,
     /// Calls failed; latency counts only those that succeeded.
     FailedCalls,
     /// Calls in flight that were reached, of those asked for, in the trial that reached the fewest.

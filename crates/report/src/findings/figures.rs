@@ -21,6 +21,8 @@ pub struct Figures {
     /// absent where another client calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_sent: Option<u64>,
+    /// Calls that were due in the warm-up and not sent when the measured part began, at a rate.
+    pub unsent_at_start: u64,
     /// Calls at the starts of slices, which no other count holds.
     pub left_out: u64,
     /// How many of those failed.

@@ -182,6 +182,11 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::GaveUp => format!(
             "ended early{of_it}: nothing but failures came for so long that more would show nothing new"
         ),
+        Kind::Backlog => format!(
+            "{count} calls{of_it} that were due in the warm-up had not been sent when it ended: the {of} measured \
+             calls waited behind them, and what was answered of them is in no rate; lower the rate, or give \
+             a longer warm-up"
+        ),
         Kind::FailedCalls => format!(
             "{count} of {of} calls{of_it} failed ({}); latency counts those that succeeded",
             units::percent(caution.count as f64 / caution.of as f64)
@@ -296,7 +301,8 @@ fn stands_apart(caution: &Caution, verdict: &PlacementVerdict) -> bool {
 pub(crate) fn is_of_calls(caution: &Caution) -> bool {
     matches!(
         caution.kind,
-        Kind::FailedCalls
+        Kind::Backlog
+            | Kind::FailedCalls
             | Kind::NeverBegun
             | Kind::FailedConnects
             | Kind::Retried

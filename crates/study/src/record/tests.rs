@@ -156,6 +156,7 @@ fn sound() -> Measured {
             abandoned: 5,
             never_begun: 3,
             never_sent: 3,
+            sent_late: 0,
             retried: 100,
             answered_after_retry: 1,
         },
@@ -230,9 +231,9 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.calls.started = 16), @"16 calls were started, but 5 were answered, 5 failed and 5 were abandoned");
     insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 were answered, 5 failed and 18446744073709551615 were abandoned");
     insta::assert_snapshot!(problem(|m| { m.calls.abandoned = u64::MAX; m.calls.started = u64::MAX }), @"18446744073709551615 is more than can be counted in a trial");
-    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent, answered late or after a retry than there can be");
-    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"more calls were never begun, never sent, answered late or after a retry than there can be");
-    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"more calls were never begun, never sent, answered late or after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent, sent late, answered late or after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"more calls were never begun, never sent, sent late, answered late or after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"more calls were never begun, never sent, sent late, answered late or after a retry than there can be");
     insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 answered calls, and the latency of 0");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, and the latency of 6");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");

@@ -31,12 +31,29 @@ type Labels = Vec<(&'static str, String)>;
 type Row<From, To> = (&'static str, &'static str, fn(&From) -> To);
 
 const CALLS: [Row<TrialProgress, u64>; 4] = [
-    ("calls_started", "Calls that were due", |s| s.started),
+    (
+        "calls_started",
+        "Calls that were begun, or failed before that",
+        |s| s.started,
+    ),
     ("calls_sent", "Calls given to the transport", |s| s.sent),
     ("calls_answered", "Calls that succeeded", |s| s.answered),
     ("calls_retried", "Sends of calls beyond their first", |s| {
         s.retried
     }),
+];
+
+const GAUGES: [Row<TrialProgress, u64>; 2] = [
+    (
+        "calls_in_flight",
+        "Calls that were begun and have not ended",
+        |s| s.in_flight,
+    ),
+    (
+        "calls_waiting",
+        "Calls that are due and not begun, with those of the warm-up",
+        |s| s.waiting,
+    ),
 ];
 
 const BYTES: [Row<Traffic, ByteCount>; 2] = [
@@ -73,7 +90,8 @@ struct Figures {
     /// As in [`CALLS`].
     calls: [Counts; 4],
     failed: Counts,
-    in_flight: Family<Labels, Gauge<u64, AtomicU64>>,
+    /// As in [`GAUGES`].
+    gauges: [Family<Labels, Gauge<u64, AtomicU64>>; 2],
     /// As in [`BYTES`].
     bytes: [Counts; 2],
     /// As in [`TIMES`].
@@ -152,9 +170,11 @@ impl Figures {
         let failed = Counts::default();
         let help = "Calls that failed, by kind";
         load.register("calls_failed", help, failed.total.clone());
-        let in_flight = Family::default();
-        let help = "Calls that were begun and have not ended";
-        load.register("calls_in_flight", help, in_flight.clone());
+        let gauges = GAUGES.map(|(name, help, _)| {
+            let gauge = Family::default();
+            load.register(name, help, gauge.clone());
+            gauge
+        });
         let bytes = BYTES.map(|(name, help, _)| {
             let counts = Counts::default();
             load.register_with_unit(name, help, Unit::Bytes, counts.total.clone());
@@ -169,7 +189,7 @@ impl Figures {
             registry,
             calls,
             failed,
-            in_flight,
+            gauges,
             bytes,
             times,
         }
@@ -181,7 +201,9 @@ impl Figures {
             counts.current.retain(|labels, _| labels[0].1 != target);
         }
         let target = vec![("target", target.to_owned())];
-        self.in_flight.get_or_create(&target).set(0);
+        for gauge in &self.gauges {
+            gauge.get_or_create(&target).set(0);
+        }
     }
 
     fn update(&mut self, target: &str, progress: &TrialProgress) {
@@ -193,9 +215,9 @@ impl Figures {
         for (kind, calls) in &progress.failed {
             self.failed.count(&and("kind", kind.to_string()), *calls);
         }
-        self.in_flight
-            .get_or_create(&target)
-            .set(progress.in_flight);
+        for (gauge, (.., calls)) in self.gauges.iter().zip(GAUGES) {
+            gauge.get_or_create(&target).set(calls(progress));
+        }
         for (counts, (.., bytes)) in self.bytes.iter_mut().zip(BYTES) {
             let bytes = bytes(&progress.traffic);
             for (class, bytes) in [

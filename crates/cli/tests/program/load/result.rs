@@ -13,6 +13,33 @@ use crate::capacity::one_at_a_time;
 use crate::common::{Finished, Place, interrupt, report, trial_lines, wait_until};
 
 #[test]
+fn a_rate_that_nothing_can_send_is_said_to_be_too_high() {
+    let place = Place::new();
+    let target = format!("http://{}/", answering(OK).address);
+    let short = [
+        "--warmup",
+        "100ms",
+        "--duration",
+        "100ms",
+        "--deadline",
+        "100ms",
+    ];
+    let words = [
+        &["load", &target, "--rate", "1e9", "--out", "run"],
+        &short[..],
+    ]
+    .concat();
+    let finished = place.run(&words);
+    let words: Vec<&str> = finished.stdout.split_whitespace().collect();
+    let shown = words.join(" ");
+    assert!(
+        shown.contains("that were due in the warm-up had not been sent"),
+        "{shown}"
+    );
+    assert!(shown.contains("lower the rate"), "{shown}");
+}
+
+#[test]
 fn a_rate_is_held_for_a_time() {
     let place = Place::new();
     let server = answering(OK);
