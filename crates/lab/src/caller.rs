@@ -1,6 +1,7 @@
 //! A client or codec subject that is up: proved right before and after its trials, and in between asked for slices, whose records it
 //! leaves in a file.
 
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -23,7 +24,14 @@ pub(crate) struct Caller {
     bounds: SliceBounds,
     proof: Proof,
     is_right: bool,
+    /// What a client's responses may take, bytes, as far as it is known.
+    sizes: Option<RangeInclusive<f64>>,
 }
+
+/// A client's responses differ from those that its server was proved right by, as much as their requests: by no
+/// more than this factor, and so many bytes.
+const SIZE_FACTOR: f64 = 2.0;
+const SIZE_BYTES: f64 = 16.0;
 
 /// What it is proved right by.
 pub(crate) enum Proof {
@@ -68,7 +76,15 @@ impl Caller {
             subject,
             proof,
             is_right: false,
+            sizes: None,
         })
+    }
+
+    /// The same client, whose server's responses have this mean size.
+    pub(crate) fn expecting(mut self, response_bytes: Option<f64>) -> Self {
+        self.sizes = response_bytes
+            .map(|bytes| bytes / SIZE_FACTOR - SIZE_BYTES..=bytes * SIZE_FACTOR + SIZE_BYTES);
+        self
     }
 
     /// What a codec does; none of a client.
@@ -135,10 +151,27 @@ impl Caller {
         let records = records.and_then(|records| {
             let checked = self.bounds.check_records(&records);
             checked.map_err(|error| SubjectError::Contract(error.to_string()))?;
+            self.check_sizes(&records)?;
             Ok(records)
         });
         let records = records.map_err(|error| self.subject.broken_off(error))?;
         Ok((done, records))
+    }
+
+    fn check_sizes(&self, records: &[Record]) -> Result<(), SubjectError> {
+        let Some(sizes) = &self.sizes else {
+            return Ok(());
+        };
+        let answered = records.iter().filter(|record| !record.failed);
+        let mut known = answered.filter_map(|record| record.response_bytes);
+        match known.find(|bytes| !sizes.contains(&f64::from(*bytes))) {
+            None => Ok(()),
+            Some(bytes) => Err(SubjectError::Contract(format!(
+                "it records a response of {bytes} bytes, and its server's take {:.0} to {:.0}",
+                sizes.start().max(0.0),
+                sizes.end()
+            ))),
+        }
     }
 
     /// Checks that it has recorded nothing since its last slice.

@@ -36,6 +36,8 @@ pub(crate) struct Up {
     pub(crate) subject: Subject,
     pub(crate) exchange: Exchange,
     pub(crate) calls: CallSpec,
+    /// The mean size of the responses that it was proved right by, as carried.
+    pub(crate) response_bytes: Option<f64>,
 }
 
 impl Up {
@@ -52,6 +54,7 @@ impl Up {
             subject,
             calls: exchange.calls(address),
             exchange,
+            response_bytes: None,
         })
     }
 }
@@ -79,8 +82,9 @@ impl Server {
         };
         let trial = up.calls.trial(settings);
         let cold_calls = settings.cold_calls;
-        let (_, latencies_ns) = verify::prove(&mut up.exchange, &trial, cold_calls.into(), stop)
-            .map_err(|failure| up.subject.explain(failure))?;
+        let proof = verify::prove(&mut up.exchange, &trial, cold_calls.into(), stop);
+        let (proof, latencies_ns) = proof.map_err(|failure| up.subject.explain(failure))?;
+        up.response_bytes = proof.payload.response_compressed;
         if cold_calls > 0 {
             up.subject.cold = Cold::of(&latencies_ns);
         }
@@ -91,6 +95,14 @@ impl Server {
     pub(crate) fn process(&self) -> Option<&Subject> {
         match self {
             Self::Subject(up) => Some(&up.subject),
+            Self::Live(_) => None,
+        }
+    }
+
+    /// The mean size of the responses that it was proved right by, as carried; none of a live service.
+    pub(crate) fn response_bytes(&self) -> Option<f64> {
+        match self {
+            Self::Subject(up) => up.response_bytes,
             Self::Live(_) => None,
         }
     }

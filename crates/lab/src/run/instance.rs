@@ -185,7 +185,8 @@ impl Run<'_> {
         )?;
         let log = format!("{}-client", starting.log);
         let subject = self.start(command, &line, &starting.layout.client, &log)?;
-        Caller::new(subject, &line, Proof::Response(workload))
+        let client = Caller::new(subject, &line, Proof::Response(workload))?;
+        Ok(client.expecting(server.response_bytes()))
     }
 
     /// A codec, on the client's cores.

@@ -154,6 +154,7 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         ("none", "it recorded 0 calls", "nothing to tell"),
         ("backwards", "before \"begin\"", "winding back"),
         ("overlaps", "have 2 calls in flight", "doing all at once"),
+        ("shrinks", "a response of 5 bytes", "leaving out the half"),
         ("pretends", "calls, and the server used", ""),
         ("many", "reports 1073741824 records", "making a hole"),
         (
