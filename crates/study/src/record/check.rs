@@ -123,15 +123,21 @@ impl Measured {
     }
 
     fn check_times(&self) -> Check {
-        let steps = self.steps.iter().map(|step| step.time_ns);
+        let startup = self.startup;
         let times = [
-            self.spanned_ns(),
-            self.warmup.elapsed_ns,
-            self.stalls.total_ns,
+            Some(self.spanned_ns()),
+            Some(self.warmup.elapsed_ns),
+            Some(self.stalls.total_ns),
+            startup.client_ns,
+            startup.server_ns,
+            startup.cold.map(|cold| cold.first_ns.max(cold.mean_ns)),
         ];
-        let longest = times.into_iter().chain(steps).max();
+        let steps = self.steps.iter().map(|step| step.time_ns);
+        let longest = times.into_iter().flatten().chain(steps).max();
+        let calls = [Some(&self.latency), self.failed_latency.as_ref()];
+        let mut calls = calls.into_iter().flatten().chain([&self.send_delay]);
         holds(
-            longest <= Some(MOST_NS),
+            longest <= Some(MOST_NS) && calls.all(are_short),
             "a time of it is longer than a year",
         )?;
         holds(
@@ -249,10 +255,18 @@ impl FloorRecord {
         let has_calls = (1..=MOST_CALLS).contains(&self.latency.count());
         holds(has_calls, "a floor has the times of its round trips")?;
         holds(
+            are_short(&self.latency),
+            "a round trip of a floor is longer than a year",
+        )?;
+        holds(
             is_amount(self.client_cpu_ns),
             "a floor's processor time must be a number from 0 on",
         )
     }
+}
+
+fn are_short(times: &Histogram) -> bool {
+    times.unpack().max() <= MOST_NS as f64
 }
 
 /// Whether a mean of what is counted from 0 can be this.

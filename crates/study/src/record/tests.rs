@@ -242,6 +242,12 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline has the latency of other calls than it has");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has answered calls and took no time");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 1 << 63), @"a time of it is longer than a year");
+    insta::assert_snapshot!(problem(|m| m.startup.server_ns = Some(1 << 63)), @"a time of it is longer than a year");
+    insta::assert_snapshot!(problem(|m| {
+        let mut times = crate::histogram::Unpacked::new(3).unwrap();
+        times.record_n(1 << 63, 12).unwrap();
+        m.send_delay = Histogram::from(times);
+    }), @"a time of it is longer than a year");
     insta::assert_snapshot!(problem(|m| m.steps[0].time_ns = u64::MAX), @"a time of it is longer than a year");
     insta::assert_snapshot!(problem(|m| m.steps[0].started = u64::MAX), @"its steps have more calls than it has");
     insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"a step of it has other calls than were due in it");
