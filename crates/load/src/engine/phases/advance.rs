@@ -1,0 +1,268 @@
+//! When one part ends and the next begins.
+
+use rpcgauge_trial::{ConnectionUse, Ending};
+
+use super::stop::{Decision, Failing};
+use super::{Phase, Phases};
+use crate::clock::{self, nanos};
+use crate::engine::ledger::Ledger;
+use crate::engine::pool::Pool;
+use crate::schedule::Dues;
+
+impl Phases<'_, '_> {
+    /// When it ends at the latest, ns.
+    pub(in crate::engine) fn ends_by(&self, ledger: &Ledger<'_>, now: u64) -> u64 {
+        match self.phase {
+            Phase::Measured if self.used_up || self.is_out_of_patience() => now,
+            Phase::Measured => self.stop.changes_at(&self.status(ledger), now),
+            Phase::Draining => self.drained_by,
+            _ if self.used_up => now,
+            Phase::Opening | Phase::Resuming => self.opening_ends_by(),
+            Phase::WarmUp if self.is_out_of_patience() || self.warmup_is_over(now, ledger) => now,
+            Phase::WarmUp => self.warmup.ends_by(),
+            Phase::Switching if self.is_ready(ledger, now) => now,
+            Phase::Switching => self.switching_ends_by(ledger),
+            // With its calls, or with the next slice.
+            Phase::Skipping | Phase::Paused => u64::MAX,
+        }
+    }
+
+    /// Moves to the next part where it is time. True when the trial, or the slice, is over.
+    pub(in crate::engine) fn advance(
+        &mut self,
+        now: u64,
+        pool: &Pool<'_>,
+        ledger: &mut Ledger<'_>,
+    ) -> bool {
+        if !matches!(self.phase, Phase::Measured | Phase::Draining) {
+            self.advance_to_measured(now, pool, ledger);
+        }
+        match self.phase {
+            Phase::Skipping if self.is_out_of_patience() => {
+                self.ending = Ending::GaveUp;
+                true
+            }
+            Phase::Paused => true,
+            Phase::Measured => self.advance_measured(now, pool, ledger),
+            Phase::Draining => {
+                self.end_slice_span(pool, ledger);
+                self.is_drained(ledger) || now >= self.drained_by
+            }
+            _ => self.used_up,
+        }
+    }
+
+    fn advance_to_measured(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        if self.phase == Phase::Opening && (pool.all_attempted() || now >= self.opening_ends_by()) {
+            self.start_calls(now, pool, ledger);
+        }
+        if self.phase == Phase::WarmUp
+            && (self.warmup_is_over(now, ledger) || self.is_out_of_patience())
+        {
+            self.end_warmup(false, now);
+        }
+        // A server that is stuck must not hold the trial for a deadline.
+        if self.phase == Phase::Switching
+            && (self.is_ready(ledger, now) || now >= self.switching_ends_by(ledger))
+        {
+            match self.slicing {
+                None => self.start_measuring(pool, ledger),
+                Some(_) => self.pause(now),
+            }
+        }
+        if self.phase == Phase::Resuming && (pool.all_attempted() || now >= self.opening_ends_by())
+        {
+            self.begin_skipping(now, pool, ledger);
+            if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
+                // Calls that fail for want of a connection count.
+                self.start_measuring(pool, ledger);
+            }
+        }
+        if self.phase == Phase::Skipping && self.is_skipped(now) {
+            self.start_measuring(pool, ledger);
+        }
+    }
+
+    fn advance_measured(&mut self, now: u64, pool: &Pool<'_>, ledger: &Ledger<'_>) -> bool {
+        if self.is_out_of_patience() {
+            self.ending = Ending::GaveUp;
+            return true;
+        }
+        let decision = if self.used_up {
+            Decision::Drain {
+                until: now.saturating_add(nanos(self.trial.drain)),
+            }
+        } else {
+            self.stop.decide(&self.status(ledger), now)
+        };
+        match decision {
+            Decision::GoOn => false,
+            Decision::Over => true,
+            Decision::Drain { until } => {
+                self.end_slice_span(pool, ledger);
+                self.phase = Phase::Draining;
+                self.drained_by = until;
+                self.is_drained(ledger)
+            }
+        }
+    }
+
+    #[cold]
+    fn start_calls(&mut self, now: u64, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        self.failing = Failing::default();
+        self.started_at = now;
+        if self.warmup.start(now) {
+            self.phase = Phase::WarmUp;
+        } else if self.slicing.is_some() {
+            self.pause(now);
+        } else {
+            self.start_measuring(pool, ledger);
+        }
+        // Without a warm-up the first call is due when the measured part begins, and not before.
+        ledger.dues = Dues::new(&self.trial.schedule, self.trial.seed, self.started_at);
+    }
+
+    #[cold]
+    pub(super) fn end_warmup(&mut self, settled: bool, at: u64) {
+        self.warmup.outcome.settled = settled;
+        self.phase = Phase::Switching;
+        self.started_at = at;
+    }
+
+    fn start_measuring(&mut self, pool: &Pool<'_>, ledger: &mut Ledger<'_>) {
+        if ledger.recorder.account.calls.started == 0 {
+            self.connections_at_start = pool.counts.open;
+            self.failing = Failing::default();
+        }
+        if self.slicing.is_none() {
+            for call in ledger.calls.unmeasured() {
+                call.note_measured_part();
+            }
+        }
+        self.spent.begin_span(pool);
+        let now = clock::now();
+        self.warmup.end(now);
+        self.phase = Phase::Measured;
+        self.started_at = now;
+        self.measured_from = now;
+        // What the instrument did since the last call ended is not lateness of the next ones.
+        ledger.dues.start_again(now);
+    }
+
+    #[cold]
+    fn pause(&mut self, now: u64) {
+        self.warmup.end(now);
+        self.failing = Failing::default();
+        self.phase = Phase::Paused;
+        self.started_at = now;
+    }
+
+    fn warmup_is_over(&self, now: u64, ledger: &Ledger<'_>) -> bool {
+        // Arrivals at a rate do not wait: after the last of the warm-up the next is a measured one.
+        let next_is_measured = ledger.dues.is_at_a_rate() && self.warmup.is_all_begun();
+        next_is_measured || self.warmup.is_over(now)
+    }
+
+    /// Whether the first measured call can be begun after the warm-up.
+    fn is_ready(&self, ledger: &Ledger<'_>, now: u64) -> bool {
+        match ledger.dues.next_arrival() {
+            None => ledger.dues.is_at_a_rate() || ledger.calls.is_empty(),
+            // Calls that wait while the latency is steady are how this service is at this rate.
+            Some(due) => due > now || self.warmup.outcome.settled || self.warmup.is_all_begun(),
+        }
+    }
+
+    /// Whether the calls are over that the measured part waits for. A session waits for all, so that
+    /// nothing happens while others are measured.
+    fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
+        match self.slicing {
+            None => ledger.measured_in_flight == 0,
+            Some(_) => ledger.calls.is_empty(),
+        }
+    }
+
+    fn opening_ends_by(&self) -> u64 {
+        self.started_at.saturating_add(self.deadline)
+    }
+
+    /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
+    /// shorten it.
+    fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
+        let lasts = match ledger.dues.is_at_a_rate() {
+            true => self.warmup.longest(),
+            false => self.patience,
+        };
+        self.started_at.saturating_add(lasts)
+    }
+
+    fn is_out_of_patience(&self) -> bool {
+        self.failing.lasted >= self.patience
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use mio::Poll;
+    use rpcgauge_trial::{LateCalls, Schedule};
+
+    use super::*;
+    use crate::engine::ledger::Beginning;
+    use crate::engine::tests::{trial, unused};
+    use crate::trial::Trial;
+    use crate::warmup::{Settling, WarmupBounds};
+
+    #[test]
+    fn a_closed_loop_lets_the_calls_of_its_warmup_end_before_it_measures() {
+        let trial = Trial {
+            schedule: Schedule::Closed { in_flight: 2 },
+            warmup: Some(WarmupBounds {
+                max_calls: 10,
+                max_time: Duration::from_secs(1),
+                least_calls: 0,
+                slice_calls: 1,
+                slice_time: Duration::ZERO,
+            }),
+            ..trial(unused())
+        };
+        let poll = Poll::new().unwrap();
+        let pool = Pool::new(&trial, poll.registry().try_clone().unwrap());
+        let mut ledger = Ledger::new(&trial, false, false);
+        let settled = Box::new(|_| Settling::Settled);
+        let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+        assert!(!phases.advance(0, &pool, &mut ledger));
+        assert_eq!(phases.phase, Phase::Opening);
+        let now = phases.deadline;
+        assert!(!phases.advance(now, &pool, &mut ledger));
+        assert_eq!(phases.phase, Phase::WarmUp, "no connection, no wait");
+        let [first, second] = [(); 2].map(|()| {
+            let due = ledger.dues.next().unwrap();
+            assert!(phases.admits(&ledger, due));
+            ledger.dues.take();
+            let call = Beginning {
+                connection: 0,
+                due,
+                begun: due,
+                measured: phases.call_taken(due),
+            };
+            ledger.begin(call, false).0
+        });
+        ledger.end(first, (now + 10, false), Ok(()), |call| {
+            phases.call_ended(call)
+        });
+        assert!(!phases.advance(now + 10, &pool, &mut ledger));
+        assert_eq!(phases.phase, Phase::Switching, "one is in flight");
+        assert!(!phases.admits(&ledger, now + 10));
+        ledger.end(second, (now + 20, false), Ok(()), |call| {
+            phases.call_ended(call)
+        });
+        assert!(!phases.advance(now + 20, &pool, &mut ledger));
+        assert_eq!(phases.phase, Phase::Measured);
+        assert!(phases.call_taken(ledger.dues.next().unwrap()));
+        let (warmup, late) = (phases.warmup.outcome, phases.warmup.late);
+        assert!(warmup.settled);
+        assert_eq!((warmup.calls, warmup.failed), (2, 0));
+        assert_eq!(late, LateCalls::default());
+    }
+}
