@@ -1,0 +1,181 @@
+//! The ways to call, or to encode, that a subject declares and is checked in.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use rpcgauge_message::workload::OwnWorkload;
+use rpcgauge_message::{Compression, Encoding, Schema, WorkloadSpec};
+use rpcgauge_study::features::{CompressionKind, Features, WorkloadKind};
+use rpcgauge_study::settings::{
+    Client, HttpVersion, Protocol, Settings, Stop, Style, Target, Transport,
+};
+use rpcgauge_study::words::Word as _;
+use serde_json::json;
+
+use super::broken;
+use crate::error::TrialResult;
+
+/// Rows of the workloads: enough to see that lists are lists.
+const ROWS: u32 = 3;
+
+/// A call that has not ended after this has failed, ms.
+const DEADLINE_MS: u64 = 10_000;
+
+/// A way to call, or to encode.
+#[derive(Debug, Clone)]
+pub(super) struct Way {
+    pub(super) protocol: Protocol,
+    pub(super) http: HttpVersion,
+    pub(super) encoding: Encoding,
+    pub(super) compression: Compression,
+    pub(super) transport: Transport,
+    pub(super) workload: WorkloadKind,
+    /// A server's.
+    pub(super) threads: u32,
+}
+
+impl Way {
+    /// Every way that a server or client declares.
+    pub(super) fn calls(features: &Features) -> Vec<Self> {
+        let mut ways = Vec::new();
+        for (&protocol, versions) in &features.protocols {
+            for &http in versions {
+                for &transport in &features.transports {
+                    ways.extend(Self::codecs(features).into_iter().map(|way| Self {
+                        protocol,
+                        http,
+                        transport,
+                        ..way
+                    }));
+                }
+            }
+        }
+        ways
+    }
+
+    /// Every way that a codec declares.
+    pub(super) fn codecs(features: &Features) -> Vec<Self> {
+        let mut ways = Vec::new();
+        for &encoding in &features.encodings {
+            for &kind in &features.compressions {
+                for &workload in &features.workloads {
+                    ways.push(Self {
+                        protocol: Protocol::Rest,
+                        http: HttpVersion::Http1,
+                        encoding,
+                        compression: match kind {
+                            CompressionKind::None => Compression::None,
+                            CompressionKind::Gzip => Compression::GZIP,
+                            CompressionKind::Zstd => Compression::ZSTD,
+                        },
+                        transport: Transport::Tcp,
+                        workload,
+                        threads: 1,
+                    });
+                }
+            }
+        }
+        ways
+    }
+
+    pub(super) fn spec(&self) -> TrialResult<WorkloadSpec> {
+        Ok(match self.workload {
+            WorkloadKind::Echo => WorkloadSpec::Echo { n: ROWS },
+            WorkloadKind::Hello => WorkloadSpec::Hello {},
+            WorkloadKind::List => WorkloadSpec::List { n: ROWS },
+            WorkloadKind::Records => WorkloadSpec::Records { n: ROWS },
+            WorkloadKind::Profile => WorkloadSpec::Profile {},
+            WorkloadKind::Followers => WorkloadSpec::Followers { n: ROWS },
+            WorkloadKind::Own => OWN.clone().map_err(broken)?,
+        })
+    }
+
+    /// The settings of a server, or of a client that calls it in this style.
+    pub(super) fn call(&self, style: Option<Style>) -> TrialResult<Settings> {
+        Ok(self.settings(Target::Subject {
+            server: String::new(),
+            client: style.map(|style| Client {
+                stack: String::new(),
+                style,
+            }),
+            workload: self.spec()?,
+        }))
+    }
+
+    pub(super) fn settings(&self, target: Target) -> Settings {
+        Settings {
+            http: self.http,
+            encoding: Some(self.encoding),
+            request_compression: self.compression,
+            response_compression: self.compression,
+            transport: self.transport,
+            threads: self.threads,
+            stop: Stop {
+                calls: Some(1),
+                time_ms: None,
+            },
+            deadline_ms: DEADLINE_MS,
+            ..Settings::new(target, self.protocol)
+        }
+    }
+
+    /// What varies from one way to another.
+    pub(super) fn values(&self) -> Vec<String> {
+        let (protocol, http) = (self.protocol.word(), self.http.word());
+        let (transport, workload) = (self.transport.word(), self.workload.word());
+        let values = [protocol, http, transport, workload].map(str::to_owned);
+        let coded = [self.encoding.to_string(), self.compression.to_string()];
+        [&values[..], &coded].concat()
+    }
+
+    /// The part that a codec has too.
+    pub(super) fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let workload = self.workload.word();
+        write!(f, "{}, {}, {workload}", self.encoding, self.compression)
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (protocol, http) = (self.protocol.word(), self.http.word());
+        let transport = self.transport.word();
+        write!(f, "{protocol} on HTTP/{http} by {transport}, ")?;
+        self.coded(f)
+    }
+}
+
+/// A method of a user's own, as a user would hand it over.
+pub(super) static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
+    let own = || -> Result<OwnWorkload, Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let proto = folder.path().join("own.proto");
+        std::fs::write(&proto, include_str!("own.proto"))?;
+        let schema = Schema::compile(&[proto], &[])?;
+        let request = json!({"type": "any", "afterId": u64::MAX.to_string()});
+        let part = json!({"partName": "a part", "weights": [0.5, -2, 1e300]});
+        let response = json!({
+            "signedId": i64::MIN.to_string(),
+            "unsignedId": u64::MAX.to_string(),
+            "rawBytes": "AAH+/w==",
+            "kind": "KIND_LARGE",
+            "kinds": ["KIND_SMALL", "KIND_UNSPECIFIED"],
+            "partsByName": {"first": part, "": {}},
+            "namesById": {"-7": "minus seven", "9007199254740993": "no double"},
+            "number": "-9007199254740993",
+            "setToZero": 0,
+            "madeAt": "2026-01-02T03:04:05.678Z",
+            "ids": ["9007199254740993", "0", "-1"],
+            "ratio": 0.25,
+            "isNew": true,
+            "children": [{"part": part}, {"text": "\u{e9}\"\\\n"}],
+        });
+        Ok(OwnWorkload::new(
+            &schema,
+            "check.v1.Things/Find",
+            &request.to_string(),
+            &response.to_string(),
+        )?)
+    };
+    let own = own().map_err(|error| error.to_string())?;
+    Ok(WorkloadSpec::Own(Box::new(own)))
+});
