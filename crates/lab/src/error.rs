@@ -23,7 +23,7 @@ pub enum LabError {
     Plan(String),
     /// What would be measured next does not compare with what is recorded.
     #[error(
-        "{0}, so that what the run has and what would be added do not compare; start a new run, and compare both with `rpcgauge diff`"
+        "{0}, so new trials do not compare with the recorded ones; start a new run, and compare both with `rpcgauge diff`"
     )]
     Changed(#[from] Difference),
     /// A folder for sockets or logs could not be made.

@@ -199,7 +199,9 @@ pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result
     let message = decoded(workload.response_type(), verified)?;
     match first_difference(&workload.expected(0), &message) {
         None => Ok(()),
-        Some(difference) => Err(format!("what it decoded is wrong at {difference}")),
+        Some(difference) => Err(format!(
+            "the message that it decoded is wrong at {difference}"
+        )),
     }
 }
 
@@ -228,7 +230,12 @@ fn decoded(of: &MessageType, verified: &Verified) -> Result<Message, String> {
                 );
             }
         };
-    read.map_err(|error| format!("what it decoded is not a {}: {error}", of.full_name()))
+    read.map_err(|error| {
+        format!(
+            "the message that it decoded is not a {}: {error}",
+            of.full_name()
+        )
+    })
 }
 
 pub(crate) struct CodecSample {
@@ -245,12 +252,12 @@ impl CodecSample {
         let made = match (self.operation, verified) {
             (Operation::Decode, _) => decoded(self.message.message_type(), verified)?,
             (Operation::Encode, Verified::Bytes(bytes)) => {
-                let bytes = STANDARD
-                    .decode(bytes)
-                    .map_err(|error| format!("what it encoded is not base64: {error}"))?;
+                let bytes = STANDARD.decode(bytes).map_err(|error| {
+                    format!("the message that it encoded is not base64: {error}")
+                })?;
                 let (plain, made) = self.read(&bytes)?;
                 if let Some(form) = other_form(self.encoding, &self.message, &plain) {
-                    return Err(format!("what it encoded is wrong at {form}"));
+                    return Err(format!("the message that it encoded is wrong at {form}"));
                 }
                 made
             }
@@ -275,7 +282,7 @@ impl CodecSample {
         let message = codec
             .decompress(bytes, &mut plain)
             .and_then(|()| codec.decode(&plain))
-            .map_err(|error| format!("what it encoded cannot be read: {error}"))?;
+            .map_err(|error| format!("the message that it encoded cannot be read: {error}"))?;
         Ok((plain, message))
     }
 }

@@ -120,7 +120,7 @@ fn what_is_no_answer_is_a_broken_contract() {
         ("Traceback", "is not a JSON object"),
         (
             "{\"verified\":{\"bytes\":\"\"}}",
-            "it answered what was not asked",
+            "it sent an answer to nothing that was asked",
         ),
         ("{\"slice\":{\"records\":-3}}", "does not fit the contract"),
         (

@@ -102,7 +102,7 @@ pub enum ListenError {
     #[error("host {host} has no address ({detail}): use an address of this machine")]
     UnknownHost { host: String, detail: String },
     #[error(
-        "port {port} on {host} is in use: stop what listens there, or take another port (0 for a free one)"
+        "port {port} on {host} is in use: stop the program that listens there, or choose another port (0 for a free one)"
     )]
     PortInUse { host: String, port: u16 },
     #[error("{0} is not an address of this machine: use 127.0.0.1, or one that `ip address` shows")]

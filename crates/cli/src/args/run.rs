@@ -14,7 +14,7 @@ pub(crate) struct RunArgs {
     /// Names of built-in studies (`rpcgauge studies`) or paths to .toml files
     #[arg(required_unless_present = "resume", conflicts_with = "resume", value_name = "STUDY", value_hint = ValueHint::FilePath)]
     pub(crate) studies: Vec<String>,
-    /// Go on with the interrupted run in this directory
+    /// Continue the interrupted run in this directory
     #[arg(
         long,
         value_name = "RUN",

@@ -183,7 +183,7 @@ fn carry_out(
         // Not even what is missing can be added.
         error @ LabError::Changed(_) => Failure::cannot(error),
         error => Failure::cannot(format!(
-            "{error}; what was measured is in {}, and `rpcgauge run --resume` continues it",
+            "{error}; the trials measured so far are in {}; continue with `rpcgauge run --resume`",
             directory.display()
         )),
     })?;
@@ -248,7 +248,7 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
     let shown = show::findings(findings, output);
     let written = files::write_all(&run.directory, findings).map_err(|error| {
         Failure::cannot(format!(
-            "{error}; what was measured is kept, and `rpcgauge report {}` writes the report",
+            "{error}; the measured trials are kept; write the report with `rpcgauge report {}`",
             run.directory.display()
         ))
     })?;
@@ -279,12 +279,12 @@ fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
 fn ended(plan: &Plan, resume: &str, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         RunEnding::Stopped if plan.is_live() => {
-            exit::note("interrupted; what was measured until then is reported");
+            exit::note("interrupted; the report covers the time until then");
             Ended::Interrupted
         }
         RunEnding::Stopped => {
             exit::note(&format!(
-                "interrupted; what was measured is kept. Go on with: {resume}"
+                "interrupted; the measured trials are kept. Continue with: {resume}"
             ));
             Ended::Interrupted
         }

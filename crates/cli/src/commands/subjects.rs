@@ -394,7 +394,7 @@ fn check(
     match failed {
         0 => Ok(()),
         _ => Err(Failure::not_all_well(format!(
-            "{failed} of what {name} declares is not so; its log is {}",
+            "{failed} of the checks of {name} failed; its log is {}",
             built.check_log().display()
         ))),
     }

@@ -52,7 +52,7 @@ fn a_report_that_cannot_be_written_is_shown_all_the_same() {
     let ended = place.run(&["run", "--resume", "run", "--quiet"]);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
     assert!(ended.stdout.contains("grpc"), "{}", ended.stdout);
-    for part in ["run/report.html", "is kept", "rpcgauge report run"] {
+    for part in ["run/report.html", "are kept", "rpcgauge report run"] {
         assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
     }
     let told = place.run(&["report", "run", "--format", "markdown"]);

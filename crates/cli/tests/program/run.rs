@@ -358,7 +358,7 @@ fn a_disk_that_fills_up_during_a_run_is_said() {
         .expect("sh starts");
     let limited = Finished::from(limited);
     assert_eq!(limited.code, Some(3), "{}", limited.stderr);
-    for part in ["run/trials.jsonl", "what was written before is kept"] {
+    for part in ["run/trials.jsonl", "everything written before is kept"] {
         assert!(limited.stderr.contains(part), "{part}: {}", limited.stderr);
     }
     place.run(&["run", "--resume", "run", "--quiet"]).well();

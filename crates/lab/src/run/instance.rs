@@ -252,8 +252,8 @@ impl Run<'_> {
         let live = self.options.live.get(name).cloned();
         live.ok_or_else(|| {
             let reason = format!(
-                "what the live service of \"{name}\" is called with is not kept with the plan; \
-                 call it anew, as another run"
+                "the plan does not keep the requests and credentials of the live service \"{name}\"; \
+                 start a new run"
             );
             TrialFailure::new(Fault::User, reason)
         })

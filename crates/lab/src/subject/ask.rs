@@ -92,7 +92,7 @@ impl Subject {
 
 fn unasked(answer: &Answer) -> SubjectError {
     SubjectError::Contract(format!(
-        "it answered what was not asked: {}",
+        "it sent an answer to nothing that was asked: {}",
         one_line(&answer.to_line())
     ))
 }

@@ -61,7 +61,7 @@ impl EventsFile {
     ) -> Result<Vec<RuntimeEvent>, String> {
         let program = self.program.display();
         let failed = |error: io::Error| format!("{program} could not be started: {error}");
-        let unread = |error: io::Error| format!("what {program} printed cannot be read: {error}");
+        let unread = |error: io::Error| format!("cannot read the output of {program}: {error}");
         let open = |path: &Path| regular::create(path).map_err(failed);
         let mut command = Command::new(&self.program);
         command

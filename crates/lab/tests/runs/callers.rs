@@ -123,12 +123,12 @@ fn one_that_turns_wrong_while_it_is_measured_fails() {
         (
             "client",
             with_client("other"),
-            "what it decoded is wrong at $.response",
+            "the message that it decoded is wrong at $.response",
         ),
         (
             "codec",
             codec(),
-            "what it encoded is wrong at $: as json, it has no \"response\"",
+            "the message that it encoded is wrong at $: as json, it has no \"response\"",
         ),
     ] {
         let left = run(&together(vec![(variant, settings)]), Some(python("turns")));

@@ -117,7 +117,7 @@ fn a_record_that_was_tampered_with_is_no_response() {
         let _ = tunnel.sock.read_to_end(&mut Vec::new());
     });
     let trial = authority.trial(address);
-    assert_all_fail(&trial, "protocol", Fault::Subject, "not valid TLS");
+    assert_all_fail(&trial, "protocol", Fault::Subject, "invalid TLS");
 }
 
 proptest! {

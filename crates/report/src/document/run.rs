@@ -72,7 +72,7 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
             None => "; rpcgauge run --resume continues from there",
         };
         cautions.push(format!(
-            "this run was interrupted: what follows rests on the trials that were measured{resume}"
+            "this run was interrupted: the results rest on the trials measured until then{resume}"
         ));
     }
     if findings.trials.is_empty() {

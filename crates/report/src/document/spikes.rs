@@ -50,7 +50,7 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
     let unknown = variants.iter().filter(is_open).map(|(name, _)| name);
     let unknown = words::joined(unknown, ", ");
     if !unknown.is_empty() {
-        let note = format!("What the runtimes themselves did is not known of {unknown}.");
+        let note = format!("The runtime events of {unknown} are not known.");
         table.notes.push(note);
     }
     (!table.rows.is_empty()).then_some(table)

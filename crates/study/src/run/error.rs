@@ -16,7 +16,7 @@ pub enum RunError {
     #[error("cannot make the run directory {}: {}; give --out a directory that can be written", .0.display(), sentence(.1))]
     Create(PathBuf, #[source] io::Error),
     /// A file of the run cannot be written.
-    #[error("cannot write {}: {}; what was written before is kept{}", .0.display(), sentence(.1), advice(.1))]
+    #[error("cannot write {}: {}; everything written before is kept{}", .0.display(), sentence(.1), advice(.1))]
     Write(PathBuf, #[source] io::Error),
     /// A file of the run cannot be read.
     #[error("cannot read {}: {}", .0.display(), sentence(.1))]

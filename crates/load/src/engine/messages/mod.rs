@@ -354,7 +354,7 @@ fn write_prefix(body: &mut [u8], length: usize, compressed: bool) -> Result<(), 
         u32::try_from(length).map_err(|_| CodecError(MessageTooLong(length).to_string()))?;
     let Some(prefix) = body.first_chunk_mut().filter(|room| **room == ROOM) else {
         return Err(CodecError(
-            "the codec removed what was in its output: it must append".to_owned(),
+            "the codec removed earlier output: it must append".to_owned(),
         ));
     };
     prefix[0] = u8::from(compressed);
@@ -491,7 +491,7 @@ mod tests {
                 let refused = messages.request(&mut call(0)).unwrap_err();
                 assert_eq!(
                     refused.0,
-                    "the codec removed what was in its output: it must append"
+                    "the codec removed earlier output: it must append"
                 );
             }
         }

@@ -97,7 +97,7 @@ impl TlsFailure {
             ),
             _ => Self::error(
                 FailureKind::Protocol,
-                format!("what the server sent is not valid TLS: {error}"),
+                format!("the server sent invalid TLS: {error}"),
             ),
         }
     }
@@ -107,7 +107,7 @@ impl TlsFailure {
     pub(super) fn truncated() -> io::Error {
         Self::error(
             FailureKind::ConnectionClosed,
-            "it ended without TLS's close_notify, so that what came may be cut short".to_owned(),
+            "it ended without TLS's close_notify, so data may be missing at its end".to_owned(),
         )
     }
 

@@ -54,7 +54,7 @@ fn a_full_disk_is_told_and_costs_nothing_written_before() {
     // The device that is always full.
     writer.replace_file(OpenOptions::new().append(true).open("/dev/full").unwrap());
     let error = writer.append(&failed(&scene.plan, 3)).unwrap_err();
-    assert_snapshot!(scene.plain(error), @"cannot write run/trials.jsonl: no space left on device; what was written before is kept: make room, then continue with --resume");
+    assert_snapshot!(scene.plain(error), @"cannot write run/trials.jsonl: no space left on device; everything written before is kept: make room, then continue with --resume");
     assert_eq!(Run::read(&scene.run).unwrap().trials.len(), 3);
 }
 
