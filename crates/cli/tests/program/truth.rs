@@ -67,10 +67,12 @@ fn serve(mut stream: TcpStream, start: Instant, record: &Record) {
     }
 }
 
+/// A count, or a time in ns, which may have a fraction.
 fn number(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{value} is not a count"))
+    let number = value
+        .as_f64()
+        .unwrap_or_else(|| panic!("{value} is not a number"));
+    number.round() as u64
 }
 
 #[test]
