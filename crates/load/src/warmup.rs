@@ -8,7 +8,7 @@ pub struct WarmupBounds {
     /// The warm-up has no more calls than these. It ends unsettled when they have ended; at a rate, when
     /// they are begun, and all that are due after them are measured.
     pub max_calls: u64,
-    /// The warm-up ends unsettled after this time. At a rate it goes on while calls that were due in it wait to
+    /// The warm-up ends unsettled after this time. At a rate it continues while calls that were due in it wait to
     /// be sent, and for as long again at most.
     pub max_time: Duration,
     /// The rule is asked only once so many calls have ended, or half of that time is over: a just-in-time

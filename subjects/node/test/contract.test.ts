@@ -86,8 +86,8 @@ test("what a line may not have is refused with its name", () => {
   for (const [changed, why] of cases) {
     assert.match(refused(() => parsed({ ...SERVER, ...changed }))[0], why);
   }
-  assert.match(refused(() => parseSettings("[1]"))[0], /no JSON object/);
-  assert.match(refused(() => parseSettings("{"))[0], /no JSON object/);
+  assert.match(refused(() => parseSettings("[1]"))[0], /not a JSON object/);
+  assert.match(refused(() => parseSettings("{"))[0], /not a JSON object/);
 });
 
 test("a stack that cannot do what is asked refuses it", () => {

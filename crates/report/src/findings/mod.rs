@@ -113,9 +113,9 @@ pub struct PlanProgress {
     pub measured: u64,
     /// Trials that failed.
     pub failed: u64,
-    /// Trials that did not run: the run was interrupted, or goes on.
+    /// Trials that did not run: the run was interrupted, or continues.
     pub missing: u64,
-    /// Present where the run goes on.
+    /// Present where the run continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<Writing>,
     /// When the first trial started, milliseconds since the Unix epoch.
