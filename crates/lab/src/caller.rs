@@ -149,7 +149,7 @@ impl Caller {
             Err(error) => Err(SubjectError::Contract(error.to_string())),
         };
         let records = records.and_then(|records| {
-            let checked = self.bounds.check_records(&records);
+            let checked = self.bounds.check_records(&done, &records);
             checked.map_err(|error| SubjectError::Contract(error.to_string()))?;
             self.check_sizes(&records)?;
             Ok(records)

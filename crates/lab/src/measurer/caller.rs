@@ -285,7 +285,7 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
             return Err(caller.broken_off(SubjectError::Died(status)));
         }
         self.server.map_or(Ok(()), Subject::alive)?;
-        if let Some(reason) = self.sum.failure() {
+        if let Some(reason) = self.sum.failure(self.in_flight) {
             return Err(self.caller.subject.wrong(reason));
         }
         let sent = self.sum.calls.started;

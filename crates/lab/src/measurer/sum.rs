@@ -14,6 +14,13 @@ use rpcgauge_trial::{
 use super::measured::Surroundings;
 use crate::subject::one_line;
 
+/// How much of the time of its slices the records of a subject cover at least, for each call in flight: in a
+/// closed loop nearly all, and a quarter where one call is made at a time instead of four.
+const MIN_COVER: f64 = 0.3;
+
+/// Fewer calls (batches) than this do not show it.
+const JUDGED_RECORDS: u64 = 20;
+
 /// What all slices so far came to.
 pub(super) struct Sum {
     /// What one record's operations do, of a codec.
@@ -26,6 +33,8 @@ pub(super) struct Sum {
     slow: SlowCalls,
     /// From the first record's begin to the last one's end, over all slices.
     pub(super) elapsed_ns: u64,
+    /// What the records of slices without a failed call cover. A client may wait after a failure.
+    cover: Cover,
     /// The first record's begin, and the last one's end.
     began: Option<u64>,
     ended: u64,
@@ -49,6 +58,7 @@ impl Sum {
             timeline: TimelineRecorder::default(),
             slow: SlowCalls::default(),
             elapsed_ns: 0,
+            cover: Cover::default(),
             began: None,
             ended: 0,
             request_bytes: Mean::default(),
@@ -84,8 +94,9 @@ impl Sum {
         for record in records {
             failed += self.record(record);
         }
-        if failed > 0 {
-            self.failed(failed, done.error.as_deref());
+        match failed {
+            0 => self.cover.add(records, until - began),
+            _ => self.failed(failed, done.error.as_deref()),
         }
     }
 
@@ -139,8 +150,22 @@ impl Sum {
         (&self.slow, self.began.unwrap_or(0))
     }
 
-    /// Why every operation failed, where all did.
-    pub(super) fn failure(&self) -> Option<String> {
+    /// Why the records cannot be right of so many calls in flight: every operation failed, or they leave most of
+    /// the time open.
+    pub(super) fn failure(&self, in_flight: u64) -> Option<String> {
+        let Cover {
+            records,
+            taken_ns,
+            time_ns,
+        } = self.cover;
+        let cover = taken_ns as f64 / (in_flight * time_ns) as f64;
+        if records >= JUDGED_RECORDS && cover < MIN_COVER {
+            return Some(format!(
+                "its records cover {:.1}% of the time, at {in_flight} in flight: they are too short, or it was idle \
+                 or had fewer in flight",
+                cover * 100.0
+            ));
+        }
         let said = self.errors.samples.first();
         let said = said.map_or("the subject does not say why", |sample| &sample.text);
         let started = self.calls.started;
@@ -163,6 +188,7 @@ impl Sum {
             timeline,
             slow: _,
             elapsed_ns,
+            cover: _,
             began,
             ended,
             request_bytes,
@@ -264,6 +290,23 @@ fn unit(operation: Option<Operation>) -> Unit {
     match operation {
         Some(_) => Unit::Ps,
         None => Unit::Ns,
+    }
+}
+
+/// How long calls were in flight, and in what time.
+#[derive(Default)]
+struct Cover {
+    records: u64,
+    taken_ns: u64,
+    time_ns: u64,
+}
+
+impl Cover {
+    fn add(&mut self, records: &[Record], time_ns: u64) {
+        let taken = records.iter().map(|record| record.end - record.begin);
+        self.records += records.len() as u64;
+        self.taken_ns += taken.sum::<u64>();
+        self.time_ns += time_ns;
     }
 }
 
@@ -439,6 +482,31 @@ mod tests {
         let found = found.map(|call| (call.due, call.latency, call.usual));
         assert_eq!(found.collect::<Vec<_>>(), [(2_000, 900, 100)]);
         assert_eq!(from_ns, 0);
+    }
+
+    #[test]
+    fn the_records_of_calls_in_flight_cover_the_time() {
+        // Calls that begin so far from each other and take so long, ns.
+        let failure = |in_flight, count: u64, step: u64, took, failed| {
+            let call = |n: u64| Record {
+                failed,
+                ..record(n * step, n * step + took)
+            };
+            let calls: Vec<Record> = (0..count).map(call).collect();
+            let mut sum = Sum::new(None);
+            sum.add(&calls, &done(None, None), 0);
+            sum.add(&[record(90_000_000, 90_009_000)], &done(None, None), 0);
+            sum.failure(in_flight).unwrap_or_default()
+        };
+        assert_eq!(failure(1, 20, 10_000, 4_000, false), "");
+        assert_eq!(failure(4, 20, 10_000, 40_000, false), "");
+        let idle = failure(1, 20, 100_000, 2_000, false);
+        assert!(idle.contains("cover 2.6% of the time, at 1 in"), "{idle}");
+        let sequential = failure(4, 100, 10_000, 9_000, false);
+        assert!(sequential.contains("at 4 in flight"), "{sequential}");
+        // Too few to tell, and a client that waits after failures.
+        assert_eq!(failure(1, 18, 100_000, 2_000, false), "");
+        assert_eq!(failure(1, 20, 100_000, 2_000, true), "");
     }
 
     #[test]

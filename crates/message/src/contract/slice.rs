@@ -10,7 +10,10 @@ use super::line::wrong_answer;
 use super::{ContractError, Failed, Record};
 
 /// The shortest that a call or batch is, ns: its two times are read from the clock.
-const MIN_RECORD_NS: u128 = 20;
+const MIN_RECORD_NS: u64 = 20;
+
+/// No call over a socket takes less than this, ns: its system calls alone take more.
+const MIN_CALL_NS: u64 = 1_000;
 
 /// By how much CPU time may be longer than the slice, per core: some runtimes count it in ticks of 10 ms.
 const CPU_TOLERANCE: Duration = Duration::from_millis(20);
@@ -218,16 +221,31 @@ impl SliceBounds {
     /// Checks the records of a slice.
     ///
     /// # Errors
-    /// More calls are in flight than it may have, or a batch took no time.
-    pub fn check_records(&self, records: &[Record]) -> Result<(), ContractError> {
-        if let Some(batch) = records
-            .iter()
-            .find(|r| r.operations > 1 && r.begin == r.end)
-        {
-            return Err(wrong_answer(&format!(
-                "it reports {} operations that took 0 ns together",
-                batch.operations
-            )));
+    /// A call or batch took less time than it can, more calls are in flight than it may have, or no call
+    /// has the error that it reports.
+    pub fn check_records(&self, done: &SliceDone, records: &[Record]) -> Result<(), ContractError> {
+        if done.error.is_some() && !records.iter().any(|record| record.failed) {
+            return Err(wrong_answer(
+                "it reports an error, and none of its records is of a failed call",
+            ));
+        }
+        let shortest = |record: &Record| match (self.is_codec(), record.operations) {
+            (false, _) if !record.failed => MIN_CALL_NS,
+            (_, 2..) => MIN_RECORD_NS,
+            _ => 0,
+        };
+        let is_short = |record: &&Record| record.end - record.begin < shortest(record);
+        if let Some(record) = records.iter().find(is_short) {
+            let (took, least) = (record.end - record.begin, shortest(record));
+            return Err(wrong_answer(&match self.is_codec() {
+                true => format!(
+                    "it reports {} operations that took {took} ns together",
+                    record.operations
+                ),
+                false => format!(
+                    "it reports a call that took {took} ns, and none takes less than {least}"
+                ),
+            }));
         }
         let mut begins: Vec<u64> = records.iter().map(|record| record.begin).collect();
         let mut ends: Vec<u64> = records.iter().map(|record| record.end).collect();
@@ -247,12 +265,16 @@ impl SliceBounds {
         Ok(())
     }
 
+    fn is_codec(&self) -> bool {
+        self.connections == 0
+    }
+
     fn most_records(&self, ask: &SliceAsk) -> u64 {
         match ask.until {
             Until::Calls(calls) => calls,
             Until::Time(time) => {
                 let at_once = u128::from(self.cores.min(self.in_flight));
-                let begun = time.as_nanos() * at_once / MIN_RECORD_NS;
+                let begun = time.as_nanos() * at_once / u128::from(MIN_RECORD_NS);
                 let all = begun + u128::from(self.in_flight);
                 u64::try_from(all).unwrap_or(u64::MAX)
             }

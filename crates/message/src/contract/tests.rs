@@ -307,39 +307,64 @@ fn answers_come_back_from_their_line() {
     assert!(matches!(Answer::parse(lenient), Ok(Answer::Slice(done)) if done.records == 3));
 }
 
-#[test]
-fn no_more_calls_are_in_flight_than_there_may_be() {
+/// What is wrong with records of these times in ns.
+fn problem(in_flight: u32, connections: u32, times: &[(u64, u64)], operations: u32) -> String {
     let bounds = SliceBounds {
-        in_flight: 2,
-        connections: 2,
+        in_flight,
+        connections,
         cores: 2,
     };
-    let problem = |times: &[(u64, u64)], operations| {
-        let record = |(begin, end): &(u64, u64)| Record {
-            begin: *begin,
-            end: *end,
-            encoded: None,
-            sent: None,
-            first_byte: None,
-            received: None,
-            handler_start: None,
-            handler_end: None,
-            request_bytes: None,
-            response_bytes: None,
-            failed: false,
-            operations,
-        };
-        let records: Vec<Record> = times.iter().map(record).collect();
-        let checked = bounds.check_records(&records);
-        checked.map_or_else(|error| error.to_string(), |()| String::new())
+    let record = |(begin, end): &(u64, u64)| Record {
+        begin: *begin,
+        end: *end,
+        encoded: None,
+        sent: None,
+        first_byte: None,
+        received: None,
+        handler_start: None,
+        handler_end: None,
+        request_bytes: None,
+        response_bytes: None,
+        failed: false,
+        operations,
+    };
+    let records: Vec<Record> = times.iter().map(record).collect();
+    let checked = bounds.check_records(&SliceDone::default(), &records);
+    let says = checked.map_or_else(|error| error.to_string(), |()| String::new());
+    let done = SliceDone {
+        error: Some("refused".to_owned()),
+        ..SliceDone::default()
+    };
+    let checked = bounds.check_records(&done, &records);
+    let error = checked.unwrap_err().to_string();
+    assert!(
+        error.contains("none of its records is of a failed call"),
+        "{error}"
+    );
+    says
+}
+
+#[test]
+fn no_more_calls_are_in_flight_than_there_may_be() {
+    let of_two = |times: [(u64, u64); 3]| {
+        let times = times.map(|(begin, end)| (begin * 1_000, end * 1_000));
+        problem(2, 2, &times, 1)
     };
     // One begins as another ends, in any order in the file.
-    assert_eq!(problem(&[(20, 30), (10, 20), (15, 25), (25, 40)], 1), "");
-    let three = problem(&[(10, 20), (12, 22), (19, 30)], 1);
+    assert_eq!(of_two([(20, 30), (10, 20), (15, 25)]), "");
+    let three = of_two([(10, 20), (12, 22), (19, 30)]);
     assert!(three.contains("have 3 calls in flight"), "{three}");
-    assert_eq!(problem(&[(10, 10), (10, 10), (10, 10)], 1), "");
-    let batch = problem(&[(10, 20), (30, 30)], 1_000);
-    assert!(batch.contains("1000 operations that took 0 ns"), "{batch}");
+}
+
+#[test]
+fn a_call_or_batch_takes_the_time_that_it_must() {
+    let call = problem(1, 1, &[(10, 1_009)], 1);
+    assert!(call.contains("a call that took 999 ns"), "{call}");
+    assert_eq!(problem(1, 1, &[(10, 1_010)], 1), "");
+    // An operation that the clock cannot tell.
+    assert_eq!(problem(1, 0, &[(10, 10), (10, 10)], 1), "");
+    let batch = problem(1, 0, &[(10, 30), (40, 41)], 1_000);
+    assert!(batch.contains("1000 operations that took 1 ns"), "{batch}");
 }
 
 #[test]
