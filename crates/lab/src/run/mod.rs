@@ -284,8 +284,17 @@ impl<'a> Run<'a> {
     ) -> Result<TrialRecord, LabError> {
         // The reader would refuse it, and with it all other trials.
         if let Err(problem) = record.check() {
-            let reason = format!("its figures contradict each other: {problem}; please report it");
-            record.outcome = TrialFailure::new(Fault::Instrument, reason).into_outcome();
+            let contradict = format!("its figures contradict each other: {problem}");
+            let target = &self.plan.variants[record.trial.variant as usize]
+                .settings
+                .target;
+            let failure = match target.client().is_some() || target.codec().is_some() {
+                true => TrialFailure::new(Fault::Subject, contradict),
+                false => {
+                    TrialFailure::new(Fault::Instrument, format!("{contradict}; please report it"))
+                }
+            };
+            record.outcome = failure.into_outcome();
         }
         match &record.outcome {
             TrialOutcome::Measured(_) => self.measured += 1,
