@@ -60,6 +60,11 @@ impl StepRecorder {
         StepRecorder { ends, figures }
     }
 
+    /// All steps, each with its end, ns after the ramp's start.
+    pub(crate) fn by_end(&mut self) -> impl Iterator<Item = (u64, &mut StepFigures)> {
+        self.ends.iter().copied().zip(&mut self.figures)
+    }
+
     /// The step of a time, in ns after the ramp's start.
     pub(crate) fn at(&mut self, time_ns: u64) -> Option<&mut StepFigures> {
         let index = self.ends.partition_point(|end| *end <= time_ns);

@@ -145,6 +145,27 @@ impl<'t> Ledger<'t> {
         self.recorder.account.calls.never_begun += 1;
     }
 
+    /// Gives up all measured calls that are due by `by` (ns), or the first `most` of them.
+    pub(super) fn abandon_all_due(&mut self, by: u64, most: u64) {
+        let all = self.dues.waiting(by).min(most);
+        let recorder = &mut self.recorder;
+        let calls = &mut recorder.account.calls;
+        for count in [
+            &mut calls.started,
+            &mut calls.abandoned,
+            &mut calls.never_begun,
+        ] {
+            *count += all;
+        }
+        let (start, mut before) = (recorder.start.unwrap_or(by), 0);
+        for (end, figures) in recorder.steps.by_end() {
+            let last = start.saturating_add(end).saturating_sub(1).min(by);
+            let through = self.dues.waiting(last).min(most);
+            figures.started += through - before;
+            before = through;
+        }
+    }
+
     /// Begins a call. `counts_most` says whether the measured part continues.
     #[inline]
     pub(super) fn begin(&mut self, beginning: Beginning, counts_most: bool) -> (u64, &mut Call) {

@@ -37,9 +37,9 @@ use crate::clock::nanos;
 use crate::trial::Trial;
 use crate::warmup::Settling;
 
-/// Calls that are counted as never begun at most: counting takes time after the trial's end, and a
-/// rate may bring a thousand million per second.
-const MOST_NEVER_BEGUN: usize = 10_000_000;
+/// Calls that are given up one by one at most as a trial ends: that takes time, and a rate may bring a thousand
+/// million per second. Further ones are counted together.
+const MOST_ONE_BY_ONE: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -303,7 +303,15 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
     pub(super) fn abandon_the_rest(&mut self, now: u64, ledger: &mut Ledger<'_>) {
-        for _ in 0..MOST_NEVER_BEGUN {
+        self.abandon_waiting(MOST_ONE_BY_ONE, now, ledger);
+        for call in ledger.calls.unmeasured() {
+            self.count_unmeasured(call.sending, false);
+        }
+        ledger.abandon_in_flight(now);
+    }
+
+    fn abandon_waiting(&mut self, one_by_one: usize, now: u64, ledger: &mut Ledger<'_>) {
+        for _ in 0..one_by_one {
             match ledger.dues.next() {
                 Some(due)
                     if due <= now && self.phase == Phase::Measured && self.admits(ledger, due) =>
@@ -314,13 +322,14 @@ impl<'t, 'r> Phases<'t, 'r> {
                         self.count_unmeasured(Sending::NotSent, false);
                     }
                 }
-                _ => break,
+                _ => return,
             }
         }
-        for call in ledger.calls.unmeasured() {
-            self.count_unmeasured(call.sending, false);
+        if self.phase == Phase::Measured && !self.used_up {
+            let status = self.status(ledger);
+            let by = now.min(self.stop.ends_at(&status).saturating_sub(1));
+            ledger.abandon_all_due(by, self.stop.calls_left(&status));
         }
-        ledger.abandon_in_flight(now);
     }
 }
 
@@ -333,9 +342,44 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_trial::{Arrivals, RampPart, Schedule};
+
     use super::*;
     use crate::engine::failure_kinds::STALLED;
     use crate::engine::tests::{trial, unused};
+    use crate::schedule::Dues;
+
+    #[test]
+    fn all_calls_that_are_never_begun_are_counted() {
+        let mut trial = trial(unused());
+        let part = |from, to| RampPart {
+            from,
+            to,
+            time_ms: 100,
+        };
+        trial.stop.calls = None;
+        trial.stop.time_ms = None;
+        trial.schedule = Schedule::Ramp {
+            parts: vec![part(0.0, 1e4), part(2e4, 2e4)],
+            arrivals: Arrivals::Constant,
+        };
+        let abandoned = |one_by_one| {
+            let mut ledger = Ledger::new(&trial, false, false);
+            let settled = Box::new(|_| Settling::Settled);
+            let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
+            ledger.dues = Dues::new(&trial.schedule, 0, 0);
+            (phases.phase, phases.measured_from) = (Phase::Measured, 0);
+            phases.abandon_waiting(one_by_one, 150_020_000, &mut ledger);
+            let recorder = &ledger.recorder;
+            let steps = recorder.steps.figures.iter().map(|step| step.started);
+            let calls = &recorder.account.calls;
+            let counts = [calls.started, calls.abandoned, calls.never_begun];
+            (counts, steps.collect::<Vec<_>>())
+        };
+        let (counts, steps) = abandoned(usize::MAX);
+        assert_eq!(counts, [1_501; 3]);
+        assert_eq!(abandoned(70), (counts, steps));
+    }
 
     #[test]
     fn a_late_call_of_the_warmup_that_a_stall_held_up_was_not_answered() {
