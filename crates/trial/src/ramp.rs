@@ -84,6 +84,8 @@ impl RampPart {
         } else if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
             let allowed = "at most 200 (a part whose rate changes has 10)";
             ("the number of a ramp's steps", allowed)
+        } else if parts.iter().map(RampPart::calls).sum::<f64>() < 1.0 {
+            ("the number of calls that a ramp brings", "at least 1")
         } else {
             return Ok(());
         };
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_no_ramp_is_refused() {
-        let level = part(1.0, 1.0, 10);
+        let level = part(1.0, 1.0, 1_000);
         let table = [
             (vec![], "the number of a ramp's parts must be at least 1"),
             (
@@ -146,6 +148,10 @@ mod tests {
                 "the first part of a ramp must be more than a pause",
             ),
             (
+                vec![part(0.0, 1.0, 1_999), part(0.0, 0.0, 1_000)],
+                "the number of calls that a ramp brings must be at least 1",
+            ),
+            (
                 vec![level; 201],
                 "the number of a ramp's steps must be at most 200 (a part whose rate changes has 10)",
             ),
@@ -158,7 +164,7 @@ mod tests {
             assert_eq!(RampPart::check(&parts).unwrap_err().to_string(), why);
         }
         assert_eq!(RampPart::check(&vec![level; 200]), Ok(()));
-        assert_eq!(RampPart::check(&vec![part(0.0, 1.0, 1); 20]), Ok(()));
+        assert_eq!(RampPart::check(&vec![part(0.0, 1.0, 1_000); 20]), Ok(()));
         assert_eq!(RampPart::check(&[level, part(0.0, 0.0, 10)]), Ok(()));
     }
 

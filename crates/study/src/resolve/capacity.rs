@@ -13,6 +13,7 @@ use crate::plan::Capacity;
 use crate::read::value;
 use crate::setting::Key;
 use crate::settings::{AtEnd, Stop};
+use crate::words::time_word;
 
 /// The least time of a trial where none is given.
 const TRIAL_MS: u64 = 5_000;
@@ -81,16 +82,26 @@ impl Resolver<'_> {
             let message = format!("is above the highest rate, {highest} calls/s");
             return Err(self.source.error(written.span(), message));
         }
+        let time_ms = match one.layer.get(Key::Time) {
+            None => TRIAL_MS,
+            Some(_) => one.variant.settings.stop.time_ms.unwrap_or(TRIAL_MS),
+        };
+        let longest_ms = time_ms.saturating_mul(LONGEST_TRIAL_TIMES);
+        for rate in [&asked.start_rate, &asked.max_rate].into_iter().flatten() {
+            if rate.get_ref() * (longest_ms as f64) < 1_000.0 {
+                let time = time_word(longest_ms);
+                let message = format!(
+                    "brings no call in the {time} of the longest trial; give a higher rate"
+                );
+                return Err(self.source.error(rate.span(), message));
+            }
+        }
         if let Some(share) = &asked.precision
             && !PRECISIONS.contains(share.get_ref())
         {
             let message = "must be from 0.1% to 100%, as a share: 0.001 to 1";
             return Err(self.source.error(share.span(), message));
         }
-        let time_ms = match one.layer.get(Key::Time) {
-            None => TRIAL_MS,
-            Some(_) => one.variant.settings.stop.time_ms.unwrap_or(TRIAL_MS),
-        };
         let needed = |objective: &Objective| objective.measure.reliable_calls(objective.bound);
         let calls = objectives.iter().map(needed).max().unwrap_or(1);
         let rate_in = |ms: u64| calls as f64 * 1_000.0 / ms as f64;
@@ -98,7 +109,7 @@ impl Resolver<'_> {
         let start = start.min(highest.unwrap_or(MOST_RATE));
         let search = Capacity {
             start,
-            lowest: rate_in(time_ms.saturating_mul(LONGEST_TRIAL_TIMES)).min(start),
+            lowest: rate_in(longest_ms).min(start),
             highest,
             precision: value(&asked.precision).unwrap_or(PRECISION),
             time_ms,

@@ -310,6 +310,7 @@ fn a_search_is_planned_with_trials_that_decide_its_objectives() {
     insta::assert_snapshot!(why("", p99, "in-flight = 2"), @r#"my.toml:8:13: "in-flight": the search chooses the rate of each trial, and how many calls it has; leave it out"#);
     insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: must be more than 0 and at most 1e9 calls per second");
     insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @"my.toml:3:27: is above the highest rate, 50 calls/s");
+    insta::assert_snapshot!(why("start-rate = 1e-3", p99, ""), @"my.toml:3:27: brings no call in the 1m of the longest trial; give a higher rate");
     insta::assert_snapshot!(why("precision = 2.0", p99, ""), @"my.toml:3:26: must be from 0.1% to 100%, as a share: 0.001 to 1");
     let two =
         two("", [GRPC, HTTP]).replacen('\n', "\nobjectives = [\"p99<1s\"]\ncapacity = {}\n", 1);
