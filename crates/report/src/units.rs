@@ -161,7 +161,9 @@ pub(crate) fn counted(number: u64, one: &str) -> String {
 pub(crate) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.1 => "< 0.1%".to_owned(),
-        percent if percent < 9.95 => format!("{percent:.1}%"),
+        // Nearly all is not all.
+        percent if percent < 9.95 || (99.5..99.95).contains(&percent) => format!("{percent:.1}%"),
+        percent if (99.95..100.0).contains(&percent) => "> 99.9%".to_owned(),
         percent => format!("{percent:.0}%"),
     }
 }
@@ -334,5 +336,8 @@ mod tests {
         assert_eq!(percent(0.0001), "< 0.1%");
         assert_eq!(percent(0.034), "3.4%");
         assert_eq!(percent(0.81), "81%");
+        assert_eq!(percent(896.0 / 900.0), "99.6%");
+        assert_eq!(percent(0.99999), "> 99.9%");
+        assert_eq!(percent(1.0), "100%");
     }
 }

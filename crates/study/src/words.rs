@@ -139,6 +139,12 @@ pub(crate) fn number_word(number: f64) -> String {
     word.strip_suffix(".0").unwrap_or(&word).to_owned()
 }
 
+/// A number of things: `1 trial`, `2 trials`.
+pub(crate) fn counted(count: impl Into<u64>, noun: &str) -> String {
+    let count = count.into();
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

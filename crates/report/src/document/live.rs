@@ -79,11 +79,12 @@ fn calls(figures: &Figures) -> String {
         some(calls.answered_after_retry, "; ", " answered after a retry"),
         some(calls.sent_late, "; ", " sent when no more were due"),
         some(calls.answered_late, "; ", " answered when no more were due"),
-        some(
-            figures.requests_sent.unwrap_or(0),
-            "; ",
-            " requests sent in all, with warm-up and retries, after a first one",
-        ),
+        figures.requests_sent.map_or_else(String::new, |sent| {
+            format!(
+                "; {} sent in measured trials, with warm-up and retries, after a first one",
+                units::counted(sent, "request")
+            )
+        }),
     ]
     .concat()
 }
@@ -164,7 +165,7 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
     let connections = &figures.connections;
     let [at_start, opened] = [connections.fewest_at_start, connections.opened]
         .map(|count| count.map_or_else(none, units::count));
-    let mut text = format!("{at_start} at the start, {opened} opened later");
+    let mut text = format!("{at_start} or more at the start, {opened} opened later");
     let tls = variant.how.service.as_ref().and_then(|it| it.verified);
     if tls.is_some() && connections.opened > Some(0) {
         let resumed = units::count(connections.tls_resumed);

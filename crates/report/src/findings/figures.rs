@@ -203,7 +203,8 @@ pub struct Floor {
     /// Bytes received per call.
     pub response_bytes: u64,
     /// The kernel's share of a call: the median over the blocks of the floor's median round trip over
-    /// the median call. Absent for load trials, whose calls wait for each other.
+    /// the median call. Absent for load trials, whose calls wait for each other,
+    /// and where the floor took longer than the call.
     pub share: Option<f64>,
     /// Its 95% interval; absent with fewer than two invocations.
     pub share_interval: Option<[f64; 2]>,

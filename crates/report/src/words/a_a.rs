@@ -18,7 +18,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         };
         return format!("A/A check missing: {of} and {against} {why}");
     };
-    let found = Found::of(about.metric, estimate).text();
+    let found = Found::of(about.metric, estimate).by(about.operation).text();
     let (outcome, means) = a_a_outcome(estimate);
     let means = means.map_or_else(String::new, |means| format!("; {means}"));
     format!(

@@ -48,7 +48,7 @@ pub(super) fn line(
     is_further: bool,
 ) -> Line {
     let (clause, ratio) = match is_further {
-        true => further(about.metric, verdict),
+        true => further(about, verdict),
         false => headline(about, verdict, margin),
     };
     let figures = verdict.of_value.zip(verdict.against_value);
@@ -96,11 +96,11 @@ fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (Strin
 }
 
 /// The same of a further placement.
-fn further(metric: Metric, verdict: &PlacementVerdict) -> (String, String) {
+fn further(about: About<'_>, verdict: &PlacementVerdict) -> (String, String) {
     let Some(estimate) = &verdict.estimate else {
         return ("no verdict".to_owned(), String::new());
     };
-    let found = Found::of(metric, estimate);
+    let found = Found::of(about.metric, estimate).by(about.operation);
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => (found.phrase, found.interval),
         Outcome::NoDifference => ("no difference,".to_owned(), found.text()),
@@ -196,5 +196,13 @@ mod tests {
                 "{figures:?}"
             );
         }
+        comparison.metric = Metric::Goodput;
+        let about = About::from(&comparison);
+        let further = line(about, &comparison.placements[0], 0.03, true);
+        assert!(
+            further.clause.ends_with("messages per second"),
+            "{}",
+            further.clause
+        );
     }
 }

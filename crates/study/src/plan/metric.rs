@@ -114,7 +114,34 @@ impl Metric {
     }
 
     /// The question of a pair that asks none of its own.
-    pub(crate) fn question(self, of: &str, against: &str) -> String {
-        format!("{} with {of} than with {against}?", self.row().1)
+    pub(crate) fn question(self, of: &str, against: &str, is_codec: bool) -> String {
+        let mut asks = self.row().1.to_owned();
+        if is_codec {
+            for (call, codec) in [
+                ("a call ", "an operation "),
+                ("calls per second", "messages per second"),
+                ("calls", "operations"),
+                ("the client", "the codec"),
+            ] {
+                asks = asks.replace(call, codec);
+            }
+        }
+        format!("{asks} with {of} than with {against}?")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_of_codecs_is_not_of_calls() {
+        let question = |metric: Metric| metric.question("a", "b", true);
+        let faster = "Is an operation faster with a than with b?";
+        assert_eq!(question(Metric::LatencyP50), faster);
+        for metric in Metric::all().filter(|metric| !metric.is_of_a_call()) {
+            let asks = question(metric);
+            assert!(!asks.contains("call") && !asks.contains("client"), "{asks}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Plan;
 use crate::settings::Stop;
-use crate::words::{Word as _, time_word};
+use crate::words::{Word as _, counted, time_word};
 
 mod table;
 
@@ -55,8 +55,8 @@ impl Plan {
         let trials = format!(
             "{} in {} × {}",
             self.trials.len(),
-            counted(self.invocations as usize, "invocation"),
-            counted(self.blocks as usize, "block")
+            counted(self.invocations, "invocation"),
+            counted(self.blocks, "block")
         );
         let verdicts = format!(
             "within ±{} is no difference, {} intervals",
@@ -163,17 +163,13 @@ impl Plan {
     }
 }
 
-fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 fn percent(share: f64) -> String {
     // Rounded to what a person would have written: 0.03 is 3%, not 3.0000000000000004%.
     format!("{}%", (share * 1e6).round() / 1e4)
 }
 
 fn stop_words(stop: Stop) -> String {
-    let calls = stop.calls.map(|calls| counted(calls as usize, "call"));
+    let calls = stop.calls.map(|calls| counted(calls, "call"));
     let parts = calls.into_iter().chain(stop.time_ms.map(time_word));
     parts.collect::<Vec<_>>().join(" or ")
 }

@@ -331,7 +331,7 @@ impl StudyFile {
 fn pair_of(of: &Combined, against: &Combined, metric: Metric) -> Pair {
     Pair {
         name: pair_name(of, against, metric, false),
-        question: metric.question(&of.local, &against.local),
+        question: metric.question(&of.local, &against.local, is_codec(of)),
         of: of.variant.name.clone(),
         against: against.variant.name.clone(),
         metric,

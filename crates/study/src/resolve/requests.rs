@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::Plan;
 use crate::settings::{LiveService, Settings, Target};
+use crate::words::counted;
 
 /// Gives each trial its share of what a study allows for the whole target: of the smallest bound, where its
 /// variants have several. One call is made of each variant before its trials, and none of a twin.
@@ -68,8 +69,9 @@ impl Bound {
             Some(0) | None => {
                 let (first_calls, trials) = (self.first_calls, self.trials);
                 Err(format!(
-                    "\"max-requests\" {most} is too few for {trials} trials of {url} and {first_calls} first calls; \
-                     allow at least {}",
+                    "\"max-requests\" {most} is too few for {} of {url} and {}; allow at least {}",
+                    counted(trials, "trial"),
+                    counted(first_calls, "first call"),
                     first_calls + trials
                 ))
             }

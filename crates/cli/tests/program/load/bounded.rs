@@ -52,7 +52,10 @@ fn bounded(most: u64, services: usize, more: &[&str]) -> String {
 #[test]
 fn a_service_gets_no_more_requests_than_it_may() {
     let shown = bounded(50, 1, &["--duration", "10s", "--in-flight", "4"]);
-    assert!(shown.contains("49 requests sent in all"), "{shown}");
+    assert!(
+        shown.contains("49 requests sent in measured trials"),
+        "{shown}"
+    );
     bounded(30, 1, &["--rate", "500", "--duration", "10s"]);
     bounded(400, 2, &["--duration", "10s", "--blocks", "5"]);
     bounded(
@@ -66,7 +69,10 @@ fn a_service_gets_no_more_requests_than_it_may() {
 fn a_bound_that_is_out_of_reach_changes_nothing() {
     let shown = bounded(100_000, 1, &["--calls", "40", "--warmup", "0s"]);
     assert!(shown.contains("40 started: 40 answered"), "{shown}");
-    assert!(shown.contains("40 requests sent in all"), "{shown}");
+    assert!(
+        shown.contains("40 requests sent in measured trials"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -83,6 +89,9 @@ fn a_bound_below_one_request_for_each_trial_is_refused() {
     place
         .run(&args)
         .refused(&["max-requests", "allow at least 21"]);
+    let one = ["load", "http://127.0.0.1:9/", "--max-requests", "1"];
+    let why = "1 trial of http://127.0.0.1:9/ and 1 first call; allow at least 2";
+    place.run(&one).refused(&[why]);
     let search = [
         "load",
         "http://127.0.0.1:9/",
