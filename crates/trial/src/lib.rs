@@ -8,6 +8,7 @@ mod bounds;
 mod calls;
 mod connection;
 mod failure;
+mod link;
 mod ramp;
 mod random;
 mod schedule;
@@ -17,6 +18,10 @@ pub use bounds::{LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
 pub use connection::{Address, ConnectionUse, Keepalive};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
+pub use link::{
+    Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,
+    LinkRate, Loss, MOST_LATENESS_NS, MOST_OFF_NS, MOST_OPPORTUNITIES, Queue, Trace, TraceError,
+};
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;
 pub use schedule::{Arrivals, Schedule, Slice, Stop};

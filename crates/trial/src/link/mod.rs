@@ -1,0 +1,274 @@
+//! An emulated link between client and server: what each of its directions does to packets.
+
+mod counts;
+mod trace;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::OutOfBounds;
+use crate::is_default;
+
+pub use counts::{
+    Calibration, DirectionCounts, Lateness, LinkCounts, MOST_LATENESS_NS, MOST_OFF_NS,
+};
+pub use trace::TraceError;
+
+/// The largest packet of a link that sets none, bytes of IP: that of Ethernet.
+pub const DEFAULT_MTU: u32 = 1_500;
+/// The slowest and the fastest rate that can be asked for, bit/s.
+const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
+/// The headers of a packet of TCP: 20 bytes of IPv4, 20 of TCP, 12 of its timestamps.
+const IP_AND_TCP: u64 = 52;
+/// The longest one-way delay and queue, ms.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// The most delivery opportunities of a trace.
+pub const MOST_OPPORTUNITIES: usize = 4_000_000;
+
+/// A link. It is symmetric where both directions are equal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Link {
+    /// From the client to the server.
+    pub up: Direction,
+    /// From the server to the client.
+    pub down: Direction,
+    /// The largest packet, bytes of IP.
+    pub mtu: u32,
+    /// The congestion control of both ends.
+    pub congestion: Congestion,
+    /// Whether a connection that was idle for a retransmission timeout starts slow again (RFC 5681, 4.1).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub slow_start_after_idle: bool,
+    /// The initial window of both ends, segments; the kernel's own, 10 (RFC 6928), where none is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<u32>,
+}
+
+/// What one direction of a link does to a packet, in this order: the packet joins the queue or is dropped
+/// at its tail, waits, is sent at the rate, travels for the delay, and arrives unless it is lost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Direction {
+    /// How fast packets are sent.
+    pub rate: LinkRate,
+    /// How long a packet travels, one way, without its wait and its own serialisation, ns.
+    pub delay_ns: u64,
+    /// The standard deviation of the delay, ns: at most a third of it. Packets keep their order.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub jitter_ns: u64,
+    /// Which packets are lost on their way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// What waits for the rate at most.
+    pub queue: Queue,
+    /// Bytes that each packet takes beside those of IP: the framing of a network.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub overhead: u32,
+}
+
+/// How fast a direction sends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkRate {
+    /// At once.
+    Unlimited,
+    /// At a constant rate, bit/s of IP and overhead.
+    BitsPerSecond(u64),
+    /// By a trace.
+    Trace(Trace),
+}
+
+/// A rate that changes: the times at which the link can send 1,500 bytes, over and over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Trace {
+    /// The file that it was read from.
+    pub file: String,
+    /// The opportunities, ms from its beginning, not falling. The last one is where it begins again.
+    #[serde(with = "trace::gaps")]
+    pub at_ms: Vec<u32>,
+}
+
+/// Which packets are lost: by chance, alone or in bursts (Gilbert 1960: in bursts all are lost, between
+/// them none).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loss {
+    /// The part of all packets that is lost, more than 0 and less than 1.
+    pub part: f64,
+    /// The mean length of a burst, packets. 1 / (1 − part) is that of losses that know nothing of each
+    /// other, as is [`Loss::independent`].
+    pub burst: f64,
+}
+
+/// The most that waits for a direction's rate. A packet that would exceed it is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Queue {
+    /// So many bytes, with overhead.
+    Bytes(u64),
+    /// As much as is sent in this time, ns.
+    Time(u64),
+}
+
+/// A congestion control of the kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// CUBIC (RFC 9438), what most servers use.
+    #[default]
+    Cubic,
+    /// BBR.
+    Bbr,
+    /// Reno (RFC 5681).
+    Reno,
+}
+
+impl Loss {
+    /// Losses that know nothing of each other.
+    pub fn independent(part: f64) -> Self {
+        let burst = 1.0 / (1.0 - part);
+        Self { part, burst }
+    }
+}
+
+impl Link {
+    /// The round trip of a packet of no length through empty queues: both delays.
+    pub fn round_trip(&self) -> Duration {
+        Duration::from_nanos(self.up.delay_ns + self.down.delay_ns)
+    }
+
+    /// What it takes at least for a request and a response of so many bytes over a connection whose windows hold
+    /// them: both delays, and the time in which their packets are sent.
+    pub fn least(&self, request_bytes: u64, response_bytes: u64) -> Duration {
+        self.round_trip()
+            + self.up.sending(request_bytes, self.mtu)
+            + self.down.sending(response_bytes, self.mtu)
+    }
+
+    /// Refuses what cannot be emulated.
+    pub fn check(&self) -> Result<(), OutOfBounds> {
+        let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
+        // IPv4 hosts take packets of 576 bytes (RFC 791).
+        if !(576..=9_000).contains(&self.mtu) {
+            return refuse("the MTU", "576 to 9,000 bytes");
+        }
+        if self
+            .initial_window
+            .is_some_and(|it| !(1..=1_000).contains(&it))
+        {
+            return refuse("the initial window", "1 to 1,000 segments");
+        }
+        self.up.check(self.mtu)?;
+        self.down.check(self.mtu)
+    }
+}
+
+impl Direction {
+    /// The time in which so many bytes of a TCP connection are sent; none at a rate that is not constant.
+    fn sending(&self, bytes: u64, mtu: u32) -> Duration {
+        let LinkRate::BitsPerSecond(rate) = self.rate else {
+            return Duration::ZERO;
+        };
+        let packets = bytes.div_ceil(u64::from(mtu) - IP_AND_TCP);
+        let all = bytes + packets * (IP_AND_TCP + u64::from(self.overhead));
+        Duration::from_secs_f64(all as f64 * 8.0 / rate as f64)
+    }
+
+    fn check(&self, mtu: u32) -> Result<(), OutOfBounds> {
+        let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
+        let longest = LONGEST_WAIT.as_nanos() as u64;
+        match &self.rate {
+            LinkRate::BitsPerSecond(rate) if !RATES.contains(rate) => {
+                return refuse("the link's rate", "1 kbit/s to 10 Gbit/s");
+            }
+            LinkRate::Trace(trace) => trace.check()?,
+            _ => {}
+        }
+        if self.delay_ns > longest {
+            return refuse("the link's delay", "0 to 10 s");
+        }
+        if self.jitter_ns.saturating_mul(3) > self.delay_ns {
+            return refuse("the link's jitter", "at most a third of its delay");
+        }
+        if let Some(Loss { part, burst }) = self.loss {
+            if !(part > 0.0 && part < 1.0) {
+                return refuse("the link's loss", "more than 0% and less than 100%");
+            }
+            if !(1.0..=10_000.0).contains(&burst) {
+                return refuse(
+                    "the mean length of a burst of losses",
+                    "1 to 10,000 packets",
+                );
+            }
+            // The state without loss would have to be left more often than at every packet.
+            if part / (1.0 - part) > burst {
+                return refuse("the link's loss", "less, for bursts as short as these");
+            }
+        }
+        match self.queue {
+            Queue::Bytes(bytes) if bytes < u64::from(mtu + self.overhead) || bytes > 1 << 30 => {
+                refuse("the link's queue", "at least one packet and at most 1 GiB")
+            }
+            Queue::Time(time) if time == 0 || time > longest => {
+                refuse("the link's queue", "more than 0 and at most 10 s")
+            }
+            _ if self.overhead > 1_000 => refuse("the link's overhead", "0 to 1,000 bytes"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Trace {
+    fn check(&self) -> Result<(), OutOfBounds> {
+        let refuse = |allowed| {
+            Err(OutOfBounds {
+                what: "the trace of a link",
+                allowed,
+            })
+        };
+        if self.at_ms.is_empty() || self.at_ms.len() > MOST_OPPORTUNITIES {
+            return refuse("1 to 4,000,000 opportunities");
+        }
+        if self.at_ms.last() == Some(&0) {
+            return refuse("opportunities over at least 1 ms");
+        }
+        if self.at_ms.is_sorted() {
+            Ok(())
+        } else {
+            refuse("times that do not fall")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_takes_both_delays_and_the_sending_of_its_packets() {
+        let direction = Direction {
+            rate: LinkRate::BitsPerSecond(100_000_000),
+            delay_ns: 900_000,
+            jitter_ns: 0,
+            loss: None,
+            queue: Queue::Time(30_000_000),
+            overhead: 38,
+        };
+        let link = Link {
+            up: direction.clone(),
+            down: direction,
+            mtu: DEFAULT_MTU,
+            congestion: Congestion::Cubic,
+            slow_start_after_idle: false,
+            initial_window: None,
+        };
+        assert_eq!(link.least(0, 0), Duration::from_micros(1_800));
+        // One packet of 100 bytes, and two of 1,448 each, at 12.5 bytes a microsecond.
+        let sent = (100.0 + 90.0 + 2.0 * (1_448.0 + 90.0)) / 12.5;
+        let least = link.least(100, 2 * 1_448).as_secs_f64() * 1e6;
+        assert!((least - 1_800.0 - sent).abs() < 0.01, "{least}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Traces of a changing rate, in the format of mahimahi.
+
+use std::fmt;
+
+use super::{MOST_OPPORTUNITIES, Trace};
+
+/// Why a text is no trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceError {
+    /// The line, from 1; none where the whole is meant.
+    pub line: Option<usize>,
+    what: &'static str,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.what),
+            None => f.write_str(self.what),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+impl Trace {
+    /// Reads a trace: each line is the time in ms at which 1,500 bytes can be sent.
+    ///
+    /// # Errors
+    /// The first line that is no such time, or why the whole is no trace.
+    pub fn parse(file: &str, text: &str) -> Result<Self, TraceError> {
+        let mut at_ms = Vec::new();
+        for (line, text) in (1..).zip(text.lines()) {
+            let wrong = |what| TraceError {
+                line: Some(line),
+                what,
+            };
+            let ms = text.trim_ascii().parse();
+            let ms = ms.map_err(|_| wrong("a line must be a time in whole ms, such as 12"))?;
+            if at_ms.last().is_some_and(|last| *last > ms) {
+                return Err(wrong("this time is before that of the line above"));
+            }
+            if at_ms.len() == MOST_OPPORTUNITIES {
+                return Err(wrong("a trace has at most 4,000,000 lines"));
+            }
+            at_ms.push(ms);
+        }
+        match at_ms.last() {
+            None => Err("it is empty"),
+            Some(0) => Err("it must last 1 ms or longer"),
+            Some(_) => Ok(()),
+        }
+        .map_err(|what| TraceError { line: None, what })?;
+        Ok(Self {
+            file: file.to_owned(),
+            at_ms,
+        })
+    }
+}
+
+/// Times as a text of the gaps between them: as a list a plan would have a line for each.
+pub(super) mod gaps {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        times: &[u32],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut last = 0;
+        let gaps = times.iter().map(|time| {
+            let gap = time.saturating_sub(last);
+            last = *time;
+            gap.to_string()
+        });
+        serializer.serialize_str(&gaps.collect::<Vec<_>>().join(" "))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u32>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut time = 0_u32;
+        let times = text.split_ascii_whitespace().map(|gap| {
+            time = time.checked_add(gap.parse().ok()?)?;
+            Some(time)
+        });
+        let times: Option<Vec<u32>> = times.collect();
+        times.ok_or_else(|| D::Error::custom("these are no gaps of a trace"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_an_opportunity() {
+        let trace = Trace::parse("x.down", "0\n0\r\n12 \n12\n40\n").unwrap();
+        assert_eq!(trace.at_ms, [0, 0, 12, 12, 40]);
+        assert_eq!(trace.file, "x.down");
+    }
+
+    #[test]
+    fn what_is_no_trace_is_refused_with_its_line() {
+        for (text, wrong) in [
+            ("", "it is empty"),
+            ("0\n0\n", "it must last 1 ms or longer"),
+            (
+                "5\n3\n",
+                "line 2: this time is before that of the line above",
+            ),
+            (
+                "5\n\n6\n",
+                "line 2: a line must be a time in whole ms, such as 12",
+            ),
+            (
+                "-1\n",
+                "line 1: a line must be a time in whole ms, such as 12",
+            ),
+            (
+                "1\n2.5\n",
+                "line 2: a line must be a time in whole ms, such as 12",
+            ),
+            (
+                "4294967296\n",
+                "line 1: a line must be a time in whole ms, such as 12",
+            ),
+        ] {
+            let error = Trace::parse("x", text).unwrap_err();
+            assert_eq!(error.to_string(), wrong, "{text:?}");
+        }
+    }
+}
