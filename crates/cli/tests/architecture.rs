@@ -9,12 +9,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// For each crate, the siblings that its own code may use. Tests may use more.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("rpcgauge-message", &["rpcgauge-trial"]),
     ("rpcgauge-wire", &[]),
     ("rpcgauge-stats", &[]),
     ("rpcgauge-trial", &[]),
     ("rpcgauge-study", &["rpcgauge-message", "rpcgauge-trial"]),
+    ("rpcgauge-link", &["rpcgauge-trial"]),
     ("rpcgauge-load", &["rpcgauge-trial", "rpcgauge-wire"]),
     ("rpcgauge-reference", &["rpcgauge-message"]),
     (
@@ -22,6 +23,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
         &[
             "rpcgauge-study",
             "rpcgauge-message",
+            "rpcgauge-link",
             "rpcgauge-load",
             "rpcgauge-stats",
             "rpcgauge-trial",
@@ -36,6 +38,7 @@ const ALLOWED: [(&str, &[&str]); 11] = [
         "rpcgauge",
         &[
             "rpcgauge-lab",
+            "rpcgauge-link",
             "rpcgauge-load",
             "rpcgauge-message",
             "rpcgauge-reference",
@@ -74,8 +77,12 @@ const ABSENT: [(&str, &str, &str); 8] = [
 const ONLY_IN: [(&str, &[&str], &str); 2] = [
     (
         "process::Command",
-        &["crates/lab/src", "crates/message/src/schema"],
-        "only the lab starts subjects; message starts protoc or buf for .proto files",
+        &[
+            "crates/lab/src",
+            "crates/message/src/schema",
+            "crates/cli/src/commands/link",
+        ],
+        "only the lab starts subjects; message starts protoc or buf for .proto files, and `rpcgauge link` what it is given",
     ),
     (
         "CLOCK_MONOTONIC",

@@ -1,0 +1,320 @@
+//! How well this machine holds links, against what is asked of them: `make bench-link` (docs/link.md). It means little while
+//! anything else runs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rpcgauge_link::{Namespace, Network, Options, SERVER, check, highest_pace, isolate, prepare};
+use rpcgauge_trial::{
+    Congestion, DEFAULT_MTU, Direction, Lateness, Link, LinkCounts, LinkRate, Loss, Queue,
+};
+
+const MBIT: u64 = 1_000_000;
+/// What a full packet carries of TCP with time stamps.
+const SEGMENT: u64 = 1_448;
+const PACKET: u64 = 1_500;
+/// How many calls are timed, and for how long bytes flow.
+const CALLS: usize = 300;
+const FLOW: Duration = Duration::from_secs(2);
+
+fn main() {
+    if let Err(error) = prepare().and_then(|_| isolate()) {
+        return println!("left out: {error}");
+    }
+    // Client and the link's thread on one core, the server on another.
+    let options = Options {
+        client_cores: vec![0],
+        server_cores: vec![1],
+        seed: 1,
+        calibrated: None,
+    };
+    let named = [
+        ("10 Mbit/s, 10 ms", link(10 * MBIT, 5_000, 0.0)),
+        ("100 Mbit/s, 1.8 ms", link(100 * MBIT, 900, 0.0)),
+        ("100 Mbit/s, 50 ms, 1% lost", link(100 * MBIT, 25_000, 0.01)),
+        ("1 Gbit/s, 0.5 ms", link(1_000 * MBIT, 250, 0.0)),
+    ];
+    for (name, link) in &named {
+        println!("{name}");
+        packets(link, &options);
+        for in_flight in [1, 64] {
+            calls(link, &options, in_flight);
+        }
+        if link.down.loss.is_none() {
+            goodput(link, &options);
+        }
+    }
+    match highest_pace(&options) {
+        Ok(pace) => row(
+            "packets/s with 0.1 ms added",
+            format!("{pace:?}"),
+            "100,000",
+            pace >= Some(100_000),
+        ),
+        Err(error) => println!("  {error}"),
+    }
+    println!("a new connection against the model, 100 Mbit/s, 50 ms");
+    for bytes in [1_000, 14_480, 14_600, 43_000, 101_000, 300_000, 1_000_000] {
+        first_call(bytes, &options);
+    }
+}
+
+fn link(rate: u64, delay_us: u64, loss: f64) -> Link {
+    let way = Direction {
+        rate: LinkRate::BitsPerSecond(rate),
+        delay_ns: delay_us * 1_000,
+        jitter_ns: 0,
+        loss: (loss > 0.0).then(|| Loss::independent(loss)),
+        queue: Queue::Bytes((rate / 8 * 30 / 1_000).max(64 << 10)),
+        overhead: 0,
+    };
+    Link {
+        up: way.clone(),
+        down: way,
+        mtu: DEFAULT_MTU,
+        congestion: Congestion::Cubic,
+        slow_start_after_idle: false,
+        initial_window: None,
+    }
+}
+
+fn row(what: &str, measured: String, asked: &str, is_reached: bool) {
+    let verdict = if is_reached { "reached" } else { "NOT reached" };
+    println!("  {what:<34} {measured:<40} {asked:<22} {verdict}");
+}
+
+/// What `rpcgauge link check` measures.
+fn packets(link: &Link, options: &Options) {
+    let found = check(link, options).expect("a link");
+    let it = found.calibration;
+    let (median, worst) = (
+        it.median_ns.abs_diff(it.set_ns),
+        it.worst_ns.saturating_sub(it.set_ns),
+    );
+    row(
+        "round trip, off by (median, worst)",
+        format!("{} µs, {} µs", median / 1_000, worst / 1_000),
+        "20 µs, 100 µs",
+        median <= 20_000 && worst <= 100_000,
+    );
+    for (name, way) in [("up", found.up), ("down", found.down)] {
+        if let (Some((rate, got)), Some((full, waited))) = (way.rate, way.queue) {
+            let (rate_off, queue_off) =
+                (got / rate as f64 - 1.0, waited as f64 / full as f64 - 1.0);
+            let allowed = if rate <= 100 * MBIT { 0.001 } else { 0.02 };
+            row(
+                &format!("rate and full queue, {name}"),
+                format!("{:+.3}%, {:+.2}%", rate_off * 100.0, queue_off * 100.0),
+                &format!("{}%, 2%", allowed * 100.0),
+                rate_off.abs() <= allowed && queue_off.abs() <= 0.02,
+            );
+        }
+        if let Some(loss) = way.loss {
+            row(
+                &format!("lost, {name}"),
+                format!("{} of {}", loss.lost, loss.offered),
+                "binomial 99%",
+                loss.is_as_set(),
+            );
+        }
+        late(&format!("lateness of a flood, {name}"), &way.counts);
+    }
+}
+
+fn late(what: &str, counts: &LinkCounts) {
+    let Lateness {
+        p50_ns,
+        p99_ns,
+        max_ns,
+    } = counts.lateness;
+    let micros = |ns: u64| ns as f64 / 1e3;
+    row(
+        what,
+        format!(
+            "{:.1} µs, p99 {:.1}, max {:.0}; drops {}",
+            micros(p50_ns),
+            micros(p99_ns),
+            micros(max_ns),
+            counts.foreign_drops
+        ),
+        "p99 50 µs, no drops",
+        p99_ns <= 50_000 && counts.foreign_drops == 0,
+    );
+}
+
+fn within<T>(namespace: &Namespace, work: impl FnOnce() -> T) -> T {
+    let _inside = namespace.enter().expect("an isolated thread enters");
+    work()
+}
+
+/// A listener that answers each request, of 8 bytes, with as many bytes as it says; one thread a connection.
+fn serve(network: &Network) -> std::net::SocketAddr {
+    let listener = within(network.server(), || TcpListener::bind((SERVER, 0))).expect("a listener");
+    let address = listener.local_addr().expect("an address");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || answer(stream));
+        }
+    });
+    address
+}
+
+fn answer(mut stream: TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let bytes = vec![1; 1 << 20];
+    let mut request = [0; 8];
+    while stream.read_exact(&mut request).is_ok() {
+        let mut left = u64::from_le_bytes(request) as usize;
+        while left > 0 {
+            let part = left.min(bytes.len());
+            if stream.write_all(&bytes[..part]).is_err() {
+                return;
+            }
+            left -= part;
+        }
+    }
+}
+
+fn ask(stream: &mut TcpStream, bytes: u64) {
+    stream.write_all(&bytes.to_le_bytes()).expect("written");
+    let taken = std::io::copy(&mut stream.take(bytes), &mut std::io::sink());
+    assert_eq!(taken.expect("read"), bytes);
+}
+
+/// Calls of a small answer, so many at the same time, each on a connection of its own.
+fn calls(link: &Link, options: &Options, in_flight: usize) {
+    let network = Network::open(link, options).expect("a link");
+    let address = serve(&network);
+    let mut streams: Vec<TcpStream> = (0..in_flight)
+        .map(|_| within(network.client(), || TcpStream::connect(address)).expect("a connection"))
+        .collect();
+    let before = network.counts().expect("counts");
+    let (cpu, start) = (cpu(), Instant::now());
+    thread::scope(|scope| {
+        for stream in &mut streams {
+            scope.spawn(|| {
+                stream.set_nodelay(true).expect("no delay");
+                (0..CALLS.div_ceil(in_flight) * 4).for_each(|_| ask(stream, 200));
+            });
+        }
+    });
+    let share = (self::cpu() - cpu) / start.elapsed().as_secs_f64();
+    let calls = (CALLS.div_ceil(in_flight) * 4 * in_flight) as f64 / start.elapsed().as_secs_f64();
+    let counts = network.counts().expect("counts").since(&before);
+    late(&format!("lateness, {in_flight} in flight"), &counts);
+    println!(
+        "  {:<34} {:.1}% of a core at {calls:.0} calls/s",
+        "the link's thread",
+        share * 100.0
+    );
+}
+
+/// CPU of threads that carry links, s.
+fn cpu() -> f64 {
+    let tasks = fs::read_dir("/proc/self/task").expect("tasks").flatten();
+    let links = tasks.filter(|task| {
+        fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "link")
+    });
+    let times = links.filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    });
+    times.sum::<f64>() / 1e9
+}
+
+/// TCP in its steady state, of which a packet carries 1,448 bytes.
+fn goodput(link: &Link, options: &Options) {
+    let LinkRate::BitsPerSecond(rate) = link.down.rate else {
+        return;
+    };
+    let network = Network::open(link, options).expect("a link");
+    let address = serve(&network);
+    let mut stream =
+        within(network.client(), || TcpStream::connect(address)).expect("a connection");
+    let before = network.counts().expect("counts");
+    stream
+        .write_all(&u64::from(u32::MAX).to_le_bytes())
+        .expect("written");
+    let mut read_for = |time: Duration| {
+        let (start, mut buffer, mut bytes) = (Instant::now(), vec![0; 1 << 16], 0);
+        while start.elapsed() < time {
+            bytes += stream.read(&mut buffer).expect("read");
+        }
+        bytes as f64 * 8.0 / start.elapsed().as_secs_f64()
+    };
+    read_for(FLOW / 4);
+    let off = read_for(FLOW) / (rate as f64 * SEGMENT as f64 / PACKET as f64) - 1.0;
+    let counts = network.counts().expect("counts").since(&before);
+    let allowed = if rate <= 100 * MBIT { 0.005 } else { 0.02 };
+    row(
+        "goodput of TCP",
+        format!("{:+.2}%", off * 100.0),
+        &format!("{}%", allowed * 100.0),
+        off.abs() <= allowed,
+    );
+    late("lateness of TCP", &counts);
+}
+
+/// A connection and its first call, against a model of slow start and serialisation.
+fn first_call(bytes: u64, options: &Options) {
+    let link = link(100 * MBIT, 25_000, 0.0);
+    let network = Network::open(&link, options).expect("a link");
+    let address = serve(&network);
+    let mut times: Vec<f64> = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            let mut stream =
+                within(network.client(), || TcpStream::connect(address)).expect("a connection");
+            stream.set_nodelay(true).expect("no delay");
+            ask(&mut stream, bytes);
+            start.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let expected = model(bytes, 100e6, 25e-3) * 1e3;
+    let off = times[2] / expected - 1.0;
+    row(
+        &format!("{bytes} bytes"),
+        format!(
+            "{:.2} ms, model {expected:.2} ({:+.2}%)",
+            times[2],
+            off * 100.0
+        ),
+        "2%",
+        off.abs() <= 0.02,
+    );
+}
+
+/// When the last byte of an answer has come, s: handshake and request, then an initial window of 10 segments that
+/// grows by each one acknowledged; every second one is.
+fn model(bytes: u64, rate: f64, delay: f64) -> f64 {
+    let sending = |packet: u64| packet as f64 * 8.0 / rate;
+    let headers = PACKET - SEGMENT;
+    let mut now = 3.0 * delay + 3.0 * sending(60);
+    let (mut free, mut last) = (now, now);
+    let (mut left, mut window, mut unacknowledged, mut received) = (bytes, 10_u64, 0_u64, 0_u64);
+    // In whole nanoseconds, which have an order: when the server knows of two more.
+    let mut acknowledged = BinaryHeap::new();
+    loop {
+        while left > 0 && unacknowledged < window {
+            let segment = left.min(SEGMENT);
+            free = free.max(now) + sending(segment + headers);
+            last = free + delay;
+            (left, unacknowledged, received) = (left - segment, unacknowledged + 1, received + 1);
+            if received % 2 == 0 {
+                acknowledged.push(Reverse(((last + delay + sending(headers)) * 1e9) as u64));
+            }
+        }
+        let Some(Reverse(at)) = acknowledged.pop().filter(|_| left > 0) else {
+            return last;
+        };
+        now = at as f64 / 1e9;
+        unacknowledged -= 2;
+        window += 2;
+    }
+}

@@ -1,0 +1,343 @@
+//! How well this machine holds a link: whether it keeps the rate, the delay, the queue and the loss that are set.
+
+use std::time::Duration;
+
+use rpcgauge_trial::{
+    Calibration, Congestion, DEFAULT_MTU, Direction, Link, LinkCounts, LinkRate, Loss,
+    MOST_LATENESS_NS, MOST_OFF_NS, Queue,
+};
+
+use crate::calibrate::{Probes, quantile};
+use crate::error::LinkError;
+use crate::load::{End, Load, measured_rate};
+use crate::network::{Network, Options};
+use crate::path::Path;
+use crate::priority::Priority;
+
+/// How much more than the rate a flood sends.
+const OVERLOAD: f64 = 1.25;
+/// How long a flood lasts at least, and how many packets the link sends in it at least.
+const FLOOD: Duration = Duration::from_millis(400);
+const FLOOD_PACKETS: u32 = 20;
+/// The headers of IPv4 and UDP.
+const HEADERS: usize = 28;
+/// Packets that measure loss, and the longest that they may take.
+const LOSS_PACKETS: u32 = 2_000;
+const LOSS_TIME: Duration = Duration::from_secs(3);
+/// How long after the last packet another may arrive, beside the delay.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// Packets per second that are tried, bytes of each, and for how long.
+const PACES: [u32; 6] = [10_000, 25_000, 50_000, 100_000, 150_000, 200_000];
+const PACE_BYTES: usize = 200;
+const PACE_TIME: Duration = Duration::from_millis(400);
+/// 99% of a normal distribution.
+const Z: f64 = 2.576;
+
+/// What was found about a link.
+#[derive(Debug, Clone, Copy)]
+pub struct Checked {
+    /// The round trips of probes.
+    pub calibration: Calibration,
+    /// The priority of the link's thread.
+    pub priority: Priority,
+    /// Full packets from the client to the server.
+    pub up: Flood,
+    /// The same from the server to the client.
+    pub down: Flood,
+}
+
+/// More packets than a direction can send.
+#[derive(Debug, Clone, Copy)]
+pub struct Flood {
+    /// The rate, bit/s of IP and overhead: what is set, and what arrived. None where it has no single one.
+    pub rate: Option<(u64, f64)>,
+    /// How long the last packet of a full queue waits and is sent, ns: as set, and at the 90th percentile, which a
+    /// busy machine disturbs less than the longest.
+    pub queue: Option<(u64, u64)>,
+    /// What is lost, where something is.
+    pub loss: Option<Lost>,
+    /// What the link counted meanwhile.
+    pub counts: LinkCounts,
+    /// Whether more was sent than the direction carries, which the machine must have the time for.
+    is_full: bool,
+}
+
+/// Packets that a direction loses.
+#[derive(Debug, Clone, Copy)]
+pub struct Lost {
+    /// As set.
+    pub set: Loss,
+    /// Packets that were offered.
+    pub offered: u64,
+    /// Those that were lost.
+    pub lost: u64,
+}
+
+impl Checked {
+    /// What the machine does not hold, each in a few words.
+    pub fn not_held(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let off = self.calibration.off_ns();
+        if off > MOST_OFF_NS {
+            found.push(format!("its round trip is {} µs off", off / 1_000));
+        }
+        for (name, way) in [("up", &self.up), ("down", &self.down)] {
+            found.extend(
+                way.not_held()
+                    .into_iter()
+                    .map(|what| format!("{name}: {what}")),
+            );
+        }
+        found
+    }
+}
+
+impl Flood {
+    fn not_held(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let off = |set: u64, measured: f64| (measured / set as f64 - 1.0) * 100.0;
+        if self.rate.is_some() && !self.is_full {
+            return vec!["this machine did not send as fast as the link".to_owned()];
+        }
+        if let Some((set, measured)) = self.rate {
+            let allowed = if set < 500_000_000 { 0.5 } else { 2.0 };
+            let off = off(set, measured);
+            if off.abs() > allowed {
+                found.push(format!("its rate is {off:+.1}% off"));
+            }
+        }
+        if let Some((set, measured)) = self.queue {
+            let off = off(set, measured as f64);
+            if off.abs() > 2.0 && measured.abs_diff(set) > 2 * MOST_LATENESS_NS {
+                found.push(format!("the delay of its full queue is {off:+.1}% off"));
+            }
+        }
+        if let Some(it) = self.loss.filter(|it| !it.is_as_set()) {
+            found.push(format!("it lost {} of {} packets", it.lost, it.offered));
+        }
+        let late = self.counts.lateness.p99_ns;
+        if late > MOST_LATENESS_NS {
+            found.push(format!("packets are {} µs late (p99)", late / 1_000));
+        }
+        if self.counts.foreign_drops > 0 {
+            found.push(format!(
+                "{} packets were dropped outside the queue",
+                self.counts.foreign_drops
+            ));
+        }
+        found
+    }
+}
+
+impl Lost {
+    /// Whether it is within the 99% interval of the setting, which is wider for losses in bursts: they depend on each
+    /// other.
+    pub fn is_as_set(&self) -> bool {
+        let Loss { part, burst } = self.set;
+        let kept = 1.0 - 1.0 / ((1.0 - part) * burst);
+        let offered = self.offered as f64;
+        let variance = part * (1.0 - part) * offered * (1.0 + kept) / (1.0 - kept);
+        (self.lost as f64 - part * offered).abs() <= Z * variance.sqrt() + 0.5
+    }
+}
+
+/// Measures a link: first without jitter and loss, which would hide the rate and the queue.
+///
+/// # Errors
+/// As [`Network::open`].
+pub fn check(link: &Link, options: &Options) -> Result<Checked, LinkError> {
+    let mut steady = link.clone();
+    for way in [&mut steady.up, &mut steady.down] {
+        (way.jitter_ns, way.loss) = (0, None);
+    }
+    let network = Network::open(&steady, options)?;
+    let probes = Probes::open(network.client(), network.server())?;
+    let [client, server] = ends(&probes, options);
+    let bytes = link.mtu as usize - HEADERS;
+    let mut up = flood(&network, &steady.up, bytes, client, server)?;
+    let mut down = flood(&network, &steady.down, bytes, server, client)?;
+    network.change(link, options.seed)?;
+    for (found, way, from, to) in [
+        (&mut up, &link.up, client, server),
+        (&mut down, &link.down, server, client),
+    ] {
+        if let Some(loss) = way.loss {
+            found.loss = Some(lose(&network, way, loss, from, to)?);
+        }
+    }
+    Ok(Checked {
+        calibration: network.calibration(),
+        priority: network.priority(),
+        up,
+        down,
+    })
+}
+
+fn ends<'a>(probes: &'a Probes, options: &'a Options) -> [End<'a>; 2] {
+    let end = |socket, cores| End { socket, cores };
+    [
+        end(&probes.client, &options.client_cores),
+        end(&probes.server, &options.server_cores),
+    ]
+}
+
+/// The most packets per second of 200 bytes that this machine carries from the server with at most 0.1 ms added,
+/// as far as it was tried: from a packet's sending to its arrival, the delay subtracted.
+///
+/// # Errors
+/// As [`Network::open`].
+pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
+    let way = Direction {
+        rate: LinkRate::Unlimited,
+        delay_ns: 500_000,
+        jitter_ns: 0,
+        loss: None,
+        queue: Queue::Bytes(1 << 20),
+        overhead: 0,
+    };
+    let network = Network::open(
+        &Link {
+            up: way.clone(),
+            down: way.clone(),
+            mtu: DEFAULT_MTU,
+            congestion: Congestion::default(),
+            slow_start_after_idle: false,
+            initial_window: None,
+        },
+        options,
+    )?;
+    let probes = Probes::open(network.client(), network.server())?;
+    let [client, server] = ends(&probes, options);
+    let mut highest = None;
+    for pace in PACES {
+        let load = Load {
+            bytes: PACE_BYTES,
+            at_once: 0,
+            pace: f64::from(pace),
+            time: PACE_TIME,
+            patience: PATIENCE,
+        };
+        // Down: a sender on the core of the link's thread would be interrupted by each packet.
+        let (sent, arrivals) = load.send(server, client)?;
+        let mut added: Vec<u64> = arrivals
+            .iter()
+            .map(|it| it.took.saturating_sub(way.delay_ns))
+            .collect();
+        // A machine that cannot send as fast says nothing about the link. What disturbed a lower pace is no limit.
+        let reached = f64::from(sent) > 0.98 * f64::from(pace) * PACE_TIME.as_secs_f64();
+        let all_arrived = arrivals.len() == sent as usize;
+        if reached && all_arrived && quantile(&mut added, 99) <= MOST_LATENESS_NS {
+            highest = Some(pace);
+        }
+    }
+    Ok(highest)
+}
+
+fn flood(
+    network: &Network,
+    way: &Direction,
+    bytes: usize,
+    from: End<'_>,
+    to: End<'_>,
+) -> Result<Flood, LinkError> {
+    let before = network.counts()?;
+    let on_link = (bytes + HEADERS) as u64 + u64::from(way.overhead);
+    let full = Path::new(way, 0).full_queue((bytes + HEADERS) as u64);
+    let mut found = Flood {
+        rate: None,
+        queue: None,
+        loss: None,
+        counts: LinkCounts::default(),
+        is_full: false,
+    };
+    if let (&LinkRate::BitsPerSecond(rate), Some(full)) = (&way.rate, full) {
+        let packet = Duration::from_secs_f64(on_link as f64 * 8.0 / rate as f64);
+        let load = Load {
+            bytes,
+            at_once: (full as f64 / packet.as_nanos() as f64) as u32,
+            pace: OVERLOAD / packet.as_secs_f64(),
+            time: FLOOD.max(packet * FLOOD_PACKETS),
+            patience: Duration::from_nanos(way.delay_ns) + Duration::from_nanos(full) + PATIENCE,
+        };
+        let (_, arrivals) = load.send(from, to)?;
+        found.rate = measured_rate(&arrivals, way.delay_ns, packet, on_link)
+            .map(|measured| (rate, measured));
+        let waits = arrivals
+            .iter()
+            .map(|it| it.took.saturating_sub(way.delay_ns));
+        found.queue = Some((full, quantile(&mut waits.collect::<Vec<_>>(), 90)));
+    }
+    found.counts = network.counts()?.since(&before);
+    found.is_full = found.counts.up.dropped + found.counts.down.dropped > 0;
+    Ok(found)
+}
+
+fn lose(
+    network: &Network,
+    way: &Direction,
+    set: Loss,
+    from: End<'_>,
+    to: End<'_>,
+) -> Result<Lost, LinkError> {
+    let pace = loss_pace(way);
+    let time = Duration::from_secs_f64(f64::from(LOSS_PACKETS) / pace);
+    let load = Load {
+        bytes: 12,
+        at_once: 0,
+        pace,
+        time: time.min(LOSS_TIME),
+        patience: Duration::from_nanos(way.delay_ns) + PATIENCE,
+    };
+    let before = network.counts()?;
+    load.send(from, to)?;
+    let LinkCounts { up, down, .. } = network.counts()?.since(&before);
+    Ok(Lost {
+        set,
+        // The other way is idle.
+        offered: up.packets + down.packets,
+        lost: up.lost + down.lost,
+    })
+}
+
+/// Small packets per second that the direction carries, and any machine.
+fn loss_pace(way: &Direction) -> f64 {
+    let on_link = f64::from(40 + way.overhead) * 8.0;
+    match way.rate {
+        LinkRate::BitsPerSecond(rate) => (0.8 * rate as f64 / on_link).min(4_000.0),
+        _ => 1_000.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_trip_is_held_as_in_a_trial() {
+        let flood = Flood {
+            rate: None,
+            queue: None,
+            loss: None,
+            counts: LinkCounts::default(),
+            is_full: false,
+        };
+        for median_ns in [900_001, 900_000 + MOST_OFF_NS, 900_001 + MOST_OFF_NS] {
+            let calibration = Calibration {
+                set_ns: 900_000,
+                median_ns,
+                ..Calibration::default()
+            };
+            let checked = Checked {
+                calibration,
+                priority: Priority::Normal,
+                up: flood,
+                down: flood,
+            };
+            let trial = LinkCounts {
+                calibration,
+                ..LinkCounts::default()
+            };
+            assert_eq!(checked.not_held().is_empty(), trial.is_held());
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a link counts, and what the kernel counts at its ends.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use hdrhistogram::Histogram;
+use rpcgauge_trial::{Calibration, DirectionCounts, Lateness, LinkCounts};
+
+use crate::error::LinkError;
+
+/// The longest lateness that is recorded as it is, ns.
+const LONGEST: u64 = 60_000_000_000;
+/// Significant digits of a lateness: it is within 1%.
+const DIGITS: u8 = 2;
+
+/// What the thread of a link has counted since its start.
+#[derive(Debug, Clone)]
+pub(crate) struct Totals {
+    /// Up and down.
+    pub(crate) directions: [DirectionCounts; 2],
+    lateness: Histogram<u64>,
+    /// How long the thread was ready and had no core, and its CPU time, ns.
+    pub(crate) waited: u64,
+    pub(crate) cpu: u64,
+}
+
+impl Totals {
+    pub(crate) fn new() -> Self {
+        Self {
+            directions: [DirectionCounts::default(); 2],
+            lateness: Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("constant bounds"),
+            waited: 0,
+            cpu: 0,
+        }
+    }
+
+    /// Counts a packet that left so much later than due, ns.
+    pub(crate) fn late(&mut self, by: u64) {
+        self.lateness.saturating_record(by);
+    }
+}
+
+/// What a link and the kernel at its ends had counted at one time.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub(crate) totals: Totals,
+    pub(crate) kernel: KernelCounts,
+    pub(crate) calibration: Calibration,
+}
+
+impl Snapshot {
+    /// What happened since an earlier one of the same link.
+    pub fn since(&self, earlier: &Self) -> LinkCounts {
+        let [up, down] = [0, 1].map(|way| {
+            let (now, then) = (self.totals.directions[way], earlier.totals.directions[way]);
+            DirectionCounts {
+                packets: now.packets - then.packets,
+                bytes: now.bytes - then.bytes,
+                lost: now.lost - then.lost,
+                dropped: now.dropped - then.dropped,
+                queued_ns: now.queued_ns - then.queued_ns,
+            }
+        });
+        let mut lateness = self.totals.lateness.clone();
+        // It has all that the earlier one has.
+        let subtracted = lateness.subtract(&earlier.totals.lateness);
+        debug_assert!(subtracted.is_ok(), "snapshots of one link, in their order");
+        let KernelCounts { drops, retransmits } = self.kernel;
+        LinkCounts {
+            up,
+            down,
+            lateness: Lateness {
+                p50_ns: lateness.value_at_quantile(0.5),
+                p99_ns: lateness.value_at_quantile(0.99),
+                max_ns: lateness.max(),
+            },
+            foreign_drops: drops.saturating_sub(earlier.kernel.drops),
+            retransmits: retransmits.saturating_sub(earlier.kernel.retransmits),
+            waited_ns: self.totals.waited.saturating_sub(earlier.totals.waited),
+            cpu_ns: self.totals.cpu.saturating_sub(earlier.totals.cpu),
+            calibration: self.calibration,
+        }
+    }
+}
+
+/// What the kernel counted at both ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct KernelCounts {
+    /// Packets that a device or a full socket dropped.
+    pub(crate) drops: u64,
+    /// Segments that were sent again.
+    pub(crate) retransmits: u64,
+}
+
+/// The kernel's counters in a namespace. Files stay those of the namespace in which they were opened.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    devices: File,
+    protocols: File,
+    more: File,
+}
+
+impl Counters {
+    /// Those of the calling thread's namespace.
+    pub(crate) fn open() -> Result<Self, LinkError> {
+        let open = |name: &str| {
+            File::open(format!("/proc/thread-self/net/{name}"))
+                .map_err(LinkError::kernel("read the kernel's counters"))
+        };
+        Ok(Self {
+            devices: open("dev")?,
+            protocols: open("snmp")?,
+            more: open("netstat")?,
+        })
+    }
+
+    /// Adds what was counted until now.
+    pub(crate) fn add_to(&self, counts: &mut KernelCounts) -> Result<(), LinkError> {
+        let read = |file| text(file).map_err(LinkError::kernel("read the kernel's counters"));
+        let (protocols, more) = (read(&self.protocols)?, read(&self.more)?);
+        counts.drops += device_drops(&read(&self.devices)?)
+            + field(&protocols, "Udp", "RcvbufErrors")
+            + field(&more, "TcpExt", "TCPBacklogDrop")
+            + field(&more, "TcpExt", "TCPRcvQDrop");
+        counts.retransmits += field(&protocols, "Tcp", "RetransSegs");
+        Ok(())
+    }
+}
+
+/// The whole file, from its beginning.
+fn text(file: &File) -> std::io::Result<String> {
+    let mut bytes = vec![0; 16_384];
+    let mut length = 0;
+    loop {
+        match file.read_at(&mut bytes[length..], length as u64)? {
+            0 => break,
+            read => length += read,
+        }
+        if length == bytes.len() {
+            bytes.resize(2 * length, 0);
+        }
+    }
+    Ok(String::from_utf8_lossy(&bytes[..length]).into_owned())
+}
+
+/// The packets that devices dropped, in both directions, of a text like /proc/net/dev: after the name, 8 figures
+/// of what was received and 8 of what was sent; errors are the third and drops the fourth.
+fn device_drops(text: &str) -> u64 {
+    let devices = text.lines().filter_map(|line| line.split_once(':'));
+    let figures = devices.flat_map(|(_, figures)| figures.split_whitespace().enumerate());
+    let dropped = figures.filter(|(column, _)| matches!(column % 8, 2 | 3));
+    dropped.filter_map(|(_, it)| it.parse::<u64>().ok()).sum()
+}
+
+/// A figure of a text like /proc/net/snmp, where a line of names stands above each of figures; 0 where the
+/// kernel does not count it.
+fn field(text: &str, protocol: &str, name: &str) -> u64 {
+    let mut lines = text.lines().filter_map(|line| {
+        let (of, rest) = line.split_once(':')?;
+        (of == protocol).then_some(rest)
+    });
+    let (Some(names), Some(figures)) = (lines.next(), lines.next()) else {
+        return 0;
+    };
+    let mut pairs = names.split_whitespace().zip(figures.split_whitespace());
+    let found = pairs.find(|(it, _)| *it == name);
+    found
+        .and_then(|(_, figure)| figure.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_of_devices_are_read() {
+        let text = "Inter-|   Receive                            |  Transmit
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+    lo: 100 2 0 0 0 0 0 0 100 2 0 0 0 0 0 0
+rpcgauge0: 5000 9 1 20 7 7 7 7 9000 9 300 4000 7 7 7 7
+";
+        assert_eq!(device_drops(text), 4_321);
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_name() {
+        let text = "Tcp: RtoMin RetransSegs InErrs\nTcp: 200 17 3\nUdp: InDatagrams RcvbufErrors\nUdp: 5 6\n";
+        assert_eq!(field(text, "Tcp", "RetransSegs"), 17);
+        assert_eq!(field(text, "Udp", "RcvbufErrors"), 6);
+        assert_eq!(field(text, "Udp", "Other"), 0);
+        assert_eq!(field(text, "TcpExt", "TCPBacklogDrop"), 0);
+    }
+
+    #[test]
+    fn a_snapshot_counts_since_another() {
+        let mut totals = Totals::new();
+        let snapshot = |totals: &Totals, drops| Snapshot {
+            totals: totals.clone(),
+            kernel: KernelCounts {
+                drops,
+                retransmits: 2 * drops,
+            },
+            calibration: Calibration::default(),
+        };
+        totals.late(1_000_000);
+        totals.directions[0].packets = 3;
+        (totals.waited, totals.cpu) = (10, 100);
+        let first = snapshot(&totals, 1);
+        for _ in 0..100 {
+            totals.late(50);
+        }
+        totals.directions[0].packets = 10;
+        (totals.waited, totals.cpu) = (15, 170);
+        let counts = snapshot(&totals, 3).since(&first);
+        assert_eq!((counts.up.packets, counts.down.packets), (7, 0));
+        assert_eq!((counts.foreign_drops, counts.retransmits), (2, 4));
+        assert_eq!((counts.waited_ns, counts.cpu_ns), (5, 70));
+        assert_eq!(counts.lateness.p50_ns, 50);
+        assert_eq!(counts.lateness.max_ns, 50);
+    }
+}

@@ -1,0 +1,115 @@
+//! The network device at each end of a link: packets that the kernel sends there are read from a file, and what
+//! is written into the file the kernel receives.
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use netlink_packet_route::route::RouteMetric;
+use rpcgauge_trial::{Congestion, Link};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
+use std::net::Ipv4Addr;
+
+use crate::error::LinkError;
+use crate::netlink::Netlink;
+
+/// The name of the device, in each namespace of a link. By it a link is recognised from within.
+const NAME: &str = "rpcgauge0";
+/// TUNSETIFF, in linux/if_tun.h.
+const SET_INTERFACE: Opcode = opcode::write::<libc::c_int>(b'T', 202);
+/// How many packets wait in the device until they are read. A full one drops packets unseen, and 1,000, which
+/// are the kernel's 500 twice, were too few for a busy machine.
+const RING: u32 = 20_000;
+/// The kernel's usual buffers of a connection, bytes (least, first, most), but the most: 32 MiB hold what is on its way
+/// over 1 Gbit/s and 90 ms, 11 MB, and in a queue of 30 ms, with the kernel's own bookkeeping.
+const RECEIVE_BUFFERS: &str = "4096 131072 33554432";
+const SEND_BUFFERS: &str = "4096 16384 33554432";
+
+/// A TUN device.
+#[derive(Debug)]
+pub(crate) struct Device {
+    file: OwnedFd,
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Whether the calling thread is at an end of a link.
+pub(crate) fn is_here() -> bool {
+    fs::read_to_string("/proc/thread-self/net/dev")
+        .is_ok_and(|text| text.contains(&format!("{NAME}:")))
+}
+
+impl Device {
+    /// Makes the device in the namespace of the calling thread, with the way to the other end.
+    pub(crate) fn open(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<Self, LinkError> {
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file =
+            open("/dev/net/tun", flags, Mode::empty()).map_err(|error| LinkError::NoTun {
+                error,
+                remedy: match error {
+                    Errno::NOENT | Errno::NODEV | Errno::NXIO => {
+                        "load it (modprobe tun); a container needs --device /dev/net/tun"
+                    }
+                    _ => {
+                        "it must be readable and writable (chmod 666 /dev/net/tun), or run as root"
+                    }
+                },
+            })?;
+        // SAFETY: the structure is plain data for which zero is a value.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(NAME.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
+        // SAFETY: this operation reads such a structure and copies it back with the name that it gave.
+        let set = unsafe { Updater::<SET_INTERFACE, libc::ifreq>::new(&mut request) };
+        // SAFETY: as above.
+        unsafe { ioctl(&file, set) }.map_err(LinkError::kernel("make a TUN device"))?;
+        configure(link, own, other)?;
+        Ok(Self { file })
+    }
+}
+
+fn configure(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<(), LinkError> {
+    let idle = if link.slow_start_after_idle { "1" } else { "0" };
+    for (file, value) in [
+        // One connection's windows are not to reach into the next.
+        ("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"),
+        ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", idle),
+        // On the loopback Linux does so by itself; without it a connection for each call runs out of ports.
+        ("/proc/sys/net/ipv4/tcp_tw_reuse", "1"),
+        // Not the machine's own.
+        ("/proc/sys/net/ipv4/tcp_rmem", RECEIVE_BUFFERS),
+        ("/proc/sys/net/ipv4/tcp_wmem", SEND_BUFFERS),
+    ] {
+        fs::write(file, value).map_err(|error| LinkError::Setting { file, error })?;
+    }
+    let netlink = Netlink::open()?;
+    let index = netlink.index(NAME)?;
+    netlink.add_address(index, own)?;
+    netlink.set_up(index, link.mtu, RING)?;
+    // The machine's own congestion control is inherited, and inside it cannot be changed as a setting.
+    let name = match link.congestion {
+        Congestion::Cubic => "cubic",
+        Congestion::Bbr => "bbr",
+        Congestion::Reno => "reno",
+    };
+    let mut metrics = vec![RouteMetric::CcAlgo(name.to_owned())];
+    metrics.extend(link.initial_window.map(RouteMetric::InitCwnd));
+    let added = netlink.add_route(index, own, other, metrics);
+    added.map_err(|error| {
+        let file = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        let available = fs::read_to_string(file).unwrap_or_default();
+        let available = available.trim().replace(' ', ", ");
+        if available.split(", ").any(|it| it == name) {
+            LinkError::kernel("add a route")(error)
+        } else {
+            LinkError::NoCongestion { name, available }
+        }
+    })
+}

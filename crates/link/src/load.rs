@@ -1,0 +1,128 @@
+//! Packets over a link at a pace, and how they arrive.
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::LinkError;
+use crate::priority;
+use crate::stamp::{begin_stamps, stamp, wall_clock};
+
+/// Bit/s, by the packets that waited for the one before them: where the sender paused, the link did too.
+pub(crate) fn measured_rate(
+    arrivals: &[Arrival],
+    delay: u64,
+    packet: Duration,
+    on_link: u64,
+) -> Option<f64> {
+    let waited = delay + 2 * packet.as_nanos() as u64;
+    let pairs = arrivals.windows(2).filter(|pair| pair[1].took > waited);
+    let gaps = pairs.map(|pair| pair[1].at.saturating_sub(pair[0].at));
+    let (count, time) = gaps.fold((0, 0), |(count, time), gap| (count + 1, time + gap));
+    (time > 0).then(|| f64::from(count) * on_link as f64 * 8.0 / (time as f64 / 1e9))
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) socket: &'a UdpSocket,
+    pub(crate) cores: &'a [usize],
+}
+
+/// Packets that are sent at a pace.
+pub(crate) struct Load {
+    /// Of each, without headers.
+    pub(crate) bytes: usize,
+    /// How many are sent first, as fast as it goes.
+    pub(crate) at_once: u32,
+    /// Packets per second.
+    pub(crate) pace: f64,
+    pub(crate) time: Duration,
+    /// How long after the last packet another may arrive.
+    pub(crate) patience: Duration,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Arrival {
+    /// By the wall clock, ns.
+    pub(crate) at: u64,
+    /// Since it was sent, ns.
+    pub(crate) took: u64,
+}
+
+impl Load {
+    /// Sends it; how many were sent, and those that arrived.
+    pub(crate) fn send(
+        &self,
+        from: End<'_>,
+        to: End<'_>,
+    ) -> Result<(u32, Vec<Arrival>), LinkError> {
+        let failed = LinkError::kernel("send packets over a link");
+        begin_stamps(to.socket).map_err(|error| failed(error.into()))?;
+        to.socket
+            .set_read_timeout(Some(self.patience))
+            .map_err(&failed)?;
+        // Stamps do not wait for the receiver, which a fast link leaves no time to read. Where it may have no more
+        // than the usual room, the drops are counted.
+        let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(to.socket, 128 << 20);
+        let address = to.socket.local_addr().map_err(&failed)?;
+        from.socket.connect(address).map_err(&failed)?;
+        thread::scope(|scope| {
+            let receiving = scope.spawn(|| {
+                priority::pin(to.cores);
+                // Other programs are not what is checked. Where it is refused, they disturb.
+                priority::prefer();
+                self.receive(to.socket)
+            });
+            let sending = scope.spawn(|| {
+                priority::pin(from.cores);
+                priority::prefer();
+                self.pour(from.socket)
+            });
+            let sent = sending
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let arrived = receiving
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Ok((sent.map_err(&failed)?, arrived))
+        })
+    }
+
+    fn pour(&self, socket: &UdpSocket) -> std::io::Result<u32> {
+        let mut packet = vec![0; self.bytes];
+        let (start, mut sent) = (Instant::now(), 0);
+        while start.elapsed() < self.time {
+            let due = self.at_once + (start.elapsed().as_secs_f64() * self.pace) as u32;
+            while sent < due {
+                packet[..8].copy_from_slice(&wall_clock().to_ne_bytes());
+                socket.send(&packet)?;
+                sent += 1;
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+        Ok(sent)
+    }
+
+    fn receive(&self, socket: &UdpSocket) -> Vec<Arrival> {
+        let mut arrivals = Vec::new();
+        let mut packet = vec![0; self.bytes];
+        let mut is_first = true;
+        loop {
+            match socket.recv(&mut packet) {
+                Ok(_) => {}
+                // The first one may take the time of the sender's start as well.
+                Err(_) if is_first => {
+                    is_first = false;
+                    continue;
+                }
+                Err(_) => return arrivals,
+            }
+            is_first = false;
+            let sent = packet.first_chunk().map_or(0, |it| u64::from_ne_bytes(*it));
+            if let Ok(at) = stamp(socket) {
+                let took = at.saturating_sub(sent);
+                arrivals.push(Arrival { at, took });
+            }
+        }
+    }
+}

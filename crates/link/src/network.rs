@@ -1,0 +1,214 @@
+//! A link with both its ends.
+
+use std::time::Duration;
+
+use rpcgauge_trial::{Calibration, Direction, Link, LinkRate};
+
+use crate::calibrate::{Probes, quantile};
+use crate::counters::{Counters, KernelCounts, Snapshot};
+use crate::device::{self, Device};
+use crate::emulator::Emulator;
+use crate::error::LinkError;
+use crate::namespace::Namespace;
+use crate::path::Path;
+use crate::priority::Priority;
+use crate::{CLIENT, SERVER};
+
+/// Probes each way from which the base is taken, and from which what is left then.
+const BASE_PROBES: usize = 60;
+const CHECK_PROBES: usize = 40;
+/// How often calibration is tried at most, and the error of the round trip that is good enough, ns.
+const MOST_ATTEMPTS: usize = 4;
+const GOOD_NS: u64 = 20_000;
+/// Makes the seed down from the one up.
+const DOWN_SEED: u64 = 0x646f_776e_0000_0000;
+
+/// How a link is made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where the client will run, as the kernel numbers cores, and the link's thread beside it: a client that
+    /// waits leaves its core to the thread. Anywhere, where there are none.
+    pub client_cores: Vec<usize>,
+    /// Where the server will run.
+    pub server_cores: Vec<usize>,
+    /// Decides which packets are lost, and the jitter.
+    pub seed: u64,
+    /// What calibration found for the same link on the same cores, which is then used again instead of new probes.
+    pub calibrated: Option<Calibration>,
+}
+
+/// A link between two namespaces, in which packets flow until it is dropped. Client and server are reached at
+/// [`CLIENT`] and [`SERVER`].
+#[derive(Debug)]
+pub struct Network {
+    client: Namespace,
+    server: Namespace,
+    emulator: Emulator,
+    counters: [Counters; 2],
+    calibration: Calibration,
+}
+
+impl Network {
+    /// Makes a link and calibrates it, which takes a second and some of its round trips, unless it already
+    /// [is](Options::calibrated). The process must have been [prepared](crate::prepare).
+    ///
+    /// # Errors
+    /// Where the machine has no namespaces, devices or congestion control for it, within another link, and where what
+    /// the machine adds leaves a delay that is shorter than its jitter.
+    pub fn open(link: &Link, options: &Options) -> Result<Self, LinkError> {
+        if device::is_here() {
+            return Err(LinkError::Inside);
+        }
+        let (client, server) = (Namespace::new()?, Namespace::new()?);
+        let open = |namespace: &Namespace, own, other| {
+            namespace.run(move || Ok((Device::open(link, own, other)?, Counters::open()?)))
+        };
+        let (client_device, client_counters) = open(&client, CLIENT, SERVER)?;
+        let (server_device, server_counters) = open(&server, SERVER, CLIENT)?;
+        let emulator = Emulator::start(
+            [client_device, server_device],
+            bare(link, [0, 0]),
+            link.mtu,
+            options.client_cores.clone(),
+        )?;
+        let calibration = match options.calibrated {
+            Some(calibration) => calibration,
+            None => calibrate(&emulator, &Probes::open(&client, &server)?, link, options)?,
+        };
+        let network = Self {
+            client,
+            server,
+            emulator,
+            counters: [client_counters, server_counters],
+            calibration,
+        };
+        network.change(link, options.seed)?;
+        Ok(network)
+    }
+
+    /// Applies `link` to packets from now on; the kernels' settings stay.
+    pub(crate) fn change(&self, link: &Link, seed: u64) -> Result<(), LinkError> {
+        let [up, down] = calibrated(link, base(&self.calibration));
+        let seeds = [seed, seed ^ DOWN_SEED];
+        let paths = [Path::new(&up, seeds[0]), Path::new(&down, seeds[1])];
+        if paths.iter().any(Path::is_cut) {
+            return Err(LinkError::Jitter {
+                up_ns: self.calibration.base_up_ns,
+                down_ns: self.calibration.base_down_ns,
+            });
+        }
+        self.emulator.use_paths(paths)
+    }
+
+    /// The client's end.
+    pub fn client(&self) -> &Namespace {
+        &self.client
+    }
+
+    /// The server's end.
+    pub fn server(&self) -> &Namespace {
+        &self.server
+    }
+
+    /// What calibration found.
+    pub fn calibration(&self) -> Calibration {
+        self.calibration
+    }
+
+    /// The priority of the link's thread.
+    pub fn priority(&self) -> Priority {
+        self.emulator.priority()
+    }
+
+    /// What was counted until now.
+    ///
+    /// # Errors
+    /// When the link's thread has ended, or the kernel's counters cannot be read.
+    pub fn counts(&self) -> Result<Snapshot, LinkError> {
+        let mut kernel = KernelCounts::default();
+        for counters in &self.counters {
+            counters.add_to(&mut kernel)?;
+        }
+        Ok(Snapshot {
+            totals: self.emulator.count()?,
+            kernel,
+            calibration: self.calibration,
+        })
+    }
+}
+
+/// Finds out what the machine adds up and down, and what probes take once it is subtracted. Probes that
+/// another program disturbed find too much: the link would then be too short for the whole run. So it is
+/// repeated until probes take what is set, a few times at most, and the nearest attempt counts.
+fn calibrate(
+    emulator: &Emulator,
+    probes: &Probes,
+    link: &Link,
+    options: &Options,
+) -> Result<Calibration, LinkError> {
+    let mut nearest: Option<Calibration> = None;
+    for _ in 0..MOST_ATTEMPTS {
+        let attempt = attempt(emulator, probes, link, options)?;
+        let is_nearer = |known: &Calibration| attempt.off_ns() < known.off_ns();
+        if nearest.as_ref().is_none_or(is_nearer) {
+            nearest = Some(attempt);
+        }
+        if attempt.off_ns() <= GOOD_NS {
+            break;
+        }
+    }
+    Ok(nearest.expect("there is at least one attempt"))
+}
+
+fn attempt(
+    emulator: &Emulator,
+    probes: &Probes,
+    link: &Link,
+    options: &Options,
+) -> Result<Calibration, LinkError> {
+    emulator.use_paths(bare(link, [0, 0]))?;
+    let delays = [link.up.delay_ns, link.down.delay_ns];
+    let longest = Duration::from_nanos(delays[0].max(delays[1]));
+    let probe = |count| {
+        let (client, server) = (&options.client_cores, &options.server_cores);
+        probes.send(count, longest, client, server)
+    };
+    let mut found = probe(BASE_PROBES)?;
+    let base = [
+        quantile(&mut found.up, 50).saturating_sub(delays[0]),
+        quantile(&mut found.down, 50).saturating_sub(delays[1]),
+    ];
+    emulator.use_paths(bare(link, base))?;
+    let left = probe(CHECK_PROBES)?;
+    let mut round_trips: Vec<u64> = left.up.iter().zip(&left.down).map(|(a, b)| a + b).collect();
+    Ok(Calibration {
+        base_up_ns: base[0],
+        base_down_ns: base[1],
+        set_ns: delays[0] + delays[1],
+        median_ns: quantile(&mut round_trips, 50),
+        worst_ns: quantile(&mut round_trips, 100),
+    })
+}
+
+fn base(calibration: &Calibration) -> [u64; 2] {
+    [calibration.base_up_ns, calibration.base_down_ns]
+}
+
+/// The directions of a link, their delays shorter by what the machine adds.
+fn calibrated(link: &Link, base: [u64; 2]) -> [Direction; 2] {
+    let mut ways = [link.up.clone(), link.down.clone()];
+    for (way, base) in ways.iter_mut().zip(base) {
+        way.delay_ns = way.delay_ns.saturating_sub(base);
+    }
+    ways
+}
+
+/// Paths that only delay: for probes, whose base does not depend on the rest.
+fn bare(link: &Link, base: [u64; 2]) -> [Path; 2] {
+    calibrated(link, base).map(|mut way| {
+        way.rate = LinkRate::Unlimited;
+        way.jitter_ns = 0;
+        way.loss = None;
+        Path::new(&way, 0)
+    })
+}

@@ -1,0 +1,105 @@
+//! A delay that wanders and keeps the order of packets.
+
+use rpcgauge_trial::Random;
+
+/// How far apart knots are, in their largest value: the delay then falls by at most half a nanosecond per
+/// nanosecond, and no packet overtakes another.
+const SPACING: f64 = 4.0;
+
+/// What is added to the delay: straight lines between knots, which are independent, uniform around zero and
+/// evenly spaced. So its mean is zero at any time. Pushing back only the packets that would overtake, as is
+/// usual, would raise the mean.
+#[derive(Debug)]
+pub(super) struct Jitter {
+    /// The largest value of a knot, ns.
+    most: f64,
+    /// How far apart knots are, ns.
+    spacing: u64,
+    /// When the knot before now was, ns.
+    since: u64,
+    /// The values of the knots before and after now, ns.
+    knots: [f64; 2],
+    random: Random,
+}
+
+impl Jitter {
+    /// `deviation` is its standard deviation, ns, and more than 0.
+    pub(super) fn new(deviation: u64, seed: u64) -> Self {
+        // Uniform in ±most has a variance of most² / 3, and a point of a line between two such knots, taken
+        // at any time, 2/3 of that.
+        let most = deviation as f64 * (9.0_f64 / 2.0).sqrt();
+        let mut jitter = Self {
+            most,
+            spacing: (most * SPACING).ceil() as u64,
+            since: 0,
+            knots: [0.0; 2],
+            random: Random::new(seed),
+        };
+        jitter.knots = [jitter.knot(), jitter.knot()];
+        jitter
+    }
+
+    /// The most that it takes off a delay, ns.
+    pub(super) fn most(&self) -> f64 {
+        self.most
+    }
+
+    /// What is added to the delay at `now`, ns, which never falls from call to call.
+    pub(super) fn at(&mut self, now: u64) -> f64 {
+        let passed = now.saturating_sub(self.since) / self.spacing;
+        match passed {
+            0 => {}
+            1 => self.knots = [self.knots[1], self.knot()],
+            _ => self.knots = [self.knot(), self.knot()],
+        }
+        self.since += passed * self.spacing;
+        let part = now.saturating_sub(self.since) as f64 / self.spacing as f64;
+        self.knots[0] + (self.knots[1] - self.knots[0]) * part
+    }
+
+    fn knot(&mut self) -> f64 {
+        (2.0 * self.random.unit() - 1.0) * self.most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn mean_and_deviation_are_as_set() {
+        let deviation = 1_000_000;
+        let mut jitter = Jitter::new(deviation, 3);
+        // 20,000 knots, 20 packets between each two.
+        let step = jitter.spacing / 20;
+        let values: Vec<f64> = (0..400_000).map(|i| jitter.at(i * step)).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let squares = values.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+        let realised = (squares / values.len() as f64).sqrt();
+        assert!(mean.abs() < 0.02 * deviation as f64, "{mean}");
+        assert!(
+            (realised / deviation as f64 - 1.0).abs() < 0.02,
+            "{realised}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn order_is_kept(
+            seed: u64,
+            deviation in 1_u64..50_000_000,
+            gaps in prop::collection::vec(0_u64..300_000_000, 1..300),
+        ) {
+            let mut jitter = Jitter::new(deviation, seed);
+            let (mut now, mut last) = (0, f64::MIN);
+            for gap in gaps {
+                now += gap;
+                let arrival = now as f64 + jitter.at(now);
+                prop_assert!(arrival >= last);
+                last = arrival;
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What a direction does to packets, on a clock that the caller keeps: no device, no thread, no time of its own.
+
+mod jitter;
+mod loss;
+mod sender;
+
+use std::collections::VecDeque;
+
+use rpcgauge_trial::{Direction, Queue};
+
+use jitter::Jitter;
+use loss::Losses;
+use sender::Sender;
+
+/// Beside the seed of the losses, another for jitter: losses may not depend on how many knots were drawn.
+const JITTER_SEED: u64 = 0x6a69_7474_6572;
+
+/// One direction of a link. A packet joins the queue or is dropped at its tail, waits for those before it, is
+/// sent at the rate, travels for the delay and its jitter, and arrives unless it is lost.
+#[derive(Debug)]
+pub struct Path {
+    sender: Sender,
+    /// The most bytes that the queue holds.
+    limit: u64,
+    overhead: u64,
+    delay: f64,
+    jitter: Option<Jitter>,
+    losses: Option<Losses>,
+    /// When the last packet has left, ns.
+    free: u64,
+    /// The packets whose last bit has not left: when it will, ns, and their bytes.
+    queue: VecDeque<(u64, u64)>,
+    queued: u64,
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offered {
+    /// It arrives.
+    Due {
+        /// When, ns.
+        at: u64,
+        /// How long it waits for packets before it, ns.
+        queued: u64,
+    },
+    /// The queue is full.
+    Dropped,
+    /// It is sent and does not arrive.
+    Lost {
+        /// How long it waits for packets before it, ns.
+        queued: u64,
+    },
+}
+
+impl Path {
+    /// A direction that nothing was sent in yet. The seed decides which packets are lost.
+    pub fn new(direction: &Direction, seed: u64) -> Self {
+        let sender = Sender::new(&direction.rate);
+        let limit = match direction.queue {
+            Queue::Bytes(bytes) => bytes,
+            Queue::Time(time) => sender.bytes_in(time),
+        };
+        Self {
+            sender,
+            limit,
+            overhead: u64::from(direction.overhead),
+            delay: direction.delay_ns as f64,
+            jitter: (direction.jitter_ns > 0)
+                .then(|| Jitter::new(direction.jitter_ns, seed ^ JITTER_SEED)),
+            losses: direction.loss.map(|loss| Losses::new(loss, seed)),
+            free: 0,
+            queue: VecDeque::new(),
+            queued: 0,
+        }
+    }
+
+    /// Whether the delay is too short for its jitter: it would be cut at 0, and its mean not be kept.
+    pub(crate) fn is_cut(&self) -> bool {
+        let most = self.jitter.as_ref().map(Jitter::most);
+        most.is_some_and(|most| most > self.delay)
+    }
+
+    /// Offers a packet of so many bytes of IP at `now`, ns, which never falls from call to call.
+    pub fn offer(&mut self, now: u64, ip_bytes: u64) -> Offered {
+        let lost = self.losses.as_mut().is_some_and(Losses::step);
+        let bytes = ip_bytes + self.overhead;
+        self.leave(now);
+        // An empty queue takes any packet, however short it is.
+        if self.queued > 0 && self.queued + bytes > self.limit {
+            return Offered::Dropped;
+        }
+        let queued = self.free.saturating_sub(now);
+        let sent = self.sender.send(now, self.free, bytes);
+        self.free = sent;
+        if sent > now {
+            self.queue.push_back((sent, bytes));
+            self.queued += bytes;
+        }
+        if lost {
+            return Offered::Lost { queued };
+        }
+        let jitter = self.jitter.as_mut().map_or(0.0, |jitter| jitter.at(sent));
+        let travel = (self.delay + jitter).max(0.0);
+        Offered::Due {
+            at: sent + travel as u64,
+            queued,
+        }
+    }
+
+    /// How long the last of the packets of `bytes` each waits and is sent that fill the queue, ns; none where
+    /// nothing waits, or not at one rate.
+    pub(crate) fn full_queue(&self, bytes: u64) -> Option<u64> {
+        let Sender::Fixed { rate, .. } = self.sender else {
+            return None;
+        };
+        let bytes = bytes + self.overhead;
+        let packets = (self.limit / bytes).max(1);
+        Some(packets * bytes * 8 * 1_000_000_000 / rate)
+    }
+
+    /// Bytes whose last bit has not left at `now`, ns.
+    pub fn backlog(&mut self, now: u64) -> u64 {
+        self.leave(now);
+        self.queued
+    }
+
+    fn leave(&mut self, now: u64) {
+        while let Some(&(sent, bytes)) = self.queue.front()
+            && sent <= now
+        {
+            self.queue.pop_front();
+            self.queued -= bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Room for the packets that are on their way.
+
+/// Slots that are allocated at once.
+const CHUNK: usize = 256;
+/// The most memory of a link, bytes. Packets beyond it stay in the devices, which drop them when they are full: those
+/// are counted as dropped outside the queue.
+const MOST_BYTES: usize = 512 << 20;
+
+/// Slots of one size, which are used again: what was used last is taken first, as it may still be in the cache.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    slot: usize,
+    chunks: Vec<Box<[u8]>>,
+    free: Vec<usize>,
+}
+
+impl Pool {
+    /// One whose slots hold packets of so many bytes.
+    pub(crate) fn new(slot: usize) -> Self {
+        let mut pool = Self {
+            slot,
+            chunks: Vec::new(),
+            free: Vec::new(),
+        };
+        pool.grow();
+        pool
+    }
+
+    /// Takes a slot, unless all memory is taken.
+    pub(crate) fn take(&mut self) -> Option<usize> {
+        if self.free.is_empty() && !self.is_whole() {
+            self.grow();
+        }
+        self.free.pop()
+    }
+
+    /// Whether all memory is taken.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.free.is_empty() && self.is_whole()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.chunks.len() * CHUNK * self.slot >= MOST_BYTES
+    }
+
+    pub(crate) fn give_back(&mut self, slot: usize) {
+        self.free.push(slot);
+    }
+
+    pub(crate) fn bytes(&mut self, slot: usize) -> &mut [u8] {
+        let start = slot % CHUNK * self.slot;
+        &mut self.chunks[slot / CHUNK][start..start + self.slot]
+    }
+
+    fn grow(&mut self) {
+        let first = self.chunks.len() * CHUNK;
+        self.chunks
+            .push(vec![0; CHUNK * self.slot].into_boxed_slice());
+        self.free.extend((first..first + CHUNK).rev());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_apart_and_used_again() {
+        let mut pool = Pool::new(8);
+        let slots: Vec<usize> = (0..CHUNK * 2).map(|_| pool.take().expect("room")).collect();
+        for &slot in &slots {
+            pool.bytes(slot).copy_from_slice(&slot.to_le_bytes());
+        }
+        for &slot in &slots {
+            assert_eq!(pool.bytes(slot), slot.to_le_bytes());
+        }
+        pool.give_back(7);
+        assert_eq!(pool.take(), Some(7));
+        assert_eq!(pool.chunks.len(), 2);
+    }
+
+    #[test]
+    fn it_ends() {
+        let mut pool = Pool::new(MOST_BYTES / CHUNK);
+        assert_eq!((0..=CHUNK).filter_map(|_| pool.take()).count(), CHUNK);
+        assert!(pool.is_spent());
+        pool.give_back(0);
+        assert!(!pool.is_spent());
+    }
+}

@@ -1,0 +1,38 @@
+//! The kernel's own stamps on packets that arrive.
+
+use std::net::UdpSocket;
+
+use rustix::io::Errno;
+use rustix::ioctl::{Getter, Opcode, ioctl};
+use rustix::time::{ClockId, clock_gettime};
+
+/// SIOCGSTAMPNS, in asm-generic/sockios.h.
+const STAMP: Opcode = 0x8907;
+
+/// Has the kernel stamp the packets that come from now on.
+pub(crate) fn begin_stamps(socket: &UdpSocket) -> Result<(), Errno> {
+    // The first question begins it, and has no answer yet.
+    match stamp(socket) {
+        Ok(_) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// When the packet came that was read last, ns of the wall clock.
+pub(crate) fn stamp(socket: &UdpSocket) -> Result<u64, Errno> {
+    // SAFETY: this operation writes such a structure.
+    let get = unsafe { Getter::<STAMP, libc::timespec>::new() };
+    // SAFETY: as above.
+    let stamp = unsafe { ioctl(socket, get) }?;
+    Ok(nanoseconds(stamp.tv_sec as u64, stamp.tv_nsec as u64))
+}
+
+/// The clock of the kernel's stamps.
+pub(crate) fn wall_clock() -> u64 {
+    let now = clock_gettime(ClockId::Realtime);
+    nanoseconds(now.tv_sec as u64, now.tv_nsec as u64)
+}
+
+fn nanoseconds(seconds: u64, rest: u64) -> u64 {
+    seconds * 1_000_000_000 + rest
+}
