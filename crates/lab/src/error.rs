@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use rpcgauge_link::LinkError;
 use rpcgauge_study::record::{Difference, Fault, TrialOutcome};
 use thiserror::Error;
 
@@ -29,6 +30,9 @@ pub enum LabError {
     /// A folder for sockets or logs could not be made.
     #[error("could not make the folder {}: {}; choose another with TMPDIR or --out", .0.display(), .1)]
     Folder(PathBuf, #[source] io::Error),
+    /// Emulated links cannot be made here.
+    #[error(transparent)]
+    Link(#[from] LinkError),
 }
 
 /// What can fail one trial.
@@ -70,6 +74,12 @@ impl TrialFailure {
             fault: self.fault,
             log: self.log,
         }
+    }
+}
+
+impl From<LinkError> for TrialFailure {
+    fn from(error: LinkError) -> Self {
+        Self::new(Fault::Machine, error.to_string())
     }
 }
 

@@ -1,9 +1,11 @@
 //! One variant's server under one placement, kept for its trials: a subject that was started and
 //! proved right, or a live service.
 
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_link::{Entered, Network};
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
@@ -36,6 +38,8 @@ pub(crate) struct Up {
     pub(crate) subject: Subject,
     pub(crate) exchange: Exchange,
     pub(crate) calls: CallSpec,
+    /// The emulated link over which it is called; none for loopback.
+    pub(crate) link: Option<Rc<Network>>,
     /// The mean size of the responses that it was proved right by, as carried.
     pub(crate) response_bytes: Option<f64>,
 }
@@ -47,6 +51,7 @@ impl Up {
         workload: Workload,
         settings: &Settings,
         limits: Limits,
+        link: Option<Rc<Network>>,
     ) -> TrialResult<Self> {
         let address = subject.listening()?;
         let exchange = Exchange::new(workload, settings, limits)?;
@@ -54,6 +59,7 @@ impl Up {
             subject,
             calls: exchange.calls(address),
             exchange,
+            link,
             response_bytes: None,
         })
     }
@@ -82,6 +88,7 @@ impl Server {
         };
         let trial = up.calls.trial(settings);
         let cold_calls = settings.cold_calls;
+        let _entered = enter_client(up.link.as_deref())?;
         let proof = verify::prove(&mut up.exchange, &trial, cold_calls.into(), stop);
         let (proof, latencies_ns) = proof.map_err(|failure| up.subject.explain(failure))?;
         up.response_bytes = proof.payload.response_compressed;
@@ -89,6 +96,14 @@ impl Server {
             up.subject.cold = Cold::of(&latencies_ns);
         }
         Ok(())
+    }
+
+    /// The link over which it is called.
+    pub(crate) fn link(&self) -> Option<&Rc<Network>> {
+        match self {
+            Self::Subject(up) => up.link.as_ref(),
+            Self::Live(_) => None,
+        }
     }
 
     /// The process behind it, where the lab started it.
@@ -187,4 +202,14 @@ impl Server {
             ..calls
         }
     }
+}
+
+/// Moves the calling thread to the client's end of a link, if there is one, until the guard is dropped.
+pub(crate) fn enter_client(link: Option<&Network>) -> TrialResult<Option<Entered>> {
+    Ok(link.map(|link| link.client().enter()).transpose()?)
+}
+
+/// The same for the server's end.
+pub(crate) fn enter_server(link: Option<&Network>) -> TrialResult<Option<Entered>> {
+    Ok(link.map(|link| link.server().enter()).transpose()?)
 }

@@ -229,6 +229,8 @@ fn span_of(cell: &Figures, stage: Stage) -> Option<f64> {
 }
 
 fn cpu(trial: &Trial<'_>, side: Option<Cpu>) -> Option<f64> {
+    // The link's thread does part of the receiver's work.
+    let side = side.filter(|_| trial.measured.link.is_none());
     per_call(trial.measured.sent_calls(), side?.total_ns)
 }
 

@@ -159,6 +159,12 @@ fn a_run_with_everything_in_it_fits_the_schema() {
 }
 
 #[test]
+fn a_run_over_a_link_fits_the_schema() {
+    check(&common::findings(&common::linked(3)));
+    check(&common::findings(&common::linked(12)));
+}
+
+#[test]
 fn stacks_beside_each_other_fit_the_schema() {
     check(&common::findings(&common::stacks()));
 }

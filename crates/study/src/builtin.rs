@@ -21,11 +21,12 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub static ALL: [BuiltIn; 11] = [
+pub static ALL: [BuiltIn; 12] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
     built_in!("gzip"),
+    built_in!("links"),
     built_in!("unix-socket"),
     built_in!("encodings"),
     built_in!("connections"),

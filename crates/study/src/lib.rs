@@ -11,6 +11,7 @@ mod error;
 pub mod features;
 pub mod file;
 pub mod histogram;
+pub mod link;
 pub mod objective;
 pub mod only;
 pub mod plan;

@@ -135,14 +135,24 @@ impl<'a> Table<'a> {
     }
 
     fn inner(&self, key: &str, value: Spanned<DeValue<'a>>) -> Result<Self, StudyError> {
+        Self::of(self.source, &joined(&[&self.path, key]), value)
+    }
+
+    /// The table that a value is, under the keys that lead to it.
+    pub(crate) fn of(
+        source: &'a Source,
+        path: &str,
+        value: Spanned<DeValue<'a>>,
+    ) -> Result<Self, StudyError> {
         let span = value.span();
         let DeValue::Table(entries) = value.into_inner() else {
+            let key = path.rsplit('.').next().unwrap_or_default();
             let message = format!("\"{key}\" must be a table");
-            return Err(self.source.error(span, message));
+            return Err(source.error(span, message));
         };
         Ok(Self {
-            source: self.source,
-            path: joined(&[&self.path, key]),
+            source,
+            path: path.to_owned(),
             span,
             entries,
             known: Vec::new(),

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 pub use rpcgauge_message::contract::{Code, EventKind, Fault, RuntimeEvent};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Calls, Cpu, Ending, ErrorSample, FailureKind, LateCalls, Payload, Stage, Stalls, Timeline,
-    TimelineSlice, Warmup,
+    Calibration, Calls, Cpu, DirectionCounts, Ending, ErrorSample, FailureKind, LateCalls,
+    Lateness, LinkCounts, Payload, Stage, Stalls, Timeline, TimelineSlice, Warmup,
 };
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +135,9 @@ pub struct Measured {
     /// Bytes on the connections, both directions; absent where another client calls, and of a codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
+    /// What the link did, where calls went over an emulated one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkCounts>,
     /// The encoded message sizes, before and after compression.
     pub payload: Payload,
     /// Processor time while the trial was measured.
@@ -409,6 +412,9 @@ pub struct FloorRecord {
     pub idle: Idle,
     /// What carried the bytes.
     pub transport: Transport,
+    /// The name of the link that they went over; absent for loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
     /// Bytes sent, each call.
     pub request_bytes: u64,
     /// Bytes answered, each call.

@@ -11,6 +11,7 @@ use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
 use serde::{Deserialize, Serialize};
 
+use crate::link::NamedLink;
 use crate::url::Url;
 use crate::words::words;
 
@@ -47,6 +48,9 @@ pub struct Settings {
     pub connection: ConnectionUse,
     /// Connections open at the same time.
     pub connections: u32,
+    /// The emulated link between client and server; none for loopback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Box<NamedLink>>,
     /// When calls are sent.
     pub schedule: Schedule,
     /// When a trial ends.
@@ -264,6 +268,7 @@ impl Settings {
             transport: Transport::Tcp,
             connection: ConnectionUse::Reuse,
             connections: 1,
+            link: None,
             schedule: Schedule::Closed { in_flight: 1 },
             stop: DEFAULT_STOP,
             deadline_ms: DEFAULT_DEADLINE_MS,

@@ -178,6 +178,7 @@ mod tests {
         words_are_as_serde_writes_them::<Arrivals>();
         words_are_as_serde_writes_them::<Placement>();
         words_are_as_serde_writes_them::<Idle>();
+        words_are_as_serde_writes_them::<rpcgauge_trial::Congestion>();
         words_are_as_serde_writes_them::<Metric>();
     }
 

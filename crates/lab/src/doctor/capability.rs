@@ -35,7 +35,7 @@ impl Capability {
 }
 
 /// Every privilege that something of rpcgauge needs.
-pub(super) fn privileges() -> Vec<Capability> {
+pub(super) fn privileges(links: Result<String, String>) -> Vec<Capability> {
     vec![
         Capability::new(
             "root",
@@ -51,6 +51,11 @@ pub(super) fn privileges() -> Vec<Capability> {
             "peak memory reset",
             peak_reset(),
             "each trial's own peak memory, not the process's since its start",
+        ),
+        Capability::new(
+            "emulated links",
+            links,
+            "a network between client and server (`rpcgauge link check` measures which)",
         ),
     ]
 }
@@ -150,7 +155,7 @@ mod tests {
 
     #[test]
     fn each_privilege_says_what_it_unlocks() {
-        for privilege in privileges() {
+        for privilege in privileges(Ok("work".to_owned())) {
             assert!(
                 !privilege.detail.is_empty() && !privilege.unlocks.is_empty(),
                 "{privilege:?}"

@@ -40,9 +40,14 @@ pub struct Findings {
 /// What else runs is watched for as long, at least.
 const WATCH: Duration = Duration::from_millis(250);
 
-/// Examines the machine, and with `measure_noise` keeps its cores busy for a second and runs a short
+/// Examines the machine, where `links` says whether emulated links can be made, and with `measure_noise` keeps its cores busy for a second and runs a short
 /// A/A of some seconds against the reference subject.
-pub fn examine(reference: &SubjectCommand, subjects: &Subjects, measure_noise: bool) -> Findings {
+pub fn examine(
+    reference: &SubjectCommand,
+    subjects: &Subjects,
+    links: Result<String, String>,
+    measure_noise: bool,
+) -> Findings {
     let placements = Placements::detect().unwrap_or_else(|_| Placements::among(Vec::new()));
     let cores = placements.cores(&[Placement::TwoCores, Placement::OneCore]);
     let disturbances = Disturbances::start(cores, Vec::new());
@@ -58,7 +63,7 @@ pub fn examine(reference: &SubjectCommand, subjects: &Subjects, measure_noise: b
     environment.warnings.extend(seen);
     Findings {
         environment,
-        privileges: capability::privileges(),
+        privileges: capability::privileges(links),
         toolchains: capability::toolchains(subjects),
         busy_cores,
         noise,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 
 use rpcgauge_trial::Address;
@@ -21,7 +21,9 @@ impl Listeners {
             Address::Tcp(address) if !is_here(*address) => return Self::default(),
             Address::Tcp(address) => ["/proc/net/tcp", "/proc/net/tcp6"]
                 .iter()
-                .flat_map(|table| tcp(&rows(table), address.port()))
+                .flat_map(|table| tcp(&rows(table)))
+                .filter(|(at, _)| at.port() == address.port())
+                .map(|(_, inode)| inode)
                 .collect(),
             Address::Unix(path) => unix(&rows("/proc/net/unix"), path),
         };
@@ -51,16 +53,34 @@ fn rows(table: &str) -> String {
     fs::read_to_string(table).unwrap_or_default()
 }
 
-/// proc(5)'s `/proc/net/tcp`: local address and port in the second column, the state in the fourth,
-/// the inode in the tenth.
-fn tcp(table: &str, port: u16) -> Vec<String> {
-    let port = format!(":{port:04X}");
-    let inode = |row: &str| {
+/// The sockets that listen, of a text like proc(5)'s `/proc/net/tcp` or `tcp6`, with their inodes: local address and
+/// port in the second column, the state in the fourth, the inode in the tenth. An IPv4 address that is written as one
+/// of IPv6 is given as IPv4.
+pub fn tcp(table: &str) -> Vec<(SocketAddr, String)> {
+    let socket = |row: &str| {
         let columns: Vec<&str> = row.split_ascii_whitespace().collect();
-        let listens = columns.get(1)?.ends_with(&port) && *columns.get(3)? == LISTENING;
-        listens.then_some((*columns.get(9)?).to_owned())
+        let (ip, port) = columns.get(1)?.split_once(':')?;
+        let at = SocketAddr::new(ip_address(ip)?, u16::from_str_radix(port, 16).ok()?);
+        (*columns.get(3)? == LISTENING).then_some((at, (*columns.get(9)?).to_owned()))
     };
-    table.lines().filter_map(inode).collect()
+    table.lines().filter_map(socket).collect()
+}
+
+/// Words of 32 bits, each in the order of this machine's bytes.
+fn ip_address(digits: &str) -> Option<IpAddr> {
+    let word = |at: usize| {
+        let word = u32::from_str_radix(digits.get(at..at + 8)?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    };
+    Some(match digits.len() {
+        8 => Ipv4Addr::from(word(0)?).into(),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?];
+            let bytes: [u8; 16] = words.as_flattened().try_into().ok()?;
+            Ipv6Addr::from(bytes).to_canonical()
+        }
+        _ => return None,
+    })
 }
 
 /// proc(5)'s `/proc/net/unix`: the inode in the seventh column, then the path as it was bound.
@@ -80,6 +100,24 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn addresses_that_listen_are_read() {
+        let row = |address: &str, state: &str| {
+            format!("   0: {address}:19A5 00000000:0000 {state} 0:0 00:0 0  0  0 1234 1 0 100\n")
+        };
+        for (address, expected) in [
+            ("020012C6", "198.18.0.2:6565"),
+            ("00000000000000000000000000000000", "[::]:6565"),
+            ("0000000000000000FFFF0000020012C6", "198.18.0.2:6565"),
+            ("00000000000000000000000001000000", "[::1]:6565"),
+        ] {
+            let expected = (expected.parse().unwrap(), "1234".to_owned());
+            assert_eq!(tcp(&row(address, LISTENING)), [expected]);
+            assert_eq!(tcp(&row(address, "01")), []);
+        }
+    }
 
     #[test]
     fn the_process_that_listens_is_found() {

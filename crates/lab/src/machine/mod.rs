@@ -2,7 +2,7 @@
 
 pub mod cores;
 pub mod idle;
-pub(crate) mod listener;
+pub mod listener;
 pub mod placement;
 pub mod process;
 pub(crate) mod waits;

@@ -36,7 +36,7 @@ impl CoreSet {
     }
 
     /// The kernel's numbers, in order.
-    pub(crate) fn ids(&self) -> &[usize] {
+    pub fn ids(&self) -> &[usize] {
         &self.0
     }
 

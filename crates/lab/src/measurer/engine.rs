@@ -11,7 +11,7 @@ use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
 use super::measured::{Surroundings, measured};
-use super::{Carried, Measurer, Watch, epoch_ms, part_done};
+use super::{Carried, LinkMeter, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
@@ -30,6 +30,8 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     server: Opened<'s>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
+    /// The link that calls go over.
+    link: Option<Rc<LinkMeter>>,
     /// Follows what explains slow calls, where that is asked for.
     watch: Option<Watch>,
     client: ProcessMeter,
@@ -57,6 +59,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         trial: &'s load::Trial,
         slice: Option<Slice>,
         layout: &Layout,
+        link: Option<Rc<LinkMeter>>,
         observer: &'s RefCell<&'o mut dyn Observer>,
     ) -> TrialResult<Self> {
         let server = server.open(trial.timing)?;
@@ -71,6 +74,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
                 None => Part::Whole(None),
                 Some(_) => Part::Slices(None),
             },
+            link,
             server_cpu: subject.map(|subject| Rc::new(ServerCpu::new(subject.meter()))),
             watch: variant
                 .settings
@@ -88,11 +92,15 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     fn hooks(&mut self) -> load::Hooks<'s> {
         let mut rule = Rule::new();
         let server_cpu = self.server_cpu.clone();
+        let link = self.link.clone();
         let (observer, variant) = (self.observer, self.variant);
         let every = observer.borrow_mut().watch().map(|watch| watch.every());
         load::Hooks {
             settling: Box::new(move |median| rule.push(median as f64)),
             measuring: Box::new(move |begins| {
+                if begins && let Some(link) = &link {
+                    link.begin();
+                }
                 if let Some(server_cpu) = &server_cpu {
                     server_cpu.note(begins);
                 }
@@ -188,6 +196,10 @@ impl Measurer<Measured> for EngineMeasurer<'_, '_> {
             false => part_done(self.trial.stop, counted.started, counted.time),
         };
         Ok(self.done)
+    }
+
+    fn warms_up_in_slice(&self) -> bool {
+        matches!(self.part, Part::Whole(_))
     }
 
     fn carried(&self) -> Option<Carried> {

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_load::floor::{Floor, FloorCall, ping_pong};
+use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::Transport;
+use rpcgauge_study::settings::{Settings, Transport};
 use rpcgauge_trial::Address;
 
 use super::{Carried, Measurer};
@@ -23,14 +24,18 @@ const CLOSE_PART: f64 = 0.05;
 /// round trip's thousands.
 const CLOSE_BYTES: u64 = 512;
 
+/// Over a link they may differ by this part of what it takes at least: there 512 bytes may take milliseconds.
+const CLOSE_TIME: f64 = 0.01;
+
 /// The answering half takes at most this many bytes either way (contract/README.md).
 const MAX_BYTES: u64 = 64 << 20;
 
 /// A slice takes about this long: enough for a hundred small calls.
 const SLICE: Duration = Duration::from_micros(1_500);
 
-/// Fewest round trips that count in a slice.
+/// Fewest round trips that count in a slice; over a link fewer, since each may take half a second, and is alike.
 const LEAST_CALLS: u64 = 5;
+const LEAST_CALLS_OVER_LINK: u64 = 2;
 
 /// Most of them.
 const MOST_CALLS: u64 = 10_000;
@@ -38,13 +43,17 @@ const MOST_CALLS: u64 = 10_000;
 /// Round trips that show how long one takes.
 const PROBE_CALLS: u64 = 10;
 
-/// A round trip that takes longer than this is a failure.
+/// A round trip that takes longer than this is a failure; over a link, than this and so many times of what the
+/// link takes at least: a connection starts slow, and segments are lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
+const LEAST_TIMES: u32 = 10;
 
 /// What one floor is measured for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FloorKey {
     pub(crate) transport: Transport,
+    /// The emulated link; none for loopback.
+    pub(crate) link: Option<Box<NamedLink>>,
     /// A call's.
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
@@ -56,23 +65,32 @@ pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 impl FloorKey {
     /// What calls carried, each; `None` when they carried nothing. With the marks, although they are not
     /// part of the call: the latency that stands above the floor had to carry them too.
-    pub(crate) fn of(transport: Transport, carried: &Carried) -> Option<Self> {
+    pub(crate) fn of(settings: &Settings, carried: &Carried) -> Option<Self> {
         let a_call = |total: u64| {
             (carried.calls > 0)
                 .then(|| total.div_ceil(carried.calls))
                 .filter(|bytes| *bytes > 0)
         };
         Some(Self {
-            transport,
+            transport: settings.transport,
+            link: settings.link.clone(),
             request_bytes: a_call(carried.sent)?.min(MAX_BYTES),
             response_bytes: a_call(carried.received)?.min(MAX_BYTES),
         })
     }
 
     fn is_close_to(&self, other: &Self) -> bool {
-        self.transport == other.transport
+        (self.transport, &self.link) == (other.transport, &other.link)
             && are_close(self.request_bytes, other.request_bytes)
             && are_close(self.response_bytes, other.response_bytes)
+            && self.least().abs_diff(other.least()) <= self.least().mul_f64(CLOSE_TIME)
+    }
+
+    /// What the link takes at least.
+    fn least(&self) -> Duration {
+        self.link.as_ref().map_or(Duration::ZERO, |link| {
+            link.terms.least(self.request_bytes, self.response_bytes)
+        })
     }
 }
 
@@ -102,9 +120,12 @@ pub(crate) struct FloorMeasurer {
 impl FloorMeasurer {
     pub(crate) fn new(address: Address, key: FloorKey) -> Self {
         Self {
+            calls: match key.link {
+                None => PROBE_CALLS,
+                Some(_) => LEAST_CALLS_OVER_LINK,
+            },
             address,
             key,
-            calls: PROBE_CALLS,
             whole: None,
             slices: 0,
         }
@@ -117,7 +138,7 @@ impl FloorMeasurer {
             // The first round trips of a connection open its window.
             warmup_calls: (self.calls / 10).max(1),
             calls: self.calls,
-            timeout: TIMEOUT,
+            timeout: TIMEOUT + LEAST_TIMES * self.key.least(),
         };
         ping_pong(&self.address, &call).map_err(|error| {
             let reason = format!(
@@ -132,7 +153,11 @@ impl FloorMeasurer {
 impl Measurer<Floor> for FloorMeasurer {
     fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
         let probe = self.play()?;
-        self.calls = slice_calls(probe.latency.value_at_quantile(0.5));
+        let least = match self.key.link {
+            None => LEAST_CALLS,
+            Some(_) => LEAST_CALLS_OVER_LINK,
+        };
+        self.calls = slice_calls(probe.latency.value_at_quantile(0.5), least);
         Ok(())
     }
 
@@ -159,8 +184,8 @@ impl Measurer<Floor> for FloorMeasurer {
     }
 }
 
-fn slice_calls(median_ns: u64) -> u64 {
-    (SLICE.as_nanos() as u64 / median_ns.max(1)).clamp(LEAST_CALLS, MOST_CALLS)
+fn slice_calls(median_ns: u64, least: u64) -> u64 {
+    (SLICE.as_nanos() as u64 / median_ns.max(1)).clamp(least, MOST_CALLS)
 }
 
 #[cfg(test)]
@@ -170,6 +195,7 @@ mod tests {
     fn key(transport: Transport, request_bytes: u64, response_bytes: u64) -> FloorKey {
         FloorKey {
             transport,
+            link: None,
             request_bytes,
             response_bytes,
         }
@@ -190,8 +216,8 @@ mod tests {
 
     #[test]
     fn a_slice_has_as_many_round_trips_as_fit() {
-        assert_eq!(slice_calls(10_000), 150);
-        assert_eq!(slice_calls(0), MOST_CALLS);
-        assert_eq!(slice_calls(1_000_000_000), LEAST_CALLS);
+        assert_eq!(slice_calls(10_000, LEAST_CALLS), 150);
+        assert_eq!(slice_calls(0, LEAST_CALLS), MOST_CALLS);
+        assert_eq!(slice_calls(1_000_000_000, LEAST_CALLS), LEAST_CALLS);
     }
 }

@@ -126,6 +126,8 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         }),
         measured_from_ms: around.measured_from_ms,
         watched: around.watched,
+        // The measurer over the link adds it.
+        link: None,
         bytes: Some(Bytes {
             sent: bytes(&traffic.sent),
             received: bytes(&traffic.received),

@@ -3,6 +3,7 @@
 mod caller;
 mod engine;
 mod floor;
+mod link;
 mod measured;
 mod rotation;
 mod sum;
@@ -16,6 +17,7 @@ use rpcgauge_trial::Stop;
 pub(crate) use self::caller::CallerMeasurer;
 pub(crate) use self::engine::EngineMeasurer;
 pub(crate) use self::floor::{FloorKey, FloorMeasurer, FloorUnder, note};
+pub(crate) use self::link::{LinkMeter, OverLink};
 pub(crate) use self::rotation::Rotation;
 pub(crate) use self::watch::Watch;
 use crate::error::TrialResult;
@@ -32,6 +34,12 @@ pub(crate) trait Measurer<T> {
     /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
     /// at 1 no slice is needed any more.
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
+
+    /// Whether a trial that is not measured in slices warms up in its only one: then it says itself where calls
+    /// begin to count.
+    fn warms_up_in_slice(&self) -> bool {
+        false
+    }
 
     /// What the calls of the slices so far carried, where it is known. It is not known of a subject's
     /// own connections.

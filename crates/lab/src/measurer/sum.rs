@@ -234,6 +234,7 @@ impl Sum {
             }),
             measured_from_ms: around.measured_from_ms,
             watched: around.watched,
+            link: None,
             bytes: None,
             // Without compression the bytes that were carried are those that were encoded.
             payload: Payload {

@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use rpcgauge_message::contract::{self, FloorSettings, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::features::Role;
+use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{REFERENCE, Settings, Target, Transport};
+use rpcgauge_study::settings::{Placement, REFERENCE, Settings, Target, Transport};
 use rpcgauge_study::words::Word as _;
 
 use super::Run;
 use super::events::EventSource;
+use super::invocation::FloorHalf;
+use super::networks::User;
 use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
 use crate::exchange::REQUESTS;
@@ -23,7 +26,7 @@ use crate::machine::placement::{CoreSet, Layout};
 use crate::observer::Event;
 use crate::role;
 use crate::scratch::Scratch;
-use crate::server::{Server, Up};
+use crate::server::{Server, Up, enter_client, enter_server};
 use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
 
 /// What a variant is measured with.
@@ -75,6 +78,9 @@ impl Instance {
 /// One start of a variant's subjects.
 struct Starting<'v> {
     variant: &'v Variant,
+    /// Its index in the plan.
+    index: u32,
+    placement: Placement,
     layout: Layout,
     /// The name of its log.
     log: String,
@@ -140,6 +146,8 @@ impl Run<'_> {
         let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
         Ok(Starting {
             variant,
+            index: trial.variant,
+            placement: trial.placement,
             layout: self.placements.layout(trial.placement)?,
             log: name(&variant.name),
             file: name(&trial.variant),
@@ -156,10 +164,18 @@ impl Run<'_> {
         let settings = &starting.variant.settings;
         let limits = self.plan.limits;
         let command = &self.command(server, starting, Role::Server)?;
-        let listen = self.listen(settings.transport, &starting.file)?;
+        let link = self.networks.get(
+            settings.link.as_deref(),
+            User::Variant(starting.index),
+            (starting.placement, &starting.layout),
+            self.plan.seed ^ u64::from(starting.index),
+        )?;
+        let listen = self.listen(settings.transport, link.is_some(), &starting.file)?;
         let line = role::server(settings, &workload, listen, command, limits)?;
+        let entered = enter_server(link.as_deref())?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
-        let up = Up::new(subject, workload, settings, limits)?;
+        drop(entered);
+        let up = Up::new(subject, workload, settings, limits, link)?;
         Ok(Server::Subject(Box::new(up)))
     }
 
@@ -184,6 +200,7 @@ impl Run<'_> {
             self.plan.limits,
         )?;
         let log = format!("{}-client", starting.log);
+        let _entered = enter_client(server.link().map(|link| &**link))?;
         let subject = self.start(command, &line, &starting.layout.client, &log)?;
         let client = Caller::new(subject, &line, Proof::Response(workload))?;
         Ok(client.expecting(server.response_bytes()))
@@ -214,14 +231,25 @@ impl Run<'_> {
         &self,
         trial: &TrialSpec,
         transport: Transport,
-    ) -> TrialResult<Subject> {
+        link: Option<&NamedLink>,
+    ) -> TrialResult<FloorHalf> {
         let (invocation, place) = (trial.invocation, trial.placement.word());
-        let log = format!("{invocation}-floor-{place}-{}", transport.word());
-        let listen = self.listen(transport, &format!("{invocation}-floor-{place}"))?;
-        let cores = self.placements.layout(trial.placement)?.server;
+        let mut name = format!("{invocation}-floor-{place}");
+        if let Some(link) = link {
+            name = format!("{name}-{}", link.name);
+        }
+        let layout = self.placements.layout(trial.placement)?;
+        let user = User::Floors(link.map_or_else(String::new, |link| link.name.clone()));
+        let link = self
+            .networks
+            .get(link, user, (trial.placement, &layout), self.plan.seed)?;
+        let listen = self.listen(transport, link.is_some(), &name)?;
         let command = self.options.stacks.command(REFERENCE, None)?;
         let line = contract::Settings::Floor(FloorSettings { listen });
-        self.start(command, &line, &cores, &log)
+        let _entered = enter_server(link.as_deref())?;
+        let log = format!("{name}-{}", transport.word());
+        let subject = self.start(command, &line, &layout.server, &log)?;
+        Ok(FloorHalf { subject, link })
     }
 
     /// How a stack is started for a variant's messages, with what is asked of its runtime.
@@ -289,7 +317,11 @@ impl Run<'_> {
     }
 
     /// Where a subject listens; `name` is for a Unix socket.
-    fn listen(&self, transport: Transport, name: &str) -> TrialResult<Listen> {
+    fn listen(&self, transport: Transport, is_linked: bool, name: &str) -> TrialResult<Listen> {
+        if is_linked {
+            let host = rpcgauge_link::SERVER.to_string();
+            return Ok(Listen::Tcp { host });
+        }
         let path = match transport {
             Transport::Tcp => PathBuf::new(),
             Transport::Unix => self.file(&format!("{name}.sock"))?,

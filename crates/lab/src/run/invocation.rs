@@ -3,7 +3,10 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
+use rpcgauge_link::Network;
+use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Placement, Transport};
@@ -37,8 +40,14 @@ pub(super) struct Invocation {
 /// The variant of an instance, and its placement.
 type Key = (u32, Placement);
 
-/// The answering halves of the floors.
-pub(super) type FloorHalves = BTreeMap<(Placement, Transport), Subject>;
+/// The answering halves of the floors, by placement, transport and the link's name.
+pub(super) type FloorHalves = BTreeMap<(Placement, Transport, Option<String>), FloorHalf>;
+
+/// The answering half of a floor, and the link over which it is called.
+pub(super) struct FloorHalf {
+    pub(super) subject: Subject,
+    pub(super) link: Option<Rc<Network>>,
+}
 
 struct Slot {
     /// The instance, or why there is none and never will be in this invocation.
@@ -99,7 +108,8 @@ impl Invocation {
             }
         }
         if later.is_empty() {
-            self.floors.values_mut().for_each(Subject::ask_to_end);
+            let halves = self.floors.values_mut();
+            halves.for_each(|half| half.subject.ask_to_end());
         }
         let ended = ended.into_iter().map(|(key, slot)| Ended {
             variant: key.0,
@@ -164,18 +174,21 @@ impl Run<'_> {
         instance.map(Instance::versions).unwrap_or_default()
     }
 
-    /// Where the answering half of a floor listens. Starts the half when it is first needed.
+    /// Where the answering half of a floor listens, and over which link. Starts the half when it is first
+    /// needed.
     pub(super) fn floor_address(
         &self,
         floors: &mut FloorHalves,
         trial: &TrialSpec,
         transport: Transport,
-    ) -> TrialResult<Address> {
-        let half = match floors.entry((trial.placement, transport)) {
+        link: Option<&NamedLink>,
+    ) -> TrialResult<(Address, Option<Rc<Network>>)> {
+        let name = link.map(|link| link.name.clone());
+        let half = match floors.entry((trial.placement, transport, name)) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(empty) => empty.insert(self.new_floor(trial, transport)?),
+            Entry::Vacant(empty) => empty.insert(self.new_floor(trial, transport, link)?),
         };
-        half.listening()
+        Ok((half.subject.listening()?, half.link.clone()))
     }
 }
 

@@ -3,6 +3,7 @@
 mod events;
 mod instance;
 mod invocation;
+mod networks;
 mod pace;
 mod rotation;
 mod search;
@@ -33,6 +34,7 @@ use crate::stacks::Stacks;
 use crate::subject::SubjectCommand;
 
 use invocation::Invocation;
+use networks::Networks;
 use pace::Pace;
 use rotation::go_together;
 
@@ -195,6 +197,7 @@ struct Run<'a> {
     observer: RefCell<&'a mut dyn Observer>,
     stop: &'a AtomicBool,
     placements: Placements,
+    networks: Networks,
     /// Where the subjects' sockets and records lie, once there are any.
     scratch: OnceCell<Scratch>,
     /// The workloads that were needed so far.
@@ -219,6 +222,10 @@ impl<'a> Run<'a> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::Folder(options.logs.clone(), source))?;
         let placements = Placements::detect()?;
+        // Also where the trials over a link are measured already: the others are measured as those before.
+        if plan.has_links() {
+            rpcgauge_link::isolate()?;
+        }
         let targets = options.live.values();
         let targets = targets.map(|live| live.calls.endpoint.address.clone());
         let cores = placements.cores(&plan.placements);
@@ -234,6 +241,7 @@ impl<'a> Run<'a> {
             observer: RefCell::new(observer),
             stop,
             placements,
+            networks: Networks::default(),
             scratch: OnceCell::new(),
             workloads: Vec::new(),
             environment,

@@ -1,13 +1,16 @@
 //! The trials of a block that are measured in turn, with the floors under them.
 
+use std::rc::Rc;
 use std::time::{Instant, SystemTime};
 
+use rpcgauge_link::Network;
 use rpcgauge_load::{self as load, floor::Floor};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{
     Fault, FloorRecord, Histogram, Measured, Record, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::Idle;
+use rpcgauge_trial::LinkCounts;
 
 use super::instance::Instance;
 use super::invocation::{FloorHalves, Invocation};
@@ -17,14 +20,17 @@ use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
-    CallerMeasurer, EngineMeasurer, FloorKey, FloorMeasurer, FloorUnder, Measurer, Rotation,
-    epoch_ms, note,
+    CallerMeasurer, EngineMeasurer, FloorKey, FloorMeasurer, FloorUnder, LinkMeter, Measurer,
+    OverLink, Rotation, epoch_ms, note,
 };
 use crate::observer::Event;
+use crate::server::Server;
 use crate::warmup;
 
-/// A floor has at least this many slices, however few the variants on it take.
+/// A floor has at least this many slices, however few the variants on it take; over a link fewer, whose round
+/// trips are long and alike.
 const LEAST_FLOOR_SLICES: u32 = 10;
+const LEAST_FLOOR_SLICES_OVER_LINK: u32 = 3;
 
 /// What a rotation measured, before it is recorded.
 struct RotationResult {
@@ -169,8 +175,13 @@ impl<'a> Run<'a> {
             rotation.add(measurer, self.stop);
         }
         let mut floors = Vec::new();
+        let all_linked = trials.iter().all(|it| it.variant.settings.link.is_some());
+        let least = match all_linked {
+            false => LEAST_FLOOR_SLICES,
+            true => LEAST_FLOOR_SLICES_OVER_LINK,
+        };
         let mut rounds = 0;
-        while !self.is_stopped() && (rotation.goes_on() || rounds < LEAST_FLOOR_SLICES) {
+        while !self.is_stopped() && (rotation.goes_on() || rounds < least) {
             rotation.round(self.stop);
             rounds += 1;
             if rounds == 1 {
@@ -200,28 +211,39 @@ impl<'a> Run<'a> {
         'a: 'm,
     {
         let slice = self.plan.slice(&variant.settings);
+        let note = |measured: &mut Measured, counts| measured.link = Some(counts);
         let (caller, server) = match instance {
             Err(failure) => return Err(failure.clone()),
             Ok(Instance::Server(server)) => {
                 let unplanned =
                     || TrialFailure::new(Fault::Instrument, "the trial was not planned");
                 let (trial, observer) = (trial.ok_or_else(unplanned)?, &self.observer);
-                let measurer =
-                    EngineMeasurer::new(variant, server, trial, slice, layout, observer)?;
-                return Ok(Box::new(measurer));
+                let link = meter(server.link());
+                let measurer = EngineMeasurer::new(
+                    variant,
+                    server,
+                    trial,
+                    slice,
+                    layout,
+                    link.clone(),
+                    observer,
+                )?;
+                return Ok(over(link, Box::new(measurer), note));
             }
-            Ok(Instance::Client(server, client)) => (client, server.process()),
+            Ok(Instance::Client(server, client)) => (client, Some(&*server)),
             Ok(Instance::Codec(codec)) => (codec, None),
         };
-        Ok(Box::new(CallerMeasurer::new(
+        let measurer = CallerMeasurer::new(
             caller,
-            server,
+            server.and_then(Server::process),
             &variant.settings,
             warmup::bounds(self.plan, &variant.settings),
             slice,
             layout,
             self.options.answer_timeout,
-        )?))
+        )?;
+        let link = meter(server.and_then(Server::link));
+        Ok(over(link, Box::new(measurer), note))
     }
 
     /// Adds the floors under the trials to the rotation, once it is known what their calls carry. A live
@@ -237,15 +259,19 @@ impl<'a> Run<'a> {
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
             let settings = &planned.variant.settings;
             let carried = carried.filter(|_| settings.target.live().is_none());
-            let key = carried.and_then(|carried| FloorKey::of(settings.transport, &carried));
+            let key = carried.and_then(|carried| FloorKey::of(settings, &carried));
             if let Some(key) = key {
                 note(&mut floors, &planned.variant.name, key);
             }
         }
         for (key, _) in &floors {
-            let half = self.floor_address(halves, first, key.transport);
-            let measurer = half.map(|address| FloorMeasurer::new(address, key.clone()));
-            rotation.add_floor(measurer.map(|it| Box::new(it) as _), self.stop);
+            let half = self.floor_address(halves, first, key.transport, key.link.as_deref());
+            let measurer = half.map(|(address, link)| {
+                let floor = FloorMeasurer::new(address, key.clone());
+                // What the link did is in the records of the variants.
+                over(meter(link.as_ref()), Box::new(floor), |_, _| {})
+            });
+            rotation.add_floor(measurer, self.stop);
         }
         floors
     }
@@ -267,6 +293,7 @@ impl<'a> Run<'a> {
             placement: first.placement,
             idle,
             transport: key.transport,
+            link: key.link.map(|link| link.name),
             request_bytes: key.request_bytes,
             response_bytes: key.response_bytes,
             latency: Histogram::from(floor.latency),
@@ -275,6 +302,22 @@ impl<'a> Run<'a> {
         };
         let record = Record::Floor(record);
         Ok(self.records.append(&record)?)
+    }
+}
+
+fn meter(link: Option<&Rc<Network>>) -> Option<Rc<LinkMeter>> {
+    link.cloned().map(LinkMeter::new)
+}
+
+/// A measurer that goes over the link, if there is one.
+fn over<'m, T: 'm>(
+    link: Option<Rc<LinkMeter>>,
+    measurer: Box<dyn Measurer<T> + 'm>,
+    note: fn(&mut T, LinkCounts),
+) -> Box<dyn Measurer<T> + 'm> {
+    match link {
+        Some(link) => Box::new(OverLink::new(link, measurer, note)),
+        None => measurer,
     }
 }
 

@@ -29,15 +29,20 @@ const POLL_EVERY: Duration = Duration::from_millis(1);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts a process that ends with this program, on these cores.
-pub(super) fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
+pub fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
+    end_with_this_program(command, cores);
+    // Its own group: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
+    // order, and a signal to the group also ends what a wrapper script started.
+    guard::begin(command)
+}
+
+/// Has the kernel kill the command's process when the thread that starts it ends in any way.
+pub fn end_with_this_program(command: &mut Command, cores: Option<CoreSet>) {
     let lab = getpid();
     // SAFETY: between fork and exec only system calls are made; nothing allocates or locks.
     unsafe {
         command.pre_exec(move || prepare(lab, cores.as_ref()));
     }
-    // Its own group: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
-    // order, and a signal to the group also ends what a wrapper script started.
-    guard::begin(command)
 }
 
 /// Runs in the new process before the subject's program does.
@@ -52,7 +57,7 @@ fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
 
 /// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
 /// and before it is reaped: until then the group's number cannot become another's.
-pub(super) fn end(child: &mut Child, patience: Duration) {
+pub fn end(child: &mut Child, patience: Duration) {
     drop(child.stdin.take());
     let group = Pid::from_child(child);
     let started = descendants(child.id());

@@ -20,6 +20,7 @@ use rpcgauge_study::settings::Runtime;
 use rpcgauge_study::subject::{EVENTS, Flags, HEAP};
 
 pub(crate) use ending::{MAX_PRINTED_BYTES, bound_output, run};
+pub use ending::{end, end_with_this_program, spawn};
 pub(crate) use error::{SubjectError, one_line};
 pub(crate) use events::EventsFile;
 pub(crate) use log::{Log, wait_for_log};

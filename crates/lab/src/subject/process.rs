@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
@@ -193,8 +194,8 @@ impl Subject {
     pub(crate) fn listening(&self) -> TrialResult<Address> {
         let address = self.ready.address.as_ref();
         match (address, &self.listen) {
-            (Some(at @ Address::Tcp(socket)), Some(Listen::Tcp { .. }))
-                if socket.ip().to_canonical().is_loopback() =>
+            (Some(at @ Address::Tcp(socket)), Some(Listen::Tcp { host }))
+                if is_host(socket.ip().to_canonical(), host) =>
             {
                 Ok(at.clone())
             }
@@ -239,6 +240,14 @@ impl Subject {
             ),
         };
         Err(self.wrong(reason))
+    }
+}
+
+/// Whether an address is that of the host that was asked for; of this machine's own any will do.
+fn is_host(address: IpAddr, host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(asked) if !asked.is_loopback() => address == asked,
+        _ => address.is_loopback(),
     }
 }
 

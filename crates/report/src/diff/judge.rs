@@ -7,6 +7,7 @@ use rpcgauge_study::record::Code;
 use super::shared::{Figure, Held, Trials};
 use super::{Change, MetricChange, Shift, common};
 use crate::evaluate::Uneven;
+use crate::findings::trial::Unfit;
 use crate::findings::{Figures, Findings};
 use crate::metric::{self, better, is_counted};
 
@@ -55,10 +56,12 @@ fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> O
         Change::Worse
     } else if is_silent {
         Change::NotResolved
-    } else if trials.iter().any(Trials::are_client_bound) {
-        Change::ClientBound
     } else {
-        Change::NoBase
+        let mut unfit = trials.iter().filter_map(|trials| trials.unfit(metric));
+        unfit.next().map_or(Change::NoBase, |unfit| match unfit {
+            Unfit::ClientBound => Change::ClientBound,
+            Unfit::LinkNotHeld => Change::LinkNotHeld,
+        })
     };
     let held = (outcome == Change::NoBase)
         .then(|| Held::new(figure, runs))

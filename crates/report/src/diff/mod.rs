@@ -154,6 +154,8 @@ pub enum Change {
     /// Under load, the client was at its limit in most trials of a run: nothing is said of the
     /// server.
     ClientBound,
+    /// In most trials of a run the link was not held.
+    LinkNotHeld,
 }
 
 /// What must be known of a variant's figures in two runs.

@@ -284,6 +284,9 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
     if here().any(|m| m.outcome == Change::ClientBound) {
         legend += ", C client-bound: says nothing of the server";
     }
+    if here().any(|m| m.outcome == Change::LinkNotHeld) {
+        legend += ", L link not held: says nothing of the link that was asked for";
+    }
     let columns = SHOWN.map(|(_, title, rank)| Column::number(title, rank));
     let table = Table {
         rows: rows.collect(),
@@ -306,6 +309,7 @@ fn cell(change: &MetricChange) -> String {
         Change::NoDifference => "=",
         Change::NotResolved | Change::NoBase => "?",
         Change::ClientBound => "C",
+        Change::LinkNotHeld => "L",
         Change::Unanswered => "F",
     };
     match change.shifts.first() {

@@ -14,8 +14,8 @@ use serde::Serialize;
 use super::common;
 use crate::evaluate::{controls, figure};
 use crate::findings::Findings;
-use crate::findings::trial::TrialRow;
-use crate::metric::{is_about_server, is_counted, resolution};
+use crate::findings::trial::{TrialRow, Unfit};
+use crate::metric::{is_counted, resolution};
 
 /// What a figure is compared with, so that the machine's speed cancels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -53,14 +53,19 @@ pub(super) struct Figure<'a> {
 /// A figure's trials in one run.
 pub(super) struct Trials<'a> {
     rows: Vec<&'a TrialRow>,
-    /// Of those that are not client-bound, where that matters to the metric.
+    /// Of those that say something in the metric.
     free: Vec<&'a TrialRow>,
 }
 
 impl Trials<'_> {
-    /// Whether most of them say nothing of the server, since the client was at its limit.
-    pub(super) fn are_client_bound(&self) -> bool {
-        self.free.len() * 2 < self.rows.len()
+    /// Why most of them say nothing in the metric, where they do not: the more frequent reason.
+    pub(super) fn unfit(&self, metric: Metric) -> Option<Unfit> {
+        let reasons = || self.rows.iter().filter_map(|row| row.unfit(metric));
+        let are_most = self.free.len() * 2 < self.rows.len();
+        let count = |reason| reasons().filter(|unfit| *unfit == reason).count();
+        let most = [Unfit::LinkNotHeld, Unfit::ClientBound].into_iter();
+        most.max_by_key(|reason| count(*reason))
+            .filter(|_| are_most)
     }
 
     /// Whether some of them answered no call.
@@ -83,7 +88,7 @@ impl<'a> Figure<'a> {
         let is_own = |t: &&TrialRow| t.variant == self.variant && t.placement == self.placement;
         let rows = run.trials.iter().filter(is_own);
         let rows: Vec<&TrialRow> = rows.filter(|t| run.rest_on(t)).collect();
-        let is_free = |t: &&TrialRow| !(t.client_bound && is_about_server(self.metric, t.timing));
+        let is_free = |t: &&TrialRow| t.unfit(self.metric).is_none();
         Trials {
             free: rows.iter().copied().filter(is_free).collect(),
             rows,

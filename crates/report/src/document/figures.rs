@@ -118,6 +118,10 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
              floor)",
         ),
         (
+            measured(groups).any(|(_, figures)| figures.link.is_some()),
+            "over a link the floor goes over it too, and its part is that of network and kernel",
+        ),
+        (
             !all_codecs && members().any(|(variant, _)| is_codec(variant)),
             "calls/s of a codec: messages per second",
         ),

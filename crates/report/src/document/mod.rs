@@ -9,6 +9,7 @@ mod charts;
 mod claims;
 mod figures;
 mod groups;
+mod links;
 mod live;
 mod parts;
 mod run;
@@ -280,6 +281,7 @@ impl Document {
         }
         sections.push(stacks::section(findings));
         sections.extend(claims::section(findings));
+        sections.extend(links::sections(findings));
         sections.extend(spikes::sections(findings));
         if !is_single_load {
             sections.extend(figures::sections(findings));

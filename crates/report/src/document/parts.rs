@@ -18,7 +18,10 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
     if all.iter().all(|(_, parts)| parts.codecs.is_empty()) {
         return None;
     }
-    let parts = ["mean call", "kernel", "client", "codec", "server"];
+    let has_network = all.iter().any(|(_, parts)| parts.network.is_some());
+    let network = has_network.then_some("network");
+    let parts = ["kernel", "client", "codec", "server"];
+    let parts = ["mean call"].into_iter().chain(network).chain(parts);
     let parts = parts.map(|title| Column::number(title, 0));
     let mut table = Table {
         columns: with_head(Column::text("variant", 0), parts),
@@ -26,7 +29,7 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
         ..Table::default()
     };
     for group in groups {
-        table.add_group(rows(group).map(|(variant, parts)| row(variant, parts)));
+        table.add_group(rows(group).map(|(variant, parts)| row(variant, parts, has_network)));
     }
     Some(table)
 }
@@ -36,17 +39,18 @@ fn rows<'a>(group: &Group<'a>) -> impl Iterator<Item = Row<'a>> {
     members.filter_map(|(variant, cell)| Some((*variant, cell.parts.as_ref()?)))
 }
 
-fn row(variant: &VariantFindings, parts: &Parts) -> Vec<String> {
+fn row(variant: &VariantFindings, parts: &Parts, has_network: bool) -> Vec<String> {
     let shown = |part: Part| format!("{} {:>4}", units::time(part.ns), units::percent(part.share));
     let some = |part: Option<Part>| part.map_or_else(units::none, shown);
-    vec![
-        variant.name.clone(),
-        units::time(parts.call_ns),
+    let network = has_network.then(|| some(parts.network));
+    let cells = [variant.name.clone(), units::time(parts.call_ns)];
+    let others = [
         shown(parts.kernel),
         some(parts.client),
         shown(parts.codec),
         shown(parts.server),
-    ]
+    ];
+    cells.into_iter().chain(network).chain(others).collect()
 }
 
 fn notes(rows: &[Row<'_>]) -> Vec<String> {
@@ -55,6 +59,13 @@ fn notes(rows: &[Row<'_>]) -> Vec<String> {
          codec's; codec: making and reading both messages, on both sides; server: the rest"
             .to_owned(),
     ];
+    if rows.iter().any(|(_, parts)| parts.network.is_some()) {
+        notes.push(
+            "network: what the link must take, its delays and the sending of the bytes; kernel: the floor over \
+             the link beyond that"
+                .to_owned(),
+        );
+    }
     let is_by_stack = |variant: &VariantFindings| variant.how.is_by_stack();
     if rows.iter().any(|(variant, _)| is_by_stack(variant)) {
         notes.push(

@@ -10,8 +10,8 @@ use rpcgauge_study::plan::{Capacity, Plan};
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::Schedule;
 
-use super::Ended;
 use super::objective::{Evidence, held_against};
+use super::{Ended, client_share};
 use crate::findings::Distribution;
 use crate::findings::capacity::{CapacityFindings, CapacityTrial, Limit, MissedObjective};
 use crate::findings::objective::ObjectiveOutcome;
@@ -165,7 +165,7 @@ fn trial(
         latency_p50_ns: latency.as_ref().map(|l| l.p50_ns),
         latency_p99_ns: latency.as_ref().and_then(|l| l.p99_ns),
         send_delay_p99_ns: delay.as_ref().and_then(|d| d.p99_ns),
-        client_share: measured.client_share,
+        client_share: client_share(measured),
     }
 }
 
@@ -176,7 +176,7 @@ fn limit(
     delay: Option<&Distribution>,
 ) -> Limit {
     let tail = |times: &Distribution| times.p99_ns.unwrap_or(times.max_ns);
-    if measured.client_share > Some(CLIENT_BOUND_SHARE) {
+    if client_share(measured) > Some(CLIENT_BOUND_SHARE) {
         return Limit::ClientCpu;
     }
     match (latency.map(tail), delay.map(tail)) {

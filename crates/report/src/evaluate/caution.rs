@@ -30,6 +30,7 @@ pub(super) fn of_cell(
     add(Kind::Interrupted, trials.interrupted, trials.measured);
     add(Kind::GaveUp, trials.gave_up, trials.measured);
     add(Kind::ClientBound, trials.client_bound, trials.measured);
+    add(Kind::LinkNotHeld, trials.link_not_held, trials.measured);
     add(Kind::Unsettled, trials.unsettled, trials.measured);
     add(Kind::Incomplete, missing, trials.planned);
     if let Some(figures) = figures {
@@ -107,6 +108,7 @@ pub(super) fn of_verdict(
             Kind::Incomplete => false,
             // Under load it is in the verdict already.
             Kind::ClientBound => judged || variant.timing == Timing::Stages,
+            Kind::LinkNotHeld => judged && !is_counted(metric),
             Kind::DynamicCode => judged && !is_counted(metric),
             _ => true,
         };

@@ -10,7 +10,8 @@ use rpcgauge_study::record::{
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
-use super::timeline;
+use super::trial::floor_cpu;
+use super::{link, timeline};
 use crate::error::ReportError;
 use crate::findings::{
     BytesPerCall, Connections, CpuPerCall, CpuSide, Distribution, Figures, Floor, InFlight,
@@ -45,7 +46,8 @@ pub(crate) fn figures(
     let elapsed_ns = total(|m| m.elapsed_ns);
     let (errors, errors_left_out) = errors(trials);
     let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
-        let all: Option<Vec<&Cpu>> = measured().map(|m| side(&m.cpu)).collect();
+        let known = measured().map(|m| side(&m.cpu).filter(|_| m.link.is_none()));
+        let all: Option<Vec<&Cpu>> = known.collect();
         Some(per_sent_call?.cpu(&all?))
     };
     let opened = measured()
@@ -53,10 +55,11 @@ pub(crate) fn figures(
         .collect::<Option<Vec<_>>>()
         .map(|all| sum(all.into_iter()));
     let idle: BTreeSet<Idle> = trials.iter().map(|(t, _)| t.idle).collect();
-    let shares: Vec<f64> = measured().filter_map(|m| m.client_share).collect();
+    let shares: Vec<f64> = measured().filter_map(super::client_share).collect();
     Ok(Some(Figures {
         elapsed_ns,
         idle: idle.into_iter().collect(),
+        link: link::findings(settings.link.as_deref(), trials),
         goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
             variant,
@@ -277,7 +280,6 @@ fn floor(
         .and_then(|ratios| compare(&ratios, &Bootstrap::default()))
         .ok()
         .filter(|share| timing == Timing::Stages && share.ratio() <= 1.0);
-    let client_cpu: Vec<f64> = records.iter().map(|record| record.client_cpu_ns).collect();
     let round_trip_ns = all.quantile(0.5);
     Ok(Some(Floor {
         round_trip_ns,
@@ -286,7 +288,7 @@ fn floor(
         highest_round_trip_ns: of_blocks().reduce(f64::max).unwrap_or(round_trip_ns),
         blocks: records.len() as u64,
         count: all.len(),
-        client_cpu_ns: rpcgauge_stats::median(&client_cpu).unwrap_or(0.0),
+        client_cpu_ns: floor_cpu(records.iter().copied()),
         request_bytes: first.request_bytes,
         response_bytes: first.response_bytes,
         share: share.as_ref().map(rpcgauge_stats::Estimate::ratio),

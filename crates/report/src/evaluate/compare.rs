@@ -10,12 +10,12 @@ use rpcgauge_study::settings::{Placement, Target};
 use super::caution;
 use super::withheld::{Uneven, delay_decides};
 use crate::error::ReportError;
-use crate::findings::trial::TrialRow;
+use crate::findings::trial::{TrialRow, Unfit};
 use crate::findings::verdict::{
     BlockCounts, Combined, Comparison, Control, Estimate, Outcome, PlacementVerdict, Withheld,
 };
 use crate::findings::{Figures, VariantFindings};
-use crate::metric::{self, better, is_about_server};
+use crate::metric::{self, better};
 
 /// Where a trial stands, apart from its variant: placement, invocation, block.
 type Block = (Placement, u32, u32);
@@ -165,10 +165,13 @@ impl<'a> Blocks<'a> {
         };
         let is_live = self.plan.is_live();
         let is_delayed = || is_live && delay_decides(figures, metric, self.plan.margin);
+        let unfit = counts.client_bound + counts.link_not_held;
+        let are_most_unfit = unfit * 2 > counts.planned - counts.missing;
         let judged = match estimate.map(judge) {
-            _ if counts.client_bound * 2 > counts.planned - counts.missing => {
+            _ if are_most_unfit && counts.client_bound >= counts.link_not_held => {
                 Err(Withheld::ClientBound)
             }
+            _ if are_most_unfit => Err(Withheld::LinkNotHeld),
             None => Err(Withheld::NotMeasured),
             Some(verdict) if !stands(&verdict) => Err(Withheld::Unanswered),
             Some(_) if is_delayed() => Err(Withheld::SendDelay),
@@ -240,10 +243,11 @@ impl<'a> Blocks<'a> {
                 counts.missing += 1;
                 continue;
             };
-            // Each by its own timing: a stage trial can be compared with a load.
-            let is_bound = |row: &TrialRow| row.client_bound && is_about_server(metric, row.timing);
-            if is_bound(of) || is_bound(against) {
-                counts.client_bound += 1;
+            if let Some(unfit) = of.unfit(metric).or(against.unfit(metric)) {
+                match unfit {
+                    Unfit::ClientBound => counts.client_bound += 1,
+                    Unfit::LinkNotHeld => counts.link_not_held += 1,
+                }
                 continue;
             }
             match (figure(of, metric), figure(against, metric)) {

@@ -12,6 +12,7 @@ mod caution;
 mod cell;
 mod claim;
 mod compare;
+mod link;
 mod objective;
 mod parts;
 mod spikes;
@@ -251,7 +252,7 @@ impl Recorded<'_> {
             .collect();
         let count =
             |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
-        let client_bound = count(|m| m.client_share > Some(CLIENT_BOUND_SHARE));
+        let client_bound = count(|m| client_share(m) > Some(CLIENT_BOUND_SHARE));
         let all_ended = self.ended.values().filter(|t| here(t)).count() as u64;
         let planned = self
             .plan
@@ -281,6 +282,7 @@ impl Recorded<'_> {
             never_begun: count(|m| m.calls.never_begun > 0),
             interrupted: count(|m| m.ending == Ending::Interrupted),
             gave_up: count(|m| m.ending == Ending::GaveUp),
+            link_not_held: count(|m| !is_link_held(m)),
         };
         let mut figures = cell::figures(name, &trials, &floors, &variant.settings)?;
         if let Some(figures) = &mut figures {
@@ -298,6 +300,17 @@ impl Recorded<'_> {
             parts: None,
         })
     }
+}
+
+/// Whether a trial's link, if it went over one, did what it was set to.
+fn is_link_held(measured: &Measured) -> bool {
+    measured.link.is_none_or(|link| link.is_held())
+}
+
+/// The client's share of its core; none over a link, whose thread runs on the same core and does kernel work of
+/// the receiver there.
+fn client_share(measured: &Measured) -> Option<f64> {
+    measured.client_share.filter(|_| measured.link.is_none())
 }
 
 /// Distinct reasons that are listed where nothing was measured of a variant; others are counted.

@@ -4,7 +4,7 @@ use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::Stage;
 use rpcgauge_study::settings::{Operation, Placement, Sample, Settings, Stop, Target, Timing};
 
-use crate::findings::{Figures, Part, Parts, VariantFindings, named};
+use crate::findings::{BytesPerCall, Figures, Part, Parts, VariantFindings, named};
 
 /// The client's stages that are its codec's.
 const CODEC: [Stage; 4] = [
@@ -74,13 +74,28 @@ impl Measured<'_> {
         let server = self
             .codec_of(settings, Side::Server, placement)
             .unwrap_or_default();
+        // Variants may share a floor of somewhat other bytes: the link's part of a call is that of its own, and
+        // what the kernel takes is the floor's beyond the link's part of that.
+        let least = |sent, received| {
+            let link = settings.link.as_ref();
+            link.map(|link| link.terms.least(sent, received).as_nanos() as f64)
+        };
+        let of_floor = least(floor.request_bytes, floor.response_bytes);
+        let network = match &figures.bytes {
+            Some(BytesPerCall { sent, received }) => {
+                let [sent, received] = [sent, received].map(|way| way.carried().ceil() as u64);
+                least(sent, received)
+            }
+            None => of_floor,
+        };
         let mut left = Left::of(figures)?;
         // Each takes from what those before it left.
         Some(Parts {
             call_ns: left.call_ns,
-            kernel: left.take(floor.mean_ns),
+            network: network.map(|ns| left.take(ns)),
+            kernel: left.take(floor.mean_ns - of_floor.unwrap_or(0.0)),
             codec: left.take(own + server.ns.unwrap_or(0.0)),
-            client: cpu.map(|cpu| left.take(cpu - floor.client_cpu_ns - own)),
+            client: cpu.map(|cpu| left.take(cpu - floor.client_cpu_ns.unwrap_or(0.0) - own)),
             server: left.rest(),
             codec_of_client_ns: Some(own),
             codec_of_server_ns: server.ns,
@@ -108,6 +123,8 @@ impl Measured<'_> {
             self.figures(beside, placement)?,
             placement,
         )?;
+        // Without its processor time, as over a link, the engine's part is in the server's.
+        other.client?;
         let own = self
             .codec_of(settings, Side::Client, placement)
             .unwrap_or_default();
@@ -117,6 +134,7 @@ impl Measured<'_> {
         let mut left = Left::of(figures)?;
         Some(Parts {
             call_ns: left.call_ns,
+            network: None,
             kernel: left.take(other.kernel.ns),
             codec: left.take(own.ns.unwrap_or(0.0) + server.ns.unwrap_or(0.0)),
             server: left.take(other.server.ns),

@@ -4,9 +4,10 @@ use rpcgauge_study::histogram::Times;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRecord};
 
+use super::{client_share, is_link_held};
 use crate::findings::supported;
-use crate::findings::trial::{FloorBeside, SendDelay, TrialFigures, TrialRow};
-use crate::metric::{self, Kind, Trial, filled, median_ns, per_call};
+use crate::findings::trial::{FloorBeside, SendDelay, TrialFigures, TrialRow, Unfit};
+use crate::metric::{self, Kind, Trial, filled, is_about_server, is_counted, median_ns, per_call};
 
 impl FloorBeside {
     /// Of the records of a trial's own floor.
@@ -20,10 +21,9 @@ impl FloorBeside {
         let beside = || floors.iter().copied().filter(is_beside);
         let medians = beside().filter_map(|floor| median_ns(&floor.latency));
         let medians: Vec<f64> = medians.collect();
-        let client_cpu: Vec<f64> = beside().map(|floor| floor.client_cpu_ns).collect();
         Some(Self {
             round_trip_ns: rpcgauge_stats::median(&medians).ok()?,
-            client_cpu_ns: rpcgauge_stats::median(&client_cpu).ok()?,
+            client_cpu_ns: floor_cpu(beside()),
         })
     }
 
@@ -32,14 +32,31 @@ impl FloorBeside {
     pub(crate) fn beside(&self, metric: Metric) -> Option<f64> {
         match metric::row(metric).kind {
             Kind::Goodput => Some(1e9 / self.round_trip_ns),
-            Kind::Cpu(_) => Some(self.client_cpu_ns),
+            Kind::Cpu(_) => self.client_cpu_ns,
             Kind::Bytes(_) => None,
             Kind::Quantile(_) | Kind::Mean { .. } => Some(self.round_trip_ns),
         }
     }
 }
 
+/// The calling loop's processor time per call, the median of some floors; none over a link, as of calls.
+pub(super) fn floor_cpu<'f>(floors: impl Iterator<Item = &'f FloorRecord>) -> Option<f64> {
+    let on_loopback = floors.filter(|floor| floor.link.is_none());
+    let all: Vec<f64> = on_loopback.map(|floor| floor.client_cpu_ns).collect();
+    rpcgauge_stats::median(&all).ok()
+}
+
 impl TrialRow {
+    /// Why it says nothing in a metric, where it does not. Each trial by its own timing: a stage trial can be
+    /// compared with a load.
+    pub(crate) fn unfit(&self, metric: Metric) -> Option<Unfit> {
+        if self.link_not_held && !is_counted(metric) {
+            return Some(Unfit::LinkNotHeld);
+        }
+        let is_bound = self.client_bound && is_about_server(metric, self.timing);
+        is_bound.then_some(Unfit::ClientBound)
+    }
+
     /// The row of a measured trial.
     pub(crate) fn of(
         record: &TrialRecord,
@@ -58,8 +75,9 @@ impl TrialRow {
             rate: record.rate,
             elapsed_ns: measured.elapsed_ns,
             settled: measured.warmup.settled,
-            client_bound: measured.client_share > Some(CLIENT_BOUND_SHARE),
-            client_share: measured.client_share,
+            client_bound: client_share(measured) > Some(CLIENT_BOUND_SHARE),
+            link_not_held: !is_link_held(measured),
+            client_share: client_share(measured),
             started: measured.calls.started,
             answered: measured.calls.answered,
             failed: measured.calls.failed_total(),

@@ -67,6 +67,8 @@ pub enum CautionKind {
     MixedIdle,
     /// Trials in which the client used more than 80% of its core.
     ClientBound,
+    /// Trials over a link that was not held: later than set, or with losses of its own.
+    LinkNotHeld,
     /// Trials whose warm-up ended at its limit, before latency had settled.
     Unsettled,
     /// Responses that came uncompressed although a compression was asked for.
@@ -123,7 +125,10 @@ impl Caution {
     pub(crate) fn is_minor(&self) -> bool {
         let of_trials = matches!(
             self.kind,
-            CautionKind::ClientBound | CautionKind::Unsettled | CautionKind::Incomplete
+            CautionKind::ClientBound
+                | CautionKind::LinkNotHeld
+                | CautionKind::Unsettled
+                | CautionKind::Incomplete
         );
         of_trials && self.count * 2 <= self.of
     }

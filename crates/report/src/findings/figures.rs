@@ -10,6 +10,7 @@ use rpcgauge_study::record::{
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
 
+use super::link::LinkFindings;
 use super::timeline::TimelineFindings;
 
 /// The measured trials of a cell together.
@@ -31,6 +32,9 @@ pub struct Figures {
     pub elapsed_ns: u64,
     /// Whether idle states were in truth held off; two values where trials differ.
     pub idle: Vec<Idle>,
+    /// The emulated link that calls went over; absent for loopback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkFindings>,
     /// Successful calls per second, over the measured time.
     pub goodput: f64,
     /// Latency of calls that succeeded.
@@ -49,7 +53,7 @@ pub struct Figures {
     pub bytes: Option<BytesPerCall>,
     /// Sizes of the encoded messages.
     pub payload: Payload,
-    /// Processor time per call.
+    /// Processor time per call; absent over a link, whose thread does part of the receiver's work.
     pub cpu: CpuPerCall,
     /// The highest peaks of resident memory.
     pub memory: Memory,
@@ -196,8 +200,8 @@ pub struct Floor {
     pub blocks: u64,
     /// Round trips measured, in all blocks.
     pub count: u64,
-    /// The calling loop's processor time per call: the median of the blocks.
-    pub client_cpu_ns: f64,
+    /// The calling loop's processor time per call: the median of the blocks. Absent over a link.
+    pub client_cpu_ns: Option<f64>,
     /// Bytes sent per call, in the first block.
     pub request_bytes: u64,
     /// Bytes received per call.
@@ -243,6 +247,11 @@ impl TrafficPerCall {
     /// The call's own bytes of this direction: all but the marks.
     pub fn total(&self) -> f64 {
         self.headers + self.bodies + self.overhead
+    }
+
+    /// All bytes of this direction, with the marks.
+    pub fn carried(&self) -> f64 {
+        self.total() + self.marks
     }
 }
 
@@ -312,12 +321,15 @@ impl StepFindings {
     }
 }
 
-/// The mean call in four parts, which add up to it.
+/// The mean call in four parts, over a link five, which add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parts {
     /// The mean call.
     pub call_ns: f64,
-    /// The floor: the mean round trip of two bare loops with the same bytes.
+    /// What the link must take: its delays, and the sending of the same bytes; absent on loopback.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Part>,
+    /// The floor: the mean round trip of two bare loops with the same bytes, beyond the network.
     pub kernel: Part,
     /// What the client does beyond the floor and its codec; absent where its processor time is not known,
     /// and then in the server's part.

@@ -7,6 +7,7 @@ pub mod capacity;
 pub mod caution;
 pub mod describe;
 mod figures;
+mod link;
 pub mod objective;
 pub mod spikes;
 pub mod stacks;
@@ -26,6 +27,7 @@ use serde::Serialize;
 
 pub(crate) use figures::supported;
 pub use figures::*;
+pub use link::*;
 
 use capacity::CapacityFindings;
 use caution::Caution;
@@ -191,6 +193,9 @@ pub struct TrialCounts {
     pub interrupted: u64,
     /// Measured trials that ended since nothing but failures came for too long.
     pub gave_up: u64,
+    /// Measured trials over a link that was not held.
+    #[serde(skip_serializing_if = "caution::is_zero")]
+    pub link_not_held: u64,
 }
 
 /// A trial that could not be measured.

@@ -34,6 +34,9 @@ pub struct TrialRow {
     pub settled: bool,
     /// Whether the client used more than 80% of its core.
     pub client_bound: bool,
+    /// Whether it went over a link that was not held.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub link_not_held: bool,
     /// The share of its core that the client used.
     pub client_share: Option<f64>,
     /// Calls begun.
@@ -80,13 +83,22 @@ pub struct TrialRow {
     pub figures: TrialFigures,
 }
 
+/// Why a trial says nothing in a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// The client was at its limit.
+    ClientBound,
+    /// The link was not what it was set to.
+    LinkNotHeld,
+}
+
 /// What two bare loops took beside one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloorBeside {
     /// Their median round trip.
     pub round_trip_ns: f64,
-    /// The calling loop's processor time per call.
-    pub client_cpu_ns: f64,
+    /// The calling loop's processor time per call; absent over a link.
+    pub client_cpu_ns: Option<f64>,
 }
 
 /// How long after they were due the calls of one trial were sent, ns.

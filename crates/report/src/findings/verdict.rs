@@ -126,8 +126,12 @@ pub enum Outcome {
 pub enum Withheld {
     /// No block holds both variants' figures.
     NotMeasured,
-    /// More than half of the blocks were client-bound: they say nothing of the server.
+    /// More than half of the blocks were unfit, most of these since they were client-bound: they say nothing of the
+    /// server.
     ClientBound,
+    /// More than half of the blocks were unfit, most of these since the link was not held: they are of another link
+    /// than was asked for.
+    LinkNotHeld,
     /// How late calls were sent decides the difference, or is most of what is compared.
     SendDelay,
     /// The two left different shares of their calls unanswered, and counting these could change the
@@ -175,6 +179,9 @@ pub struct BlockCounts {
     pub no_value: u64,
     /// Blocks left out because one of the two was client-bound.
     pub client_bound: u64,
+    /// Blocks left out because the link of one of the two was not held.
+    #[serde(skip_serializing_if = "super::caution::is_zero")]
+    pub link_not_held: u64,
 }
 
 /// The A/A pair that a verdict is compared with.

@@ -9,16 +9,18 @@ use super::{capital, joined, on};
 use crate::findings::caution::{Caution, CautionKind as Kind};
 use crate::findings::verdict::{Comparison, Outcome, PlacementVerdict};
 use crate::units;
+use crate::words::NOT_HELD;
 use crate::{by_key, distinct};
 
 /// The kinds that stand beside a variant's figures: a letter, a name, and what it means.
-const LABELS: [(Kind, char, &str, &str); 8] = [
+const LABELS: [(Kind, char, &str, &str); 9] = [
     (
         Kind::ClientBound,
         'C',
         "client-bound",
         "the client used more than 80% of its core",
     ),
+    (Kind::LinkNotHeld, 'L', "link not held", NOT_HELD),
     (
         Kind::Unsettled,
         'U',
@@ -197,6 +199,9 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::MixedIdle => format!("idle states were held off in some trials{of_it} only"),
         Kind::ClientBound => format!(
             "the client used more than 80% of its core in {count} of {of} trials{of_it}"
+        ),
+        Kind::LinkNotHeld => format!(
+            "the link was not held in {count} of {of} trials{of_it}: {NOT_HELD}"
         ),
         Kind::Unsettled => format!(
             "the warm-up{of_it} reached its limit before latency had settled in {count} of {of} trials"

@@ -2,10 +2,13 @@
 
 use rpcgauge_study::plan::Metric;
 
-use super::About;
 use super::ratio::Found;
+use super::{About, NOT_HELD};
 use crate::findings::caution::CautionKind;
-use crate::findings::verdict::{More, Outcome, PlacementVerdict, Unresolved, Withheld};
+use crate::findings::trial::Unfit;
+use crate::findings::verdict::{
+    BlockCounts, More, Outcome, PlacementVerdict, Unresolved, Withheld,
+};
 use crate::units;
 
 /// Why there is no verdict or none yet, what would help, what would have been seen, and what code a
@@ -26,7 +29,8 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
             return match reason {
                 Withheld::Unanswered => unanswered,
                 Withheld::NotMeasured => Some("no block has figures of both".to_owned()),
-                Withheld::ClientBound => Some(CLIENT_BOUND.to_owned()),
+                Withheld::ClientBound => Some(unfit(&verdict.blocks, Unfit::ClientBound)),
+                Withheld::LinkNotHeld => Some(unfit(&verdict.blocks, Unfit::LinkNotHeld)),
                 Withheld::SendDelay => Some(SENT_LATE.to_owned()),
             };
         }
@@ -42,8 +46,22 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
     ])
 }
 
-const CLIENT_BOUND: &str = "client-bound: the client used more than 80% of its core in most blocks, so this \
-     says nothing of the server";
+/// What made most blocks unfit, and in how many: with other reasons it need not be most of them.
+fn unfit(blocks: &BlockCounts, reason: Unfit) -> String {
+    let in_blocks =
+        |count: u64| format!("in {count} of {} blocks", blocks.planned - blocks.missing);
+    match reason {
+        Unfit::ClientBound => format!(
+            "client-bound: the client used more than 80% of its core {}, so this says nothing of the server",
+            in_blocks(blocks.client_bound)
+        ),
+        Unfit::LinkNotHeld => format!(
+            "the link was not held {}: {NOT_HELD}, so this is another link than was asked for; take a quieter \
+             machine, or a slower link",
+            in_blocks(blocks.link_not_held)
+        ),
+    }
+}
 
 const SENT_LATE: &str = "how late calls were sent decides this: they waited for a connection, or for \
      this client; give more --connections or a lower rate";

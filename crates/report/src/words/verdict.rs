@@ -117,6 +117,7 @@ pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
     };
     match (withheld, &verdict.estimate) {
         (Some(Withheld::ClientBound), _) => Found::word("client-bound"),
+        (Some(Withheld::LinkNotHeld), _) => Found::word("link not held"),
         (Some(Withheld::SendDelay), _) => Found::word("calls sent late"),
         (Some(Withheld::Unanswered), _) => Found::word("unanswered calls"),
         (_, None) => Found::word(without(verdict)),
@@ -130,6 +131,9 @@ pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
         BlockCounts {
             client_bound: 1.., ..
         } => "client-bound",
+        BlockCounts {
+            link_not_held: 1.., ..
+        } => "link not held",
         // Where all calls of a variant fail, for one.
         BlockCounts { no_value: 1.., .. } => "without figures of both",
         _ => NOT_MEASURED,

@@ -383,6 +383,60 @@ pub fn two(ratio: f64) -> Builder {
     .a_a("grpc-again", "grpc")
 }
 
+/// Two ways over an emulated link, which so many trials of the first did not hold.
+pub fn linked(not_held: usize) -> Sample {
+    let mut sample = two(1.5).build();
+    let link = rpcgauge_study::link::named("wlan").unwrap();
+    for variant in &mut sample.plan.variants {
+        variant.settings.link.clone_from(&link);
+    }
+    let mut late = not_held;
+    for trial in &mut sample.trials {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
+            let is_late = trial.variant == "grpc" && late > 0;
+            late -= usize::from(is_late);
+            measured.link = Some(link_counts(if is_late { 180_000 } else { 14_000 }));
+        }
+    }
+    for floor in &mut sample.floors {
+        floor.link = Some("wlan".to_owned());
+    }
+    sample
+}
+
+fn link_counts(p99_ns: u64) -> LinkCounts {
+    let direction = DirectionCounts {
+        packets: 400,
+        bytes: 60_000,
+        lost: 0,
+        dropped: 2,
+        queued_ns: 1_000_000,
+    };
+    LinkCounts {
+        up: direction,
+        down: DirectionCounts {
+            packets: 600,
+            ..direction
+        },
+        lateness: Lateness {
+            p50_ns: 400,
+            p99_ns,
+            max_ns: 250_000,
+        },
+        foreign_drops: 0,
+        retransmits: 2,
+        waited_ns: 3_000_000,
+        cpu_ns: 40_000_000,
+        calibration: Calibration {
+            base_up_ns: 21_000,
+            base_down_ns: 25_000,
+            set_ns: 1_800_000,
+            median_ns: 1_802_000,
+            worst_ns: 1_840_000,
+        },
+    }
+}
+
 /// Servers of three subjects, two of them with many calls in flight too.
 pub fn stacks() -> Sample {
     let spec = |name, latency_ns, in_flight| Spec {

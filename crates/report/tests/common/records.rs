@@ -153,6 +153,7 @@ impl Builder {
             }),
             measured_from_ms: None,
             watched: None,
+            link: None,
             connections_reopened: spec.reopened,
             bytes: Some(Bytes {
                 sent: BytesByClass {
@@ -236,6 +237,7 @@ impl Builder {
                     placement,
                     idle: Idle::Held,
                     transport: spec.transport,
+                    link: None,
                     request_bytes: spec.bytes.0,
                     response_bytes: spec.bytes.1,
                     latency: Histogram::from(latency),

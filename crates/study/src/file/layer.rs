@@ -8,6 +8,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::error::{Source, StudyError};
+use crate::link;
 use crate::read::Table;
 use crate::setting::{Key, SETTINGS, Setting, Value, Whose};
 
@@ -39,6 +40,10 @@ fn read(
     setting: &Setting,
     value: &Spanned<DeValue<'_>>,
 ) -> Result<Spanned<Value>, StudyError> {
+    if setting.key == Key::Link && value.get_ref().is_table() {
+        let link = link::from_table(source, value)?;
+        return Ok(Spanned::new(value.span(), Value::Link(Some(link))));
+    }
     match setting.read(value.get_ref()) {
         Ok(read) => Ok(Spanned::new(value.span(), read)),
         Err(message) => Err(source.error(value.span(), message)),

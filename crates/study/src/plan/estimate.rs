@@ -1,12 +1,12 @@
 //! How long a plan takes, before anything has been measured.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::RampPart;
 
-use super::Plan;
+use super::{Plan, Variant};
 use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, Target};
 
 /// From starting the embedded subject until its responses are proved right: for each variant and
@@ -23,12 +23,26 @@ const SLICED: f64 = 1.6;
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
 
+/// Calibrating a link, without its round trips: once for each link and placement of a run.
+const CALIBRATION: Duration = Duration::from_secs(1);
+/// Slices of a floor over a link at least, and the round trips of one: its connection, a warm-up and two.
+const FLOOR_SLICES: f64 = 3.0;
+const FLOOR_SLICE_CALLS: f64 = 4.0;
+/// Variants whose messages differ by no more bytes usually share a floor.
+const CLOSE_BYTES: u64 = 500;
+/// Round trips that tell how many a slice can have, once for each floor.
+const FLOOR_PROBE_CALLS: f64 = 4.0;
+
 /// On one core, calls in flight share it: more of them than these do not end sooner.
 const MAX_PARALLEL: f64 = 2.0;
 
 /// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
 /// the sum.
 const LONGEST_TRIAL_SECONDS: f64 = 315_360_000.0;
+
+/// The initial window of a connection, segments (RFC 6928), and the bytes of one over Ethernet.
+const INITIAL_WINDOW: u32 = 10;
+const SEGMENT_BYTES: u64 = 1_448;
 
 /// Guesses for a call that nothing is known of. They steer progress and budgets only; no figure
 /// of a report rests on them.
@@ -46,6 +60,9 @@ mod guess {
     /// Encoding and decoding, ns for each byte of JSON.
     pub(super) const JSON_NS: f64 = 7.0;
     pub(super) const BINARY_NS: f64 = 3.5;
+    /// How large messages are, beside JSON and beside uncompressed ones.
+    pub(super) const BINARY_SIZE: f64 = 0.75;
+    pub(super) const COMPRESSED_SIZE: f64 = 0.4;
     pub(super) const GZIP_NS: f64 = 6.0;
     pub(super) const ZSTD_NS: f64 = 3.0;
     /// How much longer dynamic code takes than generated code.
@@ -76,7 +93,59 @@ impl Plan {
         let starts = starts.map(|trial| (trial.invocation, trial.variant, trial.placement));
         let starts: BTreeSet<(u32, u32, Placement)> = starts.collect();
         let starting: Duration = starts.iter().map(|start| of(start.1).1).sum();
-        trials + starting
+        trials + starting + self.calibrating() + self.floors_over_links(&call)
+    }
+
+    /// Until the links of a run are calibrated.
+    fn calibrating(&self) -> Duration {
+        let links = self.trials.iter().filter_map(|trial| {
+            let variant = self.variants.get(trial.variant as usize)?;
+            let link = variant.settings.link.as_ref()?;
+            Some(((&*link.name, trial.placement), link.terms.round_trip()))
+        });
+        let links: BTreeMap<_, Duration> = links.collect();
+        let times = links.into_values();
+        times.map(|round_trip| CALIBRATION + round_trip).sum()
+    }
+
+    /// The floors over links: each has a slice with every slice of the variants that stand on it, and takes round
+    /// trips however short that is. Variants share one whose messages are about as large.
+    fn floors_over_links(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
+        let mut floors = BTreeMap::new();
+        for trial in &self.trials {
+            let Some(Variant { settings, .. }) = self.variants.get(trial.variant as usize) else {
+                continue;
+            };
+            let Some(link) = &settings.link else { continue };
+            // The bytes of a stack's own client are not counted.
+            if settings.target.client().is_some() {
+                continue;
+            }
+            let call = call(settings);
+            let slices = self.slice(settings).map_or(0.0, |slice| {
+                let calls = Stop {
+                    calls: Some(slice.skip_calls + slice.least_calls),
+                    time_ms: None,
+                };
+                let slice =
+                    Duration::from_micros(slice.time_us).max(bounded(settings, calls, call));
+                bounded(settings, settings.stop, call).div_duration_f64(slice)
+            });
+            let calls = slices.max(FLOOR_SLICES) * FLOOR_SLICE_CALLS + FLOOR_PROBE_CALLS;
+            let bytes = guess_sent(settings) as u64;
+            let round_trip = link.terms.least(0, bytes);
+            let block = (
+                trial.invocation,
+                trial.block,
+                trial.placement,
+                trial.rotation,
+            );
+            let floor: &mut Duration = floors
+                .entry((block, &*link.name, bytes / CLOSE_BYTES))
+                .or_default();
+            *floor = (*floor).max(round_trip.mul_f64(calls));
+        }
+        floors.into_values().sum()
     }
 
     /// Until the subjects of a variant are ready.
@@ -124,14 +193,18 @@ fn opening(settings: &Settings) -> Duration {
         ConnectionUse::Reuse => settings.connections.saturating_sub(1),
         ConnectionUse::PerCall => 0,
     };
-    Duration::from_nanos(guess::CONNECTION_NS as u64).saturating_mul(more)
+    let kept = match settings.connection {
+        ConnectionUse::Reuse => connecting(settings, guess_sent(settings)),
+        ConnectionUse::PerCall => Duration::ZERO,
+    };
+    Duration::from_nanos(guess::CONNECTION_NS as u64).saturating_mul(more) + kept
 }
 
 /// How long calls are made until they reach a bound, and the last of them ends.
 fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     let rate = match &settings.schedule {
         Schedule::Closed { in_flight } => {
-            f64::from(*in_flight).min(MAX_PARALLEL) / call.as_secs_f64().max(1e-6)
+            parallel(settings, *in_flight, call) / call.as_secs_f64().max(1e-6)
         }
         Schedule::Rate { per_second, .. } => *per_second,
         Schedule::Ramp { parts, .. } => {
@@ -147,14 +220,34 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     };
     // The calls that are under way at the bound are waited for.
     let in_flight_time = match settings.schedule.in_flight() {
-        Some(in_flight) => call.mul_f64((f64::from(in_flight) / MAX_PARALLEL).max(1.0)),
+        Some(in_flight) => call.mul_f64(f64::from(in_flight) / parallel(settings, in_flight, call)),
         None => call,
     };
     Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + in_flight_time
 }
 
+/// How many of the calls in flight go on at a time. Those over a link wait for its delays each for itself, and
+/// share its rate and the core.
+fn parallel(settings: &Settings, in_flight: u32, call: Duration) -> f64 {
+    let most = match &settings.link {
+        None => MAX_PARALLEL,
+        Some(link) => {
+            let bytes = guess_sent(settings) as u64;
+            let sending = link.terms.least(0, bytes) - link.terms.round_trip();
+            let shared = sending.max(guess_local(settings).div_f64(MAX_PARALLEL));
+            (call.as_secs_f64() / shared.as_secs_f64()).max(1.0)
+        }
+    };
+    f64::from(in_flight).min(most)
+}
+
 /// A guess of one call's latency.
 pub(crate) fn guess_call(settings: &Settings) -> Duration {
+    guess_local(settings) + over_link(settings, guess_sent(settings))
+}
+
+/// A guess of one call's latency on loopback.
+fn guess_local(settings: &Settings) -> Duration {
     let dynamic = match settings.target.workload() {
         Some(WorkloadSpec::Own(_)) => guess::DYNAMIC,
         _ => 1.0,
@@ -179,6 +272,47 @@ pub(crate) fn guess_call(settings: &Settings) -> Duration {
     };
     let ns = guess::CALL_NS + connection + bytes * (encoding + compression);
     Duration::from_nanos(ns as u64)
+}
+
+/// A guess of what a link adds to a call, and to its connection.
+fn over_link(settings: &Settings, bytes: f64) -> Duration {
+    let Some(link) = &settings.link else {
+        return Duration::ZERO;
+    };
+    let connecting = match settings.connection {
+        ConnectionUse::Reuse => Duration::ZERO,
+        ConnectionUse::PerCall => connecting(settings, bytes),
+    };
+    connecting + link.terms.least(0, bytes as u64)
+}
+
+/// A guess of what a new connection over a link adds to its first call: its handshake, and the round trips for
+/// which slow start waits, its window doubling, until it fills the link.
+fn connecting(settings: &Settings, bytes: f64) -> Duration {
+    let Some(link) = &settings.link else {
+        return Duration::ZERO;
+    };
+    let round_trip = link.terms.round_trip();
+    let segments = link.terms.initial_window.unwrap_or(INITIAL_WINDOW);
+    let (mut window, mut left) = (u64::from(segments) * SEGMENT_BYTES, bytes as u64);
+    let mut waits = 0;
+    while left > window && link.terms.least(0, window) < round_trip * 2 {
+        (left, window, waits) = (left - window, window * 2, waits + 1);
+    }
+    round_trip * (1 + waits)
+}
+
+/// A guess of the bytes of a call's messages as they are sent.
+fn guess_sent(settings: &Settings) -> f64 {
+    let encoded = match settings.encoding {
+        Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_SIZE,
+        _ => 1.0,
+    };
+    let compressed = match settings.response_compression {
+        Compression::None => 1.0,
+        _ => guess::COMPRESSED_SIZE,
+    };
+    guess_bytes(&settings.target) * encoded * compressed
 }
 
 /// A guess of the bytes of a call's messages as JSON, both ways together.

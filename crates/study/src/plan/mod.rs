@@ -73,6 +73,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a variant goes over an emulated link.
+    pub fn has_links(&self) -> bool {
+        self.variants
+            .iter()
+            .any(|variant| variant.settings.link.is_some())
+    }
+
     /// The longest warm-up of a trial with these settings: the plan's time, or a longer one that one of
     /// its stacks needs. A bound of calls, and no warm-up at all, are the study's own.
     pub fn warmup(&self, settings: &Settings) -> Stop {

@@ -8,8 +8,8 @@ use rpcgauge_trial::is_rate;
 use crate::histogram::RESOLUTION;
 
 use super::{
-    Calls, EventsRecord, FloorRecord, Histogram, MOST_EVENTS, MOST_SLOW, Measured, Step,
-    TrialOutcome, TrialRecord, Watched,
+    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MOST_EVENTS, MOST_SLOW, Measured,
+    Step, TrialOutcome, TrialRecord, Watched,
 };
 
 /// The most calls of a trial, or of anything else that is counted in one: a million per second for a year.
@@ -90,6 +90,7 @@ impl Measured {
         self.check_times()?;
         self.check_timeline(answered, failed)?;
         self.watched.as_ref().map_or(Ok(()), Watched::check)?;
+        self.link.as_ref().map_or(Ok(()), check_link)?;
         self.steps.iter().try_for_each(Step::check)?;
         let of_steps = |count: fn(&Step) -> u64| sum(self.steps.iter().map(count));
         let fit = of_steps(|step| step.started) <= started
@@ -238,6 +239,26 @@ impl Watched {
         let are_slow = calls.all(|call| call.usual_ns < call.latency_ns);
         holds(are_slow, "a slow call of it took no longer than usual")
     }
+}
+
+fn check_link(link: &LinkCounts) -> Check {
+    for direction in [&link.up, &link.down] {
+        let gone = sum([direction.lost, direction.dropped]);
+        holds(
+            gone <= direction.packets && direction.packets <= MOST_CALLS,
+            "its link lost more packets than were offered",
+        )?;
+    }
+    let late = &link.lateness;
+    holds(
+        late.p50_ns <= late.p99_ns && late.p99_ns <= late.max_ns,
+        "the percentiles of its link's lateness fall",
+    )?;
+    let probes = &link.calibration;
+    holds(
+        probes.median_ns <= probes.worst_ns,
+        "its link's worst probe is faster than the median",
+    )
 }
 
 impl EventsRecord {

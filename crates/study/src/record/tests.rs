@@ -24,6 +24,7 @@ pub(crate) fn measured() -> Measured {
         slices: None,
         measured_from_ms: None,
         watched: None,
+        link: None,
         bytes: Some(Bytes::default()),
         payload: Payload::default(),
         cpu: CpuTimes::default(),
@@ -253,6 +254,15 @@ fn records_that_contradict_themselves_are_refused() {
     insta::assert_snapshot!(problem(|m| m.steps[0].answered = 3), @"a step of it has other calls than were due in it");
     insta::assert_snapshot!(problem(|m| m.steps[0].latency = times(0)), @"a step of it has the times of other calls than it has");
     insta::assert_snapshot!(problem(|m| m.steps[0].from = -1.0), @"a step of it has a rate that calls cannot be sent at");
+    let link = |change: fn(&mut LinkCounts)| {
+        let mut link = LinkCounts::default();
+        change(&mut link);
+        problem(|m| m.link = Some(link))
+    };
+    assert_eq!(link(|_| {}), "");
+    insta::assert_snapshot!(link(|l| l.up.dropped = 1), @"its link lost more packets than were offered");
+    insta::assert_snapshot!(link(|l| l.lateness.p50_ns = 1), @"the percentiles of its link's lateness fall");
+    insta::assert_snapshot!(link(|l| l.calibration.median_ns = 1), @"its link's worst probe is faster than the median");
     insta::assert_snapshot!(problem(|m| m.client_share = Some(1e308)), @"the client's share of its core must be from 0 to 1");
     insta::assert_snapshot!(problem(|m| m.cpu.client = Some(rpcgauge_trial::Cpu { total_ns: 219_000_000_000_000_000, ..Default::default() })), @"it has more processor time than all cores have in its time");
     insta::assert_snapshot!(problem(|m| m.payload.request = Some(-1.0)), @"a size of its messages must be a number from 0 on");

@@ -185,6 +185,13 @@ impl<'v> Names<'v> {
                     "is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
                      -p99, goodput or client-cpu"
                 )
+            } else if settings.link.is_some()
+                && matches!(metric, Metric::ClientCpu | Metric::ServerCpu)
+            {
+                format!(
+                    "is not taken over a link, whose thread does part of the receiver's work, and \
+                     \"{name}\" goes over one; take it from a variant on loopback (docs/link.md)"
+                )
             } else if settings.target.client().is_some() && metric == Metric::CallBytes {
                 format!(
                     "is counted by the engine alone, and a subject calls in \"{name}\"; take \

@@ -8,9 +8,12 @@ use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::features::{Features, Role};
 use crate::file::Layer;
+use crate::link;
 use crate::scale;
 use crate::setting::{Key, Whose};
-use crate::settings::{ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Target};
+use crate::settings::{
+    ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Target, Transport,
+};
 use crate::words::{Word as _, time_word};
 
 /// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
@@ -36,6 +39,14 @@ impl Resolver<'_> {
     pub(super) fn subject_settings(&mut self, one: &Wanted<'_>) -> Result<Settings, StudyError> {
         let workload = self.workload(one)?;
         let mut settings = said(&one.merged.layer, workload.clone());
+        if let Some(link) = &mut settings.link {
+            let read = link::load_traces(&mut link.terms, |file| self.context.loader.path(file));
+            read.map_err(|message| {
+                let place = one.merged.layer.span(Key::Link);
+                let message = format!("variant \"{}\": {message}", one.name);
+                self.at(place, message)
+            })?;
+        }
         let check = Check::of(self, one);
         match settings.target {
             Target::Codec { .. } => check.codec(&mut settings)?,
@@ -134,6 +145,11 @@ impl<'r, 'a> Check<'r, 'a> {
             let message =
                 "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000";
             return Err(self.error(Some(Key::Arrivals), message));
+        }
+        if settings.link.is_some() && settings.transport == Transport::Unix {
+            let message = "a Unix socket goes over no link; write transport = \"tcp\" or link = \"loopback\", \
+                or exclude it by [[exclude]] with transport = \"unix\"";
+            return Err(self.error(Some(Key::Link), message));
         }
         if let (Schedule::Ramp { .. }, false) = (&settings.schedule, is_live) {
             let message =

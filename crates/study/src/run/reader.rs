@@ -11,8 +11,10 @@ use serde::de::DeserializeOwned;
 
 use super::{MeasuredWith, RunError, RunInfo, names};
 use crate::error::Refusal;
-use crate::plan::{Plan, TrialSpec};
-use crate::record::{Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialRecord};
+use crate::plan::{Plan, TrialSpec, Variant};
+use crate::record::{
+    Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialOutcome, TrialRecord,
+};
 use crate::settings::Placement;
 
 /// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
@@ -208,7 +210,16 @@ impl Run {
         if *planned != record.trial {
             return Err(format!("trial {index} is another one in the plan"));
         }
-        let name = &self.plan.variants[planned.variant as usize].name;
+        let Variant { name, settings, .. } = &self.plan.variants[planned.variant as usize];
+        if let TrialOutcome::Measured(measured) = &record.outcome
+            && measured.link.is_none()
+            && let Some(link) = &settings.link
+        {
+            return Err(format!(
+                "trial {index} does not say what its link {} did",
+                link.name
+            ));
+        }
         if *name != record.variant {
             return Err(format!(
                 "trial {index} says variant \"{}\", the plan says \"{name}\"",

@@ -74,6 +74,7 @@ fn floor() -> Record {
         placement: Placement::OneCore,
         idle: Idle::Held,
         transport: Transport::Tcp,
+        link: None,
         request_bytes: 200,
         response_bytes: 150,
         latency: Histogram::from(latency),

@@ -17,6 +17,7 @@ use rpcgauge_trial::{LONGEST_MS, RampPart, is_rate};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
+use crate::link::{self, LOOPBACK, NamedLink};
 use crate::ramp::{Ramp, parts_word};
 use crate::settings::{Settings, Target};
 use crate::words::{Word, is_plain, number_word, parse_size, parse_time_ms, size_word, time_word};
@@ -27,6 +28,8 @@ const CALLS: &str = "calls";
 const UNTIL: &str = "until";
 /// The column of what is asked of runtimes.
 const RUNTIME: &str = "runtime";
+/// The column of the link.
+const LINK: &str = "link";
 /// The column of the deadline.
 const DEADLINE: &str = "deadline";
 
@@ -94,6 +97,8 @@ pub enum Values {
     Plain,
     /// A size in bytes.
     Size,
+    /// A link, by its name or as a table.
+    Link,
     /// `true` or `false`.
     Flag,
 }
@@ -119,6 +124,8 @@ pub enum Value {
     Plain(String),
     /// A size, bytes.
     Size(u64),
+    /// A link; none for loopback.
+    Link(Option<Box<NamedLink>>),
     /// Whether something is done.
     Flag(bool),
 }
@@ -196,6 +203,7 @@ impl Setting {
             Values::Time { .. } => text.map(|text| parse_time_ms(text).map(Value::Time)),
             Values::Plain => text.map(|text| Ok(Value::Plain(text.to_owned()))),
             Values::Size => text.map(|text| parse_size(text).map(Value::Size)),
+            Values::Link => text.map(|name| link::named(name).map(Value::Link)),
             Values::Flag => written.as_bool().map(|flag| Ok(Value::Flag(flag))),
         };
         let read = read.unwrap_or_else(|| {
@@ -232,6 +240,9 @@ impl Setting {
             (Values::Plain, Value::Plain(word)) if !is_plain(word) => must_be(format!(
                 "a word of lower-case letters, digits, - and ., not \"{word}\""
             )),
+            (Values::Link, Value::Link(Some(link))) => {
+                link.terms.check().map_err(|bounds| bounds.to_string())
+            }
             (Values::Size, Value::Size(0)) => must_be("more than nothing".to_owned()),
             _ => Ok(()),
         }
@@ -253,6 +264,7 @@ impl Values {
             Self::Time { .. } => "a time with its unit, such as \"150ms\"",
             Self::Plain => "a word, such as \"g1\"",
             Self::Size => "a size, such as \"256MiB\"",
+            Self::Link => "a link's name, such as \"wlan\", or a table",
             Self::Flag => "true or false",
         };
         wanted.to_owned()
@@ -310,6 +322,7 @@ impl fmt::Display for Value {
             Self::Time(ms) => f.write_str(&time_word(*ms)),
             Self::Plain(word) => f.write_str(word),
             Self::Size(bytes) => f.write_str(&size_word(*bytes)),
+            Self::Link(link) => f.write_str(link.as_ref().map_or(LOOPBACK, |link| &*link.name)),
             Self::Flag(flag) => flag.fmt(f),
         }
     }
@@ -375,7 +388,7 @@ impl Settings {
         let mut columns = self.columns();
         columns.retain(|(name, words)| ![CALLS, UNTIL].contains(name) && !words.is_empty());
         let says = |(name, words): (&str, String)| match name {
-            DEADLINE => format!("{name} {words}"),
+            LINK | DEADLINE => format!("{name} {words}"),
             _ => words,
         };
         let how: Vec<String> = columns.into_iter().map(says).collect();

@@ -2,7 +2,7 @@
 
 use rpcgauge_message::{Compression, Encoding};
 
-use super::{CALLS, DEADLINE, RUNTIME, Setting, UNTIL, Value, Values, Whose, missing};
+use super::{CALLS, DEADLINE, LINK, RUNTIME, Setting, UNTIL, Value, Values, Whose, missing};
 use crate::features::Role;
 use crate::settings::{
     Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MOST_IN_FLIGHT,
@@ -30,6 +30,7 @@ pub(crate) enum Key {
     Transport,
     Connection,
     Connections,
+    Link,
     InFlight,
     Rate,
     Arrivals,
@@ -68,7 +69,7 @@ const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
 /// All settings.
-pub static SETTINGS: [Setting; 28] = [
+pub static SETTINGS: [Setting; 29] = [
     Setting {
         key: Key::Server,
         word: "server",
@@ -338,6 +339,21 @@ pub static SETTINGS: [Setting; 28] = [
         },
         column: "over",
         says: |s, value| unless(s.connections == 1, format!("× {value}")),
+        ..ROW
+    },
+    Setting {
+        key: Key::Link,
+        word: "link",
+        values: Values::Link,
+        speaks_for_itself: true,
+        get: |s| s.target.server().map(|_| Value::Link(s.link.clone())),
+        set: |s, value| {
+            if let Value::Link(link) = value {
+                s.link.clone_from(link);
+            }
+        },
+        column: LINK,
+        says: |s, value| unless(s.link.is_none(), value.to_string()),
         ..ROW
     },
     Setting {

@@ -29,6 +29,9 @@ fn values(row: &Setting) -> Vec<Value> {
         Values::Time { least_ms } => vec![Value::Time(*least_ms), Value::Time(7_000)],
         Values::Plain => vec![Value::Plain("g1".to_owned())],
         Values::Size => vec![Value::Size(256 << 20)],
+        Values::Link => ["loopback", "wlan"]
+            .map(|name| Value::Link(crate::link::named(name).unwrap()))
+            .to_vec(),
         Values::Flag => vec![Value::Flag(true)],
     }
 }
@@ -75,6 +78,7 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
         transport,
         connection,
         connections,
+        link,
         schedule,
         stop,
         deadline_ms,
@@ -91,6 +95,7 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
         ("transport", transport),
         ("connection", connection),
         ("connections", connections),
+        ("link", link),
         ("schedule", schedule),
         ("stop", stop),
         ("deadline_ms", deadline_ms),
@@ -175,6 +180,11 @@ fn it_is_said_in_one_line_how_is_called() {
     };
     by_client.request_compression = Compression::GZIP;
     insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, 100 calls/s, evenly spaced");
+    (Key::Link.row().set)(
+        &mut by_client,
+        &Value::Link(crate::link::named("wlan").unwrap()),
+    );
+    insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, link wlan, 100 calls/s, evenly spaced");
     codec.response_compression = Compression::ZSTD;
     codec.request_compression = Compression::ZSTD;
     insta::assert_snapshot!(codec.how(), @"json, zstd");

@@ -119,7 +119,7 @@ impl StackCheck<'_> {
     fn up(&mut self, way: &Way) -> TrialResult<(Up, Settings)> {
         let (line, settings) = self.server_line(way)?;
         let subject = self.start(&line)?;
-        let up = Up::new(subject, workload(&way.spec()?)?, &settings, LIMITS)?;
+        let up = Up::new(subject, workload(&way.spec()?)?, &settings, LIMITS, None)?;
         Ok((up, settings))
     }
 

@@ -158,7 +158,7 @@ fn some_client_bound_trials_are_left_out() {
             placement: Placement::TwoCores,
             metric: Metric::Goodput,
         };
-        assert!(!goodput.trials(&findings).are_client_bound());
+        assert_eq!(goodput.trials(&findings).unfit(goodput.metric), None);
         let level = goodput.over(&Base::Nothing, &findings).unwrap();
         level.interval.unwrap()
     };

@@ -8,7 +8,7 @@ use super::super::groups::{Group, Member, members};
 use crate::by_key;
 use crate::findings::{CpuSide, Figures, TrafficPerCall};
 use crate::units;
-use crate::words::Labels;
+use crate::words::{self, Labels};
 
 /// Bars shorter than this part of the longest would hardly be seen: they get their own scale.
 const SHORTEST: f64 = 0.08;
@@ -203,12 +203,10 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     let total = |side: Option<CpuSide>| side.map_or_else(units::none, shown);
     let bar = |figures: &Figures| {
         let (client, server) = (figures.cpu.client, figures.cpu.server);
-        let bare = figures.floor.as_ref().map_or_else(String::new, |floor| {
-            format!("bare loop {}; ", units::time(floor.client_cpu_ns))
-        });
-        let share = figures
-            .client_share
-            .map_or_else(units::none, units::percent);
+        let of_floor = figures.floor.as_ref().and_then(|floor| floor.client_cpu_ns);
+        let bare = of_floor.map(|ns| format!("bare loop {}", units::time(ns)));
+        let share = figures.client_share.map(units::percent);
+        let share = share.map(|share| format!("client at {share} of its core"));
         let of_client = CLIENT_CPU.into_iter().zip(times(client));
         let of_server = SERVER_CPU.into_iter().zip(times(server));
         Some(Bar {
@@ -217,7 +215,7 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
                 Some(_) => format!("{} + {}", total(client), total(server)),
                 None => total(client),
             },
-            detail: format!("{bare}client at {share} of its core"),
+            detail: words::joined(bare.into_iter().chain(share), "; "),
             ..Bar::default()
         })
     };

@@ -75,6 +75,34 @@ fn some_client_bound_blocks_are_left_out_and_counted() {
 }
 
 #[test]
+fn blocks_that_are_unfit_for_two_reasons_leave_no_verdict() {
+    let mut sample = load_pair(0.5).build();
+    let fast = sample.trials.iter_mut().filter(|t| t.variant == "fast");
+    for (place, trial) in fast.take(8).enumerate() {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
+            let late = rpcgauge_study::record::Lateness {
+                p99_ns: 200_000,
+                ..Default::default()
+            };
+            match place % 2 {
+                0 => measured.client_share = Some(0.9),
+                _ => measured.link = Some(Default::default()),
+            }
+            measured
+                .link
+                .iter_mut()
+                .for_each(|link| link.lateness = late);
+        }
+    }
+    let findings = findings(&sample);
+    let verdict = &findings.comparisons[2].placements[0];
+    let blocks = verdict.blocks;
+    assert_eq!((blocks.client_bound, blocks.link_not_held), (4, 4));
+    let reason = Withheld::ClientBound;
+    assert_eq!(verdict.outcome, verdict::Outcome::NoVerdict { reason });
+}
+
+#[test]
 fn a_client_bound_load_gives_no_verdict_whichever_variant_stands_first() {
     let builder = load_pair(0.9)
         .pair("Faster alone?", "grpc", "fast", Metric::LatencyP50)

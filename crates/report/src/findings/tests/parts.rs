@@ -112,7 +112,10 @@ fn the_parts_of_a_call_add_up_to_it() {
     assert!(is_near(grpc.codec.ns, own + of_server), "{grpc:?}");
     let cpu = figures.cpu.client.unwrap().total_ns;
     assert!(
-        is_near(grpc.client.unwrap().ns, cpu - floor.client_cpu_ns - own),
+        is_near(
+            grpc.client.unwrap().ns,
+            cpu - floor.client_cpu_ns.unwrap() - own
+        ),
         "{grpc:?}"
     );
     assert_eq!(grpc.kernel.ns, floor.mean_ns);
@@ -122,6 +125,46 @@ fn the_parts_of_a_call_add_up_to_it() {
             .parts
             .is_none()
     );
+}
+
+#[test]
+fn over_a_link_the_network_has_a_part_and_the_client_is_within_the_server() {
+    let mut sample = sample(150_000.0, 4);
+    let mut link = rpcgauge_study::link::named("lan-1g").unwrap().unwrap();
+    (link.terms.up.delay_ns, link.terms.down.delay_ns) = (1_000, 2_000);
+    for variant in &mut sample.plan.variants {
+        if variant.settings.target.codec().is_none() {
+            variant.settings.link = Some(link.clone());
+        }
+    }
+    for trial in &mut sample.trials {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
+            measured.link = Some(Default::default());
+        }
+    }
+    for floor in &mut sample.floors {
+        (floor.request_bytes, floor.response_bytes) = (10, 10);
+        floor.link = Some(link.name.clone());
+    }
+    let findings = findings(&sample);
+    let grpc = parts(&findings, "grpc");
+    let figures = findings.figures("grpc", Placement::TwoCores).unwrap();
+    // The call's own packets at 125 bytes a microsecond, one each way, and those of the floor.
+    let sending = |bytes: f64| 3_000.0 + (bytes + 2.0 * (52.0 + 38.0)) * 8.0;
+    let bytes = figures.bytes.unwrap();
+    let own = bytes.sent.carried() + bytes.received.carried();
+    let network = grpc.network.expect("a link").ns;
+    assert!(
+        own > 20.0 && (network - sending(own)).abs() < 20.0,
+        "{grpc:?}"
+    );
+    let floor = figures.floor.as_ref().unwrap().mean_ns - sending(20.0);
+    assert!((grpc.kernel.ns - floor).abs() < 1.0, "{grpc:?}");
+    assert_eq!(grpc.client, None);
+    let sum: f64 = times(grpc).iter().sum();
+    assert!((sum + network - grpc.call_ns).abs() < 1.0, "{grpc:?}");
+    let by_client = &findings.variant("by-client").unwrap().cells[0];
+    assert_eq!(by_client.parts, None);
 }
 
 #[test]

@@ -103,6 +103,37 @@ fn an_estimate_counts_what_a_stack_needs() {
     assert!(many - started < 1.6, "{started} and {many}");
 }
 
+/// The seconds of each trial of a plan over this link, with more of `[base]`; a calibration is for two of them.
+fn over(link: &str, size: u32, base: &str) -> f64 {
+    let text = format!(
+        "# Is it?\ninvocations = 1\nblocks = 1\nworkload = {{ name = \"list\", n = {size} }}\n[base]\n\
+         protocol = \"grpc\"\nlink = {link}\n{base}\n"
+    );
+    let plan = resolve(&text).unwrap();
+    plan.estimate().as_secs_f64() / plan.trials.len() as f64
+}
+
+#[test]
+fn an_estimate_counts_what_links_cost() {
+    let is_in = |seconds: f64, range: std::ops::Range<f64>| {
+        assert!(range.contains(&seconds), "{seconds} is not in {range:?}");
+    };
+    let second = "time = \"1s\"";
+    let loopback = over("\"loopback\"", 1, second);
+    is_in(over("\"wlan\"", 1, second) - loopback, 0.6..1.5);
+    // Slices of a floor for two trials, each of four round trips of 90 ms.
+    is_in(over("\"wan-eu-us\"", 1, second) - loopback, 1.0..10.0);
+    let calls = |size, more: &str| over("{ rate = \"1Gbit/s\", delay = \"50ms\" }", size, more);
+    // A new connection: a handshake, and three waits for the window of 10 segments to hold 190 kB.
+    let kept = calls(1_000, "calls = 100");
+    let each = calls(1_000, "calls = 100\nconnection = \"per-call\"");
+    is_in((each - kept) / 100.0, 0.35..1.5);
+    // 64 calls of 19 kB share 10 Mbit/s, which sends 66 of them a second.
+    let rate = "{ rate = \"10Mbit/s\", delay = \"50ms\" }";
+    let [many, fewer] = ["2000", "1000"].map(|calls| format!("calls = {calls}\nin-flight = 64"));
+    is_in(over(rate, 100, &many) - over(rate, 100, &fewer), 15.0..40.0);
+}
+
 #[test]
 fn an_estimate_counts_connections_and_all_calls_in_flight() {
     let estimate = |connections: u32| {

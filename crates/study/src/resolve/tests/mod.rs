@@ -2,6 +2,7 @@
 
 mod budget;
 mod large;
+mod link;
 mod live;
 mod refused;
 mod resolved;

@@ -85,6 +85,26 @@ fn damage_in_the_middle_is_told_with_its_line() {
 }
 
 #[test]
+fn a_trial_over_a_link_says_what_the_link_did() {
+    let scene = Scene::new();
+    let text = STUDY.replace(
+        "transport = [\"tcp\", \"unix\"]",
+        "link = [\"wlan\", \"lte\"]",
+    );
+    let plan = plan_of(&text);
+    let run = scene.folder.path().join("linked");
+    create(&run, &plan)
+        .unwrap()
+        .append(&measured(&plan))
+        .unwrap();
+    let problem = scene.plain(Run::read(&run).unwrap_err());
+    assert!(
+        problem.contains("linked/trials.jsonl:1: trial 3 does not say what its link "),
+        "{problem}"
+    );
+}
+
+#[test]
 fn records_that_do_not_belong_are_refused() {
     let scene = Scene::new();
     let twice = |text: String| format!("{text}{}\n", text.lines().last().unwrap());

@@ -1,0 +1,89 @@
+//! A variant or a floor that is measured over an emulated link: within the namespace of its client's end.
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_link::{Network, Snapshot};
+use rpcgauge_trial::LinkCounts;
+
+use super::{Carried, Measurer};
+use crate::error::TrialResult;
+
+/// A link, and what it had counted when calls began to count.
+pub(crate) struct LinkMeter {
+    network: Rc<Network>,
+    before: OnceCell<Snapshot>,
+}
+
+impl LinkMeter {
+    pub(crate) fn new(network: Rc<Network>) -> Rc<Self> {
+        Rc::new(Self {
+            network,
+            before: OnceCell::new(),
+        })
+    }
+
+    /// Calls count from now on. Only the first call of it does anything; where the link has ended,
+    /// [`Self::counted`] says so.
+    pub(crate) fn begin(&self) {
+        if self.before.get().is_none()
+            && let Ok(now) = self.network.counts()
+        {
+            let _ = self.before.set(now);
+        }
+    }
+
+    /// What the link did since calls began to count.
+    fn counted(&self) -> TrialResult<Option<LinkCounts>> {
+        let now = self.network.counts()?;
+        Ok(self.before.get().map(|before| now.since(before)))
+    }
+}
+
+/// Measures by another measurer, whose sockets are the link's.
+pub(crate) struct OverLink<'m, T> {
+    link: Rc<LinkMeter>,
+    within: Box<dyn Measurer<T> + 'm>,
+    /// Puts what the link did into what was measured.
+    note: fn(&mut T, LinkCounts),
+}
+
+impl<'m, T> OverLink<'m, T> {
+    pub(crate) fn new(
+        link: Rc<LinkMeter>,
+        within: Box<dyn Measurer<T> + 'm>,
+        note: fn(&mut T, LinkCounts),
+    ) -> Self {
+        Self { link, within, note }
+    }
+}
+
+impl<T> Measurer<T> for OverLink<'_, T> {
+    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
+        let _entered = self.link.network.client().enter()?;
+        self.within.get_ready(stop)
+    }
+
+    fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
+        if !self.within.warms_up_in_slice() {
+            self.link.begin();
+        }
+        let _entered = self.link.network.client().enter()?;
+        self.within.slice(stop)
+    }
+
+    fn carried(&self) -> Option<Carried> {
+        self.within.carried()
+    }
+
+    fn finish(self: Box<Self>) -> TrialResult<Box<T>> {
+        let Self { link, within, note } = *self;
+        let _entered = link.network.client().enter()?;
+        let mut measured = within.finish()?;
+        if let Some(counts) = link.counted()? {
+            note(&mut measured, counts);
+        }
+        Ok(measured)
+    }
+}

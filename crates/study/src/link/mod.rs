@@ -1,0 +1,107 @@
+//! Links as studies write them: a preset's name, or a table of values (docs/link.md).
+
+mod preset;
+mod read;
+#[cfg(test)]
+mod tests;
+mod units;
+
+pub use preset::{LOOPBACK, PRESETS, Preset};
+pub(crate) use read::from_table;
+pub use units::{delay_word, loss_word, rate_word};
+
+use std::path::PathBuf;
+
+use rpcgauge_message::nearest::Nearest;
+pub use rpcgauge_trial::{Congestion, Direction, Link, LinkRate};
+use rpcgauge_trial::{Queue, Trace};
+use serde::{Deserialize, Serialize};
+
+use crate::resolve::loader;
+use crate::words::words;
+
+words!(Congestion, "congestion control": "cubic" => Cubic, "bbr" => Bbr, "reno" => Reno);
+
+/// A link under its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedLink {
+    /// The preset's name; behind it what a study changes of it: `wlan+loss=1%`. Links of the same
+    /// name are equal.
+    pub name: String,
+    /// What it does.
+    pub terms: Link,
+}
+
+impl NamedLink {
+    /// The preset whose figures it has: the one that it is, or builds on without another rate or delay.
+    pub fn preset(&self) -> Option<&'static Preset> {
+        let name = self.name.split('+').next()?;
+        let preset = PRESETS.iter().find(|preset| preset.name == name)?;
+        let figures =
+            |link: &Link| [&link.up, &link.down].map(|way| (way.rate.clone(), way.delay_ns));
+        (figures(&self.terms) == figures(&preset.terms())).then_some(preset)
+    }
+}
+
+/// What a preset's name stands for; nothing for loopback.
+///
+/// # Errors
+/// There is no such preset: a sentence with the nearest names.
+pub fn named(name: &str) -> Result<Option<Box<NamedLink>>, String> {
+    if name == LOOPBACK {
+        return Ok(None);
+    }
+    let preset = Preset::of(name)?;
+    Ok(Some(Box::new(NamedLink {
+        name: name.to_owned(),
+        terms: preset.terms(),
+    })))
+}
+
+impl Preset {
+    fn of(name: &str) -> Result<&'static Self, String> {
+        PRESETS
+            .iter()
+            .find(|preset| preset.name == name)
+            .ok_or_else(|| {
+                let known = PRESETS.iter().map(|preset| preset.name);
+                let hint = Nearest::or_known(name, [LOOPBACK].into_iter().chain(known));
+                format!("there is no link \"{name}\"{hint}")
+            })
+    }
+}
+
+/// The queue where none is set: what is sent in 30 ms, or 64 KiB where that is less. It holds several
+/// initial windows at any rate, so that no packet is dropped silently before a connection has begun, and does
+/// not add more than 30 ms where a connection fills it.
+const LEAST_QUEUE_BYTES: u64 = 64 << 10;
+const USUAL_QUEUE_MS: u64 = 30;
+/// The queue before a trace, whose rate is not one: 100 full packets.
+const QUEUE_OF_TRACE_BYTES: u64 = 150_000;
+
+/// The queue of a direction that sets none.
+fn usual_queue(rate: &LinkRate) -> Queue {
+    let is_fast = |bits: u64| bits / 8 * USUAL_QUEUE_MS / 1_000 >= LEAST_QUEUE_BYTES;
+    match rate {
+        LinkRate::BitsPerSecond(bits) if is_fast(*bits) => Queue::Time(USUAL_QUEUE_MS * 1_000_000),
+        LinkRate::BitsPerSecond(_) | LinkRate::Unlimited => Queue::Bytes(LEAST_QUEUE_BYTES),
+        LinkRate::Trace(_) => Queue::Bytes(QUEUE_OF_TRACE_BYTES),
+    }
+}
+
+/// Reads the traces that a link names, each path as `path` says; then it is complete.
+pub(crate) fn load_traces(link: &mut Link, path: impl Fn(&str) -> PathBuf) -> Result<(), String> {
+    for direction in [&mut link.up, &mut link.down] {
+        if let Direction {
+            rate: LinkRate::Trace(trace),
+            ..
+        } = direction
+        {
+            let text = loader::text("trace", &path(&trace.file)).map_err(|error| error.message)?;
+            *trace = Trace::parse(&trace.file, &text)
+                .map_err(|error| format!("the trace \"{}\" is wrong: {error}", trace.file))?;
+        }
+    }
+    link.check().map_err(|error| error.to_string())
+}

@@ -1,0 +1,256 @@
+//! A link's table in a study.
+
+use std::ops::Range;
+
+use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate, Loss, Trace};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::units::{Delay, Percent, QueueWritten, Rate, queue_word};
+use super::{LOOPBACK, NamedLink, Preset, delay_word, loss_word, rate_word, usual_queue};
+use crate::error::{Source, StudyError};
+use crate::read::{PathText, Table};
+use crate::words::Word;
+
+/// What is written of one direction, or of both.
+#[derive(Default)]
+struct Written {
+    rate: Option<Spanned<Rate>>,
+    trace: Option<Spanned<PathText>>,
+    delay: Option<Spanned<Delay>>,
+    jitter: Option<Spanned<Delay>>,
+    loss: Option<Spanned<Percent>>,
+    burst: Option<Spanned<f64>>,
+    queue: Option<Spanned<QueueWritten>>,
+    overhead: Option<Spanned<u32>>,
+}
+
+impl Written {
+    fn read(table: &mut Table<'_>) -> Result<Self, StudyError> {
+        let written = Self {
+            rate: table.take("rate")?,
+            trace: table.take("trace")?,
+            delay: table.take("delay")?,
+            jitter: table.take("jitter")?,
+            loss: table.take("loss")?,
+            burst: table.take("burst")?,
+            queue: table.take("queue")?,
+            overhead: table.take("overhead")?,
+        };
+        if let (Some(rate), Some(trace)) = (&written.rate, &written.trace) {
+            let later = rate.span().start.max(trace.span().start);
+            let message = "a link goes by a \"rate\" or by a \"trace\"; keep one of the two";
+            return Err(table.source.error(later..later, message));
+        }
+        Ok(written)
+    }
+
+    /// Each value as a name has it, with its key.
+    fn words(&self) -> impl Iterator<Item = String> {
+        fn value<T>(written: &Option<Spanned<T>>, word: impl Fn(&T) -> String) -> Option<String> {
+            written.as_ref().map(|value| word(value.get_ref()))
+        }
+        let words = [
+            ("rate", value(&self.rate, |rate| rate_word(rate.0))),
+            ("trace", value(&self.trace, |trace| trace.0.clone())),
+            ("delay", value(&self.delay, |delay| delay_word(delay.0))),
+            ("jitter", value(&self.jitter, |delay| delay_word(delay.0))),
+            ("loss", value(&self.loss, |loss| loss_word(loss.0))),
+            ("burst", value(&self.burst, f64::to_string)),
+            ("queue", value(&self.queue, |queue| queue_word(queue.0))),
+            ("overhead", value(&self.overhead, u32::to_string)),
+        ];
+        let words = words.into_iter();
+        words.filter_map(|(key, word)| Some(format!("{key}={}", word?)))
+    }
+}
+
+/// Sets one thing of a link at a time, so that what it makes wrong is told at its own place.
+struct Setter<'s> {
+    source: &'s Source,
+    link: Link,
+}
+
+impl Setter<'_> {
+    fn set(&mut self, place: Range<usize>, set: impl FnOnce(&mut Link)) -> Result<(), StudyError> {
+        set(&mut self.link);
+        let checked = self.link.check();
+        checked.map_err(|error| self.source.error(place, error.to_string()))
+    }
+
+    /// Sets what is written of some directions; `has_queue` is whether their queue is not the usual one.
+    fn set_directions(
+        &mut self,
+        of: &[fn(&mut Link) -> &mut Direction],
+        written: &Written,
+        has_queue: bool,
+    ) -> Result<(), StudyError> {
+        for of in of {
+            if let Some(rate) = &written.rate {
+                self.set(rate.span(), |link| {
+                    let direction = of(link);
+                    direction.rate = LinkRate::BitsPerSecond(rate.get_ref().0);
+                    if !has_queue {
+                        direction.queue = usual_queue(&direction.rate);
+                    }
+                })?;
+            }
+            if let Some(delay) = &written.delay {
+                self.set(delay.span(), |link| {
+                    let direction = of(link);
+                    direction.delay_ns = delay.get_ref().0;
+                    if written.jitter.is_some() {
+                        direction.jitter_ns = 0;
+                    }
+                })?;
+            }
+            if let Some(jitter) = &written.jitter {
+                self.set(jitter.span(), |link| {
+                    of(link).jitter_ns = jitter.get_ref().0;
+                })?;
+            }
+            if let Some(loss) = &written.loss {
+                let part = loss.get_ref().0;
+                self.set(loss.span(), |link| {
+                    of(link).loss = (part != 0.0).then(|| Loss::independent(part));
+                })?;
+            }
+            if let Some(burst) = &written.burst {
+                let Some(Loss { part, .. }) = of(&mut self.link).loss else {
+                    let message = "\"burst\" is the mean length of bursts of \"loss\", and there is none; \
+                        write loss = \"1%\"";
+                    return Err(self.source.error(burst.span(), message));
+                };
+                self.set(burst.span(), |link| {
+                    let burst = *burst.get_ref();
+                    of(link).loss = Some(Loss { part, burst });
+                })?;
+            }
+            if let Some(overhead) = &written.overhead {
+                self.set(overhead.span(), |link| {
+                    of(link).overhead = *overhead.get_ref();
+                })?;
+            }
+            if let Some(queue) = &written.queue {
+                self.set(queue.span(), |link| of(link).queue = queue.get_ref().0)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const UP: fn(&mut Link) -> &mut Direction = |link| &mut link.up;
+const DOWN: fn(&mut Link) -> &mut Direction = |link| &mut link.down;
+
+/// The link of a table. Traces are only named in it, and read when the study is resolved.
+pub(crate) fn from_table(
+    source: &Source,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<Box<NamedLink>, StudyError> {
+    let mut table = Table::of(source, "link", value.clone())?.hinting(|key| {
+        (key == "rtt").then_some("its \"delay\" is one way: write half of the round trip")
+    });
+    let preset: Option<Spanned<String>> = table.take("preset")?;
+    let mut both = Written::read(&mut table)?;
+    let mut directions = Vec::new();
+    for (key, of) in [("up", UP), ("down", DOWN)] {
+        let written = match table.table(key)? {
+            None => Written::default(),
+            Some(mut table) => {
+                let written = Written::read(&mut table)?;
+                table.end()?;
+                written
+            }
+        };
+        directions.push((key, of, written));
+    }
+    let mtu: Option<Spanned<u32>> = table.take("mtu")?;
+    let congestion: Option<Congestion> = table.take("congestion")?;
+    let slow_start: Option<bool> = table.take("slow-start-after-idle")?;
+    let window: Option<Spanned<u32>> = table.take("initial-window")?;
+    table.end()?;
+
+    let mut name: Vec<String> = Vec::new();
+    let preset = match &preset {
+        None => None,
+        Some(preset) if preset.get_ref() == LOOPBACK => {
+            let message = "loopback is no link, and nothing of it can be set; leave \"preset\" out";
+            return Err(source.error(preset.span(), message));
+        }
+        Some(preset) => {
+            let known = Preset::of(preset.get_ref());
+            let known = known.map_err(|message| source.error(preset.span(), message))?;
+            name.push(known.name.to_owned());
+            Some(known)
+        }
+    };
+    let link = preset.map_or_else(unlimited, Preset::terms);
+    let has_queue = preset.is_some_and(Preset::has_queues);
+    let mut setter = Setter { source, link };
+    if let Some(mtu) = &mtu {
+        setter.set(mtu.span(), |link| link.mtu = *mtu.get_ref())?;
+    }
+    if let Some(window) = &window {
+        let segments = Some(*window.get_ref());
+        setter.set(window.span(), |link| link.initial_window = segments)?;
+    }
+    setter.set_directions(&[UP, DOWN], &both, has_queue)?;
+    for (_, of, written) in &directions {
+        setter.set_directions(&[*of], written, has_queue || both.queue.is_some())?;
+    }
+    let mut link = setter.link;
+    link.congestion = congestion.unwrap_or(link.congestion);
+    link.slow_start_after_idle = slow_start.unwrap_or(link.slow_start_after_idle);
+    name.extend(both.words());
+    for (key, of, written) in &mut directions {
+        name.extend(written.words().map(|word| format!("{key}.{word}")));
+        let own = written.rate.is_some() || written.trace.is_some();
+        let trace = if own {
+            &mut written.trace
+        } else {
+            &mut both.trace
+        };
+        if let Some(trace) = trace {
+            let (file, at_ms) = (trace.get_ref().0.clone(), Vec::new());
+            let direction = of(&mut link);
+            direction.rate = LinkRate::Trace(Trace { file, at_ms });
+            let has_queue = has_queue || both.queue.is_some() || written.queue.is_some();
+            if !has_queue {
+                direction.queue = usual_queue(&direction.rate);
+            }
+        }
+    }
+    name.extend(mtu.map(|mtu| format!("mtu={}", mtu.get_ref())));
+    name.extend(congestion.map(|congestion| format!("congestion={}", congestion.word())));
+    name.extend(slow_start.map(|after| format!("slow-start-after-idle={after}")));
+    name.extend(window.map(|window| format!("initial-window={}", window.get_ref())));
+    if name.is_empty() {
+        let message =
+            "this link sets nothing; write a preset such as \"wlan\", or a rate and a delay";
+        return Err(source.error(value.span(), message));
+    }
+    Ok(Box::new(NamedLink {
+        name: name.join("+"),
+        terms: link,
+    }))
+}
+
+/// What a table without a preset begins with: no limit and no delay.
+fn unlimited() -> Link {
+    let direction = Direction {
+        rate: LinkRate::Unlimited,
+        delay_ns: 0,
+        jitter_ns: 0,
+        loss: None,
+        queue: usual_queue(&LinkRate::Unlimited),
+        overhead: 0,
+    };
+    Link {
+        up: direction.clone(),
+        down: direction,
+        mtu: DEFAULT_MTU,
+        congestion: Congestion::Cubic,
+        slow_start_after_idle: false,
+        initial_window: None,
+    }
+}
