@@ -34,6 +34,7 @@ fn run(command: Command) -> Outcome {
         Command::Report(args) => commands::report::run(args),
         Command::Diff(args) => commands::diff::run(args),
         Command::Serve(args) => commands::serve::run(args),
+        Command::Link(args) => commands::link::run(args),
         Command::Doctor(args) => commands::doctor::run(args),
         Command::Completions(args) => commands::completions::run(args),
         Command::Subject => Ok(rpcgauge_reference::subject_main()),

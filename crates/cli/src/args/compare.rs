@@ -37,6 +37,9 @@ pub(crate) struct CompareArgs {
     /// Compare at several sizes: the response's repeated fields made this many times as long
     #[arg(long, value_name = "FACTOR", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) size_sweep: Vec<u32>,
+    /// Compare over these emulated links, such as wlan or loopback (repeatable; docs/link.md lists them)
+    #[arg(long, value_name = "LINK", value_delimiter = ',', help_heading = heading::COMPARISON)]
+    pub(crate) link: Vec<String>,
     /// About how long to measure, e.g. 30s or 2m [default: 60s, or what the stacks need to start and warm up]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::COMPARISON)]
     pub(crate) budget: Option<u64>,

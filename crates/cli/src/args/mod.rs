@@ -2,6 +2,7 @@
 
 mod about;
 mod compare;
+mod link;
 mod load;
 mod message;
 mod report;
@@ -18,6 +19,7 @@ use rpcgauge_study::words::parse_time_ms;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
 pub(crate) use compare::CompareArgs;
+pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, ServiceArgs, TlsArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
 pub(crate) use report::{DiffArgs, Format, ReportArgs};
@@ -187,6 +189,17 @@ Examples:
   rpcgauge serve --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json")]
     Serve(ServeArgs),
+    /// Run programs over an emulated link, or say which links this machine can hold
+    #[command(after_help = "\
+Examples:
+  rpcgauge link                             the links that have names
+  rpcgauge link wlan --server './server' --client 'curl http://198.18.0.2:8080/'
+  rpcgauge link lte --server 'iperf3 -s -1' -- iperf3 -c 198.18.0.2
+  rpcgauge link lte -- bash                 a shell at the client's end
+  rpcgauge link check                       measures every link on this machine
+
+The server is at 198.18.0.2, which both find in RPCGAUGE_SERVER. The exit code is the client's.")]
+    Link(LinkArgs),
     /// Say what this machine can measure, how quietly, and what would help
     #[command(after_help = "\
 Examples:

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use rpcgauge_message::Limits;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_study::features::Features;
+use rpcgauge_study::link::LOOPBACK;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale;
@@ -70,6 +71,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     if args.plan {
         return show::plan(&resolved.plan, args.output.json);
     }
+    measure::prepare_links([&resolved.plan])?;
     let stop = signals::stop_flag()?;
     let how = How {
         output: &args.output,
@@ -100,13 +102,24 @@ fn study(
     text.path("response", Some(&args.response))?;
     for size in sizes {
         let mut within = "";
-        if let Some(factor) = size.factor {
+        if size.factor.is_some() || args.link.len() > 1 {
             text.table("[[groups]]");
-            text.key("name", format!("scale={factor}"));
-            text.key("base.scale", i64::from(factor));
+            let scale = size.factor.map(|factor| format!("scale={factor}"));
+            let parts = [scale, size.link.clone()].into_iter().flatten();
+            text.key("name", parts.collect::<Vec<_>>().join("-"));
+            text.optional("base.scale", size.factor.map(i64::from));
+            text.optional("base.link", size.link.as_deref());
             within = "groups.";
+        } else if let Some(link) = &size.link {
+            text.table("[base]");
+            text.key("link", &**link);
         }
-        let codecs = ways::codecs(&size.ways, stacks);
+        // What codecs do is the same over every link.
+        let is_first = size.link.as_ref() == args.link.first();
+        let codecs = match is_first {
+            true => ways::codecs(&size.ways, stacks),
+            false => Vec::new(),
+        };
         for way in size.ways.iter().chain(&codecs) {
             text.table(&format!("[[{within}variants]]"));
             text.key("name", &*way.name);
@@ -123,9 +136,10 @@ fn study(
     Ok(text)
 }
 
-/// One size of the response, and the ways that it can be compared in.
+/// One size of the response over one link, and the ways that it can be compared in.
 struct Size {
     factor: Option<u32>,
+    link: Option<String>,
     ways: Vec<Way>,
     /// Why the ways that compress are left out, where they are.
     left_out: Option<String>,
@@ -162,6 +176,7 @@ fn sizes(
         }
         sizes.push(Size {
             factor: Some(*factor),
+            link: None,
             ways,
             left_out: why,
         });
@@ -169,11 +184,45 @@ fn sizes(
     if sizes.is_empty() {
         sizes.push(Size {
             factor: None,
+            link: None,
             ways,
             left_out: None,
         });
     }
-    Ok(sizes)
+    over_links(args, sizes, against)
+}
+
+/// Each size over each link.
+fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec<Size>, Failure> {
+    let mut links = args.link.iter().enumerate();
+    if let Some((_, twice)) = links.find(|(place, link)| args.link[..*place].contains(link)) {
+        let message = format!("--link: {twice} stands twice; name each link once");
+        return Err(Failure::input(message));
+    }
+    if args.link.is_empty() {
+        return Ok(sizes);
+    }
+    let mut all = Vec::new();
+    for size in &sizes {
+        for link in &args.link {
+            let mut ways = size.ways.clone();
+            // A Unix socket goes over no link.
+            ways.retain(|way| link == LOOPBACK || !way.is_over_unix());
+            if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
+                return Err(Failure::input(format!(
+                    "--link {link}: a Unix socket goes over no link, and without it nothing is left to compare; \
+                     name other variants"
+                )));
+            }
+            all.push(Size {
+                link: Some(link.clone()),
+                ways,
+                left_out: size.left_out.clone(),
+                ..*size
+            });
+        }
+    }
+    Ok(all)
 }
 
 fn question(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str) -> String {

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::SystemTime;
 
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_lab::{Earlier, Lab, LabError, Options, RateSearch, RunEnding, Stacks, Summary};
 use rpcgauge_report::{Findings, PlannedSearch, closing, escape, files};
+use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::TrialRecord;
 use rpcgauge_study::run::{NewRun, Resumed, Run, RunError, RunWriter, default_directory, names};
+use rpcgauge_trial::Calibration;
 
 use super::kept::Kept;
 use super::subjects;
@@ -66,6 +70,28 @@ pub(crate) struct How<'a> {
     pub(crate) folders: &'a [PathBuf],
 }
 
+/// Gets what the links of plans need, before this program has a second thread, and makes each once, so that
+/// what this machine lacks for one is said before anything is built.
+pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
+    let variants = plans.into_iter().flat_map(|plan| &plan.variants);
+    let links = variants.filter_map(|variant| variant.settings.link.as_deref());
+    let links: BTreeMap<&str, &NamedLink> = links.map(|link| (&*link.name, link)).collect();
+    if links.is_empty() {
+        return Ok(());
+    }
+    rpcgauge_link::prepare().map_err(Failure::cannot)?;
+    // Nothing goes over it, so that it need not be calibrated.
+    let options = rpcgauge_link::Options {
+        calibrated: Some(Calibration::default()),
+        ..rpcgauge_link::Options::default()
+    };
+    for (name, link) in links {
+        let made = rpcgauge_link::Network::open(&link.terms, &options);
+        made.map_err(|error| Failure::cannot(format!("the link {name}: {error}")))?;
+    }
+    Ok(())
+}
+
 /// Runs a plan in a new run directory and shows its report.
 pub(crate) fn start(study: &Resolved, how: How<'_>, exports: Exports) -> Result<Ended, Failure> {
     let now = SystemTime::now();
@@ -108,6 +134,7 @@ pub(crate) fn resume(
     }
     inputs::same_limits(&args.limits, resumed.run.plan.limits)?;
     let plans = [&resumed.run.plan];
+    prepare_links(plans)?;
     let how = How {
         subjects: &subjects::commands(subjects, plans, how.output.quiet, how.stop)?,
         ..how
@@ -173,7 +200,13 @@ fn carry_out(
     }
     let directory = writer.directory().to_owned();
     let mut view = ProgressView::new(how.output.quiet);
-    let summary = lab.run(plan, trials, &mut writer, &mut view, how.stop);
+    let mut measure = || lab.run(plan, trials, &mut writer, &mut view, how.stop);
+    let summary = match plan.has_links() {
+        false => measure(),
+        // The measuring thread leaves the machine's network for good.
+        true => thread::scope(|scope| scope.spawn(measure).join())
+            .unwrap_or_else(|panic| resume_unwind(panic)),
+    };
     view.finish();
     // The lock is released before the report is written: the report only reads.
     drop(writer);

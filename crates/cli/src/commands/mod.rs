@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 mod kept;
+pub(crate) mod link;
 pub(crate) mod load;
 pub(crate) mod measure;
 pub(crate) mod plan;

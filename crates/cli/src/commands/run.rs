@@ -44,6 +44,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         return measure::resume(directory, &args, &subjects, how).map(Ended::code);
     }
     let plans = studies.iter().map(|study| &study.plan);
+    measure::prepare_links(plans.clone())?;
     let how = How {
         subjects: &subjects::commands(&subjects, plans, args.output.quiet, &stop)?,
         ..how

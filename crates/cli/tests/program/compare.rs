@@ -75,6 +75,23 @@ fn the_plan_of_a_comparison_has_all_variants_and_sizes() {
         "3m",
     ]);
     assert!(swept.len() >= 4, "{swept:?}");
+    let linked = names(&[
+        "--link",
+        "loopback,wlan",
+        "--only",
+        "rest-json,grpc-unix,grpc",
+    ]);
+    for (way, is_there) in [
+        ("loopback-grpc-unix", true),
+        ("wlan-grpc", true),
+        ("wlan-grpc-unix", false),
+    ] {
+        assert_eq!(
+            linked.iter().any(|name| name == way),
+            is_there,
+            "{linked:?}"
+        );
+    }
     assert!(place.names().is_empty(), "a plan leaves nothing behind");
 }
 
@@ -140,6 +157,9 @@ fn unknown_variants_of_a_comparison_are_refused() {
     with(&["--budget", "1s"]).refused(&["--budget", "at least"]);
     with(&["--budget", "5 parsecs"]).refused(&["--budget", "1m30s"]);
     with(&["--size-sweep", "0"]).refused(&["--size-sweep"]);
+    with(&["--link", "wlam"]).refused(&["--link", "wlam", "wlan"]);
+    with(&["--link", "wlan,wlan"]).refused(&["--link", "twice"]);
+    with(&["--link", "wlan", "--against", "grpc-unix"]).refused(&["--link", "Unix socket"]);
     with(&["--seed", "18446744073709551615"]).refused(&["--seed"]);
     with(&["--stack", "reference", "--stack", "reference"]).refused(&["--stack", "twice"]);
     assert!(place.names().is_empty());
@@ -151,6 +171,8 @@ fn a_printed_comparison_is_a_study_of_the_same_plan() {
     // The stacks of the second need more than a minute to start and warm up.
     for options in [
         ["--size-sweep", "1,10", "--only", "rest-json,grpc-gzip"],
+        ["--link", "loopback,wlan", "--only", "grpc,grpc-unix"],
+        ["--link", "lte", "--only", "grpc"],
         ["--stack", "jvm/grpc-java", "--stack", "jvm/armeria-grpc"],
     ] {
         let study = compare(&place, &[&options[..], &["--print-study"]].concat()).well();

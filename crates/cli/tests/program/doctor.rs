@@ -13,6 +13,10 @@ fn the_doctor_tells_what_it_found() {
         "{found}"
     );
     assert_eq!(found.get("busy_cores"), None);
+    let privileges = found["privileges"].as_array().expect("privileges");
+    let links = privileges.iter().find(|it| it["name"] == "emulated links");
+    let possible = place.run(&["link", "wlan", "--", "true"]).code == Some(0);
+    assert_eq!(links.expect("a line")["found"], possible, "{found}");
     let found = json(&place.run(&["doctor", "--json"]).well());
     assert_eq!(found["busy_cores"]["watched_ms"], 1_000, "{found}");
     let text = place.run(&["doctor", "--no-noise"]).well();

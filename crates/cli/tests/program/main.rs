@@ -12,6 +12,7 @@ mod doctor;
 mod failing;
 mod generated;
 mod killed;
+mod link;
 mod load;
 mod ramp;
 mod reflection;

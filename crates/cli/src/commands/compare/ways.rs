@@ -7,7 +7,7 @@ use rpcgauge_message::Encoding;
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::features::{Features, Role, WorkloadKind};
 use rpcgauge_study::only;
-use rpcgauge_study::settings::{HttpVersion, Operation, Protocol, REFERENCE, Sample};
+use rpcgauge_study::settings::{HttpVersion, Operation, Protocol, REFERENCE, Sample, Transport};
 use rpcgauge_study::words::Word as _;
 
 use crate::args::CompareArgs;
@@ -50,6 +50,11 @@ impl Way {
     /// Whether messages are compressed.
     pub(super) fn compresses(&self) -> bool {
         self.setting("compression").is_some()
+    }
+
+    /// Whether it goes over a Unix socket.
+    pub(super) fn is_over_unix(&self) -> bool {
+        self.setting("transport") == Some(Transport::Unix.word())
     }
 
     fn setting(&self, key: &str) -> Option<&str> {

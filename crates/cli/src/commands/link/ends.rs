@@ -1,0 +1,123 @@
+//! The programs at a link's ends.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rpcgauge_lab::machine::listener::tcp;
+use rpcgauge_lab::subject::{end, spawn};
+use rpcgauge_link::{Network, SERVER};
+
+use super::failure;
+use crate::exit::{Failure, note};
+
+/// How long a server may take until it listens.
+const STARTUP: Duration = Duration::from_secs(60);
+/// How long a server may listen where no client reaches it, until that is an error: some open a port of their
+/// own first.
+const ELSEWHERE: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How long a server has to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Where client and server find the server's address.
+const VARIABLE: &str = "RPCGAUGE_SERVER";
+
+pub(super) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", command])
+        .env(VARIABLE, SERVER.to_string());
+    shell
+}
+
+/// A program with its arguments.
+pub(super) fn program(words: &[OsString]) -> Option<Command> {
+    let (name, arguments) = words.split_first()?;
+    let mut command = Command::new(name);
+    command.args(arguments).env(VARIABLE, SERVER.to_string());
+    Some(command)
+}
+
+/// A server that listens. It ends when this is dropped.
+pub(super) struct Server(Child);
+
+impl Server {
+    /// Starts a command and waits until it can be reached.
+    pub(super) fn start(
+        command: &str,
+        network: &Network,
+        mut is_over: impl FnMut() -> bool,
+    ) -> Result<Self, Failure> {
+        let _inside = network.server().enter().map_err(failure)?;
+        let mut shell = shell(command);
+        // The client may be waiting for what is typed.
+        let child = spawn(shell.stdin(Stdio::null()), None);
+        let mut server = Self(
+            child.map_err(|error| Failure::cannot(format!("cannot start the server: {error}")))?,
+        );
+        let start = Instant::now();
+        let mut elsewhere: Option<Instant> = None;
+        loop {
+            let listening = listening();
+            if listening.iter().any(is_reached) {
+                return Ok(server);
+            }
+            if let Some(status) = server.0.try_wait().ok().flatten() {
+                return Err(Failure::input(format!(
+                    "the server ended ({status}) before it listened: {command}"
+                )));
+            }
+            if let Some(address) = listening.first()
+                && elsewhere.get_or_insert_with(Instant::now).elapsed() > ELSEWHERE
+            {
+                return Err(Failure::input(format!(
+                    "the server listens on {address} alone, where no client over the link reaches it; have it listen on \
+                     {SERVER} or 0.0.0.0"
+                )));
+            }
+            if is_over() {
+                return Err(Failure::interrupted(
+                    "interrupted before the server listened",
+                ));
+            }
+            if start.elapsed() > STARTUP {
+                return Err(Failure::cannot(format!(
+                    "the server listens on no TCP port after {} s: {command}",
+                    STARTUP.as_secs()
+                )));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Says so where it has ended before its client.
+    pub(super) fn note_end(&mut self) {
+        if let Ok(Some(status)) = self.0.try_wait()
+            && !status.success()
+        {
+            note(&format!("the server has ended: {status}"));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        end(&mut self.0, PATIENCE);
+    }
+}
+
+/// The addresses at which sockets listen in the namespace of the calling thread.
+fn listening() -> Vec<SocketAddr> {
+    let tables = ["tcp", "tcp6"].map(|version| {
+        fs::read_to_string(format!("/proc/thread-self/net/{version}")).unwrap_or_default()
+    });
+    let sockets = tables.iter().flat_map(|table| tcp(table));
+    sockets.map(|(address, _)| address).collect()
+}
+
+/// From the other end of the link, which has no IPv6; a socket of it takes IPv4 on its unspecified address.
+fn is_reached(address: &SocketAddr) -> bool {
+    address.ip() == SERVER || address.ip().is_unspecified()
+}
