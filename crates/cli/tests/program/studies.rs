@@ -19,6 +19,7 @@ fn every_built_in_study_is_listed_shown_and_planned() {
             "several",
             "list",
             "gzip",
+            "links",
             "unix-socket",
             "encodings",
             "connections",
