@@ -288,7 +288,7 @@ func TestWhatCannotBeGeneratedIsRefused(t *testing.T) {
 	for path, want := range map[string]string{
 		"/select/stream": "streaming",
 		"/select/none":   "no method",
-		"/select":        "no path",
+		"/select":        "not a path",
 	} {
 		asked := &set{}
 		if err := json.Unmarshal(fmt.Appendf(nil, `{"methods":[{"path":%q}]}`, path), asked); err != nil {
