@@ -16,7 +16,7 @@ pub enum Schedule {
         /// Calls in flight over all connections, 1 to [`MOST_IN_FLIGHT`].
         in_flight: u32,
     },
-    /// Calls arrive at a rate, whatever becomes of the ones before.
+    /// Calls arrive at a rate, independent of when earlier calls end (open loop).
     Rate {
         /// Calls per second, more than 0.
         per_second: f64,

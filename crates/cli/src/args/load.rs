@@ -157,7 +157,7 @@ pub(crate) struct PaceArgs {
     /// Calls in flight over all connections, a new one as soon as one ends [default: one per connection]
     #[arg(long, value_name = "N", conflicts_with = "arrivals", help_heading = heading::LOAD)]
     pub(crate) in_flight: Option<u32>,
-    /// Calls per second, whatever becomes of the ones before
+    /// Calls per second, sent without waiting for earlier ones
     #[arg(
         long,
         value_name = "R",

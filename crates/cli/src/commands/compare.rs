@@ -161,7 +161,9 @@ fn sizes(
             ));
         }
         if args.size_sweep[..place].contains(factor) {
-            return Err(wrong(format!("{factor} stands twice; name each size once")));
+            return Err(wrong(format!(
+                "{factor} is given twice; name each size once"
+            )));
         }
         let longer = scale::response(own, *factor, limits);
         let longer = longer.map_err(|error| wrong(error.to_string()))?;
@@ -196,7 +198,7 @@ fn sizes(
 fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec<Size>, Failure> {
     let mut links = args.link.iter().enumerate();
     if let Some((_, twice)) = links.find(|(place, link)| args.link[..*place].contains(link)) {
-        let message = format!("--link: {twice} stands twice; name each link once");
+        let message = format!("--link: {twice} is given twice; name each link once");
         return Err(Failure::input(message));
     }
     if args.link.is_empty() {

@@ -33,12 +33,13 @@ const MAX_BYTES: u64 = 64 << 20;
 /// A slice takes about this long: enough for a hundred small calls.
 const SLICE: Duration = Duration::from_micros(1_500);
 
-/// Fewest round trips that count in a slice; over a link fewer, since each may take half a second, and is alike.
-const LEAST_CALLS: u64 = 5;
-const LEAST_CALLS_OVER_LINK: u64 = 2;
+/// The minimum of round trips that count in a slice. It is lower over a link: a round trip may take half a second,
+/// and varies little.
+const MIN_CALLS: u64 = 5;
+const MIN_CALLS_OVER_LINK: u64 = 2;
 
 /// Most of them.
-const MOST_CALLS: u64 = 10_000;
+const MAX_CALLS: u64 = 10_000;
 
 /// Round trips that show how long one takes.
 const PROBE_CALLS: u64 = 10;
@@ -46,7 +47,7 @@ const PROBE_CALLS: u64 = 10;
 /// A round trip that takes longer than this is a failure; over a link, than this and so many times of what the
 /// link takes at least: a connection starts slow, and segments are lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
-const LEAST_TIMES: u32 = 10;
+const TIMEOUT_FACTOR: u32 = 10;
 
 /// What one floor is measured for.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +123,7 @@ impl FloorMeasurer {
         Self {
             calls: match key.link {
                 None => PROBE_CALLS,
-                Some(_) => LEAST_CALLS_OVER_LINK,
+                Some(_) => MIN_CALLS_OVER_LINK,
             },
             address,
             key,
@@ -138,7 +139,7 @@ impl FloorMeasurer {
             // The first round trips of a connection open its window.
             warmup_calls: (self.calls / 10).max(1),
             calls: self.calls,
-            timeout: TIMEOUT + LEAST_TIMES * self.key.least(),
+            timeout: TIMEOUT + TIMEOUT_FACTOR * self.key.least(),
         };
         ping_pong(&self.address, &call).map_err(|error| {
             let reason = format!(
@@ -154,8 +155,8 @@ impl Measurer<Floor> for FloorMeasurer {
     fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
         let probe = self.play()?;
         let least = match self.key.link {
-            None => LEAST_CALLS,
-            Some(_) => LEAST_CALLS_OVER_LINK,
+            None => MIN_CALLS,
+            Some(_) => MIN_CALLS_OVER_LINK,
         };
         self.calls = slice_calls(probe.latency.value_at_quantile(0.5), least);
         Ok(())
@@ -185,7 +186,7 @@ impl Measurer<Floor> for FloorMeasurer {
 }
 
 fn slice_calls(median_ns: u64, least: u64) -> u64 {
-    (SLICE.as_nanos() as u64 / median_ns.max(1)).clamp(least, MOST_CALLS)
+    (SLICE.as_nanos() as u64 / median_ns.max(1)).clamp(least, MAX_CALLS)
 }
 
 #[cfg(test)]
@@ -216,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_slice_has_as_many_round_trips_as_fit() {
-        assert_eq!(slice_calls(10_000, LEAST_CALLS), 150);
-        assert_eq!(slice_calls(0, LEAST_CALLS), MOST_CALLS);
-        assert_eq!(slice_calls(1_000_000_000, LEAST_CALLS), LEAST_CALLS);
+        assert_eq!(slice_calls(10_000, MIN_CALLS), 150);
+        assert_eq!(slice_calls(0, MIN_CALLS), MAX_CALLS);
+        assert_eq!(slice_calls(1_000_000_000, MIN_CALLS), MIN_CALLS);
     }
 }

@@ -29,8 +29,8 @@ use crate::warmup;
 
 /// A floor has at least this many slices, however few the variants on it take; over a link fewer, whose round
 /// trips are long and alike.
-const LEAST_FLOOR_SLICES: u32 = 10;
-const LEAST_FLOOR_SLICES_OVER_LINK: u32 = 3;
+const MIN_FLOOR_SLICES: u32 = 10;
+const MIN_FLOOR_SLICES_OVER_LINK: u32 = 3;
 
 /// What a rotation measured, before it is recorded.
 struct RotationResult {
@@ -177,8 +177,8 @@ impl<'a> Run<'a> {
         let mut floors = Vec::new();
         let all_linked = trials.iter().all(|it| it.variant.settings.link.is_some());
         let least = match all_linked {
-            false => LEAST_FLOOR_SLICES,
-            true => LEAST_FLOOR_SLICES_OVER_LINK,
+            false => MIN_FLOOR_SLICES,
+            true => MIN_FLOOR_SLICES_OVER_LINK,
         };
         let mut rounds = 0;
         while !self.is_stopped() && (rotation.goes_on() || rounds < least) {

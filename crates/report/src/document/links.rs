@@ -67,7 +67,7 @@ fn table(groups: &[Group<'_>]) -> Option<Table> {
 
 const HOW_TO_READ: &str = "Up / down, where the two differ. set: rate and one-way delay; round trip: of a probe, \
     before any call; base: the machine's own part of it; dropped: at the tail of a queue; lost: as set; late: \
-    how much later than due packets left; held: trials in which it was, of all.";
+    how much later than due packets left; held: trials in which the link was held, of all trials.";
 
 /// What there is of each direction, said once where it is the same.
 fn both(link: &LinkFindings, of: impl Fn(&LinkDirection) -> String) -> String {

@@ -113,8 +113,8 @@ fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[workload]\nproto = \"a.proto\"\ndescriptor-set = \"a.binpb\"\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:4:18: a message is described by "proto" or by "descriptor-set"; keep one of the two"#);
     assert_snapshot!(with_question("[workload]\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:2:1: [workload] needs "proto" or "descriptor-set"; write proto = "service.proto""#);
     assert_snapshot!(with_question("[workload]\n"), @r#"my.toml:2:1: [workload] says neither the "name" of a built-in workload nor a "method" of your own"#);
-    assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: a placement stands twice; "others" are checked besides "main""#);
-    assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 stands twice in this list");
+    assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: a placement is given twice; "others" are checked besides "main""#);
+    assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 is given twice in this list");
     assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] says no setting, so it would exclude everything");
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is compared with itself; the A/A pair is there in every study");
 }

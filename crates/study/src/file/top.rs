@@ -124,7 +124,7 @@ impl PlacementWritten {
             let Others(all) = others.get_ref();
             let is_repeated = |at: usize| Some(all[at]) == main || all[..at].contains(&all[at]);
             if (0..all.len()).any(is_repeated) {
-                let message = "a placement stands twice; \"others\" are checked besides \"main\"";
+                let message = "a placement is given twice; \"others\" are checked besides \"main\"";
                 return Err(source.error(others.span(), message));
             }
         }

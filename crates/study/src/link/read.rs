@@ -174,7 +174,8 @@ pub(crate) fn from_table(
     let preset = match &preset {
         None => None,
         Some(preset) if preset.get_ref() == LOOPBACK => {
-            let message = "loopback is no link, and nothing of it can be set; leave \"preset\" out";
+            let message =
+                "loopback is not an emulated link and has nothing to set; leave \"preset\" out";
             return Err(source.error(preset.span(), message));
         }
         Some(preset) => {

@@ -130,7 +130,7 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
     for (option, names) in [("--stack", &args.stack), ("--client", &args.client)] {
         let mut places = names.iter().enumerate();
         if let Some((_, twice)) = places.find(|(place, name)| names[..*place].contains(name)) {
-            let message = format!("{option} {twice}: it stands twice; name each stack once");
+            let message = format!("{option} {twice}: it is given twice; name each stack once");
             return Err(Failure::input(message));
         }
     }

@@ -133,7 +133,7 @@ fn what_is_no_link_is_refused_where_it_stands() {
     assert_snapshot!(wrong("5"), @r#"my.toml:6:8: "link" must be a link's name, such as "wlan", or a table, not 5"#);
     assert_snapshot!(wrong("{}"), @r#"my.toml:6:8: this link sets nothing; write a preset such as "wlan", or a rate and a delay"#);
     assert_snapshot!(wrong("{ preset = \"lte5\" }"), @r#"my.toml:6:19: there is no link "lte5"; did you mean "lte"?"#);
-    assert_snapshot!(wrong("{ preset = \"loopback\", loss = \"1%\" }"), @r#"my.toml:6:19: loopback is no link, and nothing of it can be set; leave "preset" out"#);
+    assert_snapshot!(wrong("{ preset = \"loopback\", loss = \"1%\" }"), @r#"my.toml:6:19: loopback is not an emulated link and has nothing to set; leave "preset" out"#);
     assert_snapshot!(wrong("{ rtt = \"2ms\" }"), @r#"my.toml:6:10: [link] has no key "rtt"; its "delay" is one way: write half of the round trip"#);
     assert_snapshot!(wrong("{ up = { dealy = \"2ms\" } }"), @r#"my.toml:6:17: [link.up] has no key "dealy"; did you mean "delay"?"#);
     assert_snapshot!(wrong("{ rate = \"100mbit\" }"), @r#"my.toml:6:17: "100mbit" is not a valid rate; write it as 750kbit/s, 100Mbit/s or 1Gbit/s"#);
@@ -155,7 +155,7 @@ fn what_is_no_link_is_refused_where_it_stands() {
     assert_snapshot!(one_with("protocol = \"rest\"\nlink = \"wlan\"\ntransport = \"unix\""), @r#"my.toml:6:8: variant "base": a Unix socket goes over no link; write transport = "tcp" or link = "loopback", or exclude it by [[exclude]] with transport = "unix""#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"encode\"\nlink = \"wlan\""), @r#"my.toml:7:8: variant "base": "link" is a call's, and a codec calls nothing; leave it out"#);
     assert_snapshot!(refused("# Fast?\n[service]\ntarget = \"grpc://127.0.0.1:1/a.B/C\"\n[base]\nlink = \"wlan\""), @r#"my.toml:5:8: variant "base": "link" is of subjects, and a live service is called here; leave it out"#);
-    assert_snapshot!(refused(&format!("{TWO}[factors]\nlink = [\"wlan\", {{ preset = \"wlan\" }}]")), @"my.toml:13:17: the value wlan stands twice in this list");
+    assert_snapshot!(refused(&format!("{TWO}[factors]\nlink = [\"wlan\", {{ preset = \"wlan\" }}]")), @"my.toml:13:17: the value wlan is given twice in this list");
     let pair = "[base]\nlink = \"wlan\"\n[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"server-cpu\"";
     assert_snapshot!(two_and(pair), @r#"my.toml:15:6: server-cpu is not taken over a link, whose thread does part of the receiver's work, and "grpc" goes over one; take it from a variant on loopback (docs/link.md)"#);
 }
