@@ -1,8 +1,9 @@
-//! How well this machine holds links, against what is asked of them: `make bench-link` (docs/link.md). It means little while
-//! anything else runs.
+//! How well this machine holds links, against what is asked of them: `make bench-link` (docs/link.md); the names of
+//! presets as arguments limit it to them. It means little while anything else runs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::env;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rpcgauge_link::{Namespace, Network, Options, SERVER, check, highest_pace, isolate, prepare};
+use rpcgauge_study::link::PRESETS;
 use rpcgauge_trial::{
     Congestion, DEFAULT_MTU, Direction, Lateness, Link, LinkCounts, LinkRate, Loss, Queue,
 };
@@ -18,8 +20,9 @@ const MBIT: u64 = 1_000_000;
 /// What a full packet carries of TCP with time stamps.
 const SEGMENT: u64 = 1_448;
 const PACKET: u64 = 1_500;
-/// How many calls are timed, and for how long bytes flow.
-const CALLS: usize = 300;
+/// How many calls are made, or for how long if that is less, and for how long bytes flow.
+const CALLS: usize = 1_200;
+const CALLS_FOR: Duration = Duration::from_secs(8);
 const FLOW: Duration = Duration::from_secs(2);
 
 fn main() {
@@ -33,20 +36,23 @@ fn main() {
         seed: 1,
         calibrated: None,
     };
-    let named = [
-        ("10 Mbit/s, 10 ms", link(10 * MBIT, 5_000, 0.0)),
-        ("100 Mbit/s, 1.8 ms", link(100 * MBIT, 900, 0.0)),
-        ("100 Mbit/s, 50 ms, 1% lost", link(100 * MBIT, 25_000, 0.01)),
-        ("1 Gbit/s, 0.5 ms", link(1_000 * MBIT, 250, 0.0)),
-    ];
-    for (name, link) in &named {
-        println!("{name}");
-        packets(link, &options);
-        for in_flight in [1, 64] {
-            calls(link, &options, in_flight);
+    let lossy = ("100 Mbit/s, 50 ms, 1% lost", link(100 * MBIT, 25_000, 0.01));
+    let presets = PRESETS.iter().map(|it| (it.name, it.terms()));
+    let asked: Vec<String> = env::args()
+        .skip(1)
+        .filter(|it| !it.starts_with('-'))
+        .collect();
+    for (name, link) in presets.chain([lossy]) {
+        if !asked.is_empty() && !asked.iter().any(|it| it == name) {
+            continue;
         }
-        if link.down.loss.is_none() {
-            goodput(link, &options);
+        println!("{name}");
+        packets(&link, &options);
+        for in_flight in [1, 64] {
+            calls(&link, &options, in_flight);
+        }
+        if fills(&link) {
+            goodput(&link, &options);
         }
     }
     match highest_pace(&options) {
@@ -81,6 +87,20 @@ fn link(rate: u64, delay_us: u64, loss: f64) -> Link {
         slow_start_after_idle: false,
         initial_window: None,
     }
+}
+
+/// Whether TCP in its steady state keeps the way down full: the queue holds as much as is on its way, so that a window
+/// that is cut after a loss still fills the rate.
+fn fills(link: &Link) -> bool {
+    let LinkRate::BitsPerSecond(rate) = link.down.rate else {
+        return false;
+    };
+    let queue_ns = match link.down.queue {
+        Queue::Bytes(bytes) => bytes * 8 * 1_000_000_000 / rate,
+        Queue::Time(ns) => ns,
+    };
+    let is_steady = link.down.loss.is_none() && link.down.jitter_ns == 0;
+    is_steady && queue_ns >= link.up.delay_ns + link.down.delay_ns
 }
 
 fn row(what: &str, measured: String, asked: &str, is_reached: bool) {
@@ -195,16 +215,24 @@ fn calls(link: &Link, options: &Options, in_flight: usize) {
         .collect();
     let before = network.counts().expect("counts");
     let (cpu, start) = (cpu(), Instant::now());
-    thread::scope(|scope| {
-        for stream in &mut streams {
+    let made: usize = thread::scope(|scope| {
+        let callers = streams.iter_mut().map(|stream| {
             scope.spawn(|| {
                 stream.set_nodelay(true).expect("no delay");
-                (0..CALLS.div_ceil(in_flight) * 4).for_each(|_| ask(stream, 200));
-            });
-        }
+                (0..CALLS.div_ceil(in_flight))
+                    .take_while(|_| start.elapsed() < CALLS_FOR)
+                    .map(|_| ask(stream, 200))
+                    .count()
+            })
+        });
+        let callers: Vec<_> = callers.collect();
+        callers
+            .into_iter()
+            .map(|it| it.join().expect("a caller"))
+            .sum()
     });
     let share = (self::cpu() - cpu) / start.elapsed().as_secs_f64();
-    let calls = (CALLS.div_ceil(in_flight) * 4 * in_flight) as f64 / start.elapsed().as_secs_f64();
+    let calls = made as f64 / start.elapsed().as_secs_f64();
     let counts = network.counts().expect("counts").since(&before);
     late(&format!("lateness, {in_flight} in flight"), &counts);
     println!(
