@@ -1,5 +1,5 @@
-//! Puts the built-in subjects and what every subject is built with into the program: a table of
-//! files, from `subjects/` and `contract/`.
+//! Puts the built-in subjects and applications and what every subject is built with into the program: tables of
+//! files, from `subjects/`, `apps/` and `contract/`.
 
 #[path = "src/subjects/walk.rs"]
 mod walk;
@@ -11,25 +11,18 @@ use std::{env, fs};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../..");
-    let subjects = root.join("subjects");
+    let (subjects, apps) = (root.join("subjects"), root.join("apps"));
     let contract = root.join("contract");
-    for watched in [&subjects, &contract] {
+    for watched in [&subjects, &apps, &contract] {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
-    let mut text = String::from("const BUILT_IN: &[(&str, &[SourceFile])] = &[\n");
-    let mut folders: Vec<PathBuf> = fs::read_dir(&subjects)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
-    folders.retain(|path| path.join("subject.toml").is_file());
-    folders.sort();
-    for folder in folders {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        writeln!(text, "({name:?}, &{}),", table(&folder, "")?)?;
-    }
+    let mut text = String::new();
+    write_table(&mut text, "BUILT_IN", &subjects, "subject.toml")?;
+    write_table(&mut text, "BUILT_IN_APPS", &apps, "app.toml")?;
     let (golden, proto) = (contract.join("golden"), contract.join("proto"));
     writeln!(
         text,
-        "];\nconst GOLDEN: &[SourceFile] = &{};",
+        "const GOLDEN: &[SourceFile] = &{};",
         table(&golden, "contract/golden/")?
     )?;
     writeln!(
@@ -38,6 +31,30 @@ fn main() -> Result<(), Box<dyn Error>> {
         table(&proto, "contract/proto/")?
     )?;
     fs::write(Path::new(&env::var("OUT_DIR")?).join("subjects.rs"), text)?;
+    Ok(())
+}
+
+/// The folders in `within` that hold a file of this name, each with its files.
+fn write_table(
+    text: &mut String,
+    name: &str,
+    within: &Path,
+    holds: &str,
+) -> Result<(), Box<dyn Error>> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(within)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    folders.retain(|path| path.join(holds).is_file());
+    folders.sort();
+    writeln!(
+        text,
+        "pub(crate) const {name}: &[(&str, &[SourceFile])] = &["
+    )?;
+    for folder in folders {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        writeln!(text, "({name:?}, &{}),", table(&folder, "")?)?;
+    }
+    writeln!(text, "];")?;
     Ok(())
 }
 

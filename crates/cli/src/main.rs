@@ -30,6 +30,7 @@ fn run(command: Command) -> Outcome {
         Command::Plan(args) => commands::plan::run(args),
         Command::Studies(args) => commands::studies::run(args),
         Command::Subjects(args) => commands::subjects::run(args),
+        Command::App(args) => commands::app::run(args),
         Command::Size(args) => commands::size::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Diff(args) => commands::diff::run(args),

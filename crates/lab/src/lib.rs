@@ -14,6 +14,7 @@
 //! The lab judges nothing and draws nothing: its records go to [`Records`], and its events to an
 //! [`Observer`]. Only this crate starts processes.
 
+pub mod app;
 mod caller;
 mod calls;
 pub mod doctor;

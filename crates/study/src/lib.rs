@@ -4,6 +4,7 @@
 //! left, and what the lab measures is appended as [`record`]s to a run directory ([`run`]). This
 //! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
 
+pub mod app;
 pub mod builtin;
 pub mod capacity;
 pub mod clock;

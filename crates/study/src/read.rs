@@ -258,7 +258,20 @@ fn titled(path: &str) -> String {
 }
 
 /// What to write for a key that is missing, by the end of its path.
-const EXAMPLES: [(&str, &str); 17] = [
+const EXAMPLES: [(&str, &str); 24] = [
+    ("settings.values", "values = [\"rest\", \"grpc\"]"),
+    ("entry.service", "service = \"gateway\", a service's name"),
+    (
+        "entry.port",
+        "port = \"http\", a port's name of that service",
+    ),
+    (".locustfile", "locustfile = \"locustfile.py\""),
+    ("checks.path", "path = \"/health\""),
+    ("metrics.service", "service = \"gateway\", a service's name"),
+    (
+        "metrics.metric",
+        "metric = \"http_server_requests_seconds\", without _sum and _count",
+    ),
     ("variants.name", "name = \"grpc-gzip\""),
     ("groups.name", "name = \"small-messages\""),
     ("published.of", "of = 1.5"),

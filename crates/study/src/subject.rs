@@ -182,12 +182,12 @@ pub struct Recommended {
 
 /// A command's words.
 #[derive(Deserialize)]
-struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
+pub(crate) struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 
 /// A name that can stand in a study, a path and a variant's name.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
-struct Name(String);
+pub(crate) struct Name(pub(crate) String);
 
 /// One program or more.
 #[derive(Deserialize)]
@@ -271,11 +271,7 @@ impl Manifest {
         if let Some((place, message)) = manifest.wrong_commands(places) {
             return Err(source.error(place, message));
         }
-        for tool in &mut manifest.toolchain {
-            if tool.programs.is_empty() {
-                tool.programs.push(tool.name.clone());
-            }
-        }
+        Tool::name_programs(&mut manifest.toolchain);
         for (place, stack) in stacks.iter().enumerate() {
             if stacks[..place].iter().any(|other| other.name == stack.name) {
                 let message = format!("the stack \"{}\" is there twice", stack.name);
@@ -500,6 +496,17 @@ impl TryFrom<String> for Name {
                 "the name \"{name}\" must be of lower-case letters, digits and - or ., and begin with \
                  a letter or digit"
             )),
+        }
+    }
+}
+
+impl Tool {
+    /// Has those be looked for by their own name that say no other.
+    pub(crate) fn name_programs(tools: &mut [Self]) {
+        for tool in tools {
+            if tool.programs.is_empty() {
+                tool.programs.push(tool.name.clone());
+            }
         }
     }
 }

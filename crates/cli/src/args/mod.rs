@@ -1,6 +1,7 @@
 //! The command line as written: flags, their help and their examples. No decisions here.
 
 mod about;
+mod app;
 mod compare;
 mod link;
 mod load;
@@ -18,6 +19,7 @@ use rpcgauge_report::escape;
 use rpcgauge_study::words::parse_time_ms;
 
 pub(crate) use about::{CompletionsArgs, DoctorArgs, StudiesArgs, StudiesCommand};
+pub(crate) use app::{AppArgs, AppCommand, AppName, SetArgs};
 pub(crate) use compare::CompareArgs;
 pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, ServiceArgs, TlsArgs};
@@ -160,6 +162,14 @@ Examples:
   rpcgauge subjects build python
   rpcgauge subjects check mine --subjects .  whether your own, in ./mine, does what it declares")]
     Subjects(SubjectsArgs),
+    /// Build, check, start or load an application of several services (docs/measure-an-application.md)
+    #[command(after_help = "\
+Examples:
+  rpcgauge app check examples/app-shop      every response right, in every configuration
+  rpcgauge app up examples/app-shop --set connections=per-call
+  rpcgauge app load examples/app-shop --duration 30s
+  rpcgauge run examples/app-shop/study.toml  compare its configurations")]
+    App(AppArgs),
     /// Print encoded sizes of a sample in every encoding and compression; run nothing
     #[command(after_help = "\
 Examples:

@@ -1,5 +1,6 @@
 //! One module a command.
 
+pub(crate) mod app;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;

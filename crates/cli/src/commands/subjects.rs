@@ -218,7 +218,7 @@ fn making_code(subject: &str) -> String {
 }
 
 /// Shows how far commands are that fill a folder.
-fn with_progress<T>(
+pub(crate) fn with_progress<T>(
     quiet: bool,
     what: &str,
     work: impl FnOnce(&mut dyn FnMut(Step<'_>)) -> T,
@@ -249,7 +249,7 @@ fn with_progress<T>(
 }
 
 /// The last lines that a command printed which failed.
-fn show_tail(error: &SubjectsError) {
+pub(crate) fn show_tail(error: &SubjectsError) {
     if let SubjectsError::Command(failed) = error {
         let screen = Screen::new(true, "");
         for line in failed.tail.lines() {

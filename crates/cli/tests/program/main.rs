@@ -2,6 +2,7 @@
 //! a message or a run directory, is refused with one clear line and exit code 2, and leaves nothing
 //! half-written.
 
+mod app;
 mod arguments;
 mod builds;
 mod capacity;

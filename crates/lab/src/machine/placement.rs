@@ -30,9 +30,9 @@ pub enum PlacementError {
 pub struct CoreSet(Vec<usize>);
 
 impl CoreSet {
-    #[cfg(test)]
-    pub(crate) fn of(ids: &[usize]) -> Self {
-        Self(ids.to_vec())
+    /// These cores, in order.
+    pub(crate) fn new(ids: Vec<usize>) -> Self {
+        Self(ids)
     }
 
     /// The kernel's numbers, in order.

@@ -133,19 +133,29 @@ impl ProcessMeter {
     /// # Errors
     /// A process is gone.
     pub fn peak_bytes(&self) -> io::Result<u64> {
-        self.sum_of("VmHWM", |status| kib_field(status, "VmHWM:"))
+        self.sum_of("status", "VmHWM", |status| kib_field(status, "VmHWM:"))
+    }
+
+    /// What all processes together hold now, bytes: of a page that several share, each has its share
+    /// (proc(5), `smaps_rollup`).
+    ///
+    /// # Errors
+    /// A process is gone, or may not be read.
+    pub(crate) fn held_bytes(&self) -> io::Result<u64> {
+        self.sum_of("smaps_rollup", "Pss", |rollup| kib_field(rollup, "Pss:"))
     }
 
     /// How many threads there are now, of all processes together.
     pub(crate) fn threads(&self) -> io::Result<u64> {
-        self.sum_of("Threads", |status| field(status, "Threads:")?.parse().ok())
+        self.sum_of("status", "Threads", |status| {
+            field(status, "Threads:")?.parse().ok()
+        })
     }
 
-    fn sum_of(&self, name: &str, read: fn(&str) -> Option<u64>) -> io::Result<u64> {
+    fn sum_of(&self, file: &str, name: &str, read: fn(&str) -> Option<u64>) -> io::Result<u64> {
         let of_one = |process: &Metered| {
-            let status = fs::read_to_string(process.folder.join("status"))?;
-            read(&status)
-                .ok_or_else(|| io::Error::other(format!("/proc/<pid>/status has no {name}")))
+            let text = fs::read_to_string(process.folder.join(file))?;
+            read(&text).ok_or_else(|| io::Error::other(format!("/proc/<pid>/{file} has no {name}")))
         };
         self.processes.iter().map(of_one).sum()
     }

@@ -240,8 +240,8 @@ mod tests {
 
     fn watch(client: &[usize], server: &[usize]) -> Watch {
         let layout = Layout {
-            client: CoreSet::of(client),
-            server: CoreSet::of(server),
+            client: CoreSet::new(client.to_vec()),
+            server: CoreSet::new(server.to_vec()),
         };
         Watch::new(&layout, None, None)
     }

@@ -19,7 +19,7 @@ use super::error::SubjectError;
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
 /// What a subject wrote in reply to a line.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// A line, without its line feed, and what already followed it.
     Line(String, Vec<u8>),
     /// The stream ended first, after these bytes.
@@ -27,7 +27,7 @@ pub(super) enum Reply {
 }
 
 /// Writes `line` to a process and reads one line.
-pub(super) fn exchange(
+pub(crate) fn exchange(
     child: &mut Child,
     line: &str,
     limit: Duration,

@@ -10,6 +10,7 @@ mod log;
 mod orphans;
 mod process;
 mod records;
+mod started;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,9 +24,11 @@ pub(crate) use ending::{MAX_PRINTED_BYTES, bound_output, run};
 pub use ending::{end, end_with_this_program, spawn};
 pub(crate) use error::{SubjectError, one_line};
 pub(crate) use events::EventsFile;
+pub(crate) use handshake::{Reply, exchange};
 pub(crate) use log::{Log, wait_for_log};
 pub use process::{Start, Subject};
 pub(crate) use records::RecordsFile;
+pub(crate) use started::Process;
 
 /// How a subject is started: the program and what follows it on its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]

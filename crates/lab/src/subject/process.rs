@@ -1,12 +1,10 @@
 //! One subject process, from its start to its end.
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rpcgauge_message::contract::{self, Address, Failed, Listen, Ready, Settings};
@@ -14,10 +12,11 @@ use rpcgauge_study::record::{Cold, Fault};
 use rpcgauge_study::subject::TEMPORARY;
 
 use super::SubjectCommand;
-use super::ending::{TERM_GRACE, end, how_it_ended, spawn, wait_until_ended};
+use super::ending::{TERM_GRACE, how_it_ended, wait_until_ended};
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};
-use super::log::{Log, wait_for_log};
+use super::log::Log;
+use super::started::Process;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
 use crate::machine::process::{ProcessMeter, descendants};
@@ -76,20 +75,6 @@ pub struct Subject {
     meter: ProcessMeter,
 }
 
-/// A process that was started.
-#[derive(Debug)]
-pub(super) struct Process {
-    since: Instant,
-    pub(super) child: Child,
-    log: Log,
-    followers: Vec<JoinHandle<()>>,
-    end_timeout: Duration,
-    /// It was ended and reaped: its number may be another's now.
-    is_over: bool,
-    /// The folder for a subject's temporary files, removed when it ends. rpcgauge's own processes have none.
-    _temporary: Option<Scratch>,
-}
-
 impl Subject {
     /// Starts a subject and waits until it is ready.
     ///
@@ -97,7 +82,7 @@ impl Subject {
     /// A [`TrialFailure`] with the last lines of its log, also when `stop` became true meanwhile; no
     /// process is left then.
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
-        let mut process = Process::spawn(start)?;
+        let mut process = Process::start(start)?;
         match process.wait_until_ready(start, stop) {
             Ok((ready, startup, meter)) => Ok(Self {
                 process,
@@ -116,7 +101,7 @@ impl Subject {
     /// # Errors
     /// It accepts the line, or replies with nothing or something else.
     pub(crate) fn refusal(start: &Start<'_>, line: &str, stop: &AtomicBool) -> TrialResult<Failed> {
-        let mut process = Process::spawn(start)?;
+        let mut process = Process::start(start)?;
         let reply = process.first_line(line, start.time_to_be_ready(), stop);
         match reply.and_then(|(line, _)| ready(&line)) {
             Err(SubjectError::Refused(failed)) => {
@@ -159,7 +144,7 @@ impl Subject {
             return Ok(());
         };
         // What it wrote last is read a moment after its end.
-        wait_for_log(&self.process.followers, MOMENT);
+        self.process.wait_for_log(MOMENT);
         let reason = format!("the subject ended before it was asked to ({how}); see its log");
         Err(self.wrong(reason))
     }
@@ -256,39 +241,23 @@ pub(super) fn unasked_lines() -> SubjectError {
 }
 
 impl Process {
-    fn spawn(start: &Start<'_>) -> Result<Self, SubjectError> {
+    fn start(start: &Start<'_>) -> Result<Self, SubjectError> {
         let needs_temporary = start.command.folder.is_some();
         let temporary = needs_temporary.then(Scratch::make).transpose()?;
         let mut command = command(start, temporary.as_ref().map(Scratch::folder));
-        let since = Instant::now();
-        let child = spawn(&mut command, start.cores.cloned());
-        let child = child.map_err(|source| SubjectError::Start {
+        let log = Log::new(start.log);
+        let started = Self::spawn(&mut command, start.cores, log, start.end_timeout, temporary);
+        let mut process = started.map_err(|source| SubjectError::Start {
             program: start.command.program.display().to_string(),
             source,
         })?;
-        let mut process = Self {
-            since,
-            child,
-            log: Log::new(start.log),
-            followers: Vec::new(),
-            end_timeout: start.end_timeout,
-            is_over: false,
-            _temporary: temporary,
-        };
         if let Some(stderr) = process.child.stderr.take()
             && let Err(error) = process.follow(stderr)
         {
             process.end(Duration::ZERO);
-            return Err(error);
+            return Err(SubjectError::Pipe(error));
         }
         Ok(process)
-    }
-
-    /// Copies a stream of the process to its log, so that it does not fill its pipe.
-    fn follow(&mut self, stream: impl Read + Send + 'static) -> Result<(), SubjectError> {
-        let follower = self.log.follow(stream).map_err(SubjectError::Pipe)?;
-        self.followers.push(follower);
-        Ok(())
     }
 
     fn wait_until_ready(
@@ -302,7 +271,7 @@ impl Process {
         let is_asked = matches!(start.settings, Settings::Client(_) | Settings::Codec(_));
         if !is_asked && let Some(stdout) = self.child.stdout.take() {
             self.log.add(&rest);
-            self.follow(stdout)?;
+            self.follow(stdout).map_err(SubjectError::Pipe)?;
         }
         let ready = ready(&line)?;
         if is_asked && !rest.is_empty() {
@@ -348,22 +317,6 @@ impl Process {
     pub(super) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.end(Duration::ZERO);
         TrialFailure::from(error).with_log(self.log.tail())
-    }
-
-    fn end(&mut self, patience: Duration) {
-        if !std::mem::replace(&mut self.is_over, true) {
-            end(&mut self.child, patience);
-            // Every writer of the pipes is dead by now, except one that left the process group on purpose:
-            // it is not waited for.
-            wait_for_log(&self.followers, TERM_GRACE);
-            self.log.finish();
-        }
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.end(self.end_timeout);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Sources to a folder that a subject can be started in, and code for messages, once for all runs.
+//! Sources to a folder that a subject or an application can be started in, and code for messages, once for all
+//! runs.
 //!
 //! ```text
 //! CACHE/rpcgauge/subjects/
@@ -6,10 +7,9 @@
 //!   NAME-DIGEST.messages/SET/   what was generated for a set of messages
 //! ```
 
-use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 
-/// A subject that is built.
+/// A subject or an application that is built.
 #[derive(Debug, Clone)]
 pub struct Built {
     folder: PathBuf,
@@ -34,13 +34,21 @@ pub struct Built {
 }
 
 impl Built {
+    pub(super) fn new(folder: PathBuf, digest: String, tools: Vec<FoundTool>) -> Self {
+        Self {
+            folder,
+            digest,
+            tools,
+        }
+    }
+
     /// The folder that it is started in.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// What it was built from.
-    fn build(&self) -> Build {
+    pub(crate) fn build(&self) -> Build {
         let tools = self.tools.iter();
         let tools = tools.map(|tool| (tool.name.clone(), tool.version.clone()));
         Build {
@@ -55,7 +63,7 @@ impl Built {
     }
 
     /// A command's program: a tool of the manifest, a file of the folder, or one in `PATH`.
-    pub(super) fn program(&self, word: &str) -> PathBuf {
+    pub(crate) fn program(&self, word: &str) -> PathBuf {
         match self.tools.iter().find(|tool| tool.name == word) {
             Some(tool) => tool.path.clone(),
             None if word.contains('/') => self.folder.join(word),
@@ -196,10 +204,12 @@ impl Built {
             commands.into_iter().map(filled_in).collect()
         };
         let program_of = |word: &str| self.program(word);
+        let owner = owner(manifest);
         let commands = |commands| Commands {
             failed: "has no code for these messages",
             is_about_messages: true,
-            subject: manifest,
+            owner: &owner,
+            libraries: &manifest.versions,
             folder: &self.folder,
             program: &program_of,
             commands,
@@ -244,6 +254,11 @@ impl Built {
     pub fn bytes(&self) -> u64 {
         bytes_in(&self.folder) + bytes_in(&self.sets())
     }
+}
+
+/// How messages call a subject.
+pub(super) fn owner(subject: &Manifest) -> String {
+    format!("the subject \"{}\"", subject.name)
 }
 
 /// The bytes of a file, or of a folder's files.
@@ -295,14 +310,16 @@ impl Package {
     ) -> Result<Built, SubjectsError> {
         let tools =
             find_all(&self.manifest.toolchain).map_err(|missing| SubjectsError::Missing {
-                subject: self.manifest.name.clone(),
+                owner: owner(&self.manifest),
                 missing,
             })?;
         let built = self.place(tools)?;
+        let owner = owner(&self.manifest);
         let commands = Commands {
             failed: "could not be built",
             is_about_messages: false,
-            subject: &self.manifest,
+            owner: &owner,
+            libraries: &self.manifest.versions,
             folder: &built.folder,
             program: &|word| built.program(word),
             commands: self.manifest.build.clone(),
@@ -310,7 +327,7 @@ impl Package {
         let prepare = || {
             // Code that what was here before has generated.
             empty(&built.sets())?;
-            self.unpack(&built.folder)
+            self.sources.unpack(&built.folder)
         };
         commands.fill_once(&built.folder, &prepare, report, stop)?;
         let of_build = |word: &&String| !word.contains(MESSAGES) && !word.contains(PROGRAM);
@@ -342,48 +359,8 @@ impl Package {
 
     /// Where it is built: its own place for these sources and this toolchain.
     fn place(&self, tools: Vec<FoundTool>) -> Result<Built, SubjectsError> {
-        let mut digest = DefaultHasher::new();
-        for file in &self.files {
-            (&file.name, &file.bytes, file.executable).hash(&mut digest);
-        }
-        for tool in &tools {
-            (&tool.path, &tool.version).hash(&mut digest);
-        }
-        let digest = format!("{:016x}", digest.finish());
-        Ok(Built {
-            folder: cache()?.join(format!("{}-{digest}", self.manifest.name)),
-            digest,
-            tools,
-        })
+        self.sources.place("subjects", &self.manifest.name, tools)
     }
-
-    /// Writes the sources into an empty folder.
-    fn unpack(&self, folder: &Path) -> Result<(), SubjectsError> {
-        for file in &self.files {
-            let path = folder.join(&*file.name);
-            let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent).map_err(unwritable(parent))?;
-            fs::write(&path, &file.bytes).map_err(unwritable(&path))?;
-            if file.executable {
-                let program = fs::Permissions::from_mode(0o755);
-                fs::set_permissions(&path, program).map_err(unwritable(&path))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The user's cache folder for subjects.
-fn cache() -> Result<PathBuf, SubjectsError> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .map(|cache| cache.join("rpcgauge/subjects"))
-        .ok_or(SubjectsError::NoCache)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! FOLDER.lock     held by the program that fills it
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,8 +19,6 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-
-use rpcgauge_study::subject::Manifest;
 
 use super::error::{CommandFailed, SubjectsError};
 use crate::regular;
@@ -61,18 +60,21 @@ pub enum Step<'a> {
 }
 
 /// Commands that fill a folder.
-pub(super) struct Commands<'a> {
-    /// What it means for the subject that one of them fails.
-    pub(super) failed: &'a str,
+pub(crate) struct Commands<'a> {
+    /// What it means that one of them fails.
+    pub(crate) failed: &'a str,
     /// Whether they read the user's own messages: then their last words are about these.
-    pub(super) is_about_messages: bool,
-    pub(super) subject: &'a Manifest,
-    /// The subject's own folder, in which they run.
-    pub(super) folder: &'a Path,
+    pub(crate) is_about_messages: bool,
+    /// Whose they are, as in `the subject "go"`.
+    pub(crate) owner: &'a str,
+    /// What a first build fetches, with the versions.
+    pub(crate) libraries: &'a BTreeMap<String, String>,
+    /// The folder in which they run.
+    pub(crate) folder: &'a Path,
     /// Where the program of a command is.
-    pub(super) program: &'a dyn Fn(&str) -> PathBuf,
+    pub(crate) program: &'a dyn Fn(&str) -> PathBuf,
     /// One after the other.
-    pub(super) commands: Vec<Vec<String>>,
+    pub(crate) commands: Vec<Vec<String>>,
 }
 
 impl Commands<'_> {
@@ -80,7 +82,7 @@ impl Commands<'_> {
     ///
     /// # Errors
     /// A command failed, or the folder cannot be written.
-    pub(super) fn fill_once(
+    pub(crate) fn fill_once(
         &self,
         folder: &Path,
         prepare: &dyn Fn() -> Result<(), SubjectsError>,
@@ -164,7 +166,7 @@ impl Commands<'_> {
                 .args(&words[1..])
                 .current_dir(self.folder)
                 .env("TMPDIR", temporary.folder());
-            let ended = run_one(command, &log, &mut report, stop);
+            let ended = run_one(command, &log, COMMAND_TIMEOUT, &mut report, stop);
             ended.map_err(|how| match stop.load(Ordering::Relaxed) {
                 true => SubjectsError::Stopped,
                 false => {
@@ -182,10 +184,10 @@ impl Commands<'_> {
             Some(last) => format!(" ({})", last.trim()),
             None => String::new(),
         };
-        let fetches = fetches(self.subject, &tail);
+        let fetches = fetches(self.libraries, &tail);
         let line = format!(
-            "the subject \"{}\" {}: `{command}` {how}{said}{fetches}; its log is {}",
-            self.subject.name,
+            "{} {}: `{command}` {how}{said}{fetches}; its log is {}",
+            self.owner,
             self.failed,
             log.display()
         );
@@ -267,7 +269,7 @@ pub(super) fn is_whole(folder: &Path) -> bool {
     folder.join(MARKER).exists()
 }
 
-pub(super) fn beside(folder: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
     let mut path = folder.as_os_str().to_owned();
     path.push(format!(".{ending}"));
     path.into()
@@ -278,7 +280,7 @@ pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError
 }
 
 /// Removes a folder with all that is in it.
-pub(super) fn empty(folder: &Path) -> Result<(), SubjectsError> {
+pub(crate) fn empty(folder: &Path) -> Result<(), SubjectsError> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(folder)(error)),
         _ => Ok(()),
@@ -309,9 +311,10 @@ fn lock(
 }
 
 /// Runs one command until it ends, or `stop` is set; why it failed, in words.
-fn run_one(
+pub(crate) fn run_one(
     mut command: Command,
     log: &Log,
+    limit: Duration,
     report: &mut dyn FnMut(Duration),
     stop: &AtomicBool,
 ) -> Result<(), String> {
@@ -326,7 +329,7 @@ fn run_one(
         report(elapsed);
         !stop.load(Ordering::Relaxed)
     };
-    let ended = run(&mut command, COMMAND_TIMEOUT, goes_on);
+    let ended = run(&mut command, limit, goes_on);
     // It holds the pipe open too.
     drop(command);
     wait_for_log(&[follower], LOG_GRACE);
@@ -335,8 +338,11 @@ fn run_one(
         Some(status) if status.success() => Ok(()),
         Some(status) => Err(format!("ended with {status}")),
         None => {
-            let minutes = COMMAND_TIMEOUT.as_secs() / 60;
-            Err(format!("had not ended after {minutes} minutes"))
+            let seconds = limit.as_secs_f64();
+            Err(match seconds < 120.0 {
+                true => format!("had not ended after {seconds} s"),
+                false => format!("had not ended after {} minutes", seconds / 60.0),
+            })
         }
     }
 }
@@ -365,13 +371,15 @@ const NO_NETWORK: [&str; 17] = [
 
 /// What a command could not fetch, as a part of a sentence; empty where its words do not speak of the
 /// network.
-fn fetches(subject: &Manifest, said: &str) -> String {
+fn fetches(libraries: &BTreeMap<String, String>, said: &str) -> String {
     let said = said.to_lowercase();
     if !NO_NETWORK.iter().any(|words| said.contains(words)) {
         return String::new();
     }
-    let libraries = subject.versions.iter();
-    let libraries: Vec<String> = libraries.map(|(name, at)| format!("{name} {at}")).collect();
+    let libraries: Vec<String> = libraries
+        .iter()
+        .map(|(name, at)| format!("{name} {at}"))
+        .collect();
     let libraries = match &libraries[..] {
         [] => "its libraries".to_owned(),
         libraries => libraries.join(", "),

@@ -26,9 +26,12 @@ pub enum SubjectsError {
     /// There is no subject of that name; what may have been meant.
     #[error("there is no subject \"{0}\"{1}")]
     Unknown(String, Nearest),
-    #[error("the subject \"{subject}\" cannot be built here: {}", missing.join("; "))]
+    #[error("there is no application \"{0}\"{1}; a path to one of your own has a /, as in ./{0}")]
+    UnknownApp(String, Nearest),
+    #[error("{owner} cannot be built here: {}", missing.join("; "))]
     Missing {
-        subject: String,
+        /// As in `the subject "go"`.
+        owner: String,
         missing: Vec<String>,
     },
     #[error(transparent)]
@@ -44,11 +47,11 @@ pub enum SubjectsError {
     Messages(#[from] WorkloadError),
     #[error("cannot write {}: {}; set XDG_CACHE_HOME to a folder that can be written", .0.display(), .1)]
     Cache(PathBuf, #[source] io::Error),
-    #[error("there is no folder to build subjects in: set HOME or XDG_CACHE_HOME")]
+    #[error("there is no folder to build in: set HOME or XDG_CACHE_HOME")]
     NoCache,
     #[error(transparent)]
     Scratch(#[from] LabError),
-    #[error("stopped while a subject was built")]
+    #[error("stopped during a build")]
     Stopped,
 }
 
@@ -74,6 +77,7 @@ impl SubjectsError {
             | Self::Manifest(_)
             | Self::Folder(..)
             | Self::Unknown(..)
+            | Self::UnknownApp(..)
             | Self::Messages(_) => Fault::User,
             Self::Missing { .. } | Self::Cache(..) | Self::NoCache | Self::Scratch(_) => {
                 Fault::Machine

@@ -5,13 +5,13 @@ mod build;
 mod check;
 mod commands;
 mod error;
+pub(crate) mod sources;
 pub(crate) mod tools;
 mod walk;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use rpcgauge_message::nearest::Nearest;
@@ -22,27 +22,17 @@ use rpcgauge_study::subject::{MANIFEST, Manifest};
 pub use build::Built;
 pub use check::{Check, Tried};
 pub use commands::Step;
+pub(crate) use commands::{Commands, beside, empty, run_one};
 pub use error::{CommandFailed, SubjectsError};
+use sources::{SourceFile, Sources, unreadable};
 
-/// The most that a user's subject may hold, bytes: more cannot be sources.
-const MOST_BYTES: u64 = 64 << 20;
-
-/// A file of a subject's sources.
-#[derive(Clone)]
-struct SourceFile {
-    /// Its path within the folder.
-    name: Cow<'static, str>,
-    bytes: Cow<'static, [u8]>,
-    executable: bool,
-}
-
-// The files that the program carries: `BUILT_IN`, `GOLDEN` and `PROTO`.
+// The files that the program carries: `BUILT_IN`, `BUILT_IN_APPS`, `GOLDEN` and `PROTO`.
 include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
 
 /// A subject's sources.
 pub struct Package {
     manifest: Manifest,
-    files: Vec<SourceFile>,
+    sources: Sources,
 }
 
 /// Whether a subject can be started.
@@ -72,7 +62,7 @@ impl Subjects {
         let mut packages = BTreeMap::new();
         for (name, files) in BUILT_IN {
             let manifest = format!("subjects/{name}/{MANIFEST}");
-            let package = Package::new(&manifest, files.to_vec())?;
+            let package = Package::new(&manifest, Sources::carried(files))?;
             packages.insert((*name).to_owned(), package);
         }
         let mut subjects = Self {
@@ -163,50 +153,26 @@ impl Subjects {
 }
 
 impl Package {
-    fn new(file: &str, files: Vec<SourceFile>) -> Result<Self, SubjectsError> {
-        let manifest = files.iter().find(|file| file.name == MANIFEST);
-        let bytes = manifest.map(|file| &*file.bytes).unwrap_or_default();
-        let manifest = Manifest::parse(&String::from_utf8_lossy(bytes), file)?;
-        let shared = GOLDEN.iter().chain(PROTO).cloned();
-        let records = SourceFile {
+    fn new(file: &str, mut sources: Sources) -> Result<Self, SubjectsError> {
+        let manifest = Manifest::parse(&sources.text(MANIFEST), file)?;
+        sources.0.extend(GOLDEN.iter().chain(PROTO).cloned());
+        sources.0.push(SourceFile {
             name: "contract/data/birdstrikes.csv".into(),
             bytes: RECORDS_CSV.as_bytes().into(),
             executable: false,
-        };
-        let files = files.into_iter().chain(shared).chain([records]).collect();
-        Ok(Self { manifest, files })
+        });
+        Ok(Self { manifest, sources })
     }
 
     fn read(folder: &Path) -> Result<Self, SubjectsError> {
-        let walked = walk::walk(folder).map_err(unreadable(folder))?;
-        if walked.iter().map(|file| file.bytes).sum::<u64>() > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
-            let what = format!(
-                "the folder holds more than {most} MiB; keep what a build makes in a folder target or \
-                 venv, which is left out"
-            );
-            return Err(SubjectsError::Folder(folder.to_owned(), what));
-        }
-        let source_file = |file: walk::Walked| {
-            Ok(SourceFile {
-                bytes: fs::read(&file.path).map_err(unreadable(&file.path))?.into(),
-                name: file.name.into(),
-                executable: file.executable,
-            })
-        };
-        let files = walked.into_iter().map(source_file);
-        let files = files.collect::<Result<_, SubjectsError>>()?;
-        Self::new(&folder.join(MANIFEST).display().to_string(), files)
+        let sources = Sources::read(folder)?;
+        Self::new(&folder.join(MANIFEST).display().to_string(), sources)
     }
 
     /// Its `subject.toml`.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
-}
-
-fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
-    |source| SubjectsError::Read(path.to_owned(), source)
 }
 
 #[cfg(test)]

@@ -99,7 +99,8 @@ fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
     }
     let package = Package::read(&one).unwrap();
     let own: Vec<&str> = package
-        .files
+        .sources
+        .0
         .iter()
         .map(|file| &*file.name)
         .filter(|name| !name.starts_with("contract/"))
@@ -107,7 +108,7 @@ fn what_a_build_leaves_and_what_is_hidden_is_no_source() {
     assert_eq!(own, ["src/main.sh", "subject.toml"]);
     for shared in ["contract/proto/hello.proto", "contract/golden/calls.json"] {
         assert!(
-            package.files.iter().any(|file| file.name == shared),
+            package.sources.0.iter().any(|file| file.name == shared),
             "{shared}"
         );
     }

@@ -23,7 +23,7 @@ pub(crate) struct FoundTool {
 }
 
 /// Looks for all of a subject's tools; what is missing, and what to do, one line each.
-pub(super) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
+pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for tool in tools {
         match find(tool) {

@@ -1,0 +1,366 @@
+//! `rpcgauge app`: an application is built, checked, kept up, or called by its users once.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rpcgauge_lab::TrialFailure;
+use rpcgauge_lab::app::{
+    AppPackage, Application, BuiltApp, Crowd, Event, Locust, Prometheus, Responses, Set, Taken,
+    Users,
+};
+use rpcgauge_lab::subjects::SubjectsError;
+use rpcgauge_report::units;
+use rpcgauge_study::app::{App, Configuration};
+use rpcgauge_study::record::Fault;
+
+use super::subjects::{show_tail, with_progress};
+use crate::args::{AppArgs, AppCommand, AppName, SetArgs};
+use crate::exit::{Failure, INTERRUPTED, Outcome, note, print_plain};
+use crate::screen::Screen;
+use crate::signals;
+
+/// How often a wait looks whether it should end.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: AppArgs) -> Outcome {
+    match args.command {
+        AppCommand::Build { app } => build_one(&app),
+        AppCommand::Check { app } => check(&app),
+        AppCommand::Up {
+            app,
+            set,
+            no_prometheus,
+        } => up(&app, &set, no_prometheus),
+        AppCommand::Load {
+            app,
+            set,
+            users,
+            duration,
+            warm_up,
+        } => {
+            let [duration, warm_up] = [duration, warm_up].map(Duration::from_millis);
+            load(&app, &set, users, duration, warm_up)
+        }
+    }
+}
+
+/// Shows the log of what failed, and turns it into the line and the exit code.
+pub(crate) fn shown(failure: TrialFailure) -> Failure {
+    let screen = Screen::new(true, "");
+    for line in failure.log.lines() {
+        screen.line(&format!("  {line}"));
+    }
+    match failure.fault {
+        Fault::Instrument => Failure::interrupted(failure.reason),
+        Fault::User => Failure::input(failure.reason),
+        Fault::Machine | Fault::Subject => Failure::cannot(failure.reason),
+    }
+}
+
+/// Builds an application, and shows how far it is.
+pub(crate) fn build<'p>(
+    package: &'p AppPackage,
+    quiet: bool,
+    stop: &AtomicBool,
+) -> Result<BuiltApp<'p>, SubjectsError> {
+    let what = format!("building {}", package.app().name);
+    with_progress(quiet, &what, |show| package.build(show, stop)).inspect_err(show_tail)
+}
+
+/// Locust, installed where it was not before.
+pub(crate) fn locust(quiet: bool, stop: &AtomicBool) -> Result<Locust, SubjectsError> {
+    let installed = with_progress(quiet, "installing Locust", |show| {
+        Locust::install(show, stop)
+    });
+    installed.inspect_err(show_tail)
+}
+
+fn build_one(name: &AppName) -> Outcome {
+    let package = AppPackage::find(&name.name)?;
+    let stop = signals::stop_flag()?;
+    let start = Instant::now();
+    let built = build(&package, false, &stop)?;
+    let time = units::time(start.elapsed().as_nanos() as f64);
+    let size = units::size(built.bytes() as f64);
+    let (name, folder) = (&package.app().name, built.folder().display());
+    print_plain(&format!("{name}: built in {time}, {size}: {folder}\n"))
+}
+
+/// The configuration that options ask for.
+fn configuration(app: &App, set: &SetArgs) -> Result<Configuration, Failure> {
+    let pairs = set.set.iter().map(|text| {
+        text.split_once('=')
+            .ok_or_else(|| Failure::input(format!("--set {text}: write it as SETTING=VALUE")))
+    });
+    let pairs: Vec<(&str, &str)> = pairs.collect::<Result<_, _>>()?;
+    app.configuration(pairs)
+        .map_err(|error| Failure::input(format!("--set: {error}")))
+}
+
+/// Says on standard error which process is started.
+fn say(event: Event<'_>) {
+    if let Event::Starting(title) = event {
+        note(&format!("starting {title}"));
+    }
+}
+
+fn check(name: &AppName) -> Outcome {
+    let package = AppPackage::find(&name.name)?;
+    let stop = signals::stop_flag()?;
+    let built = build(&package, false, &stop)?;
+    let app = package.app();
+    let started = Application::start(&built, 1, built.logs()?, &mut say, &stop);
+    let mut application = started.map_err(shown)?;
+    let mut first: Option<Responses> = None;
+    let configurations = app.configurations();
+    for configuration in &configurations {
+        let title = configuration.to_string();
+        let set = application.add(&title, configuration.clone(), &mut say, &stop);
+        let responses = set.and_then(|set| set.check(app)).map_err(shown)?;
+        if let Some(first) = &first {
+            first.compare(&responses, app).map_err(shown)?;
+        }
+        print_plain(&format!(
+            "{title}: {} of {0} checks right\n",
+            app.checks.len()
+        ))?;
+        first.get_or_insert(responses);
+        application.end_sets();
+    }
+    print_plain(&format!(
+        "{}: right, and alike, in {} configurations\n",
+        app.name,
+        configurations.len()
+    ))
+}
+
+/// Starts a set alone, and checks it.
+fn start<'a>(
+    built: &'a BuiltApp<'a>,
+    app: &App,
+    configuration: Configuration,
+    logs: &Path,
+    stop: &AtomicBool,
+) -> Result<(Application<'a>, Responses), Failure> {
+    let started = Application::start(built, 1, logs.to_owned(), &mut say, stop);
+    let mut application = started.map_err(shown)?;
+    let set = application.add("", configuration, &mut say, stop);
+    let responses = set.and_then(|set| set.check(app)).map_err(shown)?;
+    Ok((application, responses))
+}
+
+fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
+    let package = AppPackage::find(&name.name)?;
+    let app = package.app();
+    let configuration = configuration(app, set)?;
+    let stop = signals::stop_flag()?;
+    let built = build(&package, false, &stop)?;
+    let logs = built.logs()?;
+    let since = Instant::now();
+    let (application, responses) = start(&built, app, configuration.clone(), &logs, &stop)?;
+    let time = units::time(since.elapsed().as_nanos() as f64);
+    print_plain(&format!(
+        "{} is up after {time}, with {configuration}\n",
+        app.name
+    ))?;
+    print_plain(&addresses(&application, app, &responses, &logs)?)?;
+    let prometheus = match no_prometheus {
+        true => None,
+        false => {
+            let log = logs.join("prometheus.log");
+            let started = Prometheus::start(app, &application, &log, &stop).map_err(shown)?;
+            print_plain(&match &started {
+                Ok(prometheus) => format!(
+                    "Prometheus: http://{} scrapes every service that tells metrics\n",
+                    prometheus.address
+                ),
+                Err(why) => format!("Without a Prometheus beside it: {why}\n"),
+            })?;
+            started.ok()
+        }
+    };
+    print_plain("Ctrl-C stops all of it.\n")?;
+    while !stop.load(Ordering::Relaxed) {
+        application.check_processes().map_err(shown)?;
+        thread::sleep(LOOK_EVERY);
+    }
+    drop(prometheus);
+    drop(application);
+    print_plain(&format!("{} is stopped\n", app.name))
+}
+
+/// Where everything is, what was kept, and what to try.
+fn addresses(
+    application: &Application<'_>,
+    app: &App,
+    responses: &Responses,
+    logs: &Path,
+) -> Result<String, Failure> {
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    let sets = application.sets().iter();
+    let services = sets.clone().flat_map(|set| &set.services);
+    for running in application.backing().iter().chain(services) {
+        for port in running.ports.keys() {
+            let address = running.address(port);
+            let is_entry = (&running.name, port) == (&app.entry.service, &app.entry.port);
+            let at = match is_entry {
+                true => format!("http://{address}  the entry"),
+                false => address.to_string(),
+            };
+            rows.push([running.name.clone(), port.clone(), at]);
+        }
+    }
+    let single = |name: &str, text: String| [name.to_owned(), String::new(), text];
+    rows.push(single("logs", logs.display().to_string()));
+    let kept = responses.kept.iter();
+    rows.extend(kept.map(|(name, value)| single(name, value.clone())));
+    for set in sets {
+        for tried in &app.tries {
+            rows.push(single(
+                "try",
+                set.text(tried, &responses.kept).map_err(shown)?,
+            ));
+        }
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let (first, second) = (width(0), width(1));
+    let mut text = String::new();
+    for [name, port, at] in &rows {
+        // Writing into a String cannot fail.
+        let _ = writeln!(text, "  {name:first$}  {port:second$}  {at}");
+    }
+    Ok(text)
+}
+
+fn load(
+    name: &AppName,
+    set: &SetArgs,
+    users: Option<u32>,
+    duration: Duration,
+    warm_up: Duration,
+) -> Outcome {
+    let package = AppPackage::find(&name.name)?;
+    let app = package.app();
+    let configuration = configuration(app, set)?;
+    let Some(load) = &app.load else {
+        return Err(Failure::input(format!(
+            "{} has no [load] in its app.toml, which names a locustfile",
+            app.name
+        )));
+    };
+    let crowd = Crowd {
+        users: users.unwrap_or(load.users),
+        spawn_rate: load.spawn_rate,
+    };
+    let stop = signals::stop_flag()?;
+    let built = build(&package, false, &stop)?;
+    let locust = locust(false, &stop)?;
+    let logs = built.logs()?;
+    let (application, _) = start(&built, app, configuration, &logs, &stop)?;
+    let taken = application.sets().iter().map(|set| {
+        let log = logs.join("locust.log");
+        let mut users = Users::start(&locust, &built, set, crowd, log, &stop)?;
+        note(&format!("{} users start", crowd.users));
+        users.spawn(crowd, &stop)?;
+        wait(&application, warm_up, &stop)?;
+        users.count(&stop)?;
+        wait(&application, duration, &stop)?;
+        // What was counted until Ctrl-C counts too.
+        users
+            .take(&AtomicBool::new(false))
+            .map(|taken| (set, taken))
+    });
+    let taken: Vec<(&Set, Taken)> = taken.collect::<Result<_, _>>().map_err(shown)?;
+    for (set, taken) in &taken {
+        print_plain(&table(set, taken, crowd))?;
+    }
+    let failed = taken.iter().flat_map(|(_, taken)| &taken.requests);
+    let failed: u64 = failed.map(|one| one.failures).sum();
+    match (stop.load(Ordering::Relaxed), failed) {
+        (true, _) => Ok(INTERRUPTED.into()),
+        (false, 0) => Ok(std::process::ExitCode::SUCCESS),
+        (false, failed) => Err(Failure::not_all_well(format!("{failed} requests failed"))),
+    }
+}
+
+/// Waits while all processes are there; Ctrl-C ends it.
+fn wait(
+    application: &Application<'_>,
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<(), TrialFailure> {
+    let until = Instant::now() + time;
+    while !stop.load(Ordering::Relaxed) {
+        application.check_processes()?;
+        match until.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => break,
+            left => thread::sleep(left.min(LOOK_EVERY)),
+        }
+    }
+    Ok(())
+}
+
+/// What users saw.
+fn table(set: &Set, taken: &Taken, crowd: Crowd) -> String {
+    let head = [
+        "request",
+        "requests",
+        "failed",
+        "per second",
+        "mean",
+        "p50",
+        "p90",
+        "p99",
+        "max",
+    ];
+    let mut rows = vec![head.map(str::to_owned)];
+    for one in &taken.requests {
+        let times = one.times();
+        let time = |ns: f64| match times.is_empty() {
+            true => "–".to_owned(),
+            false => units::time(ns),
+        };
+        let count = times.len();
+        rows.push([
+            one.name.clone(),
+            (count + one.failures).to_string(),
+            one.failures.to_string(),
+            units::rate(count as f64 / taken.seconds),
+            time(1e3 * one.sum_us / count.max(1) as f64),
+            time(times.quantile(0.5)),
+            time(times.quantile(0.9)),
+            time(times.quantile(0.99)),
+            time(times.max()),
+        ]);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..head.len()).map(|at| width(at).unwrap_or(0)).collect();
+    let mut text = format!(
+        "{} users, {:.1} s, {}; the load generator used {:.0}% of a core\n",
+        crowd.users,
+        taken.seconds,
+        set.configuration,
+        100.0 * taken.cpu_seconds / taken.seconds
+    );
+    for row in &rows {
+        let _ = write!(text, "{:<1$}", row[0], widths[0]);
+        for (cell, width) in row.iter().zip(&widths).skip(1) {
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+    }
+    for one in taken.requests.iter().filter(|one| one.failures > 0) {
+        let _ = writeln!(text, "{}: the first failure: {}", one.name, one.error);
+    }
+    if taken.task_errors > 0 {
+        let _ = writeln!(
+            text,
+            "{} tasks of the locustfile broke off: {}",
+            taken.task_errors, taken.task_error
+        );
+    }
+    text
+}

@@ -1,0 +1,259 @@
+//! Applications of several services: the one of docs/measure-an-application.md, and what can be wrong with one.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{Finished, Place, interrupt, wait_until};
+
+/// The example in `shop`, with folders of its own for what is temporary.
+pub(crate) fn shop() -> Place {
+    let place = Place::new();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/app-shop");
+    for entry in fs::read_dir(example).expect("the example") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() {
+            let name = path
+                .file_name()
+                .expect("a name")
+                .to_string_lossy()
+                .into_owned();
+            let text = fs::read_to_string(&path).expect("a file of the example");
+            place.file(&format!("shop/{name}"), &text);
+        }
+    }
+    fs::create_dir(place.path().join("tmp")).expect("a folder");
+    place
+}
+
+/// The example with something else in one of its files.
+fn shop_with(file: &str, from: &str, to: &str) -> Place {
+    let place = shop();
+    let name = format!("shop/{file}");
+    let text = fs::read_to_string(place.path().join(&name)).expect("a file of the example");
+    assert!(text.contains(from), "{from} is not in {file}");
+    place.file(&name, &text.replacen(from, to, 1));
+    place
+}
+
+fn run(place: &Place, args: &[&str]) -> Finished {
+    let mut command = place.command(args);
+    let output = command.env("TMPDIR", place.path().join("tmp")).output();
+    output.expect("the program starts").into()
+}
+
+#[test]
+fn every_response_is_right_in_every_configuration() {
+    let checked = run(&shop(), &["app", "check", "./shop"]).well();
+    for line in [
+        "connections=kept, delay=0: 3 of 3 checks right",
+        "connections=per-call, delay=0: 3 of 3 checks right",
+        "connections=kept, delay=5: 3 of 3 checks right",
+        "shop: right, and alike, in 3 configurations",
+    ] {
+        assert!(checked.contains(line), "{line} is not in:\n{checked}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() {
+    let cases: [(&str, &str, &str, &[&str]); 7] = [
+        (
+            "catalogue.py",
+            "PRODUCTS = 1000",
+            "raise SystemExit('no stock today')",
+            &[
+                "  no stock today",
+                "catalogue (connections=kept, delay=0) ended by itself (exit code 1)",
+            ],
+        ),
+        (
+            "app.toml",
+            "path = \"/health\" }",
+            "path = \"/healthy\" }\nready-within = \"4s\"",
+            &["was not ready after 4 s: GET /healthy is answered with 404 and not with 200"],
+        ),
+        (
+            "service.py",
+            "int(port)",
+            "1",
+            &["PermissionError", "ended by itself"],
+        ),
+        (
+            "shop.py",
+            "MARGIN_PERCENT = 10",
+            "MARGIN_PERCENT = 10 if KEPT else 11",
+            &[
+                "the check \"one offer\" with connections=per-call, delay=0: /price is 1053 and not 1043",
+            ],
+        ),
+        (
+            "shop.py",
+            "found[\"stock\"] > 0",
+            "KEPT",
+            &[
+                "the check \"one offer\": with connections=per-call, delay=0 /in_stock is false and not true",
+            ],
+        ),
+        (
+            "app.toml",
+            "memory = \"128MiB\"",
+            "memory = \"100000GiB\"",
+            &["shop needs 100000", "of memory for 1 of its sets"],
+        ),
+        (
+            "app.toml",
+            "memory = \"128MiB\"",
+            "memory = \"2MiB\"",
+            &[
+                "catalogue (connections=kept, delay=0) holds ",
+                "and may hold 2MiB",
+            ],
+        ),
+    ];
+    for (file, from, to, parts) in cases {
+        let place = shop_with(file, from, to);
+        let checked = run(&place, &["app", "check", "./shop"]);
+        assert_eq!(checked.code, Some(3), "{to}: {checked:?}");
+        for part in parts {
+            assert!(
+                checked.stderr.contains(part),
+                "{part} is not in:\n{}",
+                checked.stderr
+            );
+        }
+        let last = checked.stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("rpcgauge: "), "{last}");
+        let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
+        assert_eq!(left.count(), 0, "{to}: a folder is left");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_starts() {
+    let place = shop();
+    let refused = |args: &[&str], parts: &[&str]| place.run(args).refused(parts);
+    refused(
+        &["app", "up", "./shop", "--set", "connection=kept"],
+        &["--set: shop has no setting \"connection\"; did you mean \"connections\"?"],
+    );
+    refused(
+        &["app", "up", "./shop", "--set", "connections"],
+        &["--set connections: write it as SETTING=VALUE"],
+    );
+    refused(
+        &["app", "up", "shop"],
+        &["there is no application \"shop\"", "as in ./shop"],
+    );
+    refused(
+        &["app", "up", "./"],
+        &["there is no app.toml in this folder"],
+    );
+    shop_with("app.toml", "[entry]", "[entri]")
+        .run(&["app", "check", "./shop"])
+        .refused(&["app.toml:", "has no key \"entri\"; did you mean \"entry\"?"]);
+}
+
+/// The example, up; the addresses of its services.
+fn up(place: &Place) -> (Child, Vec<String>) {
+    let mut command = place.command(&["app", "up", "./shop", "--no-prometheus"]);
+    command.env("TMPDIR", place.path().join("tmp"));
+    let mut rpcgauge = command.stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut addresses = Vec::new();
+    let mut lines = BufReader::new(rpcgauge.stdout.take().expect("its output"));
+    let mut line = String::new();
+    while !line.starts_with("Ctrl-C") {
+        line.clear();
+        assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["catalogue" | "shop", "http", address, ..] = words[..] {
+            addresses.push(address.trim_start_matches("http://").to_owned());
+        }
+    }
+    rpcgauge.stdout = Some(lines.into_inner());
+    (rpcgauge, addresses)
+}
+
+#[test]
+fn what_is_up_ends_with_rpcgauge_however_that_ends() {
+    let place = shop();
+    for is_killed in [false, true] {
+        let (mut rpcgauge, addresses) = up(&place);
+        assert_eq!(addresses.len(), 2);
+        let is_there = |address: &String| TcpStream::connect(address).is_ok();
+        assert!(addresses.iter().all(is_there));
+        match is_killed {
+            true => {
+                kill_process(Pid::from_child(&rpcgauge), Signal::KILL).expect("a signal is sent")
+            }
+            false => interrupt(&rpcgauge),
+        }
+        let ended = rpcgauge.wait().expect("it ends");
+        wait_until("the end of the services", || {
+            !addresses.iter().any(is_there)
+        });
+        if !is_killed {
+            assert!(ended.success());
+            let mut rest = String::new();
+            let mut stdout = rpcgauge.stdout.take().expect("its output");
+            stdout.read_to_string(&mut rest).expect("its last line");
+            assert_eq!(rest, "shop is stopped\n");
+        }
+    }
+    // The folders of the killed one are removed by the next.
+    let (mut rpcgauge, _) = up(&place);
+    interrupt(&rpcgauge);
+    rpcgauge.wait().expect("it ends");
+    let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_load_is_what_the_users_see() {
+    let place = shop();
+    let args = [
+        "app",
+        "load",
+        "./shop",
+        "--duration",
+        "2s",
+        "--warm-up",
+        "500ms",
+    ];
+    let printed = run(&place, &args).well();
+    let row = |name: &str| -> Vec<String> {
+        let line = printed.lines().find(|line| line.starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in:\n{printed}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert!(printed.starts_with("8 users, "), "{printed}");
+    let [offers, pages] =
+        ["offer", "page"].map(|name| row(name)[1].parse::<u64>().expect("a count"));
+    assert!(offers > pages && pages > 0, "{printed}");
+    assert_eq!((&*row("offer")[2], &*row("page")[2]), ("0", "0"));
+    // A locustfile that cannot be imported, and one whose requests fail.
+    place.file("shop/locustfile.py", "import no_such_module\n");
+    let refused = run(&place, &args);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    assert!(
+        refused.stderr.contains("No module named 'no_such_module'"),
+        "{refused:?}"
+    );
+    place.file(
+        "shop/locustfile.py",
+        "from locust import HttpUser, constant, task\nclass Visitor(HttpUser):\n    wait_time = constant(0.05)\n    \
+         @task\n    def nothing(self):\n        self.client.get('/nothing', name='nothing')\n",
+    );
+    let failed = run(&place, &args);
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    assert!(
+        failed
+            .stdout
+            .contains("nothing: the first failure: HTTPError('404"),
+        "{failed:?}"
+    );
+}

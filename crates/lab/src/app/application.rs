@@ -1,0 +1,290 @@
+//! An application that is up: its backing processes, and a set of services for each configuration.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_study::app::{App, Configuration, Process as ProcessSpec, Word};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::words::size_word;
+
+use super::package::BuiltApp;
+use super::process::{Ports, Running, Start};
+use crate::error::{TrialFailure, TrialResult};
+use crate::machine::cores;
+use crate::machine::placement::CoreSet;
+use crate::machine::process::kib_field;
+
+/// An application that is up. All of it is ended when this is dropped: the services, then what backs them.
+pub struct Application<'a> {
+    built: &'a BuiltApp<'a>,
+    /// Where logs go.
+    logs: PathBuf,
+    // In this order: a database that still has connections may wait for them.
+    sets: Vec<Set>,
+    backing: Vec<Running>,
+    /// The ports of the backing processes.
+    ports: BTreeMap<String, BTreeMap<String, u16>>,
+    /// The cores of each set begin here.
+    cores: Cores,
+}
+
+/// The services of one configuration.
+#[derive(Debug)]
+pub struct Set {
+    /// What it is called beside others; empty where it is alone.
+    pub name: String,
+    /// Its configuration.
+    pub configuration: Configuration,
+    /// Its services, in the order in which they started.
+    pub services: Vec<Running>,
+    /// Where users come in.
+    pub entry: SocketAddr,
+    /// The ports of each of its services and of the backing processes.
+    pub(super) ports: BTreeMap<String, BTreeMap<String, u16>>,
+    /// The folder of the build.
+    pub(super) build: PathBuf,
+}
+
+/// How far the start of an application is.
+#[derive(Debug, Clone, Copy)]
+pub enum Event<'a> {
+    /// A process is started.
+    Starting(&'a str),
+    /// It is ready.
+    Ready(&'a str),
+}
+
+/// Cores in turn, the same ones in every set.
+#[derive(Debug, Clone)]
+struct Cores {
+    allowed: Vec<usize>,
+    next: usize,
+}
+
+impl Cores {
+    fn take(&mut self, process: &ProcessSpec) -> Option<CoreSet> {
+        let count = usize::try_from(process.cores?).unwrap_or(usize::MAX);
+        if count >= self.allowed.len() {
+            return None;
+        }
+        let places = (self.next..self.next + count).map(|at| self.allowed[at % self.allowed.len()]);
+        let mut ids: Vec<usize> = places.collect();
+        ids.sort_unstable();
+        self.next += count;
+        Some(CoreSet::new(ids))
+    }
+}
+
+impl<'a> Application<'a> {
+    /// Starts the backing processes of an application of which so many sets will be up `at_once`.
+    ///
+    /// # Errors
+    /// There is too little memory, or a process does not get ready; its log is with it, and no process is left.
+    pub fn start(
+        built: &'a BuiltApp<'a>,
+        at_once: usize,
+        logs: PathBuf,
+        report: &mut dyn FnMut(Event<'_>),
+        stop: &AtomicBool,
+    ) -> TrialResult<Self> {
+        let app = built.app;
+        check_memory(app, at_once)?;
+        let allowed = cores::allowed().map_err(|error| {
+            TrialFailure::new(
+                Fault::Machine,
+                format!("cannot read the allowed cores: {error}"),
+            )
+        })?;
+        let mut application = Self {
+            built,
+            logs,
+            sets: Vec::new(),
+            backing: Vec::new(),
+            ports: BTreeMap::new(),
+            cores: Cores {
+                allowed: allowed.iter().map(|core| core.id).collect(),
+                next: 0,
+            },
+        };
+        let chosen = choose(&app.backing, &mut application.ports)?;
+        for (spec, ports) in app.backing.iter().zip(chosen) {
+            let of_core = application.cores.take(spec);
+            let words = Words {
+                ports: &application.ports,
+                configuration: None,
+                build: built.folder(),
+            };
+            let begin = application.beginning(spec, spec.name.clone(), ports, &words, of_core);
+            application.backing.push(begin.start(report, stop)?);
+        }
+        Ok(application)
+    }
+
+    /// Starts a set of services. Beside others it has a name, which must not be empty then.
+    ///
+    /// # Errors
+    /// A service does not get ready; its log is with it.
+    pub fn add(
+        &mut self,
+        name: &str,
+        configuration: Configuration,
+        report: &mut dyn FnMut(Event<'_>),
+        stop: &AtomicBool,
+    ) -> TrialResult<&Set> {
+        let app = self.built.app;
+        let mut cores = self.cores.clone();
+        let mut all_ports = self.ports.clone();
+        let chosen = choose(&app.services, &mut all_ports)?;
+        let words = Words {
+            ports: &all_ports,
+            configuration: Some(&configuration),
+            build: self.built.folder(),
+        };
+        let mut services: Vec<Running> = Vec::new();
+        for (spec, ports) in app.services.iter().zip(chosen) {
+            let title = match name {
+                "" => spec.name.clone(),
+                name => format!("{} ({name})", spec.name),
+            };
+            let begin = self.beginning(spec, title, ports, &words, cores.take(spec));
+            services.push(begin.start(report, stop)?);
+        }
+        let entry = services
+            .iter()
+            .find(|service| service.name == app.entry.service);
+        let entry = entry.map(|service| service.address(&app.entry.port));
+        self.sets.push(Set {
+            name: name.to_owned(),
+            services,
+            // `App::parse` has seen to it that there is one.
+            entry: entry.unwrap_or_else(|| ([127, 0, 0, 1], 0).into()),
+            configuration,
+            ports: all_ports,
+            build: self.built.folder().to_owned(),
+        });
+        Ok(&self.sets[self.sets.len() - 1])
+    }
+
+    /// Ends all sets; what backs them stays.
+    pub fn end_sets(&mut self) {
+        // All at once; each is waited for when it is dropped.
+        let services = self.sets.iter().flat_map(|set| &set.services);
+        services.for_each(Running::terminate);
+        self.sets.clear();
+    }
+
+    fn beginning<'b>(
+        &'b self,
+        spec: &'b ProcessSpec,
+        title: String,
+        ports: Ports,
+        words: &'b Words<'b>,
+        cores: Option<CoreSet>,
+    ) -> Start<'b> {
+        Start {
+            spec,
+            log: self.logs.join(log_name(&title)),
+            title,
+            ports,
+            words,
+            built: &self.built.built,
+            cores,
+        }
+    }
+
+    /// The sets, in the order in which they were asked for.
+    pub fn sets(&self) -> &[Set] {
+        &self.sets
+    }
+
+    /// The processes that all sets share.
+    pub fn backing(&self) -> &[Running] {
+        &self.backing
+    }
+
+    /// Checks that every process is still there, and holds no more memory than it may.
+    ///
+    /// # Errors
+    /// The first one that is not, with its log.
+    pub fn check_processes(&self) -> TrialResult {
+        self.processes().try_for_each(Running::check)
+    }
+
+    fn processes(&self) -> impl Iterator<Item = &Running> {
+        let services = self.sets.iter().flat_map(|set| &set.services);
+        self.backing.iter().chain(services)
+    }
+}
+
+impl Drop for Application<'_> {
+    fn drop(&mut self) {
+        self.end_sets();
+        self.backing.iter().for_each(Running::terminate);
+    }
+}
+
+/// Ports for processes, whose numbers are added to `all`.
+fn choose(
+    specs: &[ProcessSpec],
+    all: &mut BTreeMap<String, BTreeMap<String, u16>>,
+) -> TrialResult<Vec<Ports>> {
+    let chosen = specs.iter().map(|spec| {
+        let ports = Ports::choose(spec)?;
+        all.insert(spec.name.clone(), ports.numbers.clone());
+        Ok(ports)
+    });
+    chosen.collect()
+}
+
+/// What comes in place of words.
+pub(super) struct Words<'a> {
+    /// The ports of each process.
+    pub(super) ports: &'a BTreeMap<String, BTreeMap<String, u16>>,
+    pub(super) configuration: Option<&'a Configuration>,
+    pub(super) build: &'a Path,
+}
+
+impl Words<'_> {
+    pub(super) fn fill(&self, word: &Word) -> Option<String> {
+        match word {
+            Word::Setting(name) => self.configuration?.0.get(name).cloned(),
+            Word::Port(process, port) => {
+                let number = self.ports.get(process)?.get(port)?;
+                Some(number.to_string())
+            }
+            Word::Build => Some(self.build.display().to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// The name of a log's file.
+fn log_name(title: &str) -> PathBuf {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
+    let plain = title.replace(|c| !is_plain(c), "_");
+    format!("{}.log", plain.trim_matches('_')).into()
+}
+
+/// Refuses to start what the machine has no memory for.
+fn check_memory(app: &App, at_once: usize) -> TrialResult {
+    let sum = |all: &[ProcessSpec]| all.iter().filter_map(|one| one.memory_bytes).sum::<u64>();
+    let needed = sum(&app.backing) + at_once as u64 * sum(&app.services);
+    let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    match kib_field(&table, "MemAvailable:") {
+        Some(free) if free < needed => {
+            let whole_mib = |bytes: u64| size_word(bytes >> 20 << 20);
+            let reason = format!(
+                "{} needs {} of memory for {at_once} of its sets, by what app.toml says, and {} are free: stop \
+                 other programs, or give its processes less \"memory\"",
+                app.name,
+                whole_mib(needed),
+                whole_mib(free)
+            );
+            Err(TrialFailure::new(Fault::Machine, reason))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,273 @@
+//! The checks of an application: each response must be right, and the same in every configuration.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rpcgauge_load::Fetch;
+use rpcgauge_study::app::{App, Check, Configuration, Template, Word};
+use rpcgauge_study::record::Fault;
+use serde_json::Value;
+
+use super::application::{Set, Words};
+use crate::error::{TrialFailure, TrialResult};
+use crate::subject::one_line;
+
+/// How long a response may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The responses of one set to all checks, and what was kept of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Responses {
+    configuration: Configuration,
+    bodies: Vec<Body>,
+    /// Values by their names.
+    pub kept: BTreeMap<String, String>,
+}
+
+/// What must be the same in every configuration.
+#[derive(Debug, Clone, PartialEq)]
+enum Body {
+    Json(Value),
+    Bytes(Vec<u8>),
+}
+
+impl Set {
+    /// The text of a template that belongs to a running set, with what checks have kept.
+    ///
+    /// # Errors
+    /// A word has nothing to stand for, which [`App::parse`] does not let happen.
+    pub fn text(
+        &self,
+        template: &Template,
+        kept: &BTreeMap<String, String>,
+    ) -> TrialResult<String> {
+        let words = Words {
+            ports: &self.ports,
+            configuration: Some(&self.configuration),
+            build: &self.build,
+        };
+        template.fill(|word| {
+            let found = match word {
+                Word::Entry => Some(format!("http://{}", self.entry)),
+                Word::Kept(name) => kept.get(name).cloned(),
+                word => words.fill(word),
+            };
+            found.ok_or_else(|| {
+                TrialFailure::new(Fault::User, format!("nothing is known for {word}"))
+            })
+        })
+    }
+}
+
+impl Set {
+    /// Makes all checks of its application.
+    ///
+    /// # Errors
+    /// The first response that is not right, with the log of the entry.
+    pub fn check(&self, app: &App) -> TrialResult<Responses> {
+        let mut responses = Responses {
+            configuration: self.configuration.clone(),
+            bodies: Vec::new(),
+            kept: BTreeMap::new(),
+        };
+        for check in &app.checks {
+            let body = make(check, self, &mut responses.kept).map_err(|failure| {
+                let entry = self
+                    .services
+                    .iter()
+                    .find(|one| one.name == app.entry.service);
+                let reason = format!(
+                    "the check \"{}\" with {}: {failure}",
+                    check.name, self.configuration
+                );
+                let failure = TrialFailure { reason, ..failure };
+                match entry {
+                    Some(entry) => entry.explain(failure),
+                    None => failure,
+                }
+            })?;
+            responses.bodies.push(body);
+        }
+        Ok(responses)
+    }
+}
+
+fn wrong(what: String) -> TrialFailure {
+    TrialFailure::new(Fault::Subject, what)
+}
+
+/// Makes one request and checks its response.
+fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialResult<Body> {
+    let mut headers = Vec::new();
+    for (name, value) in &check.headers {
+        headers.push((name.clone(), set.text(value, kept)?));
+    }
+    let body = match &check.json {
+        None => Vec::new(),
+        Some(json) => {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+            filled(json, set, kept)?.to_string().into_bytes()
+        }
+    };
+    let fetch = Fetch {
+        address: set.entry,
+        method: check.method.clone(),
+        path: set.text(&check.path, kept)?,
+        headers,
+        body,
+    };
+    let fetched = fetch
+        .send(LIMIT)
+        .map_err(|error| wrong(format!("no response: {error}")))?;
+    let shown = || one_line(&String::from_utf8_lossy(&fetched.body));
+    if fetched.status != check.status {
+        return Err(wrong(format!(
+            "the status is {} and not {}: {}",
+            fetched.status,
+            check.status,
+            shown()
+        )));
+    }
+    let json: Option<Value> = serde_json::from_slice(&fetched.body).ok();
+    let needs_json = !(check.holds.is_empty() && check.keep.is_empty());
+    let mut json = match json {
+        Some(json) => json,
+        None if needs_json => return Err(wrong(format!("the body is not JSON: {}", shown()))),
+        None => return Ok(Body::Bytes(fetched.body)),
+    };
+    for (pointer, expected) in &check.holds {
+        match json.pointer(pointer) {
+            Some(found) if found == expected => {}
+            found => {
+                let found = found.map_or("nothing".to_owned(), Value::to_string);
+                let found = one_line(&found);
+                return Err(wrong(format!("{pointer} is {found} and not {expected}")));
+            }
+        }
+    }
+    for (name, pointer) in &check.keep {
+        let value = match json.pointer(pointer) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
+            _ => {
+                return Err(wrong(format!(
+                    "{pointer}, to be kept, is no text: {}",
+                    shown()
+                )));
+            }
+        };
+        kept.insert(name.clone(), value);
+    }
+    for pointer in check.keep.values().chain(&check.ignore) {
+        if let Some(value) = json.pointer_mut(pointer) {
+            *value = Value::Null;
+        }
+    }
+    Ok(Body::Json(json))
+}
+
+/// A JSON body with what words stand for in its texts.
+fn filled(json: &Value, set: &Set, kept: &BTreeMap<String, String>) -> TrialResult<Value> {
+    Ok(match json {
+        Value::String(text) => {
+            let template = Template::try_from(text.clone()).map_err(wrong)?;
+            Value::String(set.text(&template, kept)?)
+        }
+        Value::Array(items) => {
+            let items = items.iter().map(|item| filled(item, set, kept));
+            Value::Array(items.collect::<TrialResult<_>>()?)
+        }
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, item)| Ok((name.clone(), filled(item, set, kept)?)));
+            Value::Object(members.collect::<TrialResult<_>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+impl Responses {
+    /// Compares the responses of another set.
+    ///
+    /// # Errors
+    /// Where they first differ.
+    pub fn compare(&self, other: &Self, app: &App) -> TrialResult {
+        let bodies = self.bodies.iter().zip(&other.bodies);
+        for (check, (one, another)) in app.checks.iter().zip(bodies) {
+            if one == another {
+                continue;
+            }
+            let difference = match (one, another) {
+                (Body::Json(one), Body::Json(other)) => difference("", one, other),
+                _ => None,
+            };
+            let (pointer, found, expected) = difference.unwrap_or_default();
+            let what = match pointer.is_empty() {
+                true => "the body differs".to_owned(),
+                false => format!(
+                    "{pointer} is {} and not {}",
+                    one_line(&found),
+                    one_line(&expected)
+                ),
+            };
+            return Err(wrong(format!(
+                "the check \"{}\": with {} {what}, as it is with {}; name it in \"ignore\" if it may differ",
+                check.name, other.configuration, self.configuration
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Where two bodies first differ: the JSON Pointer, what is there in the other, and what in this one.
+fn difference(at: &str, one: &Value, other: &Value) -> Option<(String, String, String)> {
+    let below = |name: &str, one: Option<&Value>, other: Option<&Value>| {
+        let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+        let null = &Value::Null;
+        match (one, other) {
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => {
+                let shown =
+                    |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
+                Some((at, shown(other), shown(one)))
+            }
+            (one, other) => difference(&at, one.unwrap_or(null), other.unwrap_or(null)),
+        }
+    };
+    match (one, other) {
+        (Value::Object(ones), Value::Object(others)) => {
+            let names = ones.keys().chain(others.keys());
+            names
+                .map(|name| below(name, ones.get(name), others.get(name)))
+                .find_map(|found| found)
+        }
+        (Value::Array(ones), Value::Array(others)) => (0..ones.len().max(others.len()))
+            .find_map(|place| below(&place.to_string(), ones.get(place), others.get(place))),
+        (one, other) if one == other => None,
+        (one, other) => Some((at.to_owned(), other.to_string(), one.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named_by_its_place() {
+        let found = |one, other| difference("", &one, &other);
+        assert_eq!(found(json!({"a": [1, 2]}), json!({"a": [1, 2]})), None);
+        assert_eq!(
+            found(
+                json!({"a": [1, {"b/c": 2}]}),
+                json!({"a": [1, {"b/c": "2"}]})
+            ),
+            Some(("/a/1/b~1c".to_owned(), "\"2\"".to_owned(), "2".to_owned()))
+        );
+        assert_eq!(
+            found(json!({"a": [1]}), json!({"a": [1, 2]})),
+            Some(("/a/1".to_owned(), "2".to_owned(), "nothing".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,24 @@
+//! Applications: built, started with their databases, proved right, and called by a load generator.
+//!
+//! ```text
+//! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process)
+//!                           Application::add     a set of services for a configuration     (process)
+//!                           Set::check           its responses are right                   (check)
+//! Locust ────► Users        a load generator for each set, open to one set at a time       (users)
+//! ```
+//!
+//! `docs/measure-an-application.md` says what a user is promised of each step.
+
+mod application;
+mod check;
+mod package;
+mod process;
+mod prometheus;
+mod users;
+
+pub use application::{Application, Event, Set};
+pub use check::Responses;
+pub use package::{AppPackage, BuiltApp};
+pub use process::Running;
+pub use prometheus::Prometheus;
+pub use users::{Crowd, Locust, RequestCounts, Taken, Users};

@@ -1,0 +1,322 @@
+//! The users of an application: Locust, with a locustfile of the application's.
+//!
+//! Each set of services has a load generator of its own, which is kept alive, so that its users keep their
+//! log-ins and connections. `users.py` runs Locust and is told line by line what to do; users
+//! whose turn it is not begin no task.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rpcgauge_study::histogram::{Times, Unit};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::subject::{Tool, Version};
+use serde::Deserialize;
+
+use super::application::Set;
+use super::package::BuiltApp;
+use crate::error::{TrialFailure, TrialResult};
+use crate::subject::{Log, Process, Reply, SubjectError, exchange, one_line};
+use crate::subjects::sources::cache;
+use crate::subjects::tools::find_all;
+use crate::subjects::{Commands, Step, SubjectsError, beside, empty};
+
+/// The version of Locust.
+const LOCUST: &str = "2.47.0";
+
+/// What tells Locust what to do.
+const SCRIPT: &str = include_str!("users.py");
+
+/// How long Locust may take to start: Python imports a few hundred modules, on a machine that may be busy.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// How long a reply may take. The script itself waits a minute for users.
+const REPLY_WITHIN: Duration = Duration::from_secs(90);
+
+/// How long it may take to end.
+const END_WITHIN: Duration = Duration::from_secs(5);
+
+/// Locust, installed.
+#[derive(Debug, Clone)]
+pub struct Locust {
+    python: PathBuf,
+    script: PathBuf,
+}
+
+impl Locust {
+    /// Installs Locust in a virtual environment in the cache, unless that was done before.
+    ///
+    /// # Errors
+    /// There is no Python for it, or it cannot be installed; the log is kept.
+    pub fn install(
+        report: &mut dyn FnMut(Step<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Self, SubjectsError> {
+        let owner = format!("Locust {LOCUST}, which sends the load,");
+        let python = Tool {
+            name: "python3".to_owned(),
+            programs: [
+                "python3",
+                "python3.14",
+                "python3.13",
+                "python3.12",
+                "python3.11",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            folders: Vec::new(),
+            version: vec!["--version".to_owned()],
+            least: Version::parse("3.11"),
+            install: "apt install python3 python3-venv".to_owned(),
+        };
+        let mut tools = find_all(&[python]).map_err(|missing| SubjectsError::Missing {
+            owner: owner.clone(),
+            missing,
+        })?;
+        let tool = tools.swap_remove(0);
+        let folder = cache("tools")?.join(format!("locust-{LOCUST}-python-{}", tool.version));
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<String>>();
+        let libraries = [("locust".to_owned(), LOCUST.to_owned())];
+        let commands = Commands {
+            failed: "could not be installed",
+            is_about_messages: false,
+            owner: &owner,
+            libraries: &BTreeMap::from(libraries),
+            folder: &folder,
+            program: &|word| match word {
+                "python3" => tool.path.clone(),
+                word => folder.join(word),
+            },
+            commands: vec![
+                words("python3 -m venv venv"),
+                words(&format!(
+                    "venv/bin/python -m pip install --quiet --disable-pip-version-check locust=={LOCUST}"
+                )),
+            ],
+        };
+        let prepare = || {
+            empty(&folder)?;
+            fs::create_dir_all(&folder)
+                .map_err(|source| SubjectsError::Cache(folder.clone(), source))
+        };
+        commands.fill_once(&folder, &prepare, report, stop)?;
+        // Beside the folder, by a name of its own: another version of this program has another script.
+        let mut digest = DefaultHasher::new();
+        SCRIPT.hash(&mut digest);
+        let script = beside(&folder, &format!("{:x}.py", digest.finish()));
+        if !fs::read_to_string(&script).is_ok_and(|text| text == SCRIPT) {
+            fs::write(&script, SCRIPT)
+                .map_err(|source| SubjectsError::Cache(script.clone(), source))?;
+        }
+        Ok(Self {
+            python: folder.join("venv/bin/python"),
+            script,
+        })
+    }
+}
+
+/// How many users there are, and how fast they start.
+#[derive(Debug, Clone, Copy)]
+pub struct Crowd {
+    /// How many.
+    pub users: u32,
+    /// How many of them start in a second.
+    pub spawn_rate: f64,
+}
+
+/// The users of one set.
+#[derive(Debug)]
+pub struct Users {
+    process: Process,
+    title: String,
+}
+
+/// A line of the script's.
+#[derive(Deserialize)]
+struct Line {
+    error: Option<String>,
+    #[serde(flatten)]
+    rest: serde_json::Value,
+}
+
+/// What users did since counting began.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Taken {
+    /// How long that was.
+    pub seconds: f64,
+    /// Processor time of the load generator.
+    pub cpu_seconds: f64,
+    /// The requests that ended, by method and name.
+    pub requests: Vec<RequestCounts>,
+    /// Tasks that broke off with an exception that is no failed request.
+    pub task_errors: u64,
+    /// The first one's.
+    pub task_error: String,
+}
+
+/// Requests of one name.
+#[derive(Debug, Clone, Deserialize)]
+pub struct RequestCounts {
+    /// The method.
+    pub method: String,
+    /// The name that the locustfile gives it.
+    pub name: String,
+    /// The sum of the response times of those that succeeded, µs.
+    pub sum_us: f64,
+    /// Those response times with four digits, µs, each with how often it came.
+    times_us: Vec<(u64, u64)>,
+    /// Those that failed.
+    pub failures: u64,
+    /// The first failure.
+    pub error: String,
+}
+
+impl RequestCounts {
+    /// The response times.
+    pub fn times(&self) -> Times {
+        let mut times = Times::new(Unit::Ns);
+        for (time_us, count) in &self.times_us {
+            times.add_each(1_000 * time_us * count, *count);
+        }
+        times
+    }
+}
+
+impl Users {
+    /// Starts the load generator of a set; its users are not started yet.
+    ///
+    /// # Errors
+    /// Locust does not start, or refuses the locustfile; its last lines are with it.
+    pub fn start(
+        locust: &Locust,
+        built: &BuiltApp<'_>,
+        set: &Set,
+        crowd: Crowd,
+        log: PathBuf,
+        stop: &AtomicBool,
+    ) -> TrialResult<Self> {
+        let Some(load) = &built.app.load else {
+            let reason = format!(
+                "{} has no [load] in its app.toml, which names a locustfile",
+                built.app.name
+            );
+            return Err(TrialFailure::new(Fault::User, reason));
+        };
+        let mut command = Command::new(&locust.python);
+        command
+            .arg(&locust.script)
+            .arg(&load.locustfile)
+            .arg(format!("http://{}", set.entry))
+            .arg(crowd.users.to_string())
+            .arg(crowd.spawn_rate.to_string())
+            .current_dir(built.folder())
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for (name, value) in &load.env {
+            command.env(name, set.text(value, &BTreeMap::new())?);
+        }
+        let title = format!("the load generator ({})", set.name);
+        let machine = |error: io::Error| {
+            TrialFailure::new(
+                Fault::Machine,
+                format!("{title} could not be started: {error}"),
+            )
+        };
+        let process = Process::spawn(&mut command, None, Log::new(&log), END_WITHIN, None);
+        let mut process = process.map_err(machine)?;
+        if let Some(stderr) = process.child.stderr.take() {
+            process.follow(stderr).map_err(machine)?;
+        }
+        let mut users = Self { process, title };
+        users.ask("", START_WITHIN, stop)?;
+        Ok(users)
+    }
+
+    /// Starts all users, and waits until each has begun its first task.
+    ///
+    /// # Errors
+    /// As those of [`Users::take`].
+    pub fn spawn(&mut self, crowd: Crowd, stop: &AtomicBool) -> TrialResult {
+        let ramp = Duration::from_secs_f64(f64::from(crowd.users) / crowd.spawn_rate);
+        self.ask("spawn", REPLY_WITHIN + ramp, stop).map(drop)
+    }
+
+    /// Lets users begin tasks.
+    ///
+    /// # Errors
+    /// As those of [`Users::take`].
+    pub fn open(&mut self, stop: &AtomicBool) -> TrialResult {
+        self.ask("open", REPLY_WITHIN, stop).map(drop)
+    }
+
+    /// Begins to count anew.
+    ///
+    /// # Errors
+    /// As those of [`Users::take`].
+    pub fn count(&mut self, stop: &AtomicBool) -> TrialResult {
+        self.ask("count", REPLY_WITHIN, stop).map(drop)
+    }
+
+    /// What users did since counting began.
+    ///
+    /// # Errors
+    /// The load generator died, hangs, or says what is wrong; its last lines are with it.
+    pub fn take(&mut self, stop: &AtomicBool) -> TrialResult<Taken> {
+        let line = self.ask("take", REPLY_WITHIN, stop)?;
+        serde_json::from_value(line)
+            .map_err(|error| self.failed(format!("said something else: {error}")))
+    }
+
+    /// Lets users begin no more tasks, and waits until none is left.
+    ///
+    /// # Errors
+    /// As those of [`Users::take`].
+    pub fn close(&mut self, stop: &AtomicBool) -> TrialResult {
+        self.ask("close", REPLY_WITHIN, stop).map(drop)
+    }
+
+    fn ask(
+        &mut self,
+        command: &str,
+        limit: Duration,
+        stop: &AtomicBool,
+    ) -> TrialResult<serde_json::Value> {
+        let reply = exchange(&mut self.process.child, command, limit, stop);
+        let line = match reply {
+            Ok(Reply::Line(line, _)) => line,
+            Ok(Reply::End(_)) => {
+                self.process.end(Duration::from_secs(1));
+                return Err(self.failed("ended by itself"));
+            }
+            Err(SubjectError::Stopped) => {
+                return Err(TrialFailure::new(
+                    Fault::Instrument,
+                    "interrupted during the load",
+                ));
+            }
+            Err(SubjectError::NotReady(limit)) => {
+                return Err(self.failed(format!("did not answer within {} s", limit.as_secs_f64())));
+            }
+            Err(error) => return Err(self.failed(error.to_string())),
+        };
+        match serde_json::from_str::<Line>(&line) {
+            Ok(Line {
+                error: Some(error), ..
+            }) => Err(self.failed(one_line(&error))),
+            Ok(Line { rest, .. }) => Ok(rest),
+            Err(_) => Err(self.failed(format!("said: {}", one_line(&line)))),
+        }
+    }
+
+    fn failed(&self, what: impl AsRef<str>) -> TrialFailure {
+        let reason = format!("{}: {}", self.title, what.as_ref());
+        TrialFailure::new(Fault::Subject, reason).with_log(self.process.log.tail())
+    }
+}

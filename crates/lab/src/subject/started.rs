@@ -1,0 +1,91 @@
+//! A process that was started, with its log; a subject's, or one of an application's.
+
+use std::io::{self, Read};
+use std::process::{Child, Command};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::ending::{TERM_GRACE, end, how_it_ended, spawn};
+use super::log::{Log, wait_for_log};
+use crate::machine::placement::CoreSet;
+use crate::scratch::Scratch;
+
+/// A process that was started. It is ended when this is dropped, and killed by the kernel when the thread
+/// that started it ends in any other way.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(super) since: Instant,
+    pub(crate) child: Child,
+    pub(crate) log: Log,
+    followers: Vec<JoinHandle<()>>,
+    pub(super) end_timeout: Duration,
+    /// It was ended and reaped: its number may be another's now.
+    is_over: bool,
+    /// The folder for its own files, removed when it has ended; none where it has none.
+    _temporary: Option<Scratch>,
+}
+
+impl Process {
+    /// Starts a command on these cores. What it prints is to be given to [`Process::follow`].
+    pub(crate) fn spawn(
+        command: &mut Command,
+        cores: Option<&CoreSet>,
+        log: Log,
+        end_timeout: Duration,
+        temporary: Option<Scratch>,
+    ) -> io::Result<Self> {
+        let since = Instant::now();
+        Ok(Self {
+            since,
+            child: spawn(command, cores.cloned())?,
+            log,
+            followers: Vec::new(),
+            end_timeout,
+            is_over: false,
+            _temporary: temporary,
+        })
+    }
+
+    /// Copies a stream of the process to its log, so that it does not fill its pipe.
+    pub(crate) fn follow(&mut self, stream: impl Read + Send + 'static) -> io::Result<()> {
+        let follower = self.log.follow(stream)?;
+        self.followers.push(follower);
+        Ok(())
+    }
+
+    /// Waits until what it has written is in its log.
+    pub(crate) fn wait_for_log(&self, limit: Duration) {
+        wait_for_log(&self.followers, limit);
+    }
+
+    /// How it ended, in words, if it is no longer there.
+    pub(crate) fn ended(&self) -> Option<String> {
+        how_it_ended(&self.child)
+    }
+
+    /// Asks it to end; it is waited for when this is dropped.
+    pub(crate) fn terminate(&self) {
+        if !self.is_over {
+            // It fails only where no process is left.
+            let _ = kill_process_group(Pid::from_child(&self.child), Signal::TERM);
+        }
+    }
+
+    pub(crate) fn end(&mut self, patience: Duration) {
+        if !std::mem::replace(&mut self.is_over, true) {
+            end(&mut self.child, patience);
+            // Every writer of the pipes is dead by now, except one that left the process group on purpose:
+            // it is not waited for.
+            self.wait_for_log(TERM_GRACE);
+            self.log.finish();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end(self.end_timeout);
+    }
+}

@@ -1,0 +1,119 @@
+//! The sources of a subject or an application: read from a folder or carried by the program, and unpacked into
+//! the cache under a name of their own.
+
+use std::borrow::Cow;
+use std::env;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::build::Built;
+use super::commands::unwritable;
+use super::error::SubjectsError;
+use super::tools::FoundTool;
+use super::walk;
+
+/// The most that a folder may hold, bytes: more cannot be sources.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A file of the sources.
+#[derive(Clone)]
+pub(crate) struct SourceFile {
+    /// Its path within the folder.
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) bytes: Cow<'static, [u8]>,
+    pub(crate) executable: bool,
+}
+
+/// The files of a folder.
+#[derive(Clone)]
+pub(crate) struct Sources(pub(super) Vec<SourceFile>);
+
+impl Sources {
+    /// Those that the program carries.
+    pub(crate) fn carried(files: &[SourceFile]) -> Self {
+        Self(files.to_vec())
+    }
+
+    /// Reads a folder.
+    pub(crate) fn read(folder: &Path) -> Result<Self, SubjectsError> {
+        let walked = walk::walk(folder).map_err(unreadable(folder))?;
+        if walked.iter().map(|file| file.bytes).sum::<u64>() > MOST_BYTES {
+            let most = MOST_BYTES >> 20;
+            let what = format!(
+                "the folder holds more than {most} MiB; keep what a build makes in a folder target or \
+                 venv, which is left out"
+            );
+            return Err(SubjectsError::Folder(folder.to_owned(), what));
+        }
+        let source_file = |file: walk::Walked| {
+            Ok(SourceFile {
+                bytes: fs::read(&file.path).map_err(unreadable(&file.path))?.into(),
+                name: file.name.into(),
+                executable: file.executable,
+            })
+        };
+        let files = walked.into_iter().map(source_file);
+        files.collect::<Result<_, SubjectsError>>().map(Self)
+    }
+
+    /// The text of a file; empty where there is none.
+    pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
+        let file = self.0.iter().find(|file| file.name == name);
+        let bytes = file.map(|file| &*file.bytes).unwrap_or_default();
+        String::from_utf8_lossy(bytes)
+    }
+
+    /// Where these sources are built with this toolchain: a place of their own among the `kind`s.
+    pub(crate) fn place(
+        &self,
+        kind: &str,
+        name: &str,
+        tools: Vec<FoundTool>,
+    ) -> Result<Built, SubjectsError> {
+        let mut digest = DefaultHasher::new();
+        for file in &self.0 {
+            (&file.name, &file.bytes, file.executable).hash(&mut digest);
+        }
+        for tool in &tools {
+            (&tool.path, &tool.version).hash(&mut digest);
+        }
+        let digest = format!("{:016x}", digest.finish());
+        let folder = cache(kind)?.join(format!("{name}-{digest}"));
+        Ok(Built::new(folder, digest, tools))
+    }
+
+    /// Writes them into an empty folder.
+    pub(crate) fn unpack(&self, folder: &Path) -> Result<(), SubjectsError> {
+        for file in &self.0 {
+            let path = folder.join(&*file.name);
+            let parent = path.parent().unwrap_or(folder);
+            fs::create_dir_all(parent).map_err(unwritable(parent))?;
+            fs::write(&path, &file.bytes).map_err(unwritable(&path))?;
+            if file.executable {
+                let program = fs::Permissions::from_mode(0o755);
+                fs::set_permissions(&path, program).map_err(unwritable(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The user's cache folder for one kind of things: `subjects`, `apps`.
+pub(crate) fn cache(kind: &str) -> Result<PathBuf, SubjectsError> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .map(|cache| cache.join("rpcgauge").join(kind))
+        .ok_or(SubjectsError::NoCache)
+}
+
+pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
+    |source| SubjectsError::Read(path.to_owned(), source)
+}

@@ -1,0 +1,175 @@
+//! One HTTP/1.1 request on a connection of its own, and its whole response. Nothing of it is timed.
+
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rpcgauge_wire::{Client, Event, Failure, Head, Limits, PrepareError, Protocol};
+
+/// The most bytes of a response's body.
+const MOST_BODY_BYTES: u64 = 64 << 20;
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// Where to.
+    pub address: SocketAddr,
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub path: String,
+    /// Header fields.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The response to a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Its status.
+    pub status: u16,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// Why a request has no response.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The request cannot be sent.
+    #[error("the request cannot be sent: {0}")]
+    Request(#[from] PrepareError),
+    /// The connection could not be opened, or broke.
+    #[error("{0}")]
+    Connection(#[from] io::Error),
+    /// The response was not whole or not right.
+    #[error("{0}")]
+    Response(#[from] Failure),
+    /// It was not whole in time.
+    #[error("no whole response within {} s", .0.as_secs_f64())]
+    Late(Duration),
+}
+
+impl Fetch {
+    /// A GET request.
+    pub fn get(address: SocketAddr, path: &str) -> Self {
+        Self {
+            address,
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
+    }
+
+    /// Makes the request, and waits at most `limit` for the whole response.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn send(&self, limit: Duration) -> Result<Fetched, FetchError> {
+        let deadline = Instant::now() + limit;
+        let left = || match deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(FetchError::Late(limit)),
+            left => Ok(left),
+        };
+        let in_time = |error: io::Error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => FetchError::Late(limit),
+            _ => FetchError::Connection(error),
+        };
+        let authority = self.address.to_string();
+        let head = Head::builder(&self.method, &self.path, &authority).close(true);
+        let fields = self.headers.iter();
+        let head = fields.fold(head, |head, (name, value)| head.field(name, value));
+        let head = head.build()?;
+        let limits = Limits {
+            max_body_bytes: MOST_BODY_BYTES,
+            ..Limits::default()
+        };
+        let mut client = Client::new(Protocol::Http1, limits);
+        let started = client.start(&head, &Bytes::from(self.body.clone()), 0);
+        started.map_err(|error| io::Error::other(error.to_string()))?;
+
+        let mut stream = TcpStream::connect_timeout(&self.address, limit).map_err(in_time)?;
+        while !client.is_all_sent() {
+            stream.set_write_timeout(Some(left()?))?;
+            let n = stream.write(client.output()).map_err(in_time)?;
+            client.consume_output(n);
+        }
+        let (mut fetched, mut end) = (Fetched::default(), None);
+        let mut chunk = vec![0; 64 << 10];
+        while end.is_none() {
+            stream.set_read_timeout(Some(left()?))?;
+            let n = stream.read(&mut chunk).map_err(in_time)?;
+            let mut sink = |event: Event<'_>| match event {
+                Event::Head { status, .. } => fetched.status = status,
+                Event::Body { data, .. } => fetched.body.extend_from_slice(data),
+                Event::Complete { .. } => end = Some(Ok(())),
+                Event::Failed { failure, .. } => end = Some(Err(failure)),
+                _ => {}
+            };
+            match n {
+                0 => client.end_of_input(true, &mut sink),
+                n => client.input(&chunk[..n], &mut sink),
+            }
+        }
+        end.transpose()?;
+        Ok(fetched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// A server that writes this, whatever it gets, and then waits for the other side to end.
+    fn answers(text: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = [0; 1024];
+            let _ = stream.read(&mut head);
+            stream.write_all(text.as_bytes()).unwrap();
+            let _ = stream.read(&mut head);
+        });
+        address
+    }
+
+    fn fetch(text: &'static str, limit: Duration) -> Result<Fetched, FetchError> {
+        Fetch::get(answers(text), "/metrics").send(limit)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_response_has_its_status_and_its_body() {
+        let chunked =
+            "HTTP/1.1 503 No\r\ntransfer-encoding: chunked\r\n\r\n2\r\nno\r\n1\r\n!\r\n0\r\n\r\n";
+        let fetched = fetch(chunked, LONG).unwrap();
+        assert_eq!((fetched.status, fetched.body), (503, b"no!".to_vec()));
+    }
+
+    #[test]
+    fn what_is_no_whole_response_is_an_error() {
+        let cut = fetch(
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nno",
+            Duration::from_millis(50),
+        );
+        assert!(matches!(cut, Err(FetchError::Late(_))), "{cut:?}");
+        let other = fetch("SSH-2.0-OpenSSH\r\n", LONG);
+        assert!(matches!(other, Err(FetchError::Response(_))), "{other:?}");
+        let free = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
+        let refused = Fetch::get(free, "/").send(LONG);
+        assert!(
+            matches!(refused, Err(FetchError::Connection(_))),
+            "{refused:?}"
+        );
+    }
+}

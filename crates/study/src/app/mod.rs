@@ -1,0 +1,315 @@
+//! `app.toml`: an application of several processes, and how it is measured.
+//!
+//! [`App::parse`] reads it; `docs/measure-an-application.md` describes every key. A configuration of an
+//! application is a value for each of its settings ([`Configuration`]).
+
+mod read;
+mod template;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rpcgauge_message::nearest::Nearest;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::subject::Tool;
+use crate::words::words;
+
+pub use template::{Template, Word};
+
+/// The file's name in an application's folder.
+pub const MANIFEST: &str = "app.toml";
+
+/// An application as its `app.toml` describes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct App {
+    /// Its name.
+    pub name: String,
+    /// What it is, in one line.
+    pub description: String,
+    /// What must be there to build and run it.
+    pub toolchain: Vec<Tool>,
+    /// Commands that build it, one after the other.
+    pub build: Vec<Vec<String>>,
+    /// Commands for a user to try once it is up.
+    pub tries: Vec<Template>,
+    /// What a configuration can set.
+    pub settings: Vec<Setting>,
+    /// The processes that all configurations share, in the order in which they start.
+    pub backing: Vec<Process>,
+    /// The processes that each configuration has its own of, in the order in which they start.
+    pub services: Vec<Process>,
+    /// Where users come in.
+    pub entry: Entry,
+    /// The users.
+    pub load: Option<Load>,
+    /// Requests whose responses must be right.
+    pub checks: Vec<Check>,
+    /// Figures from within the services.
+    pub metrics: Vec<Metric>,
+}
+
+/// What a configuration can set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// What it changes, in one line.
+    pub description: Option<String>,
+    /// The values that it can have.
+    pub values: Vec<String>,
+    /// The one that it has where nothing is said.
+    pub default: String,
+}
+
+/// A value for each setting of an application, by the setting's name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Configuration(pub BTreeMap<String, String>);
+
+/// A process of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its name, which no other process of the application has.
+    pub name: String,
+    /// The command.
+    pub run: Vec<Template>,
+    /// Variables of its environment.
+    pub env: BTreeMap<String, Template>,
+    /// The names of the ports that it listens on.
+    pub ports: Vec<String>,
+    /// When it is ready.
+    pub ready: Ready,
+    /// How long that may take, ms.
+    pub ready_within_ms: u64,
+    /// A command that is run once it is ready; none where it is empty.
+    pub seed: Vec<Template>,
+    /// How long that may take, ms.
+    pub seed_within_ms: u64,
+    /// How long it may take to end when it is asked to, ms.
+    pub stop_within_ms: u64,
+    /// How many cores it may use; all of them where that is not said.
+    pub cores: Option<u32>,
+    /// How much it may hold, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Where it tells its metrics.
+    pub metrics: Option<MetricsAt>,
+}
+
+/// When a process is ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ready {
+    /// These ports accept a connection.
+    Tcp(Vec<String>),
+    /// A request is answered with a status.
+    Http {
+        /// The port's name.
+        port: String,
+        /// The path.
+        path: String,
+        /// The status.
+        status: u16,
+    },
+    /// A line of its log holds a text, or of a file.
+    Log {
+        /// The text.
+        text: Template,
+        /// The file; its standard output and standard error where there is none.
+        file: Option<Template>,
+    },
+}
+
+/// Where a process tells its metrics, in Prometheus's text format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricsAt {
+    /// The port's name.
+    pub port: String,
+    /// The path.
+    pub path: String,
+}
+
+/// Where users come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The service.
+    pub service: String,
+    /// The name of its port.
+    pub port: String,
+}
+
+/// The users of an application.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Load {
+    /// The locustfile, within the application's folder.
+    pub locustfile: String,
+    /// How many there are at once.
+    pub users: u32,
+    /// How many of them start in a second.
+    pub spawn_rate: f64,
+    /// Variables of the load generator's environment.
+    pub env: BTreeMap<String, Template>,
+}
+
+/// A request whose response must be right.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// What it is called in messages.
+    pub name: String,
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub path: Template,
+    /// Header fields.
+    pub headers: BTreeMap<String, Template>,
+    /// The body; its texts may hold words.
+    pub json: Option<Value>,
+    /// The status that the response must have.
+    pub status: u16,
+    /// Values that its body must hold, by JSON Pointer.
+    pub holds: BTreeMap<String, Value>,
+    /// What is kept of its body, by name: JSON Pointers.
+    pub keep: BTreeMap<String, String>,
+    /// What may differ between configurations: JSON Pointers.
+    pub ignore: Vec<String>,
+}
+
+/// A figure from within a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metric {
+    /// What it is called in studies.
+    pub name: String,
+    /// How a report calls it.
+    pub title: String,
+    /// The service that tells it.
+    pub service: String,
+    /// The name of the summary or histogram, without `_sum` and `_count`.
+    pub metric: String,
+    /// What a series must have to count.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// What the service tells it in.
+    pub unit: MetricUnit,
+    /// Which way is the good one.
+    pub better: Good,
+    /// The names of the load's requests that it happens in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<String>,
+    /// The metric that holds this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part_of: Option<String>,
+}
+
+/// What a metric is told in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MetricUnit {
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Milliseconds,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Microseconds,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+}
+
+words! { MetricUnit, "unit of a metric":
+    "s" => Seconds, "ms" => Milliseconds, "us" => Microseconds, "B" => Bytes,
+}
+
+impl MetricUnit {
+    /// How many nanoseconds one is; none of bytes.
+    pub fn ns(self) -> Option<f64> {
+        match self {
+            Self::Seconds => Some(1e9),
+            Self::Milliseconds => Some(1e6),
+            Self::Microseconds => Some(1e3),
+            Self::Bytes => None,
+        }
+    }
+}
+
+/// Which way of a metric is the good one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Good {
+    /// A cost.
+    Less,
+    /// A yield.
+    More,
+}
+
+words!(Good, "way of a metric": "less" => Less, "more" => More);
+
+impl App {
+    /// The configuration with these values, `SETTING=VALUE` each, and the defaults for the rest.
+    ///
+    /// # Errors
+    /// One line: there is no such setting, or it does not have the value.
+    pub fn configuration<'a>(
+        &self,
+        chosen: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Configuration, String> {
+        let defaults = self.settings.iter();
+        let defaults = defaults.map(|setting| (setting.name.clone(), setting.default.clone()));
+        let mut configuration = Configuration(defaults.collect());
+        for (name, value) in chosen {
+            let known = || self.settings.iter().map(|setting| setting.name.as_str());
+            let setting = self.settings.iter().find(|setting| setting.name == name);
+            let setting = setting.ok_or_else(|| {
+                let hint = Nearest::or_known(name, known());
+                format!("{} has no setting \"{name}\"{hint}", self.name)
+            })?;
+            if !setting.values.iter().any(|known| known == value) {
+                let hint = Nearest::or_known(value, setting.values.iter().map(String::as_str));
+                return Err(format!("{name} cannot be \"{value}\"{hint}"));
+            }
+            configuration.0.insert(name.to_owned(), value.to_owned());
+        }
+        Ok(configuration)
+    }
+
+    /// The configurations to check: that of the defaults, and for each other value of a setting one with
+    /// that value.
+    pub fn configurations(&self) -> Vec<Configuration> {
+        let default = self.configuration([]).unwrap_or_default();
+        let mut all = vec![default.clone()];
+        for setting in &self.settings {
+            let others = setting
+                .values
+                .iter()
+                .filter(|value| **value != setting.default);
+            all.extend(others.map(|value| {
+                let mut one = default.clone();
+                one.0.insert(setting.name.clone(), value.clone());
+                one
+            }));
+        }
+        all
+    }
+
+    /// The process of that name.
+    pub fn process(&self, name: &str) -> Option<&Process> {
+        let mut all = self.backing.iter().chain(&self.services);
+        all.find(|process| process.name == name)
+    }
+}
+
+impl std::fmt::Display for Configuration {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let set: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        match &set[..] {
+            [] => f.write_str("no settings"),
+            set => f.write_str(&set.join(", ")),
+        }
+    }
+}

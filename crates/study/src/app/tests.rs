@@ -1,0 +1,229 @@
+use super::*;
+
+const SMALL: &str = r#"
+name = "shop"
+description = "A shop"
+try = ["curl ${entry}/offers?as=${kept.token}"]
+
+[settings.calls]
+values = ["rest", "grpc"]
+
+[settings.delay]
+values = ["0", "5"]
+default = "5"
+
+[[backing]]
+name = "store"
+run = ["store", "--at=${data}", "$${port}", "${port.sql}"]
+ports = ["sql"]
+
+[[service]]
+name = "front"
+run = ["python3", "front.py", "${port.http}", "${back.port.http}", "${store.port.sql}"]
+env = { CALLS = "${calls}" }
+ports = ["http"]
+metrics = { port = "http" }
+ready = { http = "http", path = "/health" }
+
+[[service]]
+name = "back"
+run = ["python3", "back.py"]
+ports = ["http"]
+
+[entry]
+service = "front"
+port = "http"
+
+[load]
+locustfile = "locustfile.py"
+
+[[checks]]
+path = "/login"
+json = { name = "ann" }
+keep = { token = "/token" }
+
+[[checks]]
+path = "/offers"
+headers = { authorization = "Bearer ${kept.token}" }
+
+[[metrics]]
+name = "handler"
+service = "front"
+metric = "handler_seconds"
+unit = "s"
+request = "offer"
+
+[[metrics]]
+name = "call"
+service = "front"
+metric = "call_seconds"
+unit = "s"
+request = ["offer"]
+part-of = "handler"
+"#;
+
+fn parse(text: &str) -> Result<App, String> {
+    App::parse(text, "app.toml").map_err(|error| error.to_string())
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let app = parse(SMALL).unwrap();
+    assert_eq!(app.settings[0].default, "rest");
+    let store = &app.backing[0];
+    assert_eq!(store.ready, Ready::Tcp(vec!["sql".to_owned()]));
+    assert_eq!((store.ready_within_ms, store.cores), (60_000, None));
+    let front = &app.services[0];
+    assert_eq!(front.metrics.as_ref().unwrap().path, "/metrics");
+    let load = app.load.as_ref().unwrap();
+    assert_eq!((load.users, load.spawn_rate), (10, 10.0));
+    let methods = app.checks.iter().map(|check| check.method.as_str());
+    assert_eq!(methods.collect::<Vec<_>>(), ["POST", "GET"]);
+    assert_eq!(app.checks[0].name, "POST /login");
+    assert_eq!(app.metrics[0].title, "handler");
+}
+
+#[test]
+fn words_are_filled_in_and_an_escaped_one_is_not() {
+    let app = parse(SMALL).unwrap();
+    let filled = app.backing[0].run.iter().map(|word| {
+        word.fill(|word| match word {
+            Word::Data => Ok("/scratch".to_owned()),
+            Word::OwnPort(name) if name == "sql" => Ok("5432".to_owned()),
+            other => Err(other.to_string()),
+        })
+    });
+    let filled = filled.collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(filled, ["store", "--at=/scratch", "${port}", "5432"]);
+}
+
+#[test]
+fn each_value_of_each_setting_is_in_a_configuration_to_check() {
+    let app = parse(SMALL).unwrap();
+    let all: Vec<String> = app
+        .configurations()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        all,
+        [
+            "calls=rest, delay=5",
+            "calls=grpc, delay=5",
+            "calls=rest, delay=0"
+        ]
+    );
+    let wrong = |name, value| app.configuration([(name, value)]).unwrap_err();
+    assert_eq!(
+        wrong("cals", "grpc"),
+        "shop has no setting \"cals\"; did you mean \"calls\"?"
+    );
+    assert_eq!(
+        wrong("calls", "soap"),
+        "calls cannot be \"soap\"; known are rest, grpc"
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_its_place() {
+    let cases = [
+        (
+            "values = [\"rest\", \"grpc\"]",
+            "values = []",
+            "app.toml:7:",
+        ),
+        (
+            "default = \"5\"",
+            "default = \"6\"",
+            "\"default\" is none of the \"values\"",
+        ),
+        ("${port.sql}", "${port.sq}", "app.toml:15:"),
+        (
+            "${port.sql}",
+            "${calls}",
+            "${calls} cannot stand in a backing process",
+        ),
+        (
+            "${port.sql}",
+            "${front.port.http}",
+            "cannot stand in a backing process",
+        ),
+        ("${port.sql}", "${port.sql", "has no closing }"),
+        ("${port.sql}", "${a.b.c}", "is none of ${SETTING}"),
+        (
+            "${calls}",
+            "${cals}",
+            "there is no setting for ${cals}; did you mean \"calls\"?",
+        ),
+        (
+            "${back.port.http}",
+            "${bak.port.http}",
+            "there is no process for ${bak.port.http}",
+        ),
+        (
+            "name = \"back\"",
+            "name = \"front\"",
+            "the process \"front\" is there twice",
+        ),
+        (
+            "name = \"back\"",
+            "name = \"back\"\nseed = [\"x\"]",
+            "\"seed\" is a backing process's",
+        ),
+        ("path = \"/health\"", "log = \"up\"", "\"ready\" is one of"),
+        (
+            "service = \"front\"\nport",
+            "service = \"frnt\"\nport",
+            "there is no service \"frnt\"",
+        ),
+        ("metrics = { port = \"http\" }\n", "", "tells no metrics"),
+        (
+            "${kept.token}\" }",
+            "${kept.tokn}\" }",
+            "no check before has kept ${kept.tokn}",
+        ),
+        (
+            "keep = { token = \"/token\" }",
+            "keep = { token = \"token\" }",
+            "is not a JSON Pointer",
+        ),
+        (
+            "part-of = \"handler\"",
+            "part-of = \"call\"",
+            "\"call\" is a part of itself",
+        ),
+        (
+            "request = [\"offer\"]",
+            "request = [\"page\"]",
+            "happens in other requests",
+        ),
+        (
+            "locustfile = \"",
+            "locustfile = \"../",
+            "within the application's folder",
+        ),
+        (
+            "[load]",
+            "[lod]",
+            "the file has no key \"lod\"; did you mean \"load\"?",
+        ),
+        (
+            "name = \"call\"",
+            "nam = \"call\"",
+            "[metrics] has no key \"nam\"",
+        ),
+        (
+            "metric = \"call_seconds\"\n",
+            "",
+            "[metrics] needs the key \"metric\"; write metric = ",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let changed = SMALL.replacen(from, to, 1);
+        assert_ne!(changed, SMALL, "{from}");
+        let error = parse(&changed).unwrap_err();
+        assert!(error.contains(expected), "{from} -> {to}: {error}");
+        assert!(error.starts_with("app.toml:"), "{error}");
+        assert!(!error.starts_with("app.toml: "), "no place: {error}");
+    }
+}
