@@ -1,6 +1,8 @@
 //! A run of a study on standard error.
 
-use rpcgauge_lab::{Event, Observer, RunProgress};
+use std::collections::BTreeSet;
+
+use rpcgauge_lab::{Event, Observer, RunProgress, Stacks};
 use rpcgauge_report::escape;
 use rpcgauge_study::record::TrialOutcome;
 
@@ -13,14 +15,17 @@ const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
 pub(crate) struct ProgressView {
     screen: Screen,
     failed: usize,
+    /// Why stacks are left out, which was said before the run.
+    left_out: BTreeSet<String>,
 }
 
 impl ProgressView {
-    /// A view of a run on standard error; `quiet` shows warnings only.
-    pub(crate) fn new(quiet: bool) -> Self {
+    /// A view of a run of these stacks on standard error; `quiet` shows warnings only.
+    pub(crate) fn new(quiet: bool, stacks: &Stacks) -> Self {
         Self {
             screen: Screen::new(quiet, BAR),
             failed: 0,
+            left_out: stacks.left_out().map(str::to_owned).collect(),
         }
     }
 
@@ -77,8 +82,10 @@ impl Observer for ProgressView {
             Event::TrialEnded { record, progress } => {
                 if let TrialOutcome::Failed { reason, .. } = &record.outcome {
                     self.failed += 1;
-                    self.screen
-                        .line(&format!("failed: {}: {reason}", record.variant));
+                    if !self.left_out.contains(reason) {
+                        self.screen
+                            .line(&format!("failed: {}: {reason}", record.variant));
+                    }
                 }
                 self.show(*progress, &record.variant);
             }

@@ -36,6 +36,12 @@ impl Stacks {
         of_stack.insert(Some(messages), command.cloned().map_err(TrialFailure::from));
     }
 
+    /// Why stacks cannot be started.
+    pub fn left_out(&self) -> impl Iterator<Item = &str> {
+        let commands = self.stacks.values().flat_map(BTreeMap::values);
+        commands.filter_map(|command| Some(&*command.as_ref().err()?.reason))
+    }
+
     /// Adds all of `others`.
     pub fn extend(&mut self, others: Self) {
         self.stacks.extend(others.stacks);

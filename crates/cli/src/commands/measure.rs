@@ -199,7 +199,7 @@ fn carry_out(
         return carry_out_load(lab, plan, trials, writer, how, exports);
     }
     let directory = writer.directory().to_owned();
-    let mut view = ProgressView::new(how.output.quiet);
+    let mut view = ProgressView::new(how.output.quiet, how.subjects);
     let mut measure = || lab.run(plan, trials, &mut writer, &mut view, how.stop);
     let summary = match plan.has_links() {
         false => measure(),

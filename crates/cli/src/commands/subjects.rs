@@ -97,9 +97,8 @@ struct Needed<'a> {
     built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
     /// By SUBJECT/STACK: why it is left out, if it is.
     known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
-    /// By the subject's name: why it has no code for a set of messages, which would be as it is for its
-    /// other stacks.
-    failed: BTreeMap<(&'a str, MessageSet), Rc<SubjectsError>>,
+    /// By the subject's name: why some of its stacks have no code for a set of messages.
+    failed: BTreeMap<(&'a str, MessageSet), Vec<Rc<SubjectsError>>>,
     stacks: Stacks,
 }
 
@@ -122,20 +121,20 @@ impl<'a> Needed<'a> {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(kept(build(package, quiet, stop))?),
         };
-        let of_subject = (&*manifest.name, messages.clone());
-        let command = match (built, self.failed.get(&of_subject)) {
+        let failed = (&*manifest.name, messages.clone());
+        let failed = self.failed.entry(failed).or_default();
+        let of_stack = manifest.stack(stack);
+        let is_of_this =
+            |error: &&Rc<SubjectsError>| of_stack.is_some_and(|stack| error.is_of(stack));
+        let command = match (built, failed.iter().find(is_of_this)) {
             (Err(error), _) => Err(Rc::clone(error)),
             (_, Some(error)) => Err(Rc::clone(error)),
             (Ok(built), None) => kept(with_progress(quiet, &making_code(subject), |show| {
                 built.command(manifest, stack, &messages, show, stop)
             }))?,
         };
-        if let Err(error) = &command
-            && error.is_of_all_stacks()
-        {
-            self.failed.insert(of_subject, Rc::clone(error));
-        }
         let error = command.as_ref().err().cloned();
+        failed.extend(error.clone());
         let command = command.as_ref().map_err(|error| &**error);
         self.stacks.add_for(&name, messages, command);
         self.known.insert(key, error.clone());

@@ -100,6 +100,25 @@ fn what_a_cache_has_lost_is_made_again() {
 }
 
 #[test]
+fn what_a_cache_has_lost_of_one_stack_takes_nothing_from_another() {
+    let place = two_programs();
+    let study = fs::read_to_string(place.path().join("study.toml")).expect("a study");
+    place.file(
+        "study.toml",
+        &study.replace("\"made/http\"", "\"made/http\", \"made/other\""),
+    );
+    let server = fs::read_to_string(place.path().join("mine/made/server.py")).expect("a server");
+    place.file(
+        "mine/made/server.py",
+        &server.replace("== \"http\"", "in (\"http\", \"other\")"),
+    );
+    run(&place, "one").well();
+    fs::remove_file(cached(&place, "serve-second.py").expect("a program")).expect("removed");
+    run(&place, "two").well();
+    assert!(cached(&place, "serve-second.py").is_some());
+}
+
+#[test]
 fn a_build_that_does_nothing_leaves_its_stack_out() {
     let disk = "roles = [\"server\"]\ndisk = [\"not/there\"]";
     let place = place_with("mine/made/subject.toml", "roles = [\"server\"]", disk);
@@ -131,6 +150,42 @@ fn a_generator_that_refuses_is_asked_once_for_all_stacks() {
     assert_eq!(count(&place), 1);
     let line =
         "left out: made/http, made/other: the subject \"made\" has no code for these messages";
+    assert!(finished.stderr.contains(line), "{}", finished.stderr);
+    assert_eq!(
+        finished.stderr.matches("no words").count(),
+        2,
+        "the end of its log, and the line: {finished:?}"
+    );
+    // Each check of a stack fails, for the built-in messages and for its own.
+    command(&place, &["subjects", "check", "made", "--subjects", "mine"]);
+    assert_eq!(count(&place), 1 + 2);
+}
+
+#[test]
+fn a_program_that_cannot_be_made_is_tried_once_for_its_stacks() {
+    let place = two_programs();
+    let manifest = place.path().join("mine/made/subject.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let (head, other) = text.rsplit_once("[[stacks]]").expect("stacks");
+    // Two stacks share a program that cannot be made; the third has its own.
+    let shared = other.replace("\"other\"", "\"third\"");
+    let text = format!("{head}[[stacks]]{other}\n[[stacks]]{shared}").replace(
+        "import shutil, sys; ",
+        "import os, shutil, sys; 'second' in sys.argv[1] and (open(os.environ['COUNT'], 'a').write('y'), sys.exit('no program')); ",
+    );
+    fs::write(manifest, text).expect("written");
+    let study = fs::read_to_string(place.path().join("study.toml")).expect("a study");
+    place.file(
+        "study.toml",
+        &study.replace(
+            "\"made/http\"",
+            "\"made/http\", \"made/other\", \"made/third\"",
+        ),
+    );
+    let finished = run(&place, "run");
+    assert_eq!(finished.code, Some(1), "{finished:?}");
+    assert_eq!(count(&place), 2, "the code, and the program that fails");
+    let line = "left out: made/other, made/third: the subject \"made\" has no code";
     assert!(finished.stderr.contains(line), "{}", finished.stderr);
 }
 

@@ -18,7 +18,7 @@ use rpcgauge_message::workload::MessageSet;
 use rpcgauge_study::record::Build;
 use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 
-use super::commands::{Commands, Step, beside, empty, forget, is_whole, unwritable};
+use super::commands::{Commands, Step, beside, empty, forget, has_part, is_whole, unwritable};
 use super::error::SubjectsError;
 use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
@@ -109,8 +109,14 @@ impl Built {
         let disk = filled(disk);
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
+            // The other programs of the folder, which is emptied, may be those of stacks that are ready.
+            let others = manifest.programs().into_iter();
+            let others: Vec<&str> = others.filter(|other| has_part(folder, other)).collect();
             forget(folder)?;
             make()?;
+            for other in others {
+                self.generate(manifest, other, messages, report, stop)?;
+            }
             if let Some(path) = lost() {
                 let log = beside(folder, &format!("{program}.log"));
                 return Err(SubjectsError::incomplete(manifest, path, log));

@@ -117,8 +117,7 @@ impl Commands<'_> {
         report: &mut dyn FnMut(Step<'_>),
         stop: &AtomicBool,
     ) -> Result<(), SubjectsError> {
-        let marker = format!("{MARKER}-{part}");
-        let is_there = || self.commands.is_empty() || folder.join(&marker).exists();
+        let is_there = || self.commands.is_empty() || has_part(folder, part);
         if is_there() {
             return Ok(());
         }
@@ -129,11 +128,11 @@ impl Commands<'_> {
         let log = beside(folder, &format!("{part}.log"));
         self.run(&log, report, stop).map_err(|mut error| {
             if let SubjectsError::Command(failed) = &mut error {
-                failed.is_of_program = true;
+                failed.program = Some(part.to_owned());
             }
             error
         })?;
-        mark(folder, &marker)
+        mark(folder, &part_marker(part))
     }
 
     fn run(
@@ -194,7 +193,7 @@ impl Commands<'_> {
         CommandFailed {
             line,
             is_offline: !fetches.is_empty(),
-            is_of_program: false,
+            program: None,
             tail,
         }
     }
@@ -263,6 +262,15 @@ fn remove_unused(folder: &Path) -> Option<()> {
 pub(super) fn forget(folder: &Path) -> Result<(), SubjectsError> {
     let marker = folder.join(MARKER);
     fs::remove_file(&marker).map_err(unwritable(&marker))
+}
+
+/// Whether a part was added to a folder.
+pub(super) fn has_part(folder: &Path, part: &str) -> bool {
+    folder.join(part_marker(part)).exists()
+}
+
+fn part_marker(part: &str) -> String {
+    format!("{MARKER}-{part}")
 }
 
 pub(super) fn is_whole(folder: &Path) -> bool {

@@ -7,7 +7,7 @@ use rpcgauge_message::WorkloadError;
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::StudyError;
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::subject::Manifest;
+use rpcgauge_study::subject::{Manifest, Stack};
 
 use crate::error::LabError;
 
@@ -61,10 +61,13 @@ impl SubjectsError {
         Self::Incomplete { subject, path, log }
     }
 
-    /// Whether the subject's other stacks would fail in the same way.
-    pub fn is_of_all_stacks(&self) -> bool {
+    /// Whether a stack of the subject would fail in the same way.
+    pub fn is_of(&self, stack: &Stack) -> bool {
         match self {
-            Self::Command(failed) => !failed.is_of_program,
+            Self::Command(failed) => {
+                let program = failed.program.as_ref();
+                program.is_none_or(|program| stack.programs.contains(program))
+            }
             Self::Incomplete { .. } => false,
             _ => true,
         }
@@ -100,8 +103,8 @@ pub struct CommandFailed {
     pub(super) line: String,
     /// Whether something could not be fetched.
     pub(super) is_offline: bool,
-    /// Whether it makes one program, and not what all of them need.
-    pub(super) is_of_program: bool,
+    /// The program that it makes; none where all of them need it.
+    pub(super) program: Option<String>,
     /// The last lines of its log.
     pub tail: String,
 }

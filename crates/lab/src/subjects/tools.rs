@@ -31,6 +31,8 @@ pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
             Err(why) => missing.push(why),
         }
     }
+    // Without a temporary folder all of them say the same.
+    missing.dedup();
     match missing.is_empty() {
         true => Ok(found),
         false => Err(missing),

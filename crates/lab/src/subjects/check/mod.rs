@@ -94,9 +94,10 @@ impl Check<'_> {
         let is_whole = stacks.len() == manifest.stacks.len();
         let mut reported = Reported::default();
         let mut have_all_started = true;
+        let mut failed = Vec::new();
         for stack in stacks {
             let name = format!("{}/{}", manifest.name, stack.name);
-            let stacks = self.stacks(&name, stack, step)?;
+            let stacks = self.stacks(&name, stack, &mut failed, step)?;
             for role in &stack.features.roles {
                 let mut check = StackCheck {
                     asked: self,
@@ -139,11 +140,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// How a stack is started for each set of messages that it declares.
+    /// How a stack is started for each set of messages that it declares. What has failed for a stack is not tried
+    /// again for another that would fail in the same way.
     fn stacks(
         &self,
         name: &str,
         stack: &Stack,
+        failed: &mut Vec<(MessageSet, SubjectsError)>,
         step: &mut dyn FnMut(Step<'_>),
     ) -> Result<Stacks, SubjectsError> {
         let mut stacks = Stacks::default();
@@ -161,12 +164,19 @@ impl Check<'_> {
         }
         for set in sets {
             let manifest = &self.package.manifest;
+            let mut known = failed.iter();
+            if let Some((_, error)) = known.find(|(of, error)| *of == set && error.is_of(stack)) {
+                stacks.add_for(name, set, Err(error));
+                continue;
+            }
             let built = self.built;
             let command = built.command(manifest, &stack.name, &set, step, self.stop);
-            if matches!(command, Err(SubjectsError::Stopped)) {
-                return Err(SubjectsError::Stopped);
+            stacks.add_for(name, set.clone(), command.as_ref());
+            match command {
+                Err(SubjectsError::Stopped) => return Err(SubjectsError::Stopped),
+                Err(error) => failed.push((set, error)),
+                Ok(_) => {}
             }
-            stacks.add_for(name, set, command.as_ref());
         }
         Ok(stacks)
     }
