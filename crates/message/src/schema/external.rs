@@ -69,9 +69,14 @@ fn protoc_release(version: &str) -> Option<u32> {
 /// Compiles with `protoc`, and where that is missing or too old, with `buf`.
 pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, NotCompiled> {
     let compilers = [("protoc", protoc as Compiler), ("buf", buf as Compiler)];
+    let folder = tempfile::tempdir().map_err(|error| {
+        NotCompiled::NoCompiler(format!(
+            "neither was tried: cannot write a temporary file: {error}; set TMPDIR to a folder that can be written"
+        ))
+    })?;
     let mut found = Vec::new();
     for (compiler, run) in compilers {
-        match run(files, includes) {
+        match run(files, includes, &folder.path().join(SET)) {
             Ok(Outcome::Compiled(bytes)) => return Ok(bytes),
             Ok(Outcome::TooOld) => found.push(format!("{compiler} is too old")),
             Ok(Outcome::Refused(what)) => return Err(NotCompiled::Refused { compiler, what }),
@@ -84,10 +89,10 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     Err(NotCompiled::NoCompiler(found.join(" and ")))
 }
 
-/// The file of a folder of its own that a compiler writes.
+/// The file that a compiler writes.
 const SET: &str = "set.binpb";
 
-type Compiler = fn(&[PathBuf], &[PathBuf]) -> io::Result<Outcome>;
+type Compiler = fn(&[PathBuf], &[PathBuf], &Path) -> io::Result<Outcome>;
 
 enum Outcome {
     Compiled(Vec<u8>),
@@ -96,16 +101,14 @@ enum Outcome {
     Refused(String),
 }
 
-fn protoc(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
-    let folder = tempfile::tempdir()?;
-    let out = folder.path().join(SET);
+fn protoc(files: &[PathBuf], includes: &[PathBuf], out: &Path) -> io::Result<Outcome> {
     let mut command = Command::new("protoc");
     command
         .arg("--include_imports")
-        .arg(option("--descriptor_set_out=", &out));
+        .arg(option("--descriptor_set_out=", out));
     command.args(includes.iter().map(|include| option("-I", include)));
     command.args(files);
-    match run(command, &out)? {
+    match run(command, out)? {
         Outcome::Refused(_) if is_protoc_too_old() => Ok(Outcome::TooOld),
         outcome => Ok(outcome),
     }
@@ -119,10 +122,8 @@ fn is_protoc_too_old() -> bool {
         .is_some_and(|release| release < FIRST_PROTOC)
 }
 
-fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
+fn buf(files: &[PathBuf], includes: &[PathBuf], out: &Path) -> io::Result<Outcome> {
     // buf has no include paths: each is a module, named relative to where buf is started.
-    let folder = tempfile::tempdir()?;
-    let out = folder.path().join(SET);
     let root = Path::new("/");
     let mut config = String::from("version: v2\nmodules:\n");
     for include in includes {
@@ -132,14 +133,14 @@ fn buf(files: &[PathBuf], includes: &[PathBuf]) -> io::Result<Outcome> {
     }
     let mut command = Command::new("buf");
     command.args(["build", "--as-file-descriptor-set", "--config", &config]);
-    command.arg(option("--output=", &out));
+    command.arg(option("--output=", out));
     for file in files {
         command
             .arg("--path")
             .arg(fs::canonicalize(find(&file.to_string_lossy(), includes))?);
     }
     command.current_dir(root);
-    run(command, &out)
+    run(command, out)
 }
 
 fn option(name: &str, path: &Path) -> OsString {
@@ -151,7 +152,8 @@ fn option(name: &str, path: &Path) -> OsString {
 fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
     let (status, words) = output(&mut command)?;
     if status.success() {
-        return whole_file::read(out).map(Outcome::Compiled);
+        let no_set = |error| Outcome::Refused(format!("it wrote no descriptor set ({error})"));
+        return Ok(whole_file::read(out).map_or_else(no_set, Outcome::Compiled));
     }
     // An edition that is younger than the compiler.
     let too_old = words.contains("unknown edition")
