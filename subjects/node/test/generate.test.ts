@@ -193,6 +193,13 @@ function named(name: string): string {
   return messages;
 }
 
+test("a file that google-protobuf cannot have is refused with its name", async () => {
+  const messages = named("google/protobuf/extra.proto");
+  spawnSync(process.execPath, [join(TARGET, "generate/main.js"), messages]);
+  const words = /google-protobuf: protoc-gen-js takes google\/protobuf\/extra.proto for a file of its library/;
+  await assert.rejects(GoogleProtobuf.load(messages), words);
+});
+
 test("no file is written outside of the folder of its generator", () => {
   for (const name of ["../outside.proto", "../../outside.proto", "a/../../../outside.proto"]) {
     const messages = named(name);

@@ -45,10 +45,12 @@ class Models:
         )
 
     def from_json(self, sample: Sample, message: Any) -> Any:
+        adapter = TypeAdapter(self.kind(sample))
         try:
-            return self.coder(sample).decode(json.dumps(message).encode())
+            # An extension is in no model.
+            return adapter.validate_json(json.dumps(message), extra="forbid")
         except ValidationError as error:
-            raise Refused(f"the {sample} does not fit its message: {error}", "user") from error
+            raise Refused(f"the {sample} does not fit pydantic's models: {error}", "user") from error
 
     def to_json(self, sample: Sample, message: Any) -> Any:
         return json.loads(self.coder(sample).encode(message))

@@ -123,6 +123,7 @@ class Codecs(SubjectTest):
             ("protobuf", "protobuf", {"user": 1}),
             ("json", "json", {"userId": "one"}),
             ("pydantic", "json", {"userId": "one"}),
+            ("pydantic", "json", {"userId": 1, "[an.extension]": 1}),
             ("msgpack", "msgpack", {"userId": "one"}),
         ):
             with self.subTest(stack):

@@ -169,7 +169,7 @@ func TestOddMessagesGoThroughEveryCodec(t *testing.T) {
 func method(t *testing.T, response string, messages string, imports ...string) *descriptorpb.FileDescriptorSet {
 	t.Helper()
 	own := &descriptorpb.FileDescriptorProto{}
-	text := fmt.Sprintf(`name: "p.proto" package: "p" syntax: "proto3" %s
+	text := fmt.Sprintf(`name: "p.proto" package: "p" %s
 		service { name: "S" method { name: "M" input_type: %q output_type: %[2]q } }`, messages, response)
 	if err := prototext.Unmarshal([]byte(text), own); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestAMethodsMessageMayBeNoObject(t *testing.T) {
 		{"Timestamp", "timestamp", `"2026-01-02T03:04:05.678Z"`},
 	} {
 		t.Run(known.name, func(t *testing.T) {
-			descriptors := method(t, ".google.protobuf."+known.name, "", "google/protobuf/"+known.file+".proto")
+			descriptors := method(t, ".google.protobuf."+known.name, `syntax: "proto3"`, "google/protobuf/"+known.file+".proto")
 			folder := programsOf(t, descriptors, "/p.S/M")
 			for _, encoding := range []string{"json", "msgpack", "protojson"} {
 				stack := map[string]string{"json": "encoding-json", "msgpack": "msgpack", "protojson": "protojson"}[encoding]
@@ -206,25 +206,33 @@ func TestAMethodsMessageMayBeNoObject(t *testing.T) {
 	}
 }
 
-func TestANameThatEncodingJSONCannotHaveLeavesTheOtherStacks(t *testing.T) {
-	descriptors := method(t, ".p.Odd", `message_type { name: "Odd"
-		field { name: "a" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "a,b" } }`)
-	folder := programsOf(t, descriptors, "/p.S/M")
-	codecs := filepath.Join(folder, "codecs")
-	reply := converse(t, codecs, codecSettings(t, "protobuf", "protobuf", "p.S/M", `{"a,b":"c"}`))
-	if got := compact(t, reply.Verified.Message); got != `{"a,b":"c"}` {
-		t.Errorf("it made %s", got)
-	}
-	line, err := json.Marshal(codecSettings(t, "encoding-json", "json", "p.S/M", `{"a,b":"c"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(codecs)
-	command.Stdin = strings.NewReader(string(line) + "\n")
-	// It ends with an exit code: what it says counts.
-	said, _ := command.Output()
-	if want := "encoding/json can have no field with the name \\\"a,b\\\""; !strings.Contains(string(said), want) {
-		t.Errorf("it said %s, and not %s", said, want)
+func TestWhatEncodingJSONCannotHaveLeavesTheOtherStacks(t *testing.T) {
+	for _, test := range []struct{ name, messages, json, want string }{
+		{"name", `syntax: "proto3" message_type { name: "Odd"
+			field { name: "a" number: 1 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "a,b" } }`,
+			`{"a,b":"c"}`, `encoding/json can have no field with the name \"a,b\"`},
+		{"extension", `syntax: "proto2" message_type { name: "Odd" extension_range { start: 100 end: 200 } }
+			extension { name: "more" extendee: ".p.Odd" number: 100 type: TYPE_STRING label: LABEL_OPTIONAL json_name: "more" }`,
+			`{"[p.more]":"c"}`, `the types for encoding/json: json: unknown field \"[p.more]\"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			codecs := filepath.Join(programsOf(t, method(t, ".p.Odd", test.messages), "/p.S/M"), "codecs")
+			reply := converse(t, codecs, codecSettings(t, "protobuf", "protobuf", "p.S/M", test.json))
+			if got := compact(t, reply.Verified.Message); got != test.json {
+				t.Errorf("it made %s", got)
+			}
+			line, err := json.Marshal(codecSettings(t, "encoding-json", "json", "p.S/M", test.json))
+			if err != nil {
+				t.Fatal(err)
+			}
+			command := exec.Command(codecs)
+			command.Stdin = strings.NewReader(string(line) + "\n")
+			// It ends with an exit code: what it says counts.
+			said, _ := command.Output()
+			if !strings.Contains(string(said), test.want) {
+				t.Errorf("it said %s, and not %s", said, test.want)
+			}
+		})
 	}
 }
 

@@ -114,7 +114,8 @@ func (w *Workload) PlainMessage(sample string, text []byte) (any, error) {
 	}
 	plain := w.NewPlain(sample)
 	if err == nil {
-		err = json.Unmarshal(text, plain)
+		// An extension is in no type.
+		err = decodeStrict(text, plain)
 	}
 	if err != nil {
 		return nil, settings.Refuse(settings.User, "the %s does not fit the types for encoding/json: %v", sample, err)

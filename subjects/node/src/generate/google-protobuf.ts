@@ -18,6 +18,8 @@ export async function googleProtobuf(
   descriptors: FileDescriptorSet,
   generate: string[],
 ): Promise<GeneratedFile[]> {
+  const taken = generate.find((name) => name.startsWith("google/protobuf/"));
+  if (taken !== undefined) throw new Error(`protoc-gen-js takes ${taken} for a file of its library, which lacks it`);
   const wide = clone(FileDescriptorSetSchema, descriptors);
   wide.file.forEach(writeWideAsStrings);
   try {
