@@ -17,15 +17,19 @@ struct Definitions<'f> {
     extensions: BTreeMap<&'f str, Vec<(&'f str, &'f FieldDescriptorProto)>>,
 }
 
+/// Holds any message, so that none can be left out.
+const ANY: &str = ".google.protobuf.Any";
+
 /// Cuts files down to one method, the types that its messages can hold, and the extensions of these. A
-/// message around a type that is needed stays as an empty one. Files are left as they are where the set
-/// does not name each type in full.
+/// message around a type that is needed stays as an empty one. Files are left as they are where a message
+/// can hold any other, and where the set does not name each type in full.
 pub(super) fn reduce(
     files: Vec<FileDescriptorProto>,
     service: &str,
     method: &str,
 ) -> Vec<FileDescriptorProto> {
-    let Some(needed) = reached(&files, service, method) else {
+    let needed = reached(&files, service, method);
+    let Some(needed) = needed.filter(|needed| !needed.contains(ANY)) else {
         return files;
     };
     let home: BTreeMap<String, String> = {

@@ -70,8 +70,7 @@ impl MessageSet {
     }
 }
 
-/// The files of a schema. Of a user's own only what the method needs, unless a message may hold any other, in a
-/// `google.protobuf.Any`.
+/// The files of a schema; of a user's own only what the method needs.
 fn files_of(
     schema: &Schema,
     methods: &[String],
@@ -91,7 +90,7 @@ fn files_of(
         });
         file
     });
-    let files: Vec<FileDescriptorProto> = match only.filter(|_| !schema.types.has_any) {
+    let files: Vec<FileDescriptorProto> = match only {
         None => files.collect(),
         Some((service, method)) => closure::reduce(files.collect(), service, method),
     };
@@ -219,7 +218,13 @@ mod tests {
             "import \"{any}\"; message M {{ google.protobuf.Any any = 1; }} service S {{ rpc M(M) returns (M); }}"
         );
         let set = own(&[("held.proto", "message H {}"), ("a.proto", &a)]);
-        let names = names(&set.files().unwrap());
-        assert!(names.contains(&"held.proto".to_owned()), "{names:?}");
+        let kept = names(&set.files().unwrap());
+        assert!(kept.contains(&"held.proto".to_owned()), "{kept:?}");
+        // Not where only another message of the API has one.
+        let a = a
+            .replace("service", "message N {} service")
+            .replace("rpc M(M) returns (M)", "rpc M(N) returns (N)");
+        let set = own(&[("held.proto", "message H {}"), ("a.proto", &a)]);
+        assert_eq!(names(&set.files().unwrap()), ["a.proto"]);
     }
 }
