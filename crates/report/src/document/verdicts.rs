@@ -169,10 +169,8 @@ fn question(findings: &Findings, asked: &Asked<'_>) -> Question {
             false => asked.text.to_owned(),
         };
         let lines = words::lines(about, comparison, margin).into_iter();
-        let verdicts = lines.zip(&comparison.placements).map(|(line, v)| Verdict {
-            found: words::brief(comparison.metric, v).by(comparison.operation),
-            ..verdict(about, v, line, margin)
-        });
+        let verdicts = lines.zip(&comparison.placements);
+        let verdicts = verdicts.map(|(line, v)| verdict(about, v, line, margin));
         Row {
             text: text + code.max().unwrap_or_default(),
             answer: Answer::of(comparison),
@@ -198,7 +196,7 @@ fn verdict(about: About<'_>, v: &PlacementVerdict, line: Line, margin: f64) -> V
         place: words::place(v.placement),
         on: words::on(v.placement),
         answer: line.answer,
-        found: words::brief(about.metric, v),
+        found: words::brief(about.metric, v).by(about.operation),
         line,
         drawn: drawn(about, v, margin),
     }

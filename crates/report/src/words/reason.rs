@@ -1,7 +1,5 @@
 //! Why a verdict is open or withheld, what would settle it, and what else bears on it.
 
-use rpcgauge_study::plan::Metric;
-
 use super::ratio::Found;
 use super::{About, NOT_HELD};
 use crate::findings::caution::CautionKind;
@@ -14,13 +12,12 @@ use crate::units;
 /// Why there is no verdict or none yet, what would help, what would have been seen, and what code a
 /// verdict rests on.
 pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
-    let metric = about.metric;
     let unanswered = unanswered(about, verdict);
     let code = dynamic_code(verdict);
     let (why, more) = match verdict.outcome {
         Outcome::Faster | Outcome::Slower => {
             // A difference stands although the A/A pair differs from itself.
-            let beyond = || format!("this lies beyond {}", a_a(metric, verdict));
+            let beyond = || format!("this lies beyond {}", a_a(about, verdict));
             let beyond = aa_misses_1(verdict).then(beyond);
             return sentence([beyond, contrary(verdict), unanswered, code]);
         }
@@ -38,7 +35,7 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
     };
     let run = verdict.estimate.as_ref().map_or(1, |e| e.independent());
     sentence([
-        Some(unresolved(why, metric, verdict)),
+        Some(unresolved(why, about, verdict)),
         power(verdict),
         more.map(|more| help(more, run)),
         contrary(verdict),
@@ -116,12 +113,16 @@ pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
 
 /// The A/A pair with what it came to: its own line is about one metric, and a verdict may be about
 /// another.
-fn a_a(metric: Metric, verdict: &PlacementVerdict) -> String {
+fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let Some(control) = &verdict.control else {
         return "what the A/A pair shows, which is one thing measured twice".to_owned();
     };
-    let (of, found) = (&control.of, Found::of(metric, &control.estimate).text());
-    format!("what the A/A pair shows ({found}), which is {of} measured twice")
+    let found = Found::of(about.metric, &control.estimate).by(about.operation);
+    format!(
+        "what the A/A pair shows ({}), which is {} measured twice",
+        found.text(),
+        control.of
+    )
 }
 
 /// The two figures beside a ratio are over all calls, the ratio is the median of the blocks': where
@@ -141,18 +142,18 @@ fn contrary(verdict: &PlacementVerdict) -> Option<String> {
 }
 
 /// Why a comparison is open.
-fn unresolved(why: Unresolved, metric: Metric, verdict: &PlacementVerdict) -> String {
+fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> String {
     match why {
         Unresolved::NoInterval if verdict.has(CautionKind::RunningInstances) => {
             "one block gives no interval".to_owned()
         }
         Unresolved::NoInterval => "one invocation gives no interval".to_owned(),
         Unresolved::IntervalTooWide => "the interval holds 1 and is too wide".to_owned(),
-        Unresolved::NotBeyondAa => format!("this does not lie beyond {}", a_a(metric, verdict)),
+        Unresolved::NotBeyondAa => format!("this does not lie beyond {}", a_a(about, verdict)),
         Unresolved::AaBeyondMargin => {
             format!(
                 "this lies inside the margin, but not {}",
-                a_a(metric, verdict)
+                a_a(about, verdict)
             )
         }
         Unresolved::AaNoInterval => "the A/A pair has no interval".to_owned(),
@@ -206,10 +207,11 @@ fn power(verdict: &PlacementVerdict) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::settings::{Placement, Timing};
+    use rpcgauge_study::plan::Metric;
+    use rpcgauge_study::settings::{Operation, Placement, Timing};
 
     use super::*;
-    use crate::findings::verdict::{BlockCounts, Estimate};
+    use crate::findings::verdict::{BlockCounts, Control, Estimate};
 
     const P99: About<'_> = About {
         of: "a",
@@ -218,19 +220,13 @@ mod tests {
         operation: None,
     };
 
-    fn needed(invocations: usize, blocks: usize, run: u64) -> String {
-        help(
-            More {
-                invocations,
-                blocks,
-            },
-            run,
-        )
-    }
+    const NOT_BEYOND: Outcome = Outcome::NotResolved {
+        reason: Unresolved::NotBeyondAa,
+        more: None,
+    };
 
-    #[test]
-    fn figures_that_point_the_other_way_are_explained() {
-        let verdict = |of: f64, against: f64, ratio: f64| PlacementVerdict {
+    fn verdict(of: f64, against: f64, ratio: f64) -> PlacementVerdict {
+        PlacementVerdict {
             placement: Placement::TwoCores,
             timing: Timing::Stages,
             of_value: Some(of),
@@ -248,7 +244,21 @@ mod tests {
             smallest_difference: None,
             unanswered: None,
             cautions: Vec::new(),
-        };
+        }
+    }
+
+    fn needed(invocations: usize, blocks: usize, run: u64) -> String {
+        help(
+            More {
+                invocations,
+                blocks,
+            },
+            run,
+        )
+    }
+
+    #[test]
+    fn figures_that_point_the_other_way_are_explained() {
         for (of, against, ratio, explained) in [
             (40.0, 45.0, 1.8, true),
             (45.0, 40.0, 0.8, true),
@@ -260,10 +270,7 @@ mod tests {
             assert_eq!(reason.is_some(), explained, "{of} {against} {ratio}");
         }
         let open = PlacementVerdict {
-            outcome: Outcome::NotResolved {
-                reason: Unresolved::NotBeyondAa,
-                more: None,
-            },
+            outcome: NOT_BEYOND,
             ..verdict(40.0, 45.0, 1.8)
         };
         let said = reason(P99, &open).unwrap();
@@ -271,6 +278,37 @@ mod tests {
         // Given as "1.2× faster to 1.8× slower", which points both ways.
         let both_ways = verdict(40.0, 45.0, 1.05);
         assert_eq!(reason(P99, &both_ways), None);
+    }
+
+    #[test]
+    fn what_a_codec_does_is_not_counted_in_calls() {
+        let codec = About {
+            metric: Metric::Goodput,
+            operation: Some(Operation::Decode),
+            ..P99
+        };
+        let estimate = Estimate {
+            ratio: 1.5,
+            interval: Some([1.2, 1.8]),
+            confidence: 0.95,
+            invocations: 8,
+            blocks: 8,
+        };
+        let [beyond, not_beyond] = [Outcome::Faster, NOT_BEYOND].map(|outcome| {
+            let verdict = PlacementVerdict {
+                outcome,
+                control: Some(Control {
+                    of: "a".to_owned(),
+                    again: "a again".to_owned(),
+                    estimate,
+                }),
+                ..verdict(2.0, 1.0, 2.0)
+            };
+            reason(codec, &verdict).unwrap()
+        });
+        let shown = "what the A/A pair shows (1.50× more messages per second [1.20, 1.80]), which is a measured twice";
+        assert_eq!(beyond, format!("this lies beyond {shown}"));
+        assert_eq!(not_beyond, format!("this does not lie beyond {shown}"));
     }
 
     #[test]
