@@ -35,6 +35,9 @@ const LEAST_CALLS_IN_FLIGHT: u64 = 20;
 /// calls are disturbed.
 const SKIP_US: u64 = 200;
 
+/// No service on this machine answers a call sooner, µs: bare loops over TCP take as long.
+const SHORTEST_CALL_US: u64 = 10;
+
 impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
     /// measured in one piece. Arrivals cannot stop between slices: those of a rate continue.
@@ -72,6 +75,13 @@ impl Plan {
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
         let is_alone = self.variants.len() == 1 && settings.target.live().is_some();
         settings.slice(self.slice_us).filter(|_| !is_alone)
+    }
+
+    /// The fewest requests with which a trial measures something: one, or in slices twice as many as the first
+    /// slice leaves out, since half of them may be the warm-up's.
+    pub(crate) fn least_requests(&self, settings: &Settings) -> u64 {
+        let of_slice = |slice: Slice| 2 * slice.skip_calls * (1 + SKIP_US / SHORTEST_CALL_US);
+        self.slice(settings).map_or(1, of_slice)
     }
 }
 

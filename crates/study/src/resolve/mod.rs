@@ -262,7 +262,7 @@ impl Resolver<'_> {
             Some(budget) => self.within(budget, &draft, &combined)?,
         };
         plan.codecs = codecs(&plan, self.context.subjects);
-        requests::share(&mut plan).map_err(|error| self.source.whole(error))?;
+        requests::share(&mut plan, &combined).map_err(|(place, error)| self.at(place, error))?;
         Ok(Resolved {
             plan,
             services: self.services,

@@ -1,38 +1,52 @@
 //! The most requests that a live service may get, shared out to the trials that call it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use super::Combined;
 use crate::plan::Plan;
 use crate::settings::{LiveService, Settings, Target};
 use crate::words::counted;
+
+/// What is wrong with a bound, in one line, and where it is written.
+type Refused = (Option<Range<usize>>, String);
 
 /// Gives each trial its share of what a study allows for the whole target: of the smallest bound, where its
 /// variants have several. One call is made of each variant before its trials, and none of a twin.
 ///
 /// # Errors
-/// There are more trials than requests, or their number is not known: one line.
-pub(super) fn share(plan: &mut Plan) -> Result<(), String> {
+/// The requests are too few for the trials, or their number is not known.
+pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refused> {
     let mut bounds: BTreeMap<String, Bound> = BTreeMap::new();
     for variant in &plan.variants {
         let Some((url, most)) = bound(&variant.settings) else {
             continue;
         };
         let bound = bounds.entry(url).or_default();
-        bound.most = [bound.most, most].into_iter().flatten().min();
+        if most.is_some_and(|most| bound.most.is_none_or(|least| most < least)) {
+            let one = combined.iter().find(|one| one.variant.name == variant.name);
+            let written = one.and_then(|one| one.service.as_ref()?.max_requests.as_ref());
+            (bound.most, bound.written) = (most, written.map(toml::Spanned::span));
+        }
         bound.first_calls += u64::from(variant.repeats.is_none());
     }
     for trial in &plan.trials {
         let variant = plan.variants.get(trial.variant as usize);
-        let called = variant.and_then(|variant| bound(&variant.settings));
-        if let Some(bound) = called.and_then(|(url, _)| bounds.get_mut(&url)) {
+        let called = variant.and_then(|it| Some((it, bound(&it.settings)?.0)));
+        if let Some((variant, url)) = called
+            && let Some(bound) = bounds.get_mut(&url)
+        {
             bound.trials += 1;
+            bound.each = bound.each.max(plan.least_requests(&variant.settings));
         }
     }
-    if plan.capacity.is_some() && bounds.values().any(|bound| bound.most.is_some()) {
-        return Err(
+    let mut bounded = bounds.values().filter(|bound| bound.most.is_some());
+    if let (Some(_), Some(bound)) = (plan.capacity, bounded.next()) {
+        return Err((
+            bound.written.clone(),
             "a search for capacity sends as many requests as it needs; leave \"max-requests\" out"
                 .to_owned(),
-        );
+        ));
     }
     for variant in &mut plan.variants {
         let Target::Live { service } = &mut variant.settings.target else {
@@ -52,30 +66,38 @@ pub(super) fn share(plan: &mut Plan) -> Result<(), String> {
 #[derive(Default)]
 struct Bound {
     most: Option<u64>,
+    /// Where it is written.
+    written: Option<Range<usize>>,
     first_calls: u64,
     trials: u64,
+    /// What each trial needs at least.
+    each: u64,
 }
 
 impl Bound {
-    fn share(&self, url: &str) -> Result<Option<u64>, String> {
+    fn share(&self, url: &str) -> Result<Option<u64>, Refused> {
         let Some(most) = self.most else {
             return Ok(None);
         };
         let share = most
             .saturating_sub(self.first_calls)
             .checked_div(self.trials);
-        match share {
-            Some(1..) => Ok(share),
-            Some(0) | None => {
-                let (first_calls, trials) = (self.first_calls, self.trials);
-                Err(format!(
-                    "\"max-requests\" {most} is too few for {} of {url} and {}; allow at least {}",
-                    counted(trials, "trial"),
-                    counted(first_calls, "first call"),
-                    first_calls + trials
-                ))
-            }
+        if share >= Some(self.each.max(1)) {
+            return Ok(share);
         }
+        let each = match self.each {
+            0 | 1 => String::new(),
+            each => format!(", of {each} requests each at least,"),
+        };
+        let refused = format!(
+            "\"max-requests\" {most} is too few for {} of {url}{each} and {}; allow at least {}",
+            counted(self.trials, "trial"),
+            counted(self.first_calls, "first call"),
+            self.trials
+                .saturating_mul(self.each)
+                .saturating_add(self.first_calls)
+        );
+        Err((self.written.clone(), refused))
     }
 }
 

@@ -243,6 +243,34 @@ fn what_contradicts_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn a_bound_of_requests_is_shared_out_or_refused_where_it_is_written() {
+    let bounded = |most: u64, settings: &str| {
+        let keys = format!("blocks = 5\n[service]\nmax-requests = {most}\n[base]");
+        two(settings, [HTTP, "http://localhost/others"]).replacen("[base]", &keys, 1)
+    };
+    // Five trials and as many of its twin, of which each has a slice after its warm-up.
+    for (most, share) in [(421, 42), (430, 42), (431, 43)] {
+        assert_eq!(live(&bounded(most, "")).max_requests, Some(share));
+    }
+    assert_eq!(
+        refused(&bounded(420, "")),
+        "my.toml:4:16: \"max-requests\" 420 is too few for 10 trials of http://localhost/orders, of 42 requests \
+         each at least, and 1 first call; allow at least 421"
+    );
+    assert!(refused(&bounded(421, "in-flight = 2")).ends_with("allow at least 841"));
+    // Arrivals at a rate are in one piece.
+    assert_eq!(live(&bounded(11, "rate = 5.0")).max_requests, Some(1));
+    assert!(refused(&bounded(10, "rate = 5.0")).ends_with("and 1 first call; allow at least 11"));
+    let search = service(
+        HTTP,
+        "max-requests = 9",
+        "",
+        "objectives = [\"p99<1s\"]\ncapacity = {}",
+    );
+    assert!(refused(&search).contains("leave \"max-requests\" out"));
+}
+
+#[test]
 fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
     let ramp = "rate = \"10,20:5s,20..0:1m\"\ncalls = 7";
     let plan = resolve(&service(GRPC, "", ramp, "")).unwrap();
