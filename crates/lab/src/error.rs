@@ -46,16 +46,19 @@ pub struct TrialFailure {
     pub reason: String,
     /// Whose fault it is.
     pub fault: Fault,
+    /// Requests of the trial that were sent before, where that is known.
+    pub requests_sent: Option<u64>,
     /// The last lines of the subject's log.
     pub log: String,
 }
 
 impl TrialFailure {
-    /// A failure without a log.
+    /// A failure without a log, before anything was sent.
     pub fn new(fault: Fault, reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
             fault,
+            requests_sent: Some(0),
             log: String::new(),
         }
     }
@@ -67,11 +70,19 @@ impl TrialFailure {
         self
     }
 
+    /// The same after so many requests of the trial.
+    #[must_use]
+    pub(crate) fn after(mut self, requests_sent: Option<u64>) -> Self {
+        self.requests_sent = requests_sent;
+        self
+    }
+
     /// As written in a record.
     pub(crate) fn into_outcome(self) -> TrialOutcome {
         TrialOutcome::Failed {
             reason: self.reason,
             fault: self.fault,
+            requests_sent: self.requests_sent,
             log: self.log,
         }
     }

@@ -96,13 +96,19 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
                 "no call was measured: {left} calls or more that were due in the warm-up had not been sent \
                  when it ended, and took all of the time; lower the rate"
             ),
-            (0, sent @ 1..) => format!(
-                "no call was measured: the {sent} requests that it sent came before; \
-                 if \"max-requests\" bounds them, allow more"
+            (0, sent) if measurement.ending == Ending::MaxRequests => format!(
+                "no call was measured: the {sent} requests that it may send came before; allow more (max-requests)"
             ),
+            (0, sent @ 1..) => {
+                format!("no call was measured: the {sent} requests that it sent came before")
+            }
             (started, _) => format!("none of {started} calls was answered in time"),
         };
-        return TrialFailure::new(Fault::Subject, reason);
+        let fault = match measurement.ending {
+            Ending::MaxRequests => Fault::User,
+            _ => Fault::Subject,
+        };
+        return TrialFailure::new(fault, reason);
     };
     let said = measurement
         .error_samples
@@ -114,7 +120,7 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let (count, started) = (calls.failed_total(), calls.started);
     let gave_up = match measurement.ending {
         Ending::GaveUp => "; in the end nothing but failures came",
-        Ending::Complete | Ending::Interrupted => "",
+        Ending::Complete | Ending::Interrupted | Ending::MaxRequests => "",
     };
     TrialFailure::new(
         kind.fault(),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{Bodies, CallStyle, Measurement, Protocol, Trial};
-use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stage, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Ending, Schedule, Stage, Stop, Timing};
 use support::frames::{Came, goaway, ok_frame, play_frames, reset, serve_frames};
 use support::*;
 
@@ -209,6 +209,7 @@ fn retries_are_among_the_requests_that_may_be_sent() {
         trial.max_requests = Some(10);
         let measurement = run(&trial, &[b"x"]);
         assert_eq!(measurement.requests_sent, 10);
+        assert_eq!(measurement.ending, Ending::MaxRequests);
         // Two calls with all of their retries, and one with a retry.
         let failed = vec![("not-processed".to_owned(), 3)];
         assert_eq!(seen(&measurement), (0, 7, failed));

@@ -90,6 +90,7 @@ mod tests {
             trial.outcome = TrialOutcome::Failed {
                 reason: reasons(number),
                 fault: rpcgauge_study::record::Fault::Machine,
+                requests_sent: None,
                 log: "<".repeat(4 << 10),
             };
         }

@@ -83,6 +83,9 @@ pub enum TrialOutcome {
         reason: String,
         /// Whose fault it was.
         fault: Fault,
+        /// Requests that were sent before, as in [`Measured::requests_sent`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        requests_sent: Option<u64>,
         /// The last lines of the subject's log, when it has any.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         log: String,
@@ -116,7 +119,7 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// All requests that were sent, with those of the warm-up, of the calls that slices leave out, and of retries;
-    /// absent where another client calls.
+    /// absent where another client calls, and in records that do not tell it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_sent: Option<u64>,
     /// Calls of the warm-up that ended in the measured part.
@@ -200,6 +203,14 @@ pub struct Measured {
 pub const CLIENT_BOUND_SHARE: f64 = 0.8;
 
 impl TrialRecord {
+    /// All requests that were sent for it, measured or not; `None` where that is not known.
+    pub fn requests_sent(&self) -> Option<u64> {
+        match &self.outcome {
+            TrialOutcome::Measured(measured) => measured.requests_sent,
+            TrialOutcome::Failed { requests_sent, .. } => *requests_sent,
+        }
+    }
+
     /// When the measured part of this trial began, milliseconds since the Unix epoch. Records that do
     /// not tell it are of trials whose warm-up began them.
     pub fn measured_from_ms(&self, measured: &Measured) -> u64 {

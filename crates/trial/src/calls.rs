@@ -153,6 +153,8 @@ pub enum Ending {
     Interrupted,
     /// Nothing but failures came for too long.
     GaveUp,
+    /// Another request was due, and all that may be sent were sent.
+    MaxRequests,
 }
 
 impl Ending {

@@ -29,7 +29,12 @@ pub(super) fn probe(
     };
     let check = calls.check.map(Check::start).transpose();
     let check = check.map_err(|what| uncallable(service, what))?;
-    let (measured, failure) = one_call(&calls.trial(settings), bodies, check, service, stop)?;
+    // One request, which is counted as one: a service that refuses it may take the next.
+    let trial = load::Trial {
+        max_requests: Some(1),
+        ..calls.trial(settings)
+    };
+    let (measured, failure) = one_call(&trial, bodies, check, service, stop)?;
     let Some((kind, said)) = failure else {
         return Ok(());
     };

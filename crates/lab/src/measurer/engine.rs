@@ -134,8 +134,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             return Ok(());
         }
         if measurement.ending == Ending::Interrupted {
-            let reason = "stopped while it was measured";
-            return Err(TrialFailure::new(Fault::Instrument, reason));
+            let reason = "interrupted before the first measured call";
+            return Err(TrialFailure::new(Fault::User, reason));
         }
         if measurement.calls.answered == 0 || measurement.ending == Ending::GaveUp {
             return Err(self.explain(verify::unanswered(measurement)));
@@ -200,6 +200,13 @@ impl Measurer<Measured> for EngineMeasurer<'_, '_> {
 
     fn warms_up_in_slice(&self) -> bool {
         matches!(self.part, Part::Whole(_))
+    }
+
+    fn requests_sent(&self) -> Option<u64> {
+        match &self.part {
+            Part::Whole(measurement) => Some(measurement.as_ref()?.requests_sent),
+            Part::Slices(session) => Some(session.as_ref()?.requests_sent()),
+        }
     }
 
     fn carried(&self) -> Option<Carried> {

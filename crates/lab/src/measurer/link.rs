@@ -73,6 +73,10 @@ impl<T> Measurer<T> for OverLink<'_, T> {
         self.within.slice(stop)
     }
 
+    fn requests_sent(&self) -> Option<u64> {
+        self.within.requests_sent()
+    }
+
     fn carried(&self) -> Option<Carried> {
         self.within.carried()
     }

@@ -41,6 +41,12 @@ pub(crate) trait Measurer<T> {
         false
     }
 
+    /// Requests that were sent so far, with those of the warm-up, where that is known. It is not known of a
+    /// subject's.
+    fn requests_sent(&self) -> Option<u64> {
+        None
+    }
+
     /// What the calls of the slices so far carried, where it is known. It is not known of a subject's
     /// own connections.
     fn carried(&self) -> Option<Carried> {

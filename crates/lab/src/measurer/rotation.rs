@@ -47,10 +47,11 @@ impl<'m, T> Member<'m, T> {
         &mut self,
         work: impl FnOnce(&mut dyn Measurer<T>) -> TrialResult<R>,
     ) -> Option<R> {
-        match work(self.measurer.as_mut().ok()?.as_mut()) {
+        let measurer = self.measurer.as_mut().ok()?;
+        match work(measurer.as_mut()) {
             Ok(value) => Some(value),
             Err(failure) => {
-                self.measurer = Err(failure);
+                self.measurer = Err(failure.after(measurer.requests_sent()));
                 None
             }
         }
@@ -64,7 +65,9 @@ impl<'m, T> Member<'m, T> {
     }
 
     fn finish(self) -> TrialResult<Box<T>> {
-        self.measurer?.finish()
+        let measurer = self.measurer?;
+        let sent = measurer.requests_sent();
+        measurer.finish().map_err(|failure| failure.after(sent))
     }
 }
 
@@ -173,6 +176,10 @@ mod tests {
             }
         }
 
+        fn requests_sent(&self) -> Option<u64> {
+            Some(self.slices.into())
+        }
+
         fn finish(self: Box<Self>) -> TrialResult<Box<T>> {
             Err(TrialFailure::new(Fault::Instrument, "values only"))
         }
@@ -200,7 +207,11 @@ mod tests {
             log.borrow_mut().push(' ');
         }
         let ends = rotation.finish().0.into_iter();
-        let ends = ends.map(|end| end.map_or_else(|failure| failure.reason, |_| "measured".into()));
+        let failed = |failure: TrialFailure| {
+            let sent = failure.requests_sent.expect("it is known");
+            format!("{} after {sent}", failure.reason)
+        };
+        let ends = ends.map(|end| end.map_or_else(failed, |_| "measured".into()));
         let ends = ends.collect();
         (log.into_inner(), ends)
     }
@@ -244,7 +255,8 @@ mod tests {
             (count(&log, 'a'), count(&log, 'b'), count(&log, 'c')),
             (3, 10, 0)
         );
-        assert_eq!(ends, ["died", "values only", "not ready"]);
+        let expected = ["died after 3", "values only after 10", "not ready after 0"];
+        assert_eq!(ends, expected, "each with what it had sent");
     }
 
     #[test]

@@ -302,7 +302,7 @@ impl<'a> Run<'a> {
                     TrialFailure::new(Fault::Instrument, format!("{contradict}; please report it"))
                 }
             };
-            record.outcome = failure.into_outcome();
+            record.outcome = failure.after(record.requests_sent()).into_outcome();
         }
         match &record.outcome {
             TrialOutcome::Measured(_) => self.measured += 1,

@@ -78,10 +78,15 @@ impl<'a> Run<'a> {
             self.keep_warning(text)?;
         }
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
+            let is_live = planned.variant.settings.target.live().is_some();
             let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
-                // The stop broke it off: `--resume` runs it.
-                Err(_) if self.is_stopped() => continue,
+                // The stop broke it off: `--resume` runs it. What a live service got is not resumed, and counts.
+                Err(failure)
+                    if self.is_stopped() && (!is_live || failure.requests_sent == Some(0)) =>
+                {
+                    continue;
+                }
                 Err(failure) => (Idle::AsIs, failure.into_outcome()),
             };
             let record = TrialRecord {

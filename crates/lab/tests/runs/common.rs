@@ -221,7 +221,9 @@ pub(crate) fn measured(record: &TrialRecord) -> &Measured {
 /// Reason, fault and log of a failed trial.
 pub(crate) fn failed(record: &TrialRecord) -> (&str, rpcgauge_study::record::Fault, &str) {
     match &record.outcome {
-        TrialOutcome::Failed { reason, fault, log } => (reason, *fault, log),
+        TrialOutcome::Failed {
+            reason, fault, log, ..
+        } => (reason, *fault, log),
         TrialOutcome::Measured(_) => panic!("{} did not fail", record.variant),
     }
 }

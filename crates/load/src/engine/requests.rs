@@ -37,7 +37,7 @@ impl Engine<'_, '_, '_> {
             }
             taken += 1;
             if self.ledger.requests_left == 0 {
-                self.phases.calls_used_up();
+                self.phases.requests_used_up();
                 break;
             }
             let body = self.messages.next();
@@ -45,7 +45,7 @@ impl Engine<'_, '_, '_> {
                 Next::Ready => self.waits_for_body = false,
                 Next::Late => self.count_late_body(due),
                 Next::UsedUp => {
-                    self.phases.calls_used_up();
+                    self.phases.bodies_used_up();
                     break;
                 }
             }

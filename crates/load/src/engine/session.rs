@@ -117,6 +117,11 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         }
     }
 
+    /// Requests that were sent so far, with those of the warm-up.
+    pub fn requests_sent(&self) -> u64 {
+        self.event_loop.engine.ledger.requests_sent
+    }
+
     /// The slow calls so far, where they are kept.
     pub fn slow(&self) -> &[SlowCall] {
         self.event_loop.engine.ledger.recorder.slow()

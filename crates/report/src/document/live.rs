@@ -79,12 +79,6 @@ fn calls(figures: &Figures) -> String {
         some(calls.answered_after_retry, "; ", " answered after a retry"),
         some(calls.sent_late, "; ", " sent when no more were due"),
         some(calls.answered_late, "; ", " answered when no more were due"),
-        figures.requests_sent.map_or_else(String::new, |sent| {
-            format!(
-                "; {} sent in measured trials, with warm-up and retries, after a first one",
-                units::counted(sent, "request")
-            )
-        }),
     ]
     .concat()
 }

@@ -5,7 +5,7 @@ use rpcgauge_study::record::{Environment, Fault};
 use super::{Block, Item, Section, Shown, Text};
 use crate::distinct;
 use crate::failures::{Failure, Failures};
-use crate::findings::{Cell, Figures, Findings, VariantFindings};
+use crate::findings::{Cell, Figures, Findings, RequestsSent, VariantFindings};
 use crate::units;
 use crate::words::{self, caution};
 
@@ -16,6 +16,7 @@ pub(super) fn facts(findings: &Findings) -> Vec<String> {
     let limits = findings.study.limits.changed();
     let facts = [
         Some(words::capital(&progress(findings))),
+        requests(findings),
         started_at_ms.map(|ms| units::wall_clock(ms) + " UTC"),
         environment.map(machine),
         environment.map(|e| e.idle.got.to_string()),
@@ -46,6 +47,28 @@ fn progress(findings: &Findings) -> String {
         text += &format!(", {} not run ({why})", p.missing);
     }
     text
+}
+
+/// How many requests live services were sent.
+fn requests(findings: &Findings) -> Option<String> {
+    let all = &findings.requests_sent[..];
+    // A trial that is not recorded may have sent some before the run was killed.
+    let at_least = match findings.progress.missing {
+        0 => "",
+        _ => "at least ",
+    };
+    let requests = |one: &RequestsSent| units::counted(one.requests, "request");
+    let sent = |one: &RequestsSent| format!("{at_least}{} sent", requests(one));
+    let sent = match all {
+        [] => return None,
+        [one] => sent(one),
+        all => words::joined(
+            all.iter()
+                .map(|one| format!("{} to {}", sent(one), one.target)),
+            ", ",
+        ),
+    };
+    Some(sent + ", with first calls, warm-up and retries")
 }
 
 fn machine(e: &Environment) -> String {
@@ -127,7 +150,7 @@ pub(super) fn calls(findings: &Findings) -> Section {
 fn failure(failure: &Failure<'_>) -> Item {
     let trial = failure.first;
     let fault = match trial.fault {
-        Fault::User => "what was asked cannot be done",
+        Fault::User => "what the user asked for",
         Fault::Instrument => "rpcgauge's own fault",
         Fault::Subject => "the stack under test",
         Fault::Machine => "the machine",

@@ -29,6 +29,7 @@ pub(super) fn of_cell(
     };
     add(Kind::Interrupted, trials.interrupted, trials.measured);
     add(Kind::GaveUp, trials.gave_up, trials.measured);
+    add(Kind::MaxRequests, trials.max_requests, trials.measured);
     add(Kind::ClientBound, trials.client_bound, trials.measured);
     add(Kind::LinkNotHeld, trials.link_not_held, trials.measured);
     add(Kind::Unsettled, trials.unsettled, trials.measured);

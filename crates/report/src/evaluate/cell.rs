@@ -117,7 +117,6 @@ pub(crate) fn figures(
         errors_left_out,
         errors_without_sample: total(|m| m.errors_without_sample),
         calls,
-        requests_sent: measured().map(|m| m.requests_sent).sum::<Option<u64>>(),
         unsent_at_start: total(|m| m.late.unsent_at_start()),
         left_out: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped)),
         left_out_failed: total(|m| m.slices.as_ref().map_or(0, |slices| slices.skipped_failed)),

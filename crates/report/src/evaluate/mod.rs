@@ -36,11 +36,13 @@ pub use capacity::PlannedSearch;
 pub(crate) use compare::{controls, figure};
 pub(crate) use withheld::Uneven;
 
+use crate::by_key;
 use crate::error::ReportError;
 use crate::findings::describe::HowItCalls;
 use crate::findings::trial::{FloorBeside, TrialRow};
 use crate::findings::{
-    Cell, FailedTrial, Findings, PlanProgress, SCHEMA, StudyFindings, TrialCounts, VariantFindings,
+    Cell, FailedTrial, Findings, PlanProgress, RequestsSent, SCHEMA, StudyFindings, TrialCounts,
+    VariantFindings,
 };
 use cell::MeasuredTrial;
 use compare::Blocks;
@@ -86,6 +88,7 @@ impl Findings {
         (floors, events): (&[FloorRecord], &[EventsRecord]),
     ) -> Result<Self, ReportError> {
         let all = ended(plan, trials)?;
+        let requests_sent = requests_sent(plan, trials);
         let capacity = capacity::findings(plan, &all);
         let carried_out = capacity
             .as_ref()
@@ -134,6 +137,7 @@ impl Findings {
             capacity,
             stacks,
             variants,
+            requests_sent,
             failures: failures(&all),
             trials: rows,
         })
@@ -282,6 +286,7 @@ impl Recorded<'_> {
             never_begun: count(|m| m.calls.never_begun > 0),
             interrupted: count(|m| m.ending == Ending::Interrupted),
             gave_up: count(|m| m.ending == Ending::GaveUp),
+            max_requests: count(|m| m.ending == Ending::MaxRequests),
             link_not_held: count(|m| !is_link_held(m)),
         };
         let mut figures = cell::figures(name, &trials, &floors, &variant.settings)?;
@@ -371,9 +376,30 @@ fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
     }
 }
 
+/// What each live service was sent, in the order of the variants. One call is made of each variant before its
+/// trials, and none of a twin.
+fn requests_sent(plan: &Plan, trials: &[TrialRecord]) -> Vec<RequestsSent> {
+    let of_variant = |(index, variant): (u32, &Variant)| {
+        let target = variant.settings.target.live()?.url.to_string();
+        let of_it = trials.iter().filter(move |t| t.trial.variant == index);
+        let sent = of_it.map(TrialRecord::requests_sent);
+        let first = Some(u64::from(variant.repeats.is_none()));
+        Some(sent.chain([first]).map(move |sent| (target.clone(), sent)))
+    };
+    let sent = (0..).zip(&plan.variants).filter_map(of_variant).flatten();
+    let total = |(target, sent): (String, Vec<Option<u64>>)| {
+        let mut sent = sent.into_iter();
+        let requests = sent.try_fold(0_u64, |all, sent| Some(all.saturating_add(sent?)))?;
+        Some(RequestsSent { target, requests })
+    };
+    by_key(sent).into_iter().filter_map(total).collect()
+}
+
 fn failures(ended: &Ended<'_>) -> Vec<FailedTrial> {
     let failed = ended.values().filter_map(|t| match &t.outcome {
-        TrialOutcome::Failed { reason, fault, log } => Some(FailedTrial {
+        TrialOutcome::Failed {
+            reason, fault, log, ..
+        } => Some(FailedTrial {
             index: t.trial.index,
             variant: t.variant.clone(),
             invocation: t.trial.invocation,

@@ -56,6 +56,8 @@ pub enum CautionKind {
     Interrupted,
     /// Trials ended early, since nothing but failures came for too long.
     GaveUp,
+    /// Trials ended early, since they had sent all requests that they might.
+    MaxRequests,
     /// Calls of the warm-ups that were due and not sent when the measured part began, and how many calls were
     /// measured behind them.
     Backlog,

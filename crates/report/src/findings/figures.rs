@@ -18,10 +18,6 @@ use super::timeline::TimelineFindings;
 pub struct Figures {
     /// What became of every call.
     pub calls: Calls,
-    /// All requests that were sent, with those of the warm-up, of the calls that slices leave out, and of retries;
-    /// absent where another client calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requests_sent: Option<u64>,
     /// Calls that were due in the warm-up and not sent when the measured part began, at a rate.
     pub unsent_at_start: u64,
     /// Calls at the starts of slices, which no other count holds.

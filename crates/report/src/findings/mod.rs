@@ -75,6 +75,9 @@ pub struct Findings {
     pub stacks: Vec<StackFindings>,
     /// What was measured of each variant, in the study's order.
     pub variants: Vec<VariantFindings>,
+    /// How many requests each live service was sent; without those of which a record does not tell it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests_sent: Vec<RequestsSent>,
     /// Trials that could not be measured, in the order they ran.
     pub failures: Vec<FailedTrial>,
     /// One row per measured trial, in the order they ran.
@@ -193,9 +196,22 @@ pub struct TrialCounts {
     pub interrupted: u64,
     /// Measured trials that ended since nothing but failures came for too long.
     pub gave_up: u64,
+    /// Measured trials that ended since they had sent all requests that they might.
+    #[serde(skip_serializing_if = "caution::is_zero")]
+    pub max_requests: u64,
     /// Measured trials over a link that was not held.
     #[serde(skip_serializing_if = "caution::is_zero")]
     pub link_not_held: u64,
+}
+
+/// What a live service got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RequestsSent {
+    /// The service.
+    pub target: String,
+    /// All requests that it was sent: the first call of each variant, and those of all trials, measured or
+    /// failed, with warm-ups, what slices leave out, and retries. Questions by server reflection are not among them.
+    pub requests: u64,
 }
 
 /// A trial that could not be measured.

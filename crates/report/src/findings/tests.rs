@@ -14,7 +14,7 @@ use rpcgauge_study::record::TrialOutcome;
 
 use super::*;
 use crate::evaluate::MOST_REASONS;
-use crate::fixture::{Builder, Sample, findings, quickstart, two};
+use crate::fixture::{Builder, Sample, findings, quickstart, two, versus};
 use crate::words;
 
 fn outcome(findings: &Findings, pair: usize) -> verdict::Outcome {
@@ -51,6 +51,37 @@ fn a_variant_that_cannot_run_is_listed_with_its_reason() {
 }
 
 #[test]
+fn requests_of_failed_trials_and_of_a_twin_are_among_those_of_a_service() {
+    let mut sample = versus(1.0, 0.01);
+    let twins = sample.plan.variants.iter().filter(|v| v.repeats.is_some());
+    assert_eq!((sample.plan.variants.len(), twins.count()), (3, 1));
+    let sent = |sample: &Sample| {
+        let sent = findings(sample).requests_sent.into_iter();
+        sent.map(|one| one.requests).collect::<Vec<u64>>()
+    };
+    assert_eq!(sent(&sample), [0; 0], "records that do not tell it");
+    let trials = sample.trials.len() as u64;
+    for trial in &mut sample.trials {
+        if let TrialOutcome::Measured(measured) = &mut trial.outcome {
+            measured.requests_sent = Some(1_000);
+        }
+    }
+    let all = sent(&sample);
+    assert_eq!(all.iter().sum::<u64>(), 1_000 * trials + 2);
+    sample.trials[0].outcome = TrialOutcome::Failed {
+        reason: "interrupted".to_owned(),
+        fault: rpcgauge_study::record::Fault::User,
+        requests_sent: Some(7),
+        log: String::new(),
+    };
+    let with_failed = sent(&sample);
+    assert_eq!(
+        with_failed.iter().sum::<u64>(),
+        1_000 * (trials - 1) + 7 + 2
+    );
+}
+
+#[test]
 fn a_trial_that_failed_and_was_run_again_counts_as_measured() {
     let sample = two(2.0).build();
     let mut trials = sample.trials.clone();
@@ -59,6 +90,7 @@ fn a_trial_that_failed_and_was_run_again_counts_as_measured() {
     failed.outcome = TrialOutcome::Failed {
         reason: "the port was in use".to_owned(),
         fault: rpcgauge_study::record::Fault::Machine,
+        requests_sent: None,
         log: String::new(),
     };
     trials.push(failed);

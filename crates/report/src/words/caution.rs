@@ -184,6 +184,9 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::GaveUp => format!(
             "ended early{of_it}: nothing but failures came for so long that more would show nothing new"
         ),
+        Kind::MaxRequests => format!(
+            "{count} of {of} trials{of_it} ended early, since they had sent all requests that max-requests allows"
+        ),
         Kind::Backlog => format!(
             "{count} calls{of_it} that were due in the warm-up had not been sent when it ended: the {of} measured \
              calls waited behind them, and what was answered of them is in no rate; lower the rate, or give \

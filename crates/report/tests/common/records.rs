@@ -16,6 +16,7 @@ impl Builder {
             Some(reason) => TrialOutcome::Failed {
                 reason: reason.to_owned(),
                 fault: Fault::Subject,
+                requests_sent: None,
                 log: "starting\nreading settings\nopening files\nwarming up\nbinding\nlistening on 127.0.0.1:0\n<b>error</b>: no such stack"
                     .to_owned(),
             },

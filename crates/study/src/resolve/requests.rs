@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Combined;
 use crate::plan::Plan;
-use crate::settings::{LiveService, Settings, Target};
+use crate::settings::{Settings, Target};
 use crate::words::counted;
 
 /// What is wrong with a bound, in one line, and where it is written.
@@ -48,16 +48,16 @@ pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refuse
                 .to_owned(),
         ));
     }
+    let few = bounds.iter().filter(|(_, bound)| bound.is_too_small());
+    if let Some((url, bound)) = few.max_by_key(|(_, bound)| bound.needed()) {
+        return Err((bound.written.clone(), bound.refusal(url)));
+    }
     for variant in &mut plan.variants {
         let Target::Live { service } = &mut variant.settings.target else {
             continue;
         };
-        let url = service.url.to_string();
-        let LiveService { max_requests, .. } = &mut **service;
-        *max_requests = match bounds.get(&url) {
-            Some(bound) => bound.share(&url)?,
-            None => None,
-        };
+        let bound = bounds.get(&service.url.to_string());
+        service.max_requests = bound.and_then(Bound::share);
     }
     Ok(())
 }
@@ -75,29 +75,32 @@ struct Bound {
 }
 
 impl Bound {
-    fn share(&self, url: &str) -> Result<Option<u64>, Refused> {
-        let Some(most) = self.most else {
-            return Ok(None);
-        };
-        let share = most
-            .saturating_sub(self.first_calls)
-            .checked_div(self.trials);
-        if share >= Some(self.each.max(1)) {
-            return Ok(share);
-        }
+    fn needed(&self) -> u64 {
+        let of_trials = self.trials.saturating_mul(self.each);
+        of_trials.saturating_add(self.first_calls)
+    }
+
+    fn is_too_small(&self) -> bool {
+        self.most.is_some_and(|most| most < self.needed())
+    }
+
+    fn share(&self) -> Option<u64> {
+        let of_trials = self.most?.saturating_sub(self.first_calls);
+        of_trials.checked_div(self.trials)
+    }
+
+    fn refusal(&self, url: &str) -> String {
         let each = match self.each {
             0 | 1 => String::new(),
             each => format!(", of {each} requests each at least,"),
         };
-        let refused = format!(
-            "\"max-requests\" {most} is too few for {} of {url}{each} and {}; allow at least {}",
+        format!(
+            "\"max-requests\" {} is too few for {} of {url}{each} and {}; allow at least {}",
+            self.most.unwrap_or(0),
             counted(self.trials, "trial"),
             counted(self.first_calls, "first call"),
-            self.trials
-                .saturating_mul(self.each)
-                .saturating_add(self.first_calls)
-        );
-        Err((self.written.clone(), refused))
+            self.needed()
+        )
     }
 }
 

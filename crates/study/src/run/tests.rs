@@ -52,6 +52,7 @@ fn failed(plan: &Plan, index: usize) -> Record {
         outcome: TrialOutcome::Failed {
             reason: "port 1 is in use".to_owned(),
             fault: Fault::Machine,
+            requests_sent: None,
             log: String::new(),
         },
     }))

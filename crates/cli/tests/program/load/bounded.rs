@@ -1,9 +1,12 @@
 //! How many requests a service gets, and a bound of them.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use super::{OK, answering};
-use crate::common::{Place, report};
+use serde_json::json;
+
+use super::{OK, answering, answering_after};
+use crate::common::{Place, interrupt, report, wait_until};
 
 /// Runs a load with a bound on services, and holds what the report says to what they counted.
 fn bounded(most: u64, services: usize, more: &[&str]) -> String {
@@ -28,23 +31,12 @@ fn bounded(most: u64, services: usize, more: &[&str]) -> String {
     args.extend(more);
     let shown = place.run(&args).well();
     let report = report(&place.path().join("run"));
-    let variants = report["variants"].as_array().expect("variants");
-    for (service, target) in services.iter().zip(&targets) {
-        let of_target = variants
-            .iter()
-            .filter(|of| of["how"]["service"]["target"] == target.as_str());
-        let sent: Vec<u64> = of_target
-            .flat_map(|of| of["cells"].as_array().expect("cells"))
-            .map(|cell| cell["figures"]["requests_sent"].as_u64().expect("a count"))
-            .collect();
+    let told = &report["requests_sent"];
+    assert_eq!(told.as_array().expect("a list").len(), services.len());
+    for (at, (service, target)) in services.iter().zip(&targets).enumerate() {
         let served = service.calls.load(Ordering::Relaxed);
         assert!(served <= most, "{served} of {most} requests for {target}");
-        // Each variant was tried with its own call, or with that of its twin.
-        let (sum, variants) = (sent.iter().sum::<u64>(), sent.len() as u64);
-        assert!(
-            (sum + 1..=sum + variants).contains(&served),
-            "{sent:?}, and {served} came"
-        );
+        assert_eq!(told[at], json!({ "target": target, "requests": served }));
     }
     shown
 }
@@ -52,27 +44,23 @@ fn bounded(most: u64, services: usize, more: &[&str]) -> String {
 #[test]
 fn a_service_gets_no_more_requests_than_it_may() {
     let shown = bounded(50, 1, &["--duration", "10s", "--in-flight", "4"]);
-    assert!(
-        shown.contains("49 requests sent in measured trials"),
-        "{shown}"
-    );
+    assert!(shown.contains("; 50 requests sent, with first"), "{shown}");
+    let ended =
+        "1 of 1 trials ended early, since they had sent all requests that max-requests allows";
+    assert!(shown.contains(ended), "{shown}");
     bounded(30, 1, &["--rate", "500", "--duration", "10s"]);
-    bounded(400, 2, &["--duration", "10s", "--blocks", "5"]);
-    bounded(
-        300,
-        2,
-        &["--calls", "1000", "--blocks", "5", "--connect-per-call"],
-    );
+    bounded(421, 2, &["--duration", "10s", "--blocks", "5"]);
+    let per_call = ["--calls", "1000", "--blocks", "5", "--connect-per-call"];
+    let shown = bounded(450, 2, &per_call);
+    assert!(shown.contains("5 of 5 trials ended early"), "{shown}");
 }
 
 #[test]
 fn a_bound_that_is_out_of_reach_changes_nothing() {
     let shown = bounded(100_000, 1, &["--calls", "40", "--warmup", "0s"]);
     assert!(shown.contains("40 started: 40 answered"), "{shown}");
-    assert!(
-        shown.contains("40 requests sent in measured trials"),
-        "{shown}"
-    );
+    assert!(shown.contains("; 41 requests sent, with first"), "{shown}");
+    assert!(!shown.contains("ended early"), "{shown}");
 }
 
 #[test]
@@ -86,9 +74,9 @@ fn a_bound_below_one_request_for_each_trial_is_refused() {
         "--max-requests",
         "12",
     ];
-    place
-        .run(&args)
-        .refused(&["max-requests", "allow at least 21"]);
+    let why =
+        "--max-requests: 12 is too few for 20 trials of http://127.0.0.1:10/, of 42 requests each";
+    place.run(&args).refused(&[why, "allow at least 841"]);
     let one = ["load", "http://127.0.0.1:9/", "--max-requests", "1"];
     let why = "1 trial of http://127.0.0.1:9/ and 1 first call; allow at least 2";
     place.run(&one).refused(&[why]);
@@ -107,22 +95,26 @@ fn a_bound_below_one_request_for_each_trial_is_refused() {
 }
 
 #[test]
-fn a_bound_that_leaves_nothing_to_measure_says_so() {
+fn requests_of_trials_that_measured_nothing_are_told_too() {
     let place = Place::new();
-    let services = [answering(OK), answering(OK)];
-    let targets = services
-        .each_ref()
-        .map(|of| format!("http://{}/", of.address));
-    let args = [
-        "load",
-        &targets[0],
-        "--vs",
-        &targets[1],
-        "--max-requests",
-        "25",
-    ];
-    let shown = place.run(&args);
-    assert_eq!(shown.code, Some(1), "{}", shown.stderr);
-    let told = "came before; if \"max-requests\" bounds them, allow more";
-    assert!(shown.stderr.contains(told), "{}", shown.stderr);
+    let service = answering_after(OK, Duration::from_millis(1));
+    let target = format!("http://{}/", service.address);
+    let args = ["load", &target, "--duration", "10m", "--warmup", "10m"];
+    let child = place.start(&[&args[..], &["--out", "run", "--quiet"]].concat());
+    wait_until("calls", || service.calls.load(Ordering::Relaxed) > 20);
+    interrupt(&child);
+    let finished = child.wait_with_output().expect("it ends");
+    assert_eq!(finished.status.code(), Some(130));
+    let served = service.calls.load(Ordering::Relaxed);
+    let shown = String::from_utf8_lossy(&finished.stdout);
+    assert!(
+        shown.contains(&format!("{served} requests sent")),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("interrupted before the first measured call"),
+        "{shown}"
+    );
+    let report = report(&place.path().join("run"));
+    assert_eq!(report["requests_sent"][0]["requests"], served);
 }

@@ -83,7 +83,7 @@ pub(super) struct Phases<'t, 'r> {
     slicing: Option<Slicing>,
     stop: StopRule,
     failing: Failing,
-    /// There are no more bodies.
+    /// There are no more bodies, or requests that may be sent.
     used_up: bool,
     /// Why the trial ended.
     pub(super) ending: Ending,
@@ -169,10 +169,17 @@ impl<'t, 'r> Phases<'t, 'r> {
         self.ending = Ending::Interrupted;
     }
 
-    /// No more calls are begun: there are no more bodies, or all requests that may be sent are.
+    /// No more calls are begun: there are no more bodies.
     #[cold]
-    pub(super) fn calls_used_up(&mut self) {
+    pub(super) fn bodies_used_up(&mut self) {
         self.used_up = true;
+    }
+
+    /// No more calls are begun: all requests that may be sent are.
+    #[cold]
+    pub(super) fn requests_used_up(&mut self) {
+        self.used_up = true;
+        self.ending = Ending::MaxRequests;
     }
 
     /// Counts a call that is taken from the schedule. True when it is a measured one: by when it

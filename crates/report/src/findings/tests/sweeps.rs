@@ -121,6 +121,7 @@ fn sizes_that_are_not_resolved_are_named() {
             trial.outcome = TrialOutcome::Failed {
                 reason: "it was in use".to_owned(),
                 fault: rpcgauge_study::record::Fault::Machine,
+                requests_sent: None,
                 log: String::new(),
             };
         }

@@ -211,6 +211,7 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
             trial.outcome = TrialOutcome::Failed {
                 reason: "it was in use".to_owned(),
                 fault: rpcgauge_study::record::Fault::Machine,
+                requests_sent: None,
                 log: String::new(),
             };
         }
