@@ -131,13 +131,13 @@ impl Flood {
 
 impl Lost {
     /// Whether it is within the 99% interval of the setting, which is wider for losses in bursts: they depend on each
-    /// other.
+    /// other. Where no packet was offered, nothing was seen.
     pub fn is_as_set(&self) -> bool {
         let Loss { part, burst } = self.set;
         let kept = 1.0 - 1.0 / ((1.0 - part) * burst);
         let offered = self.offered as f64;
         let variance = part * (1.0 - part) * offered * (1.0 + kept) / (1.0 - kept);
-        (self.lost as f64 - part * offered).abs() <= Z * variance.sqrt() + 0.5
+        self.offered > 0 && (self.lost as f64 - part * offered).abs() <= Z * variance.sqrt() + 0.5
     }
 }
 
@@ -260,8 +260,8 @@ fn flood(
             patience: Duration::from_nanos(way.delay_ns) + Duration::from_nanos(full) + PATIENCE,
         };
         let (_, arrivals) = load.send(from, to)?;
-        found.rate = measured_rate(&arrivals, way.delay_ns, packet, on_link)
-            .map(|measured| (rate, measured));
+        let measured = measured_rate(&arrivals, way.delay_ns, packet, on_link);
+        found.rate = Some((rate, measured));
         let waits = arrivals
             .iter()
             .map(|it| it.took.saturating_sub(way.delay_ns));
@@ -312,15 +312,46 @@ fn loss_pace(way: &Direction) -> f64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_round_trip_is_held_as_in_a_trial() {
-        let flood = Flood {
-            rate: None,
+    fn flood_of(rate: Option<(u64, f64)>, is_full: bool) -> Flood {
+        Flood {
+            rate,
             queue: None,
             loss: None,
             counts: LinkCounts::default(),
-            is_full: false,
+            is_full,
+        }
+    }
+
+    #[test]
+    fn silence_is_no_success() {
+        let (rate, packet) = (1_000_000, Duration::from_millis(1));
+        let silent = measured_rate(&[], 0, packet, 125);
+        for (measured, is_full, said) in [
+            (1e6, true, None),
+            (1e6, false, Some("did not send as fast as the link")),
+            (silent, true, Some("its rate is -100.0% off")),
+            (silent, false, Some("did not send as fast as the link")),
+        ] {
+            let found = flood_of(Some((rate, measured)), is_full).not_held();
+            assert_eq!(found.len(), usize::from(said.is_some()), "{found:?}");
+            assert!(
+                found.iter().all(|it| it.contains(said.unwrap())),
+                "{found:?}"
+            );
+        }
+        let set = Loss {
+            part: 0.01,
+            burst: 1.0,
         };
+        for (offered, lost, is_as_set) in [(2_000, 20, true), (2_000, 0, false), (0, 0, false)] {
+            let lost = Lost { set, offered, lost };
+            assert_eq!(lost.is_as_set(), is_as_set, "{lost:?}");
+        }
+    }
+
+    #[test]
+    fn a_round_trip_is_held_as_in_a_trial() {
+        let flood = flood_of(None, false);
         for median_ns in [900_001, 900_000 + MOST_OFF_NS, 900_001 + MOST_OFF_NS] {
             let calibration = Calibration {
                 set_ns: 900_000,

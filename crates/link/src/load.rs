@@ -8,18 +8,22 @@ use crate::error::LinkError;
 use crate::priority;
 use crate::stamp::{begin_stamps, stamp, wall_clock};
 
-/// Bit/s, by the packets that waited for the one before them: where the sender paused, the link did too.
+/// Bit/s, by the packets that waited for the one before them: where the sender paused, the link did too. 0 where none
+/// waited, or none arrived.
 pub(crate) fn measured_rate(
     arrivals: &[Arrival],
     delay: u64,
     packet: Duration,
     on_link: u64,
-) -> Option<f64> {
+) -> f64 {
     let waited = delay + 2 * packet.as_nanos() as u64;
     let pairs = arrivals.windows(2).filter(|pair| pair[1].took > waited);
     let gaps = pairs.map(|pair| pair[1].at.saturating_sub(pair[0].at));
     let (count, time) = gaps.fold((0, 0), |(count, time), gap| (count + 1, time + gap));
-    (time > 0).then(|| f64::from(count) * on_link as f64 * 8.0 / (time as f64 / 1e9))
+    match time {
+        0 => 0.0,
+        time => f64::from(count) * on_link as f64 * 8.0 / (time as f64 / 1e9),
+    }
 }
 
 #[derive(Clone, Copy)]
