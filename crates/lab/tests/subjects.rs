@@ -285,8 +285,12 @@ fn one_that_will_not_end_is_killed_with_what_it_started() {
 
 #[test]
 fn its_temporary_files_go_with_it() {
-    let make = "f=$(mktemp -d); touch $f/a; echo $f >&2;";
-    for then in ["read a; read b", "trap '' TERM; while :; do sleep 60; done"] {
+    for (folder, then) in [
+        ("$TMPDIR", "read a; read b"),
+        ("{temporary}", "read a; read b"),
+        ("$TMPDIR", "trap '' TERM; while :; do sleep 60; done"),
+    ] {
+        let make = format!("f=$(mktemp -d {folder}/XXXXXX); touch $f/a; echo $f >&2;");
         let folder = tempfile::tempdir().unwrap();
         let script = format!("{make} {READY} {then}");
         let mut case = Case::new(&script);
