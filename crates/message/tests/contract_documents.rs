@@ -338,6 +338,22 @@ fn the_golden_records_are_what_they_mean() {
 }
 
 #[test]
+fn a_long_detail_of_an_event_is_cut_and_says_so() {
+    let line = |detail: &str| {
+        serde_json::json!({"kind": "gc-pause", "begin_ns": 1, "end_ns": 2, "detail": detail})
+            .to_string()
+    };
+    let whole = "ä".repeat(120);
+    for (detail, kept) in [
+        (whole.clone(), &whole),
+        (format!("{whole}b"), &format!("{whole}…")),
+    ] {
+        let event = RuntimeEvent::parse(&line(&detail)).expect("an event");
+        assert_eq!(&event.detail, kept);
+    }
+}
+
+#[test]
 fn the_examples_of_the_prose_are_right() {
     let prose = document("README.md");
     let mut read = 0;

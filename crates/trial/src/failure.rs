@@ -1,5 +1,6 @@
 //! Why calls fail: kinds, who must act, and samples of the texts that came with them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -249,7 +250,7 @@ impl<'de> Deserialize<'de> for FailureKind {
 pub struct ErrorSample {
     /// The kind it is counted under.
     pub kind: FailureKind,
-    /// The text, shortened to 200 characters.
+    /// The text, as [`Self::shortened`] leaves it.
     pub text: String,
     /// How often it came.
     pub count: u64,
@@ -259,12 +260,13 @@ impl ErrorSample {
     /// Characters of an error text that are kept.
     pub const MOST_CHARS: usize = 200;
 
-    /// A text's first [`Self::MOST_CHARS`] characters.
-    pub fn shortened(text: &str) -> &str {
-        match text.char_indices().nth(Self::MOST_CHARS) {
-            Some((end, _)) => &text[..end],
-            None => text,
+    /// A text of at most [`Self::MOST_CHARS`] characters: a longer one ends in "…" in place of the rest.
+    pub fn shortened(text: &str) -> Cow<'_, str> {
+        if text.chars().nth(Self::MOST_CHARS).is_none() {
+            return Cow::Borrowed(text);
         }
+        let start = text.chars().take(Self::MOST_CHARS - 1);
+        Cow::Owned(start.chain(['…']).collect())
     }
 }
 
@@ -290,7 +292,7 @@ impl ErrorSamples {
         } else if self.samples.len() < MOST_SAMPLES {
             self.samples.push(ErrorSample {
                 kind,
-                text: text.to_owned(),
+                text: text.into_owned(),
                 count: 1,
             });
         } else {
@@ -385,9 +387,10 @@ mod tests {
         }
         assert_eq!((errors.samples.len(), errors.without_sample), (10, 10));
         assert!(errors.samples.iter().all(|sample| sample.count == 2));
-        assert_eq!(
-            ErrorSample::shortened(&"ä".repeat(300)).chars().count(),
-            ErrorSample::MOST_CHARS
-        );
+        let whole = "ä".repeat(ErrorSample::MOST_CHARS);
+        assert_eq!(ErrorSample::shortened(&whole), whole);
+        let cut = ErrorSample::shortened(&format!("{whole}b")).into_owned();
+        assert_eq!(cut, format!("{}…", "ä".repeat(ErrorSample::MOST_CHARS - 1)));
+        assert_eq!(ErrorSample::shortened(&cut), cut);
     }
 }

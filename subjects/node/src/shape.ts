@@ -25,7 +25,7 @@ export function isObject(value: unknown): value is Json {
 
 function wrong(value: unknown, where: string): Refused {
   const shown = JSON.stringify(value) ?? "nothing";
-  return new Refused(`${where} cannot be ${shown.slice(0, 200)}`, "instrument");
+  return new Refused(`${where} cannot be ${shown}`, "instrument");
 }
 
 function checked<T>(is: (value: unknown) => boolean): Check<T> {

@@ -288,14 +288,13 @@ fn without_values(text: &str, headers: &[(String, String)]) -> String {
     for value in values.filter(|value| value.len() >= LEAST_SECRET) {
         text = text.replace(value, "…");
         // Samples are shortened, and may end within it.
-        let cut = (LEAST_SECRET..value.len()).rev().find(|length| {
-            value
-                .get(..*length)
-                .is_some_and(|part| text.ends_with(part))
+        let whole = text.strip_suffix('…').unwrap_or(&text);
+        let cut = (LEAST_SECRET..value.len()).rev().find_map(|length| {
+            let part = value.get(..length)?;
+            whole.strip_suffix(part)
         });
-        if let Some(length) = cut {
-            text.truncate(text.len() - length);
-            text.push('…');
+        if let Some(before) = cut {
+            text = format!("{before}…");
         }
     }
     text
@@ -383,6 +382,7 @@ mod tests {
             ("abc123xyz, and abc123xyz", "…, and …"),
             ("it was cut at Bearer abc123", "it was cut at …"),
             ("it was cut at abc123", "it was cut at …"),
+            ("it was cut at abc123…", "it was cut at …"),
             (
                 "k1: application/json, identity",
                 "k1: application/json, identity",

@@ -67,9 +67,14 @@ const MOST_SHOWN: usize = 400;
 
 /// The other side's text, made fit for one line.
 pub(crate) fn one_line(text: &str) -> String {
+    start_of(text, MOST_SHOWN)
+}
+
+/// The same with another number of characters.
+pub(super) fn start_of(text: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
-    let mut shown: String = text.trim().chars().take(MOST_SHOWN).map(clean).collect();
-    if text.trim().chars().nth(MOST_SHOWN).is_some() {
+    let mut shown: String = text.trim().chars().take(most).map(clean).collect();
+    if text.trim().chars().nth(most).is_some() {
         shown.push('…');
     }
     shown
@@ -84,6 +89,8 @@ mod tests {
         assert_eq!(one_line("a\nb\u{1b}[31m\t \n"), "a b [31m");
         let long = one_line(&"x".repeat(1_000));
         assert_eq!(long.chars().count(), MOST_SHOWN + 1);
+        assert_eq!(start_of(" äöü ", 3), "äöü");
+        assert_eq!(start_of("äöüß", 3), "äöü…");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rpcgauge_study::subject::TEMPORARY;
 
 use super::SubjectCommand;
 use super::ending::{TERM_GRACE, how_it_ended, wait_until_ended};
-use super::error::{SubjectError, one_line};
+use super::error::{SubjectError, one_line, start_of};
 use super::handshake::{Reply, exchange};
 use super::log::Log;
 use super::started::Process;
@@ -352,7 +352,7 @@ fn ready(line: &str) -> Result<Ready, SubjectError> {
 
 pub(super) fn wrong_line(error: &impl ToString, line: &str) -> SubjectError {
     const MOST_SHOWN: usize = 80;
-    let shown: String = one_line(line).chars().take(MOST_SHOWN).collect();
+    let shown = start_of(line, MOST_SHOWN);
     let error = one_line(&error.to_string());
     SubjectError::Contract(format!("{error}; it wrote: {shown}"))
 }

@@ -163,8 +163,10 @@ impl Response {
         if self.keep == Keep::Message {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
-            // What a server says of its error is worth a sample.
-            let room = ErrorSample::MOST_CHARS.saturating_sub(self.message.len());
+            // What a server says of its error is worth a sample: one character more than that has, so that it
+            // is known to be cut.
+            const ENOUGH: usize = (ErrorSample::MOST_CHARS + 1) * char::MAX.len_utf8();
+            let room = ENOUGH.saturating_sub(self.message.len());
             self.message
                 .extend_from_slice(&payload[..payload.len().min(room)]);
         } else if self.keep == Keep::Compressed && self.is_compressed() {
@@ -287,7 +289,7 @@ impl Response {
             StatusSource::Server => {
                 let (code, said) = (outcome.code.0, ErrorSample::shortened(outcome.message));
                 self.text = match (code > LAST_GRPC_CODE, said.is_empty()) {
-                    (false, false) => said.to_owned(),
+                    (false, false) => said.into_owned(),
                     (false, true) => "the server sent no message with it".to_owned(),
                     (true, false) => format!("grpc-status {code}: {said}"),
                     (true, true) => format!("grpc-status {code}"),

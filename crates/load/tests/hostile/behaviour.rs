@@ -9,7 +9,9 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{Bodies, Hooks, ProgressHook, Protocol, Settling, measure_with};
-use rpcgauge_trial::{Address, ConnectionUse, Ending, FailureKind, Fault, Schedule, Stop};
+use rpcgauge_trial::{
+    Address, ConnectionUse, Ending, ErrorSample, FailureKind, Fault, Schedule, Stop,
+};
 
 use super::server::reset_connection;
 use crate::support::frames::{goaway, settings};
@@ -41,6 +43,25 @@ fn what_a_server_says_of_its_error_is_kept() {
         measurement.error_samples[0].kind,
         FailureKind::HttpStatus(500)
     );
+}
+
+#[test]
+fn what_a_server_says_at_length_is_cut_between_characters_and_says_so() {
+    let address = serve(|mut stream: TcpStream| {
+        if read_request(&mut stream).is_some() {
+            let body = "x".to_owned() + &"€".repeat(1_000);
+            let head = format!(
+                "HTTP/1.1 500 Oops\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    let measurement = run(&short(address), &[b"x"]);
+    let text = &measurement.error_samples[0].text;
+    let start = "HTTP status 500: x";
+    let rest = ErrorSample::MOST_CHARS - start.len() - 1;
+    assert_eq!(*text, format!("{start}{}…", "€".repeat(rest)));
 }
 
 #[test]

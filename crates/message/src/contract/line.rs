@@ -94,13 +94,10 @@ impl RuntimeEvent {
         if event.end_ns < event.begin_ns {
             return Err(wrong_shape(EVENT, "it ends before it begins"));
         }
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
-        event.detail = event
-            .detail
-            .chars()
-            .take(MAX_DETAIL_CHARS)
-            .map(clean)
-            .collect();
+        event.detail = shortened(
+            event.detail.replace(char::is_control, " "),
+            MAX_DETAIL_CHARS,
+        );
         Ok(event)
     }
 }
@@ -252,8 +249,12 @@ fn named(value: Option<&Value>) -> String {
     let Some(value) = value else {
         return "(none)".to_owned();
     };
-    let text = value.to_string();
-    match text.char_indices().nth(MOST_SHOWN) {
+    shortened(value.to_string(), MOST_SHOWN)
+}
+
+/// At most so many characters of a text, and "…" for the rest.
+fn shortened(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }

@@ -111,7 +111,7 @@ func (c *Client) exchange(turn uint64, record *measure.Record) (any, error) {
 		record.ResponseBytes = uint32(len(carried))
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %.200q", response.Status, carried)
+		return nil, fmt.Errorf("%s: %q", response.Status, carried)
 	}
 	if int64(len(carried)) > most {
 		return nil, web.ErrTooLarge

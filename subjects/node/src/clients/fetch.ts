@@ -16,8 +16,6 @@ import type { Done, Library } from "./client.js";
 import { authorityOf, Connections } from "./connections.js";
 import { headersOf, readMarks, requestsOf } from "./plain.js";
 
-/** Of an error's body. */
-const SHOWN = 200;
 /** Connections stay open between slices; the library would close them after 4 seconds. */
 const KEPT_MS = 600_000;
 
@@ -62,7 +60,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
     const received = await response.text();
     // The library decompresses as it reads: the end of the bytes is out of sight then.
     if (!asks) stamps.received = now();
-    if (!response.ok) throw new Error(`${response.status}: ${received.slice(0, SHOWN)}`);
+    if (!response.ok) throw new Error(`${response.status}: ${received}`);
     const decoded = JSON.parse(received) as Json;
     stamps.end = now();
     stamps.requestBytes = Buffer.byteLength(body);

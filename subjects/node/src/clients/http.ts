@@ -14,8 +14,6 @@ import { authorityOf, Connections } from "./connections.js";
 import { headersOf, readMarks, requestsOf } from "./plain.js";
 
 const OK = 200;
-/** Of an error's body. */
-const SHOWN = 200;
 
 /** Takes its connections from those that are open. */
 export class KeptAgent extends Agent {
@@ -83,7 +81,7 @@ export async function load(settings: ClientSettings, workload: Workload): Promis
       stamps.responseBytes = body.length;
       const { statusCode, headers: received } = response;
       if (statusCode !== OK) {
-        return done(new Error(`${statusCode}: ${body.toString().slice(0, SHOWN)}`));
+        return done(new Error(`${statusCode}: ${body.toString()}`));
       }
       if (body.length > limits.max_message_bytes) {
         return done(new Error(`the response has ${body.length} bytes, more than the limit`));

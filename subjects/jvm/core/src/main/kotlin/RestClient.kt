@@ -6,7 +6,6 @@ import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CompletionException
 
 private const val OK = 200
-private const val SHOWN = 200
 
 /** A response whose body is as it was carried. */
 class Carried(val status: Int, val body: ByteArray, val header: (String) -> String?)
@@ -63,7 +62,7 @@ abstract class RestClient(protected val asked: ClientSettings, private val forma
     private fun decode(response: Carried, record: Record): Any {
         record.received = now()
         record.responseBytes = response.body.size
-        if (response.status != OK) throw IOException("${response.status}: ${String(response.body).take(SHOWN)}")
+        if (response.status != OK) throw IOException("${response.status}: ${String(response.body)}")
         val isGzip = response.header("content-encoding") == "gzip"
         val plain = if (isGzip) gunzip(response.body, asked.limits) else response.body
         if (plain.size > asked.limits.messageBytes) throw IOException("the message is larger than the limit")

@@ -20,7 +20,7 @@ class Shape(private val what: String, from: JsonObject) {
     fun has(key: String): Boolean = left.containsKey(key)
 
     private fun wrong(key: String, value: JsonElement?): Refused =
-        instrument("$what: $key cannot be ${value.toString().take(SHOWN)}")
+        instrument("$what: $key cannot be $value")
 
     private fun take(key: String): JsonElement? = left.remove(key)
 
@@ -70,10 +70,6 @@ class Shape(private val what: String, from: JsonObject) {
     fun end() {
         val unknown = left.keys.firstOrNull() ?: return
         throw instrument("$what has an unknown key \"$unknown\"")
-    }
-
-    private companion object {
-        const val SHOWN = 200
     }
 }
 
