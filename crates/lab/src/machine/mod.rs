@@ -1,5 +1,6 @@
 //! The machine under everything: its cores, whether they sleep, and what its processes use.
 
+pub(crate) mod connections;
 pub mod cores;
 pub mod idle;
 pub mod listener;

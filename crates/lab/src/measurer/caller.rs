@@ -11,11 +11,13 @@ use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
 use super::measured::Surroundings;
+use super::reached::{Look, Reached};
 use super::sum::Sum;
 use super::{Measurer, Watch, epoch_ms, part_done};
 use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
+use crate::server::Server;
 use crate::subject::{Subject, SubjectError};
 use crate::warmup::Rule;
 
@@ -45,6 +47,8 @@ pub(crate) struct CallerMeasurer<'s> {
     warmup: Warmup,
     sum: Sum,
     server_cpu_ns: u64,
+    /// None over a Unix socket, and where the kernel does not count.
+    reached: Option<Reached>,
     measured_from: Option<SystemTime>,
     /// Follows what explains slow calls, where that is asked for.
     watch: Option<Watch>,
@@ -57,7 +61,7 @@ impl<'s> CallerMeasurer<'s> {
     /// The variant's schedule is none for slices.
     pub(crate) fn new(
         caller: &'s mut Caller,
-        server: Option<&'s Subject>,
+        server: Option<&'s Server>,
         settings: &'s Settings,
         warmup_bounds: Option<load::WarmupBounds>,
         slice: Option<Slice>,
@@ -70,6 +74,8 @@ impl<'s> CallerMeasurer<'s> {
             return Err(TrialFailure::new(Fault::User, reason));
         };
         let operation = caller.operation();
+        let reached = server.and_then(|server| Reached::of(server, settings));
+        let server = server.and_then(Server::process);
         let watch = settings.runtime.events.then(|| {
             let client = Some(caller.subject.meter());
             Watch::new(layout, client, server.map(Subject::meter))
@@ -88,6 +94,7 @@ impl<'s> CallerMeasurer<'s> {
             warmup: Warmup::default(),
             sum: Sum::new(operation),
             server_cpu_ns: 0,
+            reached,
             measured_from: None,
             watch,
         })
@@ -219,6 +226,10 @@ impl<'s> CallerMeasurer<'s> {
         (skip, until)
     }
 
+    fn look(&self) -> Option<Look> {
+        self.reached.as_ref()?.look()
+    }
+
     fn server_ns(&self) -> TrialResult<Option<u64>> {
         let Some(server) = self.server else {
             return Ok(None);
@@ -241,6 +252,7 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {
         self.measured_from.get_or_insert_with(SystemTime::now);
         let (skip, until) = self.plan();
+        let looked = self.look();
         let before = self.server_ns()?;
         if let Some(watch) = &mut self.watch {
             watch.begin();
@@ -258,6 +270,11 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
             let counted = u128::from(used) * u128::from(count) / made.max(1);
             self.server_cpu_ns += u64::try_from(counted).unwrap_or(u64::MAX);
         }
+        let looks = (looked, self.look());
+        if let Some(reached) = &mut self.reached {
+            let answered = records.iter().filter(|record| !record.failed);
+            reached.add_slice(looks, answered.count() as u64);
+        }
         let slow_before = self.sum.slow().0.kept().len();
         self.sum.add(&records, &done, skip * self.per_record());
         if let Some(watch) = &mut self.watch {
@@ -265,11 +282,16 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         }
         let done = self.done();
         if done >= 1.0 {
+            let looked = self.look();
             let proved = self.caller.prove_again(self.answer_timeout, stop);
             if proved.is_err() {
                 self.server.map_or(Ok(()), Subject::alive)?;
             }
             proved?;
+            let looks = (looked, self.look());
+            if let Some(reached) = &mut self.reached {
+                reached.add_one(looks);
+            }
         }
         Ok(done)
     }
@@ -295,6 +317,9 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
                 "the client says that it made {sent} calls, and the server used {used} ns of CPU time in them: \
                  they did not reach it"
             );
+            return Err(self.caller.subject.wrong(reason));
+        }
+        if let Some(reason) = self.reached.as_ref().and_then(Reached::contradiction) {
             return Err(self.caller.subject.wrong(reason));
         }
         let server_cpu = self.server.map(|_| Cpu {

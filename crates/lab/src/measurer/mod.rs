@@ -5,6 +5,7 @@ mod engine;
 mod floor;
 mod link;
 mod measured;
+mod reached;
 mod rotation;
 mod sum;
 mod watch;

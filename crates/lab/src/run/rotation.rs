@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         };
         let measurer = CallerMeasurer::new(
             caller,
-            server.and_then(Server::process),
+            server,
             &variant.settings,
             warmup::bounds(self.plan, &variant.settings),
             slice,

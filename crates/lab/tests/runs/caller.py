@@ -32,7 +32,17 @@ class Client:
             begin = time.monotonic_ns()
             time.sleep(0.00001)
             return [begin, 0, 0, 0, 0, time.monotonic_ns(), 0, 0, 40, 2**32 - 1, 0, 1]
+        if fault == "tenth":
+            self.left = self.left or self.parts()
+            return self.left.pop(0)
         return self.exchange(settings["requests"][self.made % len(settings["requests"])])
+
+    def parts(self):
+        """One call, reported as ten that came one after the other."""
+        record = self.exchange(settings["requests"][0])
+        part = (record[5] - record[0]) // 10
+        begins = [record[0] + index * part for index in range(10)]
+        return [[begin, 0, 0, 0, 0, begin + part, 0, 0, *record[8:]] for begin in begins]
 
     def exchange(self, request):
         begin = time.monotonic_ns()
@@ -63,6 +73,8 @@ class Codec:
     def call(self, batch):
         self.made += batch
         begin = time.monotonic_ns()
+        if fault == "instant":
+            time.sleep(0.0001)  # So that a batch is one operation.
         for _ in range(batch):
             text = json.dumps(settings["message"])
         end = time.monotonic_ns()
@@ -82,6 +94,7 @@ for line in sys.stdin:
         say({"verified": caller.verify()})
         continue
     ask = ask["slice"]
+    caller.left = []
     batch = ask.get("batch", 1)
     wrong = fault if ask["skip"] > 0 else None
     if wrong == "hangs":
@@ -105,6 +118,9 @@ for line in sys.stdin:
     if wrong == "backwards":
         tell("winding back")
         made[0][1:8] = [0, 0, 0, 0, made[0][0] - 1, 0, 0]
+    if wrong == "instant":
+        for record in made:
+            record[0] = record[5] = made[0][0]
     packed = b"".join(struct.pack("<8Q4I", *record) for record in made)
     if wrong == "none":
         tell("nothing to tell")

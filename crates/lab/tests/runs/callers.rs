@@ -140,6 +140,21 @@ fn one_that_turns_wrong_while_it_is_measured_fails() {
 }
 
 #[test]
+fn figures_that_contradict_each_other_are_the_subject_s_fault() {
+    let codec = Settings {
+        stop: with_client("unused").stop,
+        ..codec()
+    };
+    let left = run(&together(vec![("codec", codec)]), Some(python("instant")));
+    assert_eq!(left.summary.failed, 2);
+    for trial in &left.trials {
+        let (reason, fault, _) = failed(trial);
+        let text = "its figures contradict each other: it has answered calls and took no time";
+        assert_eq!((reason, fault), (text, Fault::Subject));
+    }
+}
+
+#[test]
 fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
     for (fault, text, log) in [
         (
@@ -156,6 +171,7 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         ("overlaps", "have 2 calls in flight", "doing all at once"),
         ("shrinks", "a response of 5 bytes", "leaving out the half"),
         ("pretends", "calls, and the server used", ""),
+        ("tenth", "the others did not reach it", ""),
         ("many", "reports 1073741824 records", "making a hole"),
         (
             "reopened",

@@ -1,0 +1,171 @@
+//! Whether the calls that a client reports reached its server: by what the kernel counted of the server's TCP
+//! connections, which the client does not write.
+
+use rpcgauge_study::settings::Settings;
+use rpcgauge_trial::Address;
+
+use crate::machine::connections::{Connections, Sent};
+use crate::server::{Server, enter_server};
+
+/// A call's response may have fewer bytes than that of the call by which the client was proved right, by this factor
+/// at most: the messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.
+const BYTES_FACTOR: u64 = 3;
+
+/// What the kernel counted in the slices of a trial.
+pub(super) struct Reached {
+    connections: Connections,
+    /// Each call opens its own connection, so that these are counted, and no bytes.
+    is_per_call: bool,
+    seen: Seen,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    /// Calls that were answered, as the client says, in the slices of which the rest is known.
+    answered: u64,
+    /// Connections that were accepted meanwhile, on any port.
+    accepted: u64,
+    /// Bytes that the server sent meanwhile, and for the call that was proved right.
+    sent: u64,
+    sent_for_one: Option<u64>,
+}
+
+/// The counts at a moment.
+pub(super) struct Look {
+    accepted: u64,
+    sent: Sent,
+}
+
+impl Look {
+    /// What the server sent from `before` on, if it did so on the same connections: what others carried, that were
+    /// opened and closed meanwhile, is gone with them.
+    fn sent_since(&self, before: &Self) -> Option<u64> {
+        let are_same = self.accepted == before.accepted && self.sent.keys().eq(before.sent.keys());
+        let sum = |look: &Self| look.sent.values().sum::<u64>();
+        are_same.then(|| sum(self).saturating_sub(sum(before)))
+    }
+}
+
+impl Reached {
+    /// For a server over TCP, where the kernel counts.
+    pub(super) fn of(server: &Server, settings: &Settings) -> Option<Self> {
+        let Address::Tcp(at) = server.process()?.ready().address.as_ref()? else {
+            return None;
+        };
+        let _entered = enter_server(server.link().map(|link| &**link)).ok()?;
+        Some(Self {
+            connections: Connections::of(*at).ok()?,
+            is_per_call: !settings.connection.is_reuse(),
+            seen: Seen::default(),
+        })
+    }
+
+    pub(super) fn look(&self) -> Option<Look> {
+        let sent = match self.is_per_call {
+            true => Sent::new(),
+            false => self.connections.sent().ok()?,
+        };
+        let accepted = self.connections.accepted().ok()?;
+        Some(Look { accepted, sent })
+    }
+
+    /// Adds a slice, between two looks, in which so many calls were answered.
+    pub(super) fn add_slice(&mut self, looks: (Option<Look>, Option<Look>), answered: u64) {
+        let (Some(before), Some(after)) = looks else {
+            return;
+        };
+        let sent = after.sent_since(&before);
+        if self.is_per_call || sent.is_some() {
+            self.seen.answered += answered;
+            self.seen.accepted += after.accepted.saturating_sub(before.accepted);
+            self.seen.sent += sent.unwrap_or_default();
+        }
+    }
+
+    /// Adds the call by which the client was proved right.
+    pub(super) fn add_one(&mut self, looks: (Option<Look>, Option<Look>)) {
+        if let (Some(before), Some(after)) = looks {
+            self.seen.sent_for_one = after.sent_since(&before);
+        }
+    }
+
+    /// Why so many calls cannot have reached the server, if they cannot.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        self.seen.contradiction(self.is_per_call)
+    }
+}
+
+impl Seen {
+    fn contradiction(&self, is_per_call: bool) -> Option<String> {
+        let Self {
+            answered,
+            accepted,
+            sent,
+            sent_for_one,
+        } = self;
+        if is_per_call {
+            return (accepted < answered).then(|| {
+                format!(
+                    "the client says that {answered} calls were answered, each on a connection of its own, and this \
+                     machine accepted {accepted} meanwhile: the others did not reach the server"
+                )
+            });
+        }
+        let one = (*sent_for_one)?;
+        let is_too_little = sent.saturating_mul(BYTES_FACTOR) < answered.saturating_mul(one);
+        (is_too_little || one == 0).then(|| {
+            format!(
+                "the client says that {answered} calls were answered, and the server sent {sent} bytes meanwhile, \
+                 where one call that was checked took {one}: the others did not reach it"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_the_kernel_did_not_see_are_told() {
+        let seen = |answered, accepted, sent, sent_for_one| Seen {
+            answered,
+            accepted,
+            sent,
+            sent_for_one,
+        };
+        for (seen, is_per_call, is_told) in [
+            (seen(100, 0, 10_000, Some(100)), false, false),
+            // Large responses beside short ones, and frames that are not of calls.
+            (seen(100, 0, 3_334, Some(100)), false, false),
+            (seen(100, 0, 3_333, Some(100)), false, true),
+            (seen(100, 0, 0, Some(0)), false, true),
+            // No slice, or not the one call, was on the same connections.
+            (seen(0, 0, 0, Some(100)), false, false),
+            (seen(100, 0, 10, None), false, false),
+            (seen(100, 100, 0, None), true, false),
+            (seen(100, 120, 0, None), true, false),
+            (seen(100, 99, 0, None), true, true),
+        ] {
+            let told = seen.contradiction(is_per_call);
+            assert_eq!(told.is_some(), is_told, "{seen:?}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn connections_that_changed_show_nothing() {
+        let look = |accepted, sent: &[(u64, u64)]| Look {
+            accepted,
+            sent: sent.iter().copied().collect(),
+        };
+        let before = look(5, &[(1, 100), (2, 50)]);
+        for (after, sent) in [
+            (look(5, &[(1, 130), (2, 70)]), Some(50)),
+            (look(6, &[(1, 130), (2, 70)]), None),
+            (look(5, &[(1, 130)]), None),
+            (look(5, &[(1, 130), (2, 70), (3, 0)]), None),
+        ] {
+            assert_eq!(after.sent_since(&before), sent);
+        }
+    }
+}
