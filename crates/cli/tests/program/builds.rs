@@ -69,7 +69,15 @@ fn what_a_cache_has_lost_is_made_again() {
     run(&place, "one").well();
     fs::remove_file(cached(&place, "serve-http.py").expect("a program")).expect("removed");
     run(&place, "two").well();
+    assert_eq!(count(&place), 1, "the program alone");
+    fs::remove_file(cached(&place, "code").expect("the code")).expect("removed");
+    run(&place, "three").well();
     assert_eq!(count(&place), 2);
+    // Nothing names it, and it is needed.
+    let server = cached(&place, "server.py").expect("a source");
+    fs::remove_file(&server).expect("removed");
+    run(&place, "four").well();
+    assert!(server.exists());
 
     let disk = "roles = [\"server\"]\ndisk = [\"built\"]";
     let place = place_with("mine/made/subject.toml", "roles = [\"server\"]", disk);

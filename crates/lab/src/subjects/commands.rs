@@ -2,16 +2,19 @@
 //!
 //! ```text
 //! FOLDER/
-//!   .built        made last: a folder without it is not whole. Its time is when the folder was last
-//!                 used, and programs that use the folder hold a lock on it
+//!   .built        made last, with the names of the files that are there: a folder that lacks one of them is
+//!                 not whole. Its time is when the folder was last used, and programs that use the folder hold
+//!                 a lock on it
 //!   .built-PART   the same of a part that was added to it
 //! FOLDER.log, FOLDER.PART.log   the output of the commands
 //! FOLDER.lock     held by the program that fills it
 //! ```
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -199,11 +202,31 @@ impl Commands<'_> {
     }
 }
 
-/// Notes that a folder is filled, or a part of it.
+/// Notes that a folder is filled, or a part of it, with what is in it.
 fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
+    let (mut names, mut open) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(at) = open.pop() {
+        let entries = fs::read_dir(folder.join(&at)).into_iter();
+        for entry in entries.flatten().flatten() {
+            let name = at.join(entry.file_name());
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => open.push(name),
+                false => names.push(name.into_os_string().into_vec()),
+            }
+        }
+    }
     let marker = folder.join(marker);
-    regular::create(&marker).map_err(unwritable(&marker))?;
-    Ok(())
+    let written = regular::create(&marker).and_then(|mut file| file.write_all(&names.join(&0)));
+    written.map_err(unwritable(&marker))
+}
+
+/// Whether a folder was filled, or a part of it, and has lost nothing since: a cache may lose files.
+fn has(folder: &Path, marker: &str) -> bool {
+    let mut names = Vec::new();
+    let marker = regular::open(&folder.join(marker));
+    let read = marker.and_then(|mut marker| marker.read_to_end(&mut names));
+    let is_there = |name| fs::symlink_metadata(folder.join(OsStr::from_bytes(name))).is_ok();
+    read.is_ok() && names.split(|&byte| byte == 0).all(is_there)
 }
 
 /// Takes a folder into use if it was filled: no other program removes it while this program runs.
@@ -266,7 +289,7 @@ pub(super) fn forget(folder: &Path) -> Result<(), SubjectsError> {
 
 /// Whether a part was added to a folder.
 pub(super) fn has_part(folder: &Path, part: &str) -> bool {
-    folder.join(part_marker(part)).exists()
+    has(folder, &part_marker(part))
 }
 
 fn part_marker(part: &str) -> String {
@@ -274,7 +297,7 @@ fn part_marker(part: &str) -> String {
 }
 
 pub(super) fn is_whole(folder: &Path) -> bool {
-    folder.join(MARKER).exists()
+    has(folder, MARKER)
 }
 
 pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
