@@ -140,6 +140,7 @@ fn settings(workload: &WorkloadSpec, protocol: Protocol) -> contract::Settings {
         response_compression: Compression::None,
         threads: 1,
         marks: true,
+        tls: false,
         protobuf_samples: Vec::new(),
         limits: contract::Limits::default(),
     }))

@@ -15,6 +15,9 @@ use rpcgauge_trial::Address;
 /// a call. They are used in turn.
 pub(crate) const REQUESTS: u64 = 256;
 
+/// The host that calls by a Unix socket name.
+pub(crate) const LOCALHOST: &str = "localhost";
+
 /// What a content type of gRPC starts with when it names a subtype.
 const GRPC_SUBTYPE: &str = "application/grpc+";
 
@@ -69,15 +72,15 @@ impl Exchange {
     }
 
     /// The calls to a subject that listens at `address`.
-    pub(crate) fn calls(&self, address: Address) -> CallSpec {
+    pub(crate) fn calls(&self, address: Address, tls: Option<load::Tls>) -> CallSpec {
         let authority = match &address {
             Address::Tcp(address) => address.to_string(),
-            Address::Unix(_) => "localhost".to_owned(),
+            Address::Unix(_) => LOCALHOST.to_owned(),
         };
         CallSpec {
             endpoint: load::Endpoint {
                 address,
-                tls: None,
+                tls,
                 protocol: protocol(self.settings.http),
             },
             request: self.request(authority),

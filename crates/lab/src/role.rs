@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rpcgauge_message::contract::{
-    self, Address, ClientSettings, CodecSettings, Listen, ServerSettings,
+    self, ClientSettings, CodecSettings, Listen, Ready, ServerSettings,
 };
 use rpcgauge_message::{Encoding, Limits, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
@@ -39,16 +39,17 @@ pub(crate) fn server(
         // A process belongs to one variant, and all trials of a variant are timed in one way. Under
         // load nothing reads the marks: they would only make the responses larger.
         marks: settings.timing() == Timing::Stages,
+        tls: settings.tls,
         protobuf_samples: protobuf_samples(command, settings, spec, samples)?,
         limits: contract_limits(limits),
     })))
 }
 
-/// A client that calls the server at `address` with at most `requests` requests that differ.
+/// A client that calls the server of this ready line with at most `requests` requests that differ.
 pub(crate) fn client(
     settings: &Settings,
     (workload, requests): (&Workload, u64),
-    address: Address,
+    server: &Ready,
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
@@ -64,6 +65,7 @@ pub(crate) fn client(
     else {
         return Err(other_role());
     };
+    let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
     let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
     Ok(contract::Settings::Client(Box::new(ClientSettings {
         stack: command.stack.clone(),
@@ -71,7 +73,8 @@ pub(crate) fn client(
         protocol: settings.protocol,
         http: settings.http,
         encoding: encoding(settings)?,
-        address,
+        address: server.address.clone().ok_or_else(no_address)?,
+        certificate: server.certificate.clone().filter(|_| settings.tls),
         requests: verify::requests(workload, requests)?,
         request_compression: settings.request_compression,
         response_compression: settings.response_compression,

@@ -11,11 +11,11 @@ use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{Code, Cold, Fault};
 use rpcgauge_study::settings::{AtEnd, Settings};
-use rpcgauge_trial::Timing;
+use rpcgauge_trial::{Address, Timing};
 
 use crate::calls::{CallSpec, Check};
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, LOCALHOST};
 use crate::live::Live;
 use crate::subject::Subject;
 use crate::verify;
@@ -55,14 +55,34 @@ impl Up {
     ) -> TrialResult<Self> {
         let address = subject.listening()?;
         let exchange = Exchange::new(workload, settings, limits)?;
+        let tls = settings.tls.then(|| tls(&subject, &address)).transpose()?;
         Ok(Self {
+            calls: exchange.calls(address, tls),
             subject,
-            calls: exchange.calls(address),
             exchange,
             link,
             response_bytes: None,
         })
     }
+}
+
+/// TLS with a server that trusts its own certificate alone. Each connection has a whole handshake: where sessions
+/// were resumed, the first call of a trial would be of another kind than the rest.
+fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
+    let certificate = subject.ready().certificate.clone();
+    let none = || subject.wrong("the subject was to speak TLS and gave no certificate");
+    let tls = load::Tls::new(load::TlsSettings {
+        roots: load::Roots::Certificate(certificate.ok_or_else(none)?),
+        identity: None,
+        server_name: match address {
+            Address::Tcp(address) => address.ip().to_string(),
+            Address::Unix(_) => LOCALHOST.to_owned(),
+        },
+        insecure: false,
+        allow_missing_alpn: false,
+        resumption: false,
+    });
+    tls.map_err(|error| subject.wrong(error.to_string()))
 }
 
 /// A server that is about to be called.

@@ -227,6 +227,7 @@ fn server(workload: WorkloadSpec, threads: u32) -> Settings {
         response_compression: rpcgauge_message::Compression::None,
         threads,
         marks: false,
+        tls: false,
         protobuf_samples: Vec::new(),
         limits: rpcgauge_message::contract::Limits::default(),
     }))

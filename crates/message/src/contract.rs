@@ -105,6 +105,9 @@ pub struct ServerSettings {
     /// Whether successful responses carry [`HANDLER_START`] and [`HANDLER_END`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
+    /// Whether it speaks TLS, with a certificate of its own that it gives in its ready line.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tls: bool,
     /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
     /// these better than JSON; empty unless its `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -139,6 +142,9 @@ pub struct ClientSettings {
     pub encoding: Encoding,
     /// Where the server listens.
     pub address: Address,
+    /// The server's certificate in PEM, the only one to trust; absent where TLS is not spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
     /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. They
     /// are made into the library's messages once, and encoded anew for each call.
     pub requests: Vec<JsonText>,
@@ -307,11 +313,14 @@ pub enum Reply {
 }
 
 /// The subject is up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// Where it listens; absent for a client or codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
+    /// The certificate in PEM of a server that was asked for TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<String>,
     /// The process whose processor time and memory count as the subject's, where that is not the
     /// process that was started (a wrapper script's child, for one).
     #[serde(default, skip_serializing_if = "Option::is_none")]

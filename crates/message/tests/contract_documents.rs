@@ -80,6 +80,7 @@ fn server() -> ServerSettings {
         response_compression: Compression::None,
         threads: 1,
         marks: false,
+        tls: false,
         protobuf_samples: Vec::new(),
         limits: Limits::default(),
     }
@@ -112,6 +113,7 @@ fn client() -> ClientSettings {
         http: HttpVersion::Http2,
         encoding: Encoding::Protobuf,
         address: Address::Unix("/a".into()),
+        certificate: None,
         requests: Vec::new(),
         request_compression: Compression::None,
         response_compression: Compression::None,
@@ -135,6 +137,7 @@ fn the_settings_schema_has_the_keys_of_the_types() {
         response_compression: Compression::GZIP,
         threads: 2,
         marks: true,
+        tls: true,
         protobuf_samples: vec!["AA==".into()],
         limits: limits(),
         ..server()
@@ -158,6 +161,7 @@ fn the_settings_schema_has_the_keys_of_the_types() {
     );
     let full = ClientSettings {
         stack: Some("a".into()),
+        certificate: Some("a".into()),
         request_compression: Compression::GZIP,
         response_compression: Compression::GZIP,
         connection: ConnectionUse::PerCall,
@@ -202,14 +206,10 @@ fn the_settings_schema_names_every_encoding() {
 #[test]
 fn the_reply_schema_has_the_keys_of_the_types() {
     let schema = schema("reply.schema.json");
-    let least = Ready {
-        address: None,
-        pid: None,
-        versions: [].into(),
-        code: None,
-    };
+    let least = Ready::default();
     let full = Ready {
         address: Some(Address::Unix("/a".into())),
+        certificate: Some("a".into()),
         pid: Some(2),
         versions: [("a".to_owned(), "1".to_owned())].into(),
         code: Some(Code::Dynamic),

@@ -13,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use crate::listen::Socket;
 use crate::service::Service;
@@ -35,6 +37,7 @@ pub(crate) struct Worker {
 /// the one that this runs on. Ends only when the socket cannot be used at all.
 pub(crate) async fn accept(
     socket: &Socket,
+    tls: Option<TlsAcceptor>,
     workers: &[Worker],
     stop: &watch::Receiver<()>,
 ) -> io::Result<()> {
@@ -46,13 +49,13 @@ pub(crate) async fn accept(
                 let (stream, _) = listener.accept().await?;
                 tune(&stream).map(|()| stream)
             };
-            deal(next, workers, stop).await
+            deal(next, tls, workers, stop).await
         }
         Socket::Unix(socket) => {
             socket.set_nonblocking(true)?;
             let listener = UnixListener::from_std(socket.try_clone()?)?;
             let next = async || listener.accept().await.map(|(stream, _)| stream);
-            deal(next, workers, stop).await
+            deal(next, tls, workers, stop).await
         }
     }
 }
@@ -67,6 +70,7 @@ fn tune(stream: &TcpStream) -> io::Result<()> {
 
 async fn deal<S: Stream>(
     next: impl AsyncFn() -> io::Result<S>,
+    tls: Option<TlsAcceptor>,
     workers: &[Worker],
     stop: &watch::Receiver<()>,
 ) -> io::Result<()> {
@@ -81,8 +85,8 @@ async fn deal<S: Stream>(
                 }
             }
         };
-        let builder = Arc::clone(&builder);
-        spawn(stream, index == 0, worker, builder, stop.clone());
+        let http = (tls.clone(), Arc::clone(&builder));
+        spawn(stream, index == 0, worker, http, stop.clone());
     }
     // Only without workers does the cycle end.
     Err(io::Error::other("no thread serves"))
@@ -94,12 +98,26 @@ fn spawn<S: Stream>(
     stream: S,
     own_runtime: bool,
     worker: &Worker,
-    builder: Arc<auto::Builder<TokioExecutor>>,
-    stop: watch::Receiver<()>,
+    (tls, builder): (Option<TlsAcceptor>, Arc<auto::Builder<TokioExecutor>>),
+    mut stop: watch::Receiver<()>,
 ) {
     let service = Arc::clone(&worker.service);
     let serve = async move |stream: S| {
-        connection::serve(TokioIo::new(stream), &builder, service, stop).await;
+        let Some(tls) = tls else {
+            return connection::serve(TokioIo::new(stream), &builder, service, stop).await;
+        };
+        let shaken = timeout(service.timeouts.first_request, tls.accept(stream));
+        let shaken = tokio::select! {
+            shaken = shaken => shaken,
+            _ = stop.changed() => return,
+        };
+        match shaken {
+            Ok(Ok(stream)) => {
+                connection::serve(TokioIo::new(stream), &builder, service, stop).await;
+            }
+            Ok(Err(error)) => log::connection_error(&format!("TLS handshake: {error}")),
+            Err(_) => log::connection_error(&"TLS handshake: not over in time"),
+        }
     };
     if own_runtime {
         worker.handle.spawn(serve(stream));

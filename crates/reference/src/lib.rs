@@ -28,6 +28,7 @@ mod service;
 pub mod settings;
 pub mod subject;
 mod timeouts;
+mod tls;
 
 pub use budget::default_memory;
 pub use listen::{ListenError, ListenOn};

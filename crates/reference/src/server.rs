@@ -21,6 +21,7 @@ use crate::grpc::Methods;
 use crate::listen::{ListenError, Listener};
 use crate::service::Service;
 use crate::settings::{MAX_THREADS, Settings};
+use crate::tls::Tls;
 
 /// Calls in flight have this long to finish when the server ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -56,6 +57,7 @@ impl ServeError {
 /// A server that listens but does not serve yet: calls made now wait until it does.
 pub struct Server {
     listener: Listener,
+    tls: Option<Tls>,
     /// One for each thread.
     services: Vec<Arc<Service>>,
     workload: Workload,
@@ -83,8 +85,11 @@ impl Server {
             .into_iter()
             .map(service)
             .collect::<Result<_, _>>()?;
+        let listener = Listener::bind(&settings.listen)?;
+        let tls = settings.tls.then(|| Tls::for_address(listener.address()));
         Ok(Self {
-            listener: Listener::bind(&settings.listen)?,
+            tls: tls.transpose()?,
+            listener,
             services,
             workload,
         })
@@ -93,6 +98,11 @@ impl Server {
     /// Where it listens, with the port that the system gave.
     pub fn address(&self) -> &Address {
         self.listener.address()
+    }
+
+    /// Its certificate in PEM, where it speaks TLS.
+    pub fn certificate(&self) -> Option<&str> {
+        self.tls.as_ref().map(|tls| tls.certificate.as_str())
     }
 
     /// Whether generated or dynamic code reads and writes the messages.
@@ -146,10 +156,11 @@ impl Server {
             })
             .collect();
         let socket = &self.listener.socket;
+        let tls = self.tls.map(|tls| tls.acceptor);
         let result = runtime.block_on(async {
             let result = tokio::select! {
                 () = shutdown => Ok(()),
-                result = accept(socket, &workers, &stopped) => result,
+                result = accept(socket, tls, &workers, &stopped) => result,
             };
             drop(stopped);
             // Without a receiver every connection has ended already.

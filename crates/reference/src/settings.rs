@@ -16,6 +16,8 @@ pub struct Settings {
     pub workload: WorkloadSpec,
     /// Where to listen.
     pub listen: ListenOn,
+    /// Whether TLS is spoken, with a certificate that the server makes.
+    pub tls: bool,
     /// How responses are compressed for a client that accepts it.
     pub response_compression: Compression,
     /// What a content type stands for that encodings share. For JSON: the form of responses; all forms
@@ -37,12 +39,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A workload on the loopback interface at a free port: uncompressed, one thread, the default
+    /// A workload on the loopback interface at a free port: without TLS, uncompressed, one thread, the default
     /// limits, a quarter of the machine's memory, no marks, no reflection.
     pub fn new(workload: WorkloadSpec) -> Self {
         Self {
             workload,
             listen: ListenOn::loopback(),
+            tls: false,
             response_compression: Compression::None,
             encoding: Encoding::Json,
             threads: 1,

@@ -8,8 +8,8 @@ use std::thread;
 
 use rpcgauge_message::Limits;
 use rpcgauge_message::contract::{
-    self, Address, Answer, Ask, Code, CodecSettings, Failed, Fault, FloorSettings, HttpVersion,
-    Protocol, Ready, Reply, ServerSettings,
+    self, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready,
+    Reply, ServerSettings,
 };
 
 use crate::budget::default_memory;
@@ -27,7 +27,12 @@ pub const STACK: &str = "hyper";
 
 /// The libraries that the server's figures depend on, as the lock file has them; a test holds them
 /// against it.
-const LIBRARIES: [(&str, &str); 3] = [("hyper", "1.12.0"), ("h2", "0.4.20"), ("tokio", "1.54.1")];
+const LIBRARIES: [(&str, &str); 4] = [
+    ("hyper", "1.12.0"),
+    ("h2", "0.4.20"),
+    ("rustls", "0.23.46"),
+    ("tokio", "1.54.1"),
+];
 
 /// Speaks the contract on this process's standard input and output until the input closes.
 pub fn subject_main() -> ExitCode {
@@ -103,6 +108,7 @@ fn serve(
     let server = Server::bind(&Settings {
         workload: asked.workload,
         listen: asked.listen.into(),
+        tls: asked.tls,
         response_compression: asked.response_compression,
         encoding: asked.encoding,
         threads: asked.threads,
@@ -112,7 +118,13 @@ fn serve(
         memory: default_memory(),
         timeouts: Timeouts::DEFAULT,
     })?;
-    write_ready(output, Some(server.address()), Some(server.code()))?;
+    let ready = Ready {
+        address: Some(server.address().clone()),
+        certificate: server.certificate().map(str::to_owned),
+        code: Some(server.code()),
+        ..Ready::default()
+    };
+    write_ready(output, ready)?;
     server
         .serve_until(move || drain(input))
         .map_err(|error| Ended::Broke(error.to_string(), error.fault()))
@@ -127,7 +139,11 @@ fn serve_floor(
     let mut listener = Listener::bind(&asked.listen.clone().into()).map_err(ServeError::from)?;
     // The floor's thread never ends by itself: the process ends, and the file with it.
     let _file = listener.take_file();
-    write_ready(output, Some(listener.address()), None)?;
+    let ready = Ready {
+        address: Some(listener.address().clone()),
+        ..Ready::default()
+    };
+    write_ready(output, ready)?;
     let (ended, end) = mpsc::channel();
     let closed = ended.clone();
     spawn("floor", move || {
@@ -151,7 +167,11 @@ fn run_codec(
 ) -> Result<(), Ended> {
     check_stack(asked.stack.as_deref())?;
     let mut bench = codec::Bench::new(asked)?;
-    write_ready(output, None, Some(bench.code()))?;
+    let ready = Ready {
+        code: Some(bench.code()),
+        ..Ready::default()
+    };
+    write_ready(output, ready)?;
     let wrong =
         |error: contract::ContractError| Ended::Refused(error.to_string(), Fault::Instrument);
     while let Some(ask) = Ask::read(&mut input).map_err(wrong)? {
@@ -173,17 +193,11 @@ fn check_stack(asked: Option<&str>) -> Result<(), Ended> {
     }
 }
 
-/// Writes the ready line.
-fn write_ready(
-    output: &mut impl Write,
-    address: Option<&Address>,
-    code: Option<Code>,
-) -> Result<(), Ended> {
+/// Writes the ready line, with the versions.
+fn write_ready(output: &mut impl Write, ready: Ready) -> Result<(), Ended> {
     let ready = Ready {
-        address: address.cloned(),
-        pid: None,
         versions: versions(),
-        code,
+        ..ready
     };
     write_reply(output, &Reply::Ready(ready).to_line())
 }

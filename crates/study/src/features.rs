@@ -34,6 +34,13 @@ pub struct Features {
     /// What it listens on, or connects by.
     #[serde(default, deserialize_with = "filled")]
     pub transports: Vec<Transport>,
+    /// The roles in which it speaks TLS.
+    #[serde(
+        default,
+        deserialize_with = "filled",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub tls: Vec<Role>,
     /// What it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
@@ -178,6 +185,7 @@ impl Features {
             encodings: all(),
             compressions: all(),
             transports: all(),
+            tls: vec![Role::Server],
             workloads: all(),
             codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MOST_THREADS,

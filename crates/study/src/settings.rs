@@ -44,6 +44,9 @@ pub struct Settings {
     pub threads: u32,
     /// What carries the connection.
     pub transport: Transport,
+    /// Whether a server that the lab starts is called by TLS. A live service's target says it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tls: bool,
     /// Whether a connection serves many calls or one.
     pub connection: ConnectionUse,
     /// Connections open at the same time.
@@ -266,6 +269,7 @@ impl Settings {
             response_compression: Compression::None,
             threads: 1,
             transport: Transport::Tcp,
+            tls: false,
             connection: ConnectionUse::Reuse,
             connections: 1,
             link: None,

@@ -252,7 +252,7 @@ impl Manifest {
             text: text.into(),
         };
         let mut table = Table::root(&source)?.hinting(|key| {
-            let of_stacks = "roles protocols encodings compressions transports workloads styles \
+            let of_stacks = "roles protocols encodings compressions transports tls workloads styles \
                 connections channels in-flight threads start-up warm-up warm-up-calls codecs disk program recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
             is_stacks.then_some("it is a stack's: write it under [[stacks]]")
@@ -425,6 +425,7 @@ impl Stack {
         let keys = [
             ("protocols", EITHER, true),
             ("transports", EITHER, true),
+            ("tls", EITHER, false),
             ("styles", CLIENT, true),
             ("connections", CLIENT, false),
             ("channels", CLIENT, false),

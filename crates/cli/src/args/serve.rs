@@ -29,6 +29,9 @@ pub(crate) struct ServeArgs {
     /// Where to listen: host:port, or unix:/path
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", help_heading = heading::SERVER)]
     pub(crate) listen: String,
+    /// Speak TLS, with a certificate that is made at the start and printed
+    #[arg(long, help_heading = heading::SERVER)]
+    pub(crate) tls: bool,
     /// How responses are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
     #[arg(long, value_name = "COMPRESSION", default_value = "none", help_heading = heading::SERVER)]
     pub(crate) compression: String,

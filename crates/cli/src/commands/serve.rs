@@ -20,6 +20,7 @@ const DEFAULT_N: u32 = 100;
 pub(crate) fn run(args: ServeArgs) -> Outcome {
     let settings = Settings {
         listen: ListenOn::from_str(&args.listen).map_err(Failure::input)?,
+        tls: args.tls,
         response_compression: Compression::from_str(&args.compression).map_err(Failure::input)?,
         threads: args.threads,
         reflection: !args.no_reflection,
@@ -44,6 +45,8 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
 #[derive(Serialize)]
 struct Announcement<'a> {
     address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<&'a str>,
     grpc: &'a str,
     rest: &'a str,
     code: Code,
@@ -52,6 +55,7 @@ struct Announcement<'a> {
 fn announce(server: &Server, json: bool) -> Result<(), Failure> {
     let announcement = Announcement {
         address: server.address().to_string(),
+        certificate: server.certificate(),
         grpc: server.method_path(),
         rest: server.rest_path(),
         code: server.code(),
@@ -59,8 +63,15 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
     if json {
         return print_json_line(&announcement).map(drop);
     }
+    let (grpc, certificate) = match announcement.certificate {
+        None => ("gRPC (h2c)", String::new()),
+        Some(pem) => (
+            "gRPC (TLS)",
+            format!("Its certificate, for --cacert:\n{pem}"),
+        ),
+    };
     print_plain(&format!(
-        "listening on {}\n  gRPC (h2c)  {}\n  Connect     POST {}\n  REST        POST {}\nCtrl-C ends it.\n",
+        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{certificate}Ctrl-C ends it.\n",
         announcement.address, announcement.grpc, announcement.grpc, announcement.rest
     ))
     .map(drop)

@@ -25,5 +25,6 @@ mod served;
 mod size;
 mod studies;
 mod subjects;
+mod tls;
 mod truth;
 mod unbounded;

@@ -187,14 +187,14 @@ impl Run<'_> {
         workload: Workload,
         server: &Server,
     ) -> TrialResult<Caller> {
-        let address = server.process().and_then(|it| it.ready().address.clone());
-        let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
+        let no_server = || TrialFailure::new(Fault::Instrument, "a client calls only a subject");
+        let called = server.process().ok_or_else(no_server)?;
         let command = &self.command(client, starting, Role::Client)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let line = role::client(
             &starting.variant.settings,
             (&workload, REQUESTS),
-            address.ok_or_else(no_address)?,
+            called.ready(),
             command,
             &records,
             self.plan.limits,

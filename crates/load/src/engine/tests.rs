@@ -1,16 +1,21 @@
 //! What the parts' tests share, and a test of the loop.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stop, Timing};
 use rpcgauge_wire::{Limits, Protocol};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::Hooks;
 use super::event_loop::EventLoop;
 use crate::bodies::{Bodies, Body};
+use crate::tls::{Roots, Tls, TlsSettings};
 use crate::trial::{CallStyle, Endpoint, Expect, Request, Trial};
 use crate::warmup::Settling;
 
@@ -57,12 +62,15 @@ pub(crate) fn unused() -> Address {
     Address::Unix("/nothing/there".into())
 }
 
-/// A server that answers every read.
-fn responding() -> Address {
+/// A server that answers every read of what it makes of a connection.
+fn responding<S: Read + Write>(wrap: impl Fn(TcpStream) -> S + Send + 'static) -> Address {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
+        for stream in listener.incoming().flatten() {
+            // Otherwise a response waits for the client to acknowledge the tickets before it.
+            stream.set_nodelay(true).unwrap();
+            let mut stream = wrap(stream);
             let response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
             while stream.read(&mut [0; 4096]).is_ok_and(|n| n > 0) {
                 stream.write_all(response).unwrap();
@@ -72,10 +80,43 @@ fn responding() -> Address {
     Address::Tcp(address)
 }
 
+/// A server as [`responding`], by TLS; and TLS that trusts it.
+fn responding_by_tls() -> (Address, Tls) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(made.key_pair.serialize_der().into());
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let config = Arc::new(config);
+    let address = responding(move |stream| {
+        let session = ServerConnection::new(Arc::clone(&config)).unwrap();
+        StreamOwned::new(session, stream)
+    });
+    let tls = Tls::new(TlsSettings {
+        roots: Roots::Certificate(made.cert.pem()),
+        identity: None,
+        server_name: "localhost".to_owned(),
+        insecure: false,
+        allow_missing_alpn: false,
+        resumption: false,
+    });
+    (address, tls.unwrap())
+}
+
 /// It ends by time, sooner than a read may wait.
 #[test]
 fn all_calls_of_a_loop_over_one_connection_are_waited_for_in_one_way() {
-    let trial = trial(responding());
+    waits_in_its_reads(&trial(responding(|stream| stream)));
+    let (address, tls) = responding_by_tls();
+    let mut by_tls = trial(address);
+    by_tls.endpoint.tls = Some(tls);
+    waits_in_its_reads(&by_tls);
+}
+
+fn waits_in_its_reads(trial: &Trial) {
     let body = Body {
         bytes: Vec::new(),
         compressed: false,
@@ -91,7 +132,7 @@ fn all_calls_of_a_loop_over_one_connection_are_waited_for_in_one_way() {
         check: None,
         progress: None,
     };
-    let mut event_loop = EventLoop::new(&trial, bodies, hooks).unwrap();
+    let mut event_loop = EventLoop::new(trial, bodies, hooks).unwrap();
     event_loop.run(&AtomicBool::new(false)).unwrap();
     assert!(event_loop.engine.ledger.recorder.account.calls.answered > 10);
     assert_eq!(event_loop.polled, 0, "the rest was waited for in the read");

@@ -52,6 +52,8 @@ pub enum Roots {
     System,
     /// Those in this PEM file, and no others. One of them may be the server's own certificate.
     File(PathBuf),
+    /// A server's own certificate, in PEM.
+    Certificate(String),
 }
 
 /// A client certificate.
@@ -95,6 +97,9 @@ pub enum TlsError {
         /// What is wrong with it.
         source: rustls::Error,
     },
+    /// The certificate of the server that was given cannot be used.
+    #[error("the server's certificate cannot be used: {0}")]
+    Certificate(String),
     /// This machine trusts no authority.
     #[error("no CA certificates were found on this machine: install them, or give your own file")]
     NoSystemRoots,
@@ -220,6 +225,13 @@ fn verifier(roots: &Roots, provider: Arc<CryptoProvider>) -> Result<OwnCa, TlsEr
                         source,
                     })?;
             }
+        }
+        Roots::Certificate(text) => {
+            let certificate = CertificateDer::from_pem_slice(text.as_bytes())
+                .map_err(|error| TlsError::Certificate(pem_text(&error)))?;
+            let added = store.add(certificate.clone());
+            added.map_err(|error| TlsError::Certificate(error.to_string()))?;
+            given.push(certificate);
         }
     }
     let library = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)

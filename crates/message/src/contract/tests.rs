@@ -52,6 +52,7 @@ fn settings_come_back_from_their_line() {
         response_compression: Compression::Gzip { level: 6 },
         threads: 4,
         marks: true,
+        tls: true,
         protobuf_samples: vec!["AA==".into(), String::new()],
         limits: Limits {
             max_message_bytes: Some(9),
@@ -78,6 +79,7 @@ fn settings_come_back_from_their_line() {
         http: HttpVersion::Http1,
         encoding: Encoding::Json,
         address: Address::Unix("/run/a.sock".into()),
+        certificate: Some("-----BEGIN CERTIFICATE-----\nAA==\n".into()),
         requests: vec![text(r#"{"name":"a"}"#), text("{}")],
         request_compression: Compression::GZIP,
         response_compression: Compression::ZSTD,
@@ -142,9 +144,9 @@ fn a_workload_of_one_size_takes_none() {
 
 #[test]
 fn an_unknown_setting_is_refused_by_name() {
-    let line = SERVER.replacen("\"protocol\"", "\"tls\":true,\"protocol\"", 1);
+    let line = SERVER.replacen("\"protocol\"", "\"pace\":3,\"protocol\"", 1);
     assert!(
-        refused(&line).contains("unknown field `tls`"),
+        refused(&line).contains("unknown field `pace`"),
         "{}",
         refused(&line)
     );
@@ -168,6 +170,7 @@ fn missing_and_wrong_settings_are_refused() {
 fn replies_come_back_from_their_line() {
     let ready = Ready {
         address: Some(Address::Tcp("[::1]:41234".parse().expect("an address"))),
+        certificate: Some("-----BEGIN CERTIFICATE-----\nAA==\n".into()),
         pid: Some(7),
         versions: [("hyper".to_owned(), "1".to_owned())].into(),
         code: Some(Code::Generated),

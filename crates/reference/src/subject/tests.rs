@@ -85,6 +85,17 @@ fn a_server_says_where_it_listens_and_ends_with_its_input() {
 }
 
 #[test]
+fn a_server_that_is_to_speak_tls_gives_its_certificate() {
+    for (more, speaks) in [(r#","tls":true"#, true), ("", false)] {
+        let mut subject = Subject::start(&server_line(more));
+        let certificate = subject.ready().certificate;
+        let begins = certificate.map(|pem| pem.starts_with("-----BEGIN CERTIFICATE-----"));
+        assert_eq!(begins, speaks.then_some(true));
+        assert_eq!(subject.end(), 0);
+    }
+}
+
+#[test]
 fn a_server_removes_its_socket_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s");

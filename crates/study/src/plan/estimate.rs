@@ -51,6 +51,8 @@ mod guess {
     pub(super) const CALL_NS: f64 = 40_000.0;
     /// Opening and closing a connection, ns.
     pub(super) const CONNECTION_NS: f64 = 120_000.0;
+    /// The cryptography of a TLS handshake, both sides together, ns.
+    pub(super) const TLS_NS: f64 = 500_000.0;
     /// Bytes of a call's messages as JSON, for each element of a workload.
     pub(super) const ECHO_BYTES: f64 = 2.0 * 23.0;
     pub(super) const LIST_BYTES: f64 = 187.0;
@@ -266,9 +268,10 @@ fn guess_local(settings: &Settings) -> Duration {
     // The response is the larger message in all workloads but echo, where both are as large.
     let compression =
         compressing(settings.request_compression).max(compressing(settings.response_compression));
-    let connection = match settings.connection {
-        ConnectionUse::Reuse => 0.0,
-        ConnectionUse::PerCall => guess::CONNECTION_NS,
+    let connection = match (settings.connection, settings.tls) {
+        (ConnectionUse::Reuse, _) => 0.0,
+        (ConnectionUse::PerCall, false) => guess::CONNECTION_NS,
+        (ConnectionUse::PerCall, true) => guess::CONNECTION_NS + guess::TLS_NS,
     };
     let ns = guess::CALL_NS + connection + bytes * (encoding + compression);
     Duration::from_nanos(ns as u64)
@@ -286,7 +289,7 @@ fn over_link(settings: &Settings, bytes: f64) -> Duration {
     connecting + link.terms.least(0, bytes as u64)
 }
 
-/// A guess of what a new connection over a link adds to its first call: its handshake, and the round trips for
+/// A guess of what a new connection over a link adds to its first call: its handshakes, and the round trips for
 /// which slow start waits, its window doubling, until it fills the link.
 fn connecting(settings: &Settings, bytes: f64) -> Duration {
     let Some(link) = &settings.link else {
@@ -299,7 +302,8 @@ fn connecting(settings: &Settings, bytes: f64) -> Duration {
     while left > window && link.terms.least(0, window) < round_trip * 2 {
         (left, window, waits) = (left - window, window * 2, waits + 1);
     }
-    round_trip * (1 + waits)
+    // TLS 1.3 takes one round trip.
+    round_trip * (1 + u32::from(settings.tls) + waits)
 }
 
 /// A guess of the bytes of a call's messages as they are sent.

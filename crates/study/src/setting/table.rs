@@ -28,6 +28,7 @@ pub(crate) enum Key {
     ResponseCompression,
     Threads,
     Transport,
+    Tls,
     Connection,
     Connections,
     Link,
@@ -69,7 +70,7 @@ const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
 /// All settings.
-pub static SETTINGS: [Setting; 29] = [
+pub static SETTINGS: [Setting; 30] = [
     Setting {
         key: Key::Server,
         word: "server",
@@ -305,6 +306,21 @@ pub static SETTINGS: [Setting; 29] = [
             Transport::Tcp => "TCP".into(),
             Transport::Unix => "Unix socket".into(),
         },
+        ..ROW
+    },
+    Setting {
+        key: Key::Tls,
+        word: "tls",
+        values: Values::Flag,
+        // As settings of earlier plans have it: nothing where there is none.
+        get: |s| s.tls.then_some(Value::Flag(true)),
+        set: |s, value| s.tls = *value == Value::Flag(true),
+        lack: |s, has, role| {
+            let lacks = s.tls && !has.tls.contains(&role);
+            lacks.then(|| "does not speak TLS".to_owned())
+        },
+        column: "over",
+        says: |s, _| unless(!s.tls, "with TLS,".into()),
         ..ROW
     },
     Setting {

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use rpcgauge_message::Workload;
-use rpcgauge_message::contract::{self, Address, ConnectionUse, SliceAsk, Style, Until};
+use rpcgauge_message::contract::{self, Address, ConnectionUse, Ready, SliceAsk, Style, Until};
+use rpcgauge_study::features::Role;
 use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Transport};
 use rpcgauge_study::words::Word as _;
 
-use super::{LIMITS, PATIENCE, StackCheck, Way, broken, workload};
+use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
 use crate::caller::{Caller, Proof};
 use crate::error::TrialResult;
 use crate::role;
@@ -36,7 +37,7 @@ const PLAIN: Manner = Manner {
 
 impl StackCheck<'_> {
     pub(super) fn client(&mut self) -> Result<(), SubjectsError> {
-        let ways = self.chosen(Way::calls(self.features), Way::values);
+        let ways = self.chosen(Way::calls(self.features, Role::Client), Way::values);
         for way in &ways {
             self.attempt(&way.to_string(), |check| check.calls(way, PLAIN))?;
         }
@@ -88,8 +89,11 @@ impl StackCheck<'_> {
             client.subject.refuses(line, PATIENCE, check.stop)
         })?;
         // Nothing is called: it must refuse before.
-        let nowhere = Address::Tcp(([127, 0, 0, 1], 9).into());
-        match self.client_line(first, PLAIN, nowhere) {
+        let nowhere = Ready {
+            address: Some(Address::Tcp(([127, 0, 0, 1], 9).into())),
+            ..Ready::default()
+        };
+        match self.client_line(first, PLAIN, &nowhere) {
             Ok((line, ..)) => self.refusals(&line),
             Err(failure) => self.attempt("settings", |_| Err(failure)),
         }
@@ -159,9 +163,7 @@ impl StackCheck<'_> {
 
     /// A client that is ready to call the server.
     fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
-        let address = server.ready().address.clone();
-        let address = address.ok_or_else(|| broken("the embedded server has no address"))?;
-        let (line, workload) = self.client_line(way, manner, address)?;
+        let (line, workload) = self.client_line(way, manner, server.ready())?;
         Caller::new(self.start(&line)?, &line, Proof::Response(workload))
     }
 
@@ -169,7 +171,7 @@ impl StackCheck<'_> {
         &mut self,
         way: &Way,
         manner: Manner,
-        address: Address,
+        server: &Ready,
     ) -> TrialResult<(contract::Settings, Workload)> {
         let settings = Settings {
             connection: manner.connection,
@@ -184,7 +186,7 @@ impl StackCheck<'_> {
         let line = role::client(
             &settings,
             (&workload, REQUESTS),
-            address,
+            server,
             self.stacks.command(self.stack, Some(&way.spec()?))?,
             &records,
             LIMITS,

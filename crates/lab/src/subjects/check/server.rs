@@ -2,7 +2,7 @@
 
 use rpcgauge_load as load;
 use rpcgauge_message::contract;
-use rpcgauge_study::features::WorkloadKind;
+use rpcgauge_study::features::{Role, WorkloadKind};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{FailureKind, Timing};
 use serde_json::json;
@@ -26,7 +26,7 @@ const BAD_REQUEST: u16 = 400;
 
 impl StackCheck<'_> {
     pub(super) fn server(&mut self) -> Result<(), SubjectsError> {
-        let ways = self.chosen(Way::calls(self.features), Way::values);
+        let ways = self.chosen(Way::calls(self.features, Role::Server), Way::values);
         for way in &ways {
             self.attempt(&way.to_string(), |check| check.responds(way))?;
         }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Compression, Encoding, Schema, WorkloadSpec};
-use rpcgauge_study::features::{CompressionKind, Features, WorkloadKind};
+use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::settings::{
     Client, HttpVersion, Protocol, Settings, Stop, Style, Target, Transport,
 };
@@ -29,6 +29,7 @@ pub(super) struct Way {
     pub(super) encoding: Encoding,
     pub(super) compression: Compression,
     pub(super) transport: Transport,
+    pub(super) tls: bool,
     pub(super) workload: WorkloadKind,
     /// A server's.
     pub(super) threads: u32,
@@ -36,17 +37,21 @@ pub(super) struct Way {
 
 impl Way {
     /// Every way that a server or client declares.
-    pub(super) fn calls(features: &Features) -> Vec<Self> {
+    pub(super) fn calls(features: &Features, role: Role) -> Vec<Self> {
+        let with_tls = features.tls.contains(&role).then_some(true);
         let mut ways = Vec::new();
         for (&protocol, versions) in &features.protocols {
             for &http in versions {
                 for &transport in &features.transports {
-                    ways.extend(Self::codecs(features).into_iter().map(|way| Self {
-                        protocol,
-                        http,
-                        transport,
-                        ..way
-                    }));
+                    for tls in [false].into_iter().chain(with_tls) {
+                        ways.extend(Self::codecs(features).into_iter().map(|way| Self {
+                            protocol,
+                            http,
+                            transport,
+                            tls,
+                            ..way
+                        }));
+                    }
                 }
             }
         }
@@ -69,6 +74,7 @@ impl Way {
                             CompressionKind::Zstd => Compression::ZSTD,
                         },
                         transport: Transport::Tcp,
+                        tls: false,
                         workload,
                         threads: 1,
                     });
@@ -109,6 +115,7 @@ impl Way {
             request_compression: self.compression,
             response_compression: self.compression,
             transport: self.transport,
+            tls: self.tls,
             threads: self.threads,
             stop: Stop {
                 calls: Some(1),
@@ -123,9 +130,13 @@ impl Way {
     pub(super) fn values(&self) -> Vec<String> {
         let (protocol, http) = (self.protocol.word(), self.http.word());
         let (transport, workload) = (self.transport.word(), self.workload.word());
-        let values = [protocol, http, transport, workload].map(str::to_owned);
+        let values = [protocol, http, transport, self.tls_word(), workload].map(str::to_owned);
         let coded = [self.encoding.to_string(), self.compression.to_string()];
         [&values[..], &coded].concat()
+    }
+
+    fn tls_word(&self) -> &'static str {
+        if self.tls { " with TLS" } else { "" }
     }
 
     /// The part that a codec has too.
@@ -138,8 +149,8 @@ impl Way {
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (protocol, http) = (self.protocol.word(), self.http.word());
-        let transport = self.transport.word();
-        write!(f, "{protocol} on HTTP/{http} by {transport}, ")?;
+        let (transport, tls) = (self.transport.word(), self.tls_word());
+        write!(f, "{protocol} on HTTP/{http} by {transport}{tls}, ")?;
         self.coded(f)
     }
 }

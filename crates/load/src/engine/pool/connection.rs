@@ -177,9 +177,7 @@ impl Connection {
     /// Whether a read can wait for what comes next here.
     pub(super) fn can_wait(&self) -> bool {
         match &self.state {
-            State::Open(open) => {
-                !open.blocked && !open.input_ended && !open.stream.may_hold_input()
-            }
+            State::Open(open) => !open.blocked && !open.input_ended && !open.stream.holds_input(),
             State::Connecting(_) | State::Closed { .. } => false,
         }
     }

@@ -184,7 +184,8 @@ impl Pool<'_> {
         self.counts.open += 1;
         self.counts.opened += 1;
         self.counts.tls_resumed += u64::from(stream.is_resumed());
-        if stream.may_hold_input() {
+        if stream.is_tls() {
+            // What came with the end of the handshake had its event then.
             self.mark_to_read(index);
         }
         let client = Client::new(self.trial.endpoint.protocol, self.limits.clone());

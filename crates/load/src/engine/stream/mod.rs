@@ -65,9 +65,13 @@ impl Stream {
         }
     }
 
-    /// Whether it may hold input that no event announces and no read of the socket brings.
-    pub(super) fn may_hold_input(&self) -> bool {
+    pub(super) fn is_tls(&self) -> bool {
         matches!(self, Stream::Tls(_))
+    }
+
+    /// Whether it holds input that no event announces and no read of the socket brings.
+    pub(super) fn holds_input(&self) -> bool {
+        matches!(self, Stream::Tls(tls) if tls.holds_input())
     }
 
     /// Whether the connection resumes a TLS session of an earlier one.
@@ -76,7 +80,7 @@ impl Stream {
     }
 
     /// Reads once. Where nothing is there it is `WouldBlock`, after about as long as `wait` says, which is
-    /// the same in every call. TLS does not wait.
+    /// the same in every call.
     pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         match self {
             Stream::Plain(socket) => Ok(match socket.read(buffer, wait)? {
@@ -86,7 +90,7 @@ impl Stream {
                     more: n == buffer.len(),
                 },
             }),
-            Stream::Tls(tls) => tls.read(buffer),
+            Stream::Tls(tls) => tls.read(buffer, wait),
         }
     }
 

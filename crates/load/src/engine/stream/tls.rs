@@ -1,6 +1,7 @@
 //! TLS over a socket: rustls, moved by the event loop.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::time::Duration;
 
 use rpcgauge_wire::{ByteCount, Protocol, Traffic};
 use rustls::{ClientConnection, HandshakeKind};
@@ -66,6 +67,10 @@ impl TlsStream {
         self.ended || self.broken.is_some()
     }
 
+    pub(super) fn holds_input(&self) -> bool {
+        self.held > 0 || self.has_ended()
+    }
+
     pub(super) fn is_resumed(&self) -> bool {
         self.tls.handshake_kind() == Some(HandshakeKind::Resumed)
     }
@@ -119,10 +124,11 @@ impl TlsStream {
         }
     }
 
-    /// Reads the socket once, into the far part of the buffer, and deciphers it into the near part.
+    /// Reads the socket once, for which it waits for about as long as is said, into the far part of the
+    /// buffer, and deciphers it into the near part.
     /// The plain bytes never overtake: they are fewer than what they came from, but for those of a
     /// record that rustls held the beginning of.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Input> {
+    pub(super) fn read(&mut self, buffer: &mut [u8], wait: Option<Duration>) -> io::Result<Input> {
         if self.held > 0 {
             let n = self.give(buffer);
             return Ok(Input::Data { n, more: true });
@@ -134,7 +140,7 @@ impl TlsStream {
             return Ok(Input::End);
         }
         let room = buffer.len() - LONGEST_RECORD;
-        let got = self.socket.read(&mut buffer[LONGEST_RECORD..], None)?;
+        let got = self.socket.read(&mut buffer[LONGEST_RECORD..], wait)?;
         if got == 0 {
             return Err(TlsFailure::truncated());
         }
