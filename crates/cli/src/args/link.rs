@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 pub(crate) struct LinkArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LinkCommand>,
-    /// The link's name; all are listed where none is given
+    /// A preset, or values as rate=50Mbit/s+delay=4ms or wlan+loss=1%; presets are listed where none is given
     pub(crate) link: Option<String>,
     /// A command for the shell that listens at the server's end; the client starts when it does
     #[arg(long, value_name = "CMD", requires = "link")]
@@ -35,7 +35,7 @@ pub(crate) struct LinkArgs {
 pub(crate) enum LinkCommand {
     /// Measure how well this machine holds links: round trip, rate, queue, loss, packets per second
     Check {
-        /// Their names; all where none is given
+        /// Presets or values; all presets where none is given
         #[arg(value_name = "LINK")]
         links: Vec<String>,
     },

@@ -105,7 +105,8 @@ fn study(
         if size.factor.is_some() || args.link.len() > 1 {
             text.table("[[groups]]");
             let scale = size.factor.map(|factor| format!("scale={factor}"));
-            let parts = [scale, size.link.clone()].into_iter().flatten();
+            let link = size.link.as_deref().map(group_of);
+            let parts = [scale, link].into_iter().flatten();
             text.key("name", parts.collect::<Vec<_>>().join("-"));
             text.optional("base.scale", size.factor.map(i64::from));
             text.optional("base.link", size.link.as_deref());
@@ -134,6 +135,16 @@ fn study(
         }
     }
     Ok(text)
+}
+
+/// A link's name as a group can have it.
+fn group_of(link: &str) -> String {
+    let plain = |c: char| match c.to_ascii_lowercase() {
+        '/' => ':',
+        c if c.is_ascii_alphanumeric() || "-.:+=".contains(c) => c,
+        _ => '-',
+    };
+    link.replace('%', "").chars().map(plain).collect()
 }
 
 /// One size of the response over one link, and the ways that it can be compared in.

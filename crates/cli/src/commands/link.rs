@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 
 use rpcgauge_link::{LinkError, isolate, prepare};
-use rpcgauge_study::link::{NamedLink, PRESETS, delay_word, loss_word, named, rate_word};
+use rpcgauge_study::link::{
+    NamedLink, PRESETS, delay_word, load_traces, loss_word, named, rate_word,
+};
 use rpcgauge_trial::{Direction, Link, LinkRate, Loss};
 
 use crate::args::{LinkArgs, LinkCommand};
@@ -77,11 +79,12 @@ fn figures(link: &Link) -> String {
 /// The link of a name, which must be one.
 fn real(name: &str) -> Result<NamedLink, Failure> {
     let link = named(name).map_err(Failure::input)?;
-    let link = link.ok_or_else(|| {
+    let mut link = link.ok_or_else(|| {
         Failure::input(format!(
             "{name} is not an emulated link: run the programs without rpcgauge"
         ))
     })?;
+    load_traces(&mut link.terms, |file| file.into()).map_err(Failure::input)?;
     Ok(*link)
 }
 

@@ -173,6 +173,12 @@ fn a_printed_comparison_is_a_study_of_the_same_plan() {
         ["--size-sweep", "1,10", "--only", "rest-json,grpc-gzip"],
         ["--link", "loopback,wlan", "--only", "grpc,grpc-unix"],
         ["--link", "lte", "--only", "grpc"],
+        [
+            "--link",
+            "wlan+loss=1%,rate=50Mbit/s+delay=4ms",
+            "--only",
+            "grpc",
+        ],
         ["--stack", "jvm/grpc-java", "--stack", "jvm/armeria-grpc"],
     ] {
         let study = compare(&place, &[&options[..], &["--print-study"]].concat()).well();

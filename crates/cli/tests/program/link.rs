@@ -152,6 +152,9 @@ fn what_cannot_work_is_refused_in_a_line() {
     place
         .run(&["link", "wlan"])
         .refused(&["nothing to run", "--client"]);
+    place
+        .run(&["link", "wlan+los=1%", "--", "true"])
+        .refused(&["\"wlan+los=1%\"", "did you mean \"loss\"?"]);
     place.run(&["link", "check", "wlam"]).refused(&["\"wlam\""]);
     if place_for("refusals over a link").is_none() {
         return;

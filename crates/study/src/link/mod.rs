@@ -7,6 +7,7 @@ mod tests;
 mod units;
 
 pub use preset::{LOOPBACK, PRESETS, Preset};
+use read::from_name;
 pub(crate) use read::from_table;
 pub use units::{delay_word, loss_word, rate_word};
 
@@ -44,13 +45,17 @@ impl NamedLink {
     }
 }
 
-/// What a preset's name stands for; nothing for loopback.
+/// What a name stands for, of a preset and what is changed of it: `wlan+loss=1%`; nothing for loopback. A trace is
+/// only named in it.
 ///
 /// # Errors
-/// There is no such preset: a sentence with the nearest names.
+/// There is no such preset or value: a sentence with the nearest names.
 pub fn named(name: &str) -> Result<Option<Box<NamedLink>>, String> {
     if name == LOOPBACK {
         return Ok(None);
+    }
+    if name.contains('=') {
+        return from_name(name).map(Some);
     }
     let preset = Preset::of(name)?;
     Ok(Some(Box::new(NamedLink {
@@ -91,7 +96,10 @@ fn usual_queue(rate: &LinkRate) -> Queue {
 }
 
 /// Reads the traces that a link names, each path as `path` says; then it is complete.
-pub(crate) fn load_traces(link: &mut Link, path: impl Fn(&str) -> PathBuf) -> Result<(), String> {
+///
+/// # Errors
+/// A trace cannot be read, or with it the link is not valid.
+pub fn load_traces(link: &mut Link, path: impl Fn(&str) -> PathBuf) -> Result<(), String> {
     for direction in [&mut link.up, &mut link.down] {
         if let Direction {
             rate: LinkRate::Trace(trace),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate, Loss, Trace};
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::units::{Delay, Percent, QueueWritten, Rate, queue_word};
 use super::{LOOPBACK, NamedLink, Preset, delay_word, loss_word, rate_word, usual_queue};
@@ -234,6 +234,38 @@ pub(crate) fn from_table(
         name: name.join("+"),
         terms: link,
     }))
+}
+
+/// The link of a name, which has the values of a table: `wlan+loss=1%`, `rate=50Mbit/s+up.delay=4ms`.
+pub(super) fn from_name(name: &str) -> Result<Box<NamedLink>, String> {
+    let is_key = |key: &str| {
+        key.chars()
+            .all(|c| c.is_ascii_lowercase() || "-.".contains(c))
+    };
+    let is_bare = |value: &str| {
+        let is_number = value.chars().all(|c| c.is_ascii_digit() || c == '.');
+        is_number || ["true", "false"].contains(&value)
+    };
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let written = name.split('+').map(|part| match part.split_once('=') {
+        None => format!("preset = {}", quoted(part)),
+        Some((key, value)) if is_key(key) && is_bare(value) => format!("{key} = {value}"),
+        Some((key, value)) if is_key(key) => format!("{key} = {}", quoted(value)),
+        Some((key, _)) => format!("{} = 0", quoted(key)),
+    });
+    let text = format!("link = {{ {} }}", written.collect::<Vec<_>>().join(", "));
+    let source = Source {
+        file: name.into(),
+        text: text.as_str().into(),
+    };
+    let wrong =
+        |what: &str| format!("\"{name}\" is not a link: {what}; write it like wlan+loss=1%");
+    let table = DeTable::parse(&text).map_err(|error| wrong(error.message()))?;
+    let value = table
+        .get_ref()
+        .get("link")
+        .ok_or_else(|| wrong("it is empty"))?;
+    from_table(&source, value).map_err(|error| format!("the link \"{name}\": {}", error.message))
 }
 
 /// What a table without a preset begins with: no limit and no delay.

@@ -63,6 +63,37 @@ fn the_guide_has_the_presets_as_they_are() {
 }
 
 #[test]
+fn a_name_says_what_a_table_does() {
+    let named = |name: &str| named(name).map(|link| *link.unwrap());
+    let lossy = named("wlan+loss=1%+burst=4").unwrap();
+    assert_eq!(lossy.name, "wlan+loss=1%+burst=4");
+    let loss = lossy.terms.up.loss.unwrap();
+    assert_eq!((loss.part, loss.burst), (0.01, 4.0));
+    let own = named("delay=4ms+rate=50Mbit/s+up.rate=1.5Mbit/s+mtu=1400").unwrap();
+    assert_eq!(
+        own.name,
+        "rate=50Mbit/s+delay=4ms+up.rate=1.5Mbit/s+mtu=1400"
+    );
+    assert_eq!(own.terms.up.rate, LinkRate::BitsPerSecond(1_500_000));
+    let traced = named("trace=a b.trace+delay=4ms+slow-start-after-idle=true").unwrap();
+    assert!(matches!(traced.terms.down.rate, LinkRate::Trace(_)));
+    for (name, part) in [
+        ("wlam+loss=1%", "did you mean \"wlan\"?"),
+        ("rte=1Mbit/s", "did you mean \"rate\"?"),
+        ("wlan+loss=1", "loss"),
+        ("wlan+lte+loss=1%", "duplicate key"),
+        ("loopback+loss=1%", "loopback is not an emulated link"),
+        ("a}b=1", "a}b"),
+        ("wlan+", "there is no link"),
+        ("=", "keys cannot be empty"),
+    ] {
+        let error = named(name).expect_err(name);
+        assert!(error.contains(part), "{error}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
 fn an_unknown_preset_has_nearest_names() {
     assert_eq!(
         named("wlam").unwrap_err(),

@@ -214,7 +214,11 @@ impl Setting {
             let (word, wanted) = (self.word, self.values.wanted());
             Err(format!("\"{word}\" must be {wanted}, not {found}"))
         });
-        read.and_then(|value| self.check(&value).map(|()| value))
+        read.and_then(|value| match self.values {
+            // It is checked as it is read, and complete once its traces are.
+            Values::Link => Ok(value),
+            _ => self.check(&value).map(|()| value),
+        })
     }
 
     /// Holds a value, of a study or of a plan, to the bounds of this setting.
