@@ -187,6 +187,11 @@ pub(super) fn settings(before: &Findings, after: &Findings) -> Vec<SettingsChang
     let named = |how: &HowItCalls| {
         let mut named = how.settings.clone();
         named.insert("what is called".to_owned(), how.called.clone());
+        named.extend(
+            how.link
+                .clone()
+                .map(|values| ("the link's values".to_owned(), values)),
+        );
         let tls = how.service.as_ref().and_then(|service| service.verified);
         named.extend(tls.map(|verified| {
             let tls = if verified { "verified" } else { "unverified" };

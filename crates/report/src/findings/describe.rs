@@ -18,6 +18,8 @@ pub struct HowItCalls {
     pub settings: BTreeMap<String, String>,
     /// The live service that is called.
     pub service: Option<Service>,
+    /// All values of its link, whatever that is called; absent on loopback.
+    pub link: Option<String>,
     /// How many calls can be in flight at a time, where each takes its own connection; absent where
     /// a connection carries many.
     pub at_a_time: Option<u32>,
@@ -54,6 +56,7 @@ impl HowItCalls {
             },
             line: settings.how() + tls,
             settings: written.collect(),
+            link: settings.link.as_ref().map(|link| link.values()),
             at_a_time: settings.at_a_time(),
             service,
         }

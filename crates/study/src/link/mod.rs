@@ -18,8 +18,9 @@ pub use rpcgauge_trial::{Congestion, Direction, Link, LinkRate};
 use rpcgauge_trial::{Queue, Trace};
 use serde::{Deserialize, Serialize};
 
+use self::units::queue_word;
 use crate::resolve::loader;
-use crate::words::words;
+use crate::words::{Word as _, words};
 
 words!(Congestion, "congestion control": "cubic" => Cubic, "bbr" => Bbr, "reno" => Reno);
 
@@ -43,6 +44,57 @@ impl NamedLink {
             |link: &Link| [&link.up, &link.down].map(|way| (way.rate.clone(), way.delay_ns));
         (figures(&self.terms) == figures(&preset.terms())).then_some(preset)
     }
+
+    /// All its values, where its name says only those that were written: links that differ differ in them, whatever
+    /// they are called. Of a trace it is how long it is and what it carries.
+    pub fn values(&self) -> String {
+        let Link {
+            up,
+            down,
+            mtu,
+            congestion,
+            slow_start_after_idle,
+            initial_window,
+        } = &self.terms;
+        let ways = [("up", up), ("down", down)]
+            .map(|(way, values)| format!("{way}: {}", values_of(values)));
+        let window = initial_window.map(|segments| format!(", initial window {segments}"));
+        let slow_start = slow_start_after_idle.then_some(", slow start after idle");
+        format!(
+            "{}; MTU {mtu}, {}{}{}",
+            ways.join("; "),
+            congestion.word(),
+            window.unwrap_or_default(),
+            slow_start.unwrap_or_default()
+        )
+    }
+}
+
+fn values_of(way: &Direction) -> String {
+    let Direction {
+        rate,
+        delay_ns,
+        jitter_ns,
+        loss,
+        queue,
+        overhead,
+    } = way;
+    let rate = match rate {
+        LinkRate::Unlimited => "no limit".to_owned(),
+        LinkRate::BitsPerSecond(bits) => rate_word(*bits),
+        LinkRate::Trace(Trace { file, at_ms }) => {
+            let (packets, ms) = (at_ms.len(), at_ms.last().copied().unwrap_or_default());
+            format!("trace {file} of {packets} packets in {ms} ms")
+        }
+    };
+    let mut values = vec![rate, format!("delay {}", delay_word(*delay_ns))];
+    values.extend((*jitter_ns > 0).then(|| format!("jitter {}", delay_word(*jitter_ns))));
+    values.extend(
+        loss.map(|loss| format!("loss {} in bursts of {}", loss_word(loss.part), loss.burst)),
+    );
+    values.push(format!("queue {}", queue_word(*queue)));
+    values.extend((*overhead > 0).then(|| format!("overhead {overhead}")));
+    values.join(", ")
 }
 
 /// What a name stands for, of a preset and what is changed of it: `wlan+loss=1%`; nothing for loopback. A trace is

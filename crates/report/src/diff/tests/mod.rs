@@ -1,7 +1,7 @@
 use super::shared::Figure;
 use super::*;
 use crate::findings::objective::ObjectiveOutcome;
-use crate::fixture::{capacity, findings, live, two};
+use crate::fixture::{capacity, findings, linked, live, two};
 use crate::terminal::Style;
 use rpcgauge_message::Compression;
 use rpcgauge_study::record::TrialOutcome;
@@ -30,6 +30,31 @@ fn a_run_differs_in_nothing_from_itself() {
     assert!(diff.verdicts.is_empty() && diff.environment.is_empty() && diff.settings.is_empty());
     assert_eq!(diff.verdicts_unchanged, 1);
     assert_eq!(diff.floors[0].ratio, 1.0);
+}
+
+#[test]
+fn a_link_that_changed_under_its_name_is_a_change() {
+    let before = linked(0);
+    let mut after = linked(0);
+    for variant in &mut after.plan.variants {
+        let link = variant.settings.link.as_mut().expect("a link");
+        link.terms.up.delay_ns += 100_000;
+    }
+    let diff = compare(&findings(&before), &findings(&after));
+    let changed = diff.settings.iter().find(|it| it.variant == "grpc");
+    let differences = &changed.expect("it calls in another way").differences;
+    assert_eq!(differences.len(), 1, "{differences:?}");
+    assert_eq!(differences[0].what, "the link's values");
+    assert!(
+        differences[0]
+            .before
+            .starts_with("up: 100Mbit/s, delay 900us, queue 30ms; down: ")
+    );
+    assert!(
+        differences[0]
+            .after
+            .starts_with("up: 100Mbit/s, delay 1ms, ")
+    );
 }
 
 #[test]
