@@ -187,50 +187,91 @@ fn ends<'a>(probes: &'a Probes, options: &'a Options) -> [End<'a>; 2] {
 /// # Errors
 /// As [`Network::open`].
 pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
-    let way = Direction {
-        rate: LinkRate::Unlimited,
-        delay_ns: 500_000,
-        jitter_ns: 0,
-        loss: None,
-        queue: Queue::Bytes(1 << 20),
-        overhead: 0,
+    let paces = Paces::open(DEFAULT_MTU, options)?;
+    let mut highest = None;
+    for pace in PACES {
+        // What disturbed a lower pace is no limit.
+        if paces.is_held(pace, PACE_BYTES, options)? {
+            highest = Some(pace);
+        }
+    }
+    Ok(highest)
+}
+
+/// The full packets per second at a link's rate, where this machine does not carry them with at most 0.1 ms added.
+/// It is tried only where it asks for more than any machine carries.
+///
+/// # Errors
+/// As [`Network::open`].
+pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError> {
+    let pace = |way: &Direction| match way.rate {
+        LinkRate::BitsPerSecond(bits) => bits / 8 / u64::from(link.mtu + way.overhead),
+        LinkRate::Unlimited | LinkRate::Trace(_) => 0,
     };
-    let network = Network::open(
-        &Link {
+    let pace = pace(&link.up).max(pace(&link.down)) as u32;
+    if pace <= PACES[0] {
+        return Ok(None);
+    }
+    let bytes = link.mtu as usize - HEADERS;
+    let is_held = Paces::open(link.mtu, options)?.is_held(pace, bytes, options)?;
+    Ok((!is_held).then_some(pace))
+}
+
+/// A link that only delays, over which packets are sent at paces.
+struct Paces {
+    probes: Probes,
+    _network: Network,
+}
+
+impl Paces {
+    const DELAY_NS: u64 = 500_000;
+
+    fn open(mtu: u32, options: &Options) -> Result<Self, LinkError> {
+        let way = Direction {
+            rate: LinkRate::Unlimited,
+            delay_ns: Self::DELAY_NS,
+            jitter_ns: 0,
+            loss: None,
+            queue: Queue::Bytes(1 << 20),
+            overhead: 0,
+        };
+        let link = Link {
             up: way.clone(),
-            down: way.clone(),
-            mtu: DEFAULT_MTU,
+            down: way,
+            mtu,
             congestion: Congestion::default(),
             slow_start_after_idle: false,
             initial_window: None,
-        },
-        options,
-    )?;
-    let probes = Probes::open(network.client(), network.server())?;
-    let [client, server] = ends(&probes, options);
-    let mut highest = None;
-    for pace in PACES {
+        };
+        let network = Network::open(&link, options)?;
+        let probes = Probes::open(network.client(), network.server())?;
+        Ok(Self {
+            probes,
+            _network: network,
+        })
+    }
+
+    /// Whether all packets arrive at a pace, and 99% of them in time.
+    fn is_held(&self, pace: u32, bytes: usize, options: &Options) -> Result<bool, LinkError> {
         let load = Load {
-            bytes: PACE_BYTES,
+            bytes,
             at_once: 0,
             pace: f64::from(pace),
             time: PACE_TIME,
             patience: PATIENCE,
         };
         // Down: a sender on the core of the link's thread would be interrupted by each packet.
+        let [client, server] = ends(&self.probes, options);
         let (sent, arrivals) = load.send(server, client)?;
-        let mut added: Vec<u64> = arrivals
+        let added = arrivals
             .iter()
-            .map(|it| it.took.saturating_sub(way.delay_ns))
-            .collect();
-        // A machine that cannot send as fast says nothing about the link. What disturbed a lower pace is no limit.
+            .map(|it| it.took.saturating_sub(Self::DELAY_NS));
+        // A machine that cannot send as fast says nothing about the link.
         let reached = f64::from(sent) > 0.98 * f64::from(pace) * PACE_TIME.as_secs_f64();
         let all_arrived = arrivals.len() == sent as usize;
-        if reached && all_arrived && quantile(&mut added, 99) <= MOST_LATENESS_NS {
-            highest = Some(pace);
-        }
+        let late = quantile(&mut added.collect::<Vec<_>>(), 99);
+        Ok(reached && all_arrived && late <= MOST_LATENESS_NS)
     }
-    Ok(highest)
 }
 
 fn flood(

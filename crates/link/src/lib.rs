@@ -28,7 +28,7 @@ mod stamp;
 
 use std::net::Ipv4Addr;
 
-pub use check::{Checked, Flood, Lost, check, highest_pace};
+pub use check::{Checked, Flood, Lost, check, highest_pace, too_fast};
 pub use counters::Snapshot;
 pub use error::LinkError;
 pub use namespace::{Entered, Namespace, isolate, prepare};

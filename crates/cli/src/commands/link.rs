@@ -4,6 +4,8 @@ mod alone;
 mod check;
 mod ends;
 
+pub(crate) use check::options;
+
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 

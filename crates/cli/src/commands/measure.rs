@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use rpcgauge_lab::live::Live;
 use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_lab::{Earlier, Lab, LabError, Options, RateSearch, RunEnding, Stacks, Summary};
-use rpcgauge_report::{Findings, PlannedSearch, closing, escape, files};
+use rpcgauge_report::{Findings, PlannedSearch, closing, escape, files, units};
 use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::TrialRecord;
@@ -20,6 +20,7 @@ use rpcgauge_study::run::{NewRun, Resumed, Run, RunError, RunWriter, default_dir
 use rpcgauge_trial::Calibration;
 
 use super::kept::Kept;
+use super::link::options as link_options;
 use super::subjects;
 use crate::args::{OutputArgs, RunArgs};
 use crate::exit::{self, Failure};
@@ -71,7 +72,7 @@ pub(crate) struct How<'a> {
 }
 
 /// Gets what the links of plans need, before this program has a second thread, and makes each once, so that
-/// what this machine lacks for one is said before anything is built.
+/// what this machine lacks for one is said before anything is built, as is a rate that it does not carry.
 pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
     let variants = plans.into_iter().flat_map(|plan| &plan.variants);
     let links = variants.filter_map(|variant| variant.settings.link.as_deref());
@@ -80,14 +81,22 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
         return Ok(());
     }
     rpcgauge_link::prepare().map_err(Failure::cannot)?;
-    // Nothing goes over it, so that it need not be calibrated.
+    // No call goes over it, so that it need not be calibrated.
     let options = rpcgauge_link::Options {
         calibrated: Some(Calibration::default()),
-        ..rpcgauge_link::Options::default()
+        ..link_options()?
     };
     for (name, link) in links {
         let made = rpcgauge_link::Network::open(&link.terms, &options);
-        made.map_err(|error| Failure::cannot(format!("the link {name}: {error}")))?;
+        let tried = made.and_then(|_| rpcgauge_link::too_fast(&link.terms, &options));
+        let tried = tried.map_err(|error| Failure::cannot(format!("the link {name}: {error}")))?;
+        if let Some(pace) = tried {
+            let pace = units::count(pace.into());
+            exit::note(&format!(
+                "warning: the link {name} may send {pace} full packets per second, which this machine does not \
+                 carry with at most 0.1 ms added (p99); trials that fill it will be marked as not held"
+            ));
+        }
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ pub(super) fn run(names: &[String]) -> Outcome {
 }
 
 /// The client's core and the server's, where there are two.
-fn options() -> Result<Options, Failure> {
+pub(crate) fn options() -> Result<Options, Failure> {
     let placements = Placements::detect().map_err(Failure::cannot)?;
     let Ok(layout) = placements.layout(Placement::TwoCores) else {
         return Ok(Options::default());
