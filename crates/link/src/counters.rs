@@ -78,6 +78,7 @@ impl Snapshot {
             retransmits: retransmits.saturating_sub(earlier.kernel.retransmits),
             waited_ns: self.totals.waited.saturating_sub(earlier.totals.waited),
             cpu_ns: self.totals.cpu.saturating_sub(earlier.totals.cpu),
+            over_ns: 0,
             calibration: self.calibration,
         }
     }

@@ -4,6 +4,7 @@
 //! Times are nanoseconds, sizes bytes; a figure that the trial does not have is empty.
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::{DirectionCounts, LinkCounts};
 use rpcgauge_study::settings::Placement;
 use rpcgauge_study::words::Word;
 
@@ -70,11 +71,43 @@ const MEASURED: [Column; 27] = [
     ("rate_per_s", |t| shown(t.rate)),
 ];
 
+/// The columns after the metrics: what the link did, both directions together.
+const LINK: [Column; 10] = [
+    ("link_held", |t| shown(t.link.map(|_| !t.link_not_held))),
+    ("link_round_trip_ns", |t| {
+        of_link(t, |l| l.calibration.median_ns)
+    }),
+    ("link_lateness_p99_ns", |t| {
+        of_link(t, |l| l.lateness.p99_ns)
+    }),
+    ("link_packets", |t| both_ways(t, |way| way.packets)),
+    ("link_bytes", |t| both_ways(t, |way| way.bytes)),
+    ("link_lost", |t| both_ways(t, |way| way.lost)),
+    ("link_dropped", |t| both_ways(t, |way| way.dropped)),
+    ("link_foreign_drops", |t| of_link(t, |l| l.foreign_drops)),
+    ("link_retransmits", |t| of_link(t, |l| l.retransmits)),
+    ("link_core_share", |t| {
+        shown(t.link.and_then(|link| link.core_share()))
+    }),
+];
+
+fn of_link(trial: &TrialRow, of: fn(&LinkCounts) -> u64) -> String {
+    shown(trial.link.as_ref().map(of))
+}
+
+fn both_ways(trial: &TrialRow, of: fn(&DirectionCounts) -> u64) -> String {
+    let sum = |link: &LinkCounts| of(&link.up).saturating_add(of(&link.down));
+    shown(trial.link.as_ref().map(sum))
+}
+
 /// The header line's names.
 pub fn columns() -> Vec<String> {
-    let measured = MEASURED.map(|(name, _)| name);
+    let [measured, link] = [&MEASURED[..], &LINK].map(|all| all.iter().map(|(name, _)| *name));
     let own = TRIAL.into_iter().chain(measured).map(str::to_owned);
-    own.chain(Metric::all().map(|metric| field(metric) + row(metric).suffix()))
+    let metrics = Metric::all().map(|metric| field(metric) + row(metric).suffix());
+    own.chain(metrics)
+        .chain(["link".to_owned()])
+        .chain(link.map(str::to_owned))
         .collect()
 }
 
@@ -84,7 +117,14 @@ pub fn render(findings: &Findings) -> String {
         let place = (t.index, &*t.variant, t.invocation, t.block, t.placement);
         let own = MEASURED.map(|(_, value)| value(t)).into_iter();
         let metrics = Metric::all().map(|metric| shown(t.figures.get(metric)));
-        (t.index, line(place, None, own.chain(metrics)))
+        let how = findings.variant(&t.variant).map(|variant| &variant.how);
+        let name = how.and_then(|how| how.settings.get("link"));
+        let name = name.map_or_else(String::new, |name| escape::csv(name));
+        let link = LINK.map(|(_, value)| value(t)).into_iter();
+        (
+            t.index,
+            line(place, None, own.chain(metrics).chain([name]).chain(link)),
+        )
     });
     let failed = findings.failures.iter().map(|t| {
         let place = (t.index, &*t.variant, t.invocation, t.block, t.placement);

@@ -4,7 +4,7 @@ use std::fs;
 
 use rpcgauge_study::printable::is_printable;
 
-use crate::fixture::{findings, live, quickstart};
+use crate::fixture::{findings, linked, live, quickstart, two};
 use crate::{Style, csv, files, html, json, markdown, terminal};
 
 /// Splits CSV into fields as RFC 4180 has it.
@@ -64,6 +64,30 @@ fn csv_has_one_row_per_trial_under_stable_columns() {
         let is_plain = row[column("variant")] == "gzip-one-gzip";
         assert_eq!(is_plain, row[column("uncompressed_responses")] == "40");
     }
+}
+
+#[test]
+fn csv_has_what_the_link_did() {
+    let rows = fields(&csv::render(&findings(&linked(1))));
+    let values = |name: &str| {
+        rows[1..]
+            .iter()
+            .map(|row| &*row[column(name)])
+            .collect::<Vec<_>>()
+    };
+    assert!(values("link").iter().all(|name| *name == "wlan"));
+    let not_held = values("link_held")
+        .into_iter()
+        .filter(|held| *held == "false");
+    assert_eq!(not_held.count(), 1);
+    assert!(
+        values("link_packets")
+            .iter()
+            .all(|packets| *packets == "1000")
+    );
+    let loopback = fields(&csv::render(&findings(&two(2.0).build())));
+    assert!(["", "loopback"].contains(&&*loopback[1][column("link")]));
+    assert_eq!(loopback[1][column("link_held")], "");
 }
 
 #[test]

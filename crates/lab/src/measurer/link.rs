@@ -1,8 +1,9 @@
 //! A variant or a floor that is measured over an emulated link: within the namespace of its client's end.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use rpcgauge_link::{Network, Snapshot};
 use rpcgauge_trial::LinkCounts;
@@ -14,6 +15,9 @@ use crate::error::TrialResult;
 pub(crate) struct LinkMeter {
     network: Rc<Network>,
     before: OnceCell<Snapshot>,
+    /// Since when it counts in the slice that is under way, and for how long it did in those before.
+    since: Cell<Instant>,
+    counted_for: Cell<Duration>,
 }
 
 impl LinkMeter {
@@ -21,6 +25,8 @@ impl LinkMeter {
         Rc::new(Self {
             network,
             before: OnceCell::new(),
+            since: Cell::new(Instant::now()),
+            counted_for: Cell::default(),
         })
     }
 
@@ -31,13 +37,24 @@ impl LinkMeter {
             && let Ok(now) = self.network.counts()
         {
             let _ = self.before.set(now);
+            self.since.set(Instant::now());
+        }
+    }
+
+    fn slice_ended(&self) {
+        if self.before.get().is_some() {
+            let all = self.counted_for.get() + self.since.get().elapsed();
+            self.counted_for.set(all);
         }
     }
 
     /// What the link did since calls began to count.
     fn counted(&self) -> TrialResult<Option<LinkCounts>> {
         let now = self.network.counts()?;
-        Ok(self.before.get().map(|before| now.since(before)))
+        Ok(self.before.get().map(|before| LinkCounts {
+            over_ns: self.counted_for.get().as_nanos() as u64,
+            ..now.since(before)
+        }))
     }
 }
 
@@ -70,7 +87,10 @@ impl<T> Measurer<T> for OverLink<'_, T> {
             self.link.begin();
         }
         let _entered = self.link.network.client().enter()?;
-        self.within.slice(stop)
+        self.link.since.set(Instant::now());
+        let spent = self.within.slice(stop);
+        self.link.slice_ended();
+        spent
     }
 
     fn requests_sent(&self) -> Option<u64> {

@@ -121,6 +121,23 @@ mod tests {
         assert!(findings.variants[0].cells[0].cautions.is_empty());
     }
 
+    /// The link's thread used a tenth of the core.
+    #[test]
+    fn a_link_whose_core_was_full_was_not_held() {
+        let not_held = |client_share| {
+            let mut sample = linked(0);
+            for trial in &mut sample.trials {
+                if let TrialOutcome::Measured(measured) = &mut trial.outcome {
+                    measured.client_share = Some(client_share);
+                }
+            }
+            let findings = findings(&sample);
+            findings.trials.iter().filter(|t| t.link_not_held).count()
+        };
+        assert_eq!(not_held(0.69), 0);
+        assert!(not_held(0.71) > 0);
+    }
+
     #[test]
     fn a_link_that_was_not_held_gives_no_verdict() {
         let said = |not_held| {
@@ -130,7 +147,7 @@ mod tests {
         };
         insta::assert_snapshot!(said(0).0, @"grpc responds 1.46× faster than rest [1.39, 1.53]: 102 µs against 150 µs per call (p50).");
         insta::assert_snapshot!(said(3).0, @"grpc responds 1.48× faster than rest [1.35, 1.62]: 102 µs against 150 µs per call (p50).");
-        insta::assert_snapshot!(said(12).0, @"No verdict on grpc against rest in p50 latency: 102 µs against 150 µs per call (p50). The link was not held in 12 of 12 blocks: packets left it more than 100 µs late at p99 or were lost outside its queues, or its round trip was off by as much, so this is another link than was asked for; take a quieter machine, or a slower link.");
+        insta::assert_snapshot!(said(12).0, @"No verdict on grpc against rest in p50 latency: 102 µs against 150 µs per call (p50). The link was not held in 12 of 12 blocks: packets left it more than 100 µs late at p99 or were lost outside its queues, its round trip was off by as much, or it and the client used more than 80% of their core, so this is another link than was asked for; take a quieter machine, or a slower link.");
         assert_eq!([0, 3, 12].map(|not_held| said(not_held).1), [0, 1, 1]);
     }
 

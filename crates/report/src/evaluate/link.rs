@@ -5,6 +5,7 @@ use rpcgauge_study::link::{Direction, LinkRate, NamedLink};
 use rpcgauge_study::record::{DirectionCounts, LinkCounts, Measured};
 
 use super::cell::MeasuredTrial;
+use super::is_link_held;
 use crate::findings::{LinkDirection, LinkFindings};
 use crate::metric::per_call;
 
@@ -23,7 +24,8 @@ pub(super) fn findings(
     let most = |of: fn(&LinkCounts) -> u64| counts.iter().map(|link| of(link)).max().unwrap_or(0);
     let total = |of: fn(&LinkCounts) -> u64| sum(counts.iter().map(|link| of(link)));
     let calls = |of: fn(&Measured) -> u64| sum(trials.iter().map(|(_, m)| of(m)));
-    let held = counts.iter().filter(|link| link.is_held()).count();
+    let is_held = |(t, m): &&MeasuredTrial<'_>| m.link.is_some() && is_link_held(t, m);
+    let held = trials.iter().filter(is_held).count();
     Some(LinkFindings {
         name: name.clone(),
         like: link?.preset().map(|preset| preset.says.to_owned()),

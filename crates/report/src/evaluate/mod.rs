@@ -270,6 +270,7 @@ impl Recorded<'_> {
             .into_iter()
             .flatten()
             .any(|bound| bound > 0);
+        let not_held = trials.iter().filter(|(t, m)| !is_link_held(t, m));
         let trial_counts = TrialCounts {
             planned: planned.count() as u64,
             measured,
@@ -287,7 +288,7 @@ impl Recorded<'_> {
             interrupted: count(|m| m.ending == Ending::Interrupted),
             gave_up: count(|m| m.ending == Ending::GaveUp),
             max_requests: count(|m| m.ending == Ending::MaxRequests),
-            link_not_held: count(|m| !is_link_held(m)),
+            link_not_held: not_held.count() as u64,
         };
         let mut figures = cell::figures(name, &trials, &floors, &variant.settings)?;
         if let Some(figures) = &mut figures {
@@ -307,9 +308,22 @@ impl Recorded<'_> {
     }
 }
 
-/// Whether a trial's link, if it went over one, did what it was set to.
-fn is_link_held(measured: &Measured) -> bool {
-    measured.link.is_none_or(|link| link.is_held())
+/// Whether a trial's link, if it went over one, did what it was set to, and left the client room on its core: calls
+/// that wait for the core do not wait for the network.
+fn is_link_held(record: &TrialRecord, measured: &Measured) -> bool {
+    let Some(link) = &measured.link else {
+        return true;
+    };
+    let client = || {
+        let cpu = measured.cpu.client?.total_ns as f64;
+        (measured.elapsed_ns > 0).then(|| cpu / measured.elapsed_ns as f64)
+    };
+    let shares = link
+        .core_share()
+        .zip(measured.client_share.or_else(client))
+        // Only there is it one core.
+        .filter(|_| record.trial.placement != Placement::Free);
+    link.is_held() && shares.is_none_or(|(link, client)| link + client <= CLIENT_BOUND_SHARE)
 }
 
 /// The client's share of its core; none over a link, whose thread runs on the same core and does kernel work of

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::Metric;
+use rpcgauge_study::record::LinkCounts;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 use rpcgauge_study::words::Word as _;
 use serde::{Serialize, Serializer};
@@ -37,6 +38,9 @@ pub struct TrialRow {
     /// Whether it went over a link that was not held.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub link_not_held: bool,
+    /// What its link did; absent on loopback.
+    #[serde(skip)]
+    pub link: Option<LinkCounts>,
     /// The share of its core that the client used.
     pub client_share: Option<f64>,
     /// Calls begun.

@@ -145,7 +145,7 @@ pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
 
 /// What a link did in a trial in which it was not held (docs/link.md).
 pub(crate) const NOT_HELD: &str = "packets left it more than 100 µs late at p99 or were lost outside its queues, \
-     or its round trip was off by as much";
+     its round trip was off by as much, or it and the client used more than 80% of their core";
 
 /// Texts with others between them.
 pub(crate) fn joined(parts: impl IntoIterator<Item: ToString>, between: &str) -> String {

@@ -427,6 +427,7 @@ fn link_counts(p99_ns: u64) -> LinkCounts {
         retransmits: 2,
         waited_ns: 3_000_000,
         cpu_ns: 40_000_000,
+        over_ns: 400_000_000,
         calibration: Calibration {
             base_up_ns: 21_000,
             base_down_ns: 25_000,

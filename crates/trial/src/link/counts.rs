@@ -33,6 +33,9 @@ pub struct LinkCounts {
     /// The CPU time of the link's thread, ns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cpu_ns: u64,
+    /// The time in which it used that, ns: the slices of the trial. 0 where that is not known.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub over_ns: u64,
     /// What calibration found when the link was made.
     pub calibration: Calibration,
 }
@@ -106,6 +109,11 @@ impl Calibration {
 }
 
 impl LinkCounts {
+    /// The share of a core that the link's thread used, where it is known.
+    pub fn core_share(&self) -> Option<f64> {
+        (self.over_ns > 0).then(|| self.cpu_ns as f64 / self.over_ns as f64)
+    }
+
     /// Whether the link did what it was set to: a trial over a link that was not held gives no verdict.
     pub fn is_held(&self) -> bool {
         // A packet is timed from when the thread reads it: how long the thread waited for its core is in no
