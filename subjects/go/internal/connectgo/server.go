@@ -30,7 +30,7 @@ func serve(asked *settings.Server, workload *bind.Workload, method Method) (*web
 	}
 	mux := http.NewServeMux()
 	mux.Handle(workload.Path, method.Serve(handler(service, asked.Marks), options...))
-	return web.Serve(asked.Listen, mux)
+	return web.Serve(asked, mux)
 }
 
 func handler(service bind.ProtoHandler, marks bool) Handler {

@@ -90,7 +90,7 @@ func (s *Server) Stop() {
 func behind(asked *settings.Server) *settings.Server {
 	inner := *asked
 	inner.Stack, inner.Protocol, inner.HTTP, inner.Encoding = stackBehind, "grpc", "2", "protobuf"
-	inner.Listen, inner.ResponseCompression = listen.Loopback, 0
+	inner.Listen, inner.ResponseCompression, inner.TLS = listen.Loopback, 0, false
 	return &inner
 }
 
@@ -111,7 +111,7 @@ func serve(asked *settings.Server, workload *bind.Workload, methods Methods, add
 		return nil, settings.Refuse(settings.Subject, "the gateway has no %s: %v", workload.Path, err)
 	}
 	bounded := http.MaxBytesHandler(mux, int64(asked.Limits.MessageBytes()))
-	server, err := web.Serve(asked.Listen, web.Gzip(bounded, asked.ResponseCompression, asked.Limits))
+	server, err := web.Serve(asked, web.Gzip(bounded, asked.ResponseCompression, asked.Limits))
 	if err != nil {
 		stop()
 		return nil, err

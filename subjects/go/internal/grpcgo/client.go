@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/experimental"
@@ -17,6 +18,7 @@ import (
 
 	"rpcgauge/subjects/go/internal/bind"
 	"rpcgauge/subjects/go/internal/formats"
+	"rpcgauge/subjects/go/internal/listen"
 	"rpcgauge/subjects/go/internal/measure"
 	"rpcgauge/subjects/go/internal/settings"
 )
@@ -65,8 +67,12 @@ func open(asked *settings.Client, workload *bind.Workload, methods Methods) (*Cl
 		// The library lists gzip in each call once the program has it.
 		c.options = append(c.options, experimental.AcceptCompressors())
 	}
+	transport := insecure.NewCredentials()
+	if asked.Certificate != "" {
+		transport = credentials.NewTLS(listen.Trusting(asked.Certificate))
+	}
 	c.dialing = []grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport),
 		// The server is on this host, whatever the environment says of proxies.
 		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(c.options...),

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -22,8 +23,8 @@ const identity = "identity"
 
 // Server is a server that is up.
 type Server struct {
-	address string
-	server  *grpc.Server
+	*listen.Socket
+	server *grpc.Server
 }
 
 // Serve starts a server.
@@ -35,15 +36,19 @@ func Serve(asked *settings.Server, workload *bind.Workload, methods Methods) (*S
 	if err := setLevel(asked.ResponseCompression); err != nil {
 		return nil, err
 	}
-	listener, address, err := listen.On(asked.Listen)
+	socket, err := listen.On(asked)
 	if err != nil {
 		return nil, err
 	}
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(asked.Limits.MessageBytes()))
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(asked.Limits.MessageBytes())}
+	if socket.TLS != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(socket.TLS)))
+	}
+	server := grpc.NewServer(options...)
 	method := methods.of(workload, asked.Encoding)
 	method.Serve(server, handler(service, asked.ResponseCompression > 0, asked.Marks))
-	go serve(server, listener)
-	return &Server{address: address, server: server}, nil
+	go serve(server, socket)
+	return &Server{Socket: socket, server: server}, nil
 }
 
 func serve(server *grpc.Server, listener net.Listener) {
@@ -51,9 +56,6 @@ func serve(server *grpc.Server, listener net.Listener) {
 		panic(err) // The listener broke: no call can be served.
 	}
 }
-
-// Address is where it listens.
-func (s *Server) Address() string { return s.address }
 
 // Stop ends it.
 func (s *Server) Stop() { s.server.Stop() }

@@ -32,11 +32,12 @@ type Methods map[string]Method
 // Stack is the stack with the methods.
 func Stack(methods Methods) *stack.Stack {
 	return &stack.Stack{
-		Name:      "grpc-go",
-		Protocols: stack.GRPC,
-		Encodings: []string{"protobuf", "hybrid"},
-		Libraries: map[string]string{"grpc": "google.golang.org/grpc"},
-		Generated: formats.Generated,
+		Name:       "grpc-go",
+		Protocols:  stack.GRPC,
+		Encodings:  []string{"protobuf", "hybrid"},
+		Libraries:  map[string]string{"grpc": "google.golang.org/grpc"},
+		Generated:  formats.Generated,
+		CallsByTLS: true,
 		Serve: func(asked *settings.Server, workload *bind.Workload) (stack.Server, error) {
 			return Serve(asked, workload, methods)
 		},

@@ -22,7 +22,7 @@ func serve(asked *settings.Server, workload *bind.Workload) (*web.Server, error)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+workload.REST, handler(asked, workload, format, service))
-	return web.Serve(asked.Listen, web.Gzip(mux, asked.ResponseCompression, asked.Limits))
+	return web.Serve(asked, web.Gzip(mux, asked.ResponseCompression, asked.Limits))
 }
 
 func handler(asked *settings.Server, workload *bind.Workload, format formats.Format, service func(any) (any, error)) http.HandlerFunc {

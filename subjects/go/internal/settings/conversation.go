@@ -20,8 +20,10 @@ type Conversation struct {
 
 // Ready is a ready line.
 type Ready struct {
-	Address  string
-	Versions map[string]string
+	Address string
+	// Certificate is that of a server that speaks TLS, in PEM.
+	Certificate string
+	Versions    map[string]string
 	// Generated says that generated code encodes and decodes the messages.
 	Generated bool
 }
@@ -59,12 +61,13 @@ func (c *Conversation) WaitForEnd() {
 // Ready writes the ready line.
 func (c *Conversation) Ready(ready Ready) error {
 	reply := struct {
-		Contract int               `json:"contract"`
-		Ready    bool              `json:"ready"`
-		Address  string            `json:"address,omitempty"`
-		Versions map[string]string `json:"versions"`
-		Code     string            `json:"code,omitempty"`
-	}{Contract: Contract, Ready: true, Address: ready.Address, Versions: ready.Versions}
+		Contract    int               `json:"contract"`
+		Ready       bool              `json:"ready"`
+		Address     string            `json:"address,omitempty"`
+		Certificate string            `json:"certificate,omitempty"`
+		Versions    map[string]string `json:"versions"`
+		Code        string            `json:"code,omitempty"`
+	}{Contract, true, ready.Address, ready.Certificate, ready.Versions, ""}
 	if ready.Generated {
 		reply.Code = "generated"
 	}

@@ -69,6 +69,7 @@ type Server struct {
 	Call
 	Listen  Listen `json:"listen"`
 	Threads int    `json:"threads"`
+	TLS     bool   `json:"tls,omitempty"`
 }
 
 // Listen is where a server listens.
@@ -83,6 +84,7 @@ type Client struct {
 	Common
 	Call
 	Address            string            `json:"address"`
+	Certificate        string            `json:"certificate,omitempty"`
 	Requests           []json.RawMessage `json:"requests"`
 	RequestCompression Compression       `json:"request_compression"`
 	Connection         string            `json:"connection"`

@@ -22,6 +22,8 @@ type Stack struct {
 	BoundsInflation bool
 	// Generated says of an encoding that generated code makes its bytes.
 	Generated func(encoding string) bool
+	// CallsByTLS says that its client speaks TLS; all servers do.
+	CallsByTLS bool
 
 	Serve func(*settings.Server, *bind.Workload) (Server, error)
 	Call  func(*settings.Client, *bind.Workload) (measure.Measurer, error)
@@ -31,6 +33,8 @@ type Stack struct {
 // Server is a server that is up.
 type Server interface {
 	Address() string
+	// Certificate is its own, in PEM, if it speaks TLS.
+	Certificate() string
 	Stop()
 }
 
@@ -54,6 +58,7 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 	var common *settings.Common
 	var call *settings.Call
 	threads, channels, inFlight, style, connection := 1, 1, 1, "blocking", "reuse"
+	callsByTLS := false
 	switch asked := asked.(type) {
 	case *settings.Server:
 		common, call = &asked.Common, &asked.Call
@@ -61,6 +66,7 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 	case *settings.Client:
 		common, call = &asked.Common, &asked.Call
 		channels, inFlight, connection = asked.Channels, asked.InFlight, asked.Connection
+		callsByTLS = asked.Certificate != ""
 		if asked.Style != "" {
 			style = asked.Style
 		}
@@ -85,6 +91,7 @@ func Choose(stacks []*Stack, asked any) (*Stack, error) {
 		{threads <= mostThreads, fmt.Sprintf("%d threads", threads)},
 		{channels == 1 || carriesMany && channels <= mostChannels, fmt.Sprintf("%d channels", channels)},
 		{inFlight <= mostInFlight, fmt.Sprintf("%d calls in flight", inFlight)},
+		{chosen.CallsByTLS || !callsByTLS, "client that speaks TLS"},
 		{style == "blocking", fmt.Sprintf("style %q", style)},
 		{connection == "reuse" || connection == "per-call", fmt.Sprintf("connection %q", connection)},
 	}

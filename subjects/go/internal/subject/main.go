@@ -62,7 +62,7 @@ func serve(lab *settings.Conversation, set *bind.Set, chosen *stack.Stack, asked
 	}
 	defer server.Stop()
 	ready := readyLine(chosen, asked.Encoding)
-	ready.Address = server.Address()
+	ready.Address, ready.Certificate = server.Address(), server.Certificate()
 	if err := lab.Ready(ready); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package web
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -13,28 +14,29 @@ import (
 
 // Server is a server that is up.
 type Server struct {
-	address string
-	server  *http.Server
+	*listen.Socket
+	server *http.Server
 }
 
-// Serve starts a server for both versions of HTTP; version 2 is cleartext with prior knowledge. It has no time
+// Serve starts a server for both versions of HTTP; without TLS, version 2 is with prior knowledge. It has no time
 // limits: between slices connections are kept, also those that have carried no request yet.
-func Serve(where settings.Listen, handler http.Handler) (*Server, error) {
-	listener, address, err := listen.On(where)
+func Serve(asked *settings.Server, handler http.Handler) (*Server, error) {
+	socket, err := listen.On(asked)
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: handler, Protocols: protocols()}
+	server := &http.Server{Handler: handler, Protocols: protocols(), TLSConfig: socket.TLS}
+	serve := server.Serve
+	if socket.TLS != nil {
+		serve = func(listener net.Listener) error { return server.ServeTLS(listener, "", "") }
+	}
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(socket); !errors.Is(err, http.ErrServerClosed) {
 			panic(err) // The listener broke: no call can be served.
 		}
 	}()
-	return &Server{address: address, server: server}, nil
+	return &Server{Socket: socket, server: server}, nil
 }
-
-// Address is where it listens.
-func (s *Server) Address() string { return s.address }
 
 // Stop ends it.
 func (s *Server) Stop() {
@@ -45,6 +47,7 @@ func (s *Server) Stop() {
 func protocols() *http.Protocols {
 	both := &http.Protocols{}
 	both.SetHTTP1(true)
+	both.SetHTTP2(true)
 	both.SetUnencryptedHTTP2(true)
 	return both
 }

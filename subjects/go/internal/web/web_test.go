@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"rpcgauge/subjects/go/internal/listen"
 	"rpcgauge/subjects/go/internal/settings"
 )
 
@@ -100,7 +102,7 @@ func TestDamagedAndInflatedBodiesAreRefused(t *testing.T) {
 func TestLostConnectionsAreCountedAndOpenedAgain(t *testing.T) {
 	for _, version := range []string{"1.1", "2"} {
 		path := filepath.Join(t.TempDir(), "socket")
-		where := settings.Listen{Transport: "unix", Path: path}
+		where := &settings.Server{Listen: settings.Listen{Transport: "unix", Path: path}}
 		server, err := Serve(where, http.HandlerFunc(echo))
 		if err != nil {
 			t.Fatal(err)
@@ -128,6 +130,38 @@ func TestLostConnectionsAreCountedAndOpenedAgain(t *testing.T) {
 		reopen(t, transport, want)
 		post(t, transport)
 		server.Stop()
+	}
+}
+
+func TestAServerSpeaksTLSWithItsOwnCertificate(t *testing.T) {
+	server, err := Serve(&settings.Server{Listen: listen.Loopback, TLS: true}, http.HandlerFunc(echo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	url := "https://" + server.Address()
+	for major, protocols := range map[int]*http.Protocols{1: {}, 2: {}} {
+		protocols.SetHTTP1(major == 1)
+		protocols.SetHTTP2(major == 2)
+		transport := &http.Transport{
+			TLSClientConfig:   listen.Trusting(server.Certificate()),
+			Protocols:         protocols,
+			DisableKeepAlives: true,
+		}
+		client := http.Client{Transport: transport}
+		for range 2 {
+			response, err := client.Post(url, "text/plain", strings.NewReader("body"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.ProtoMajor != major || response.TLS.Version != tls.VersionTLS13 || response.TLS.DidResume {
+				t.Errorf("%s, %+v", response.Proto, response.TLS)
+			}
+		}
+	}
+	if _, err := http.Post(url, "text/plain", strings.NewReader("body")); err == nil {
+		t.Error("anyone trusts its certificate")
 	}
 }
 
