@@ -206,6 +206,7 @@ Examples:
   rpcgauge link wlan --server './server' --client 'curl http://198.18.0.2:8080/'
   rpcgauge link lte --server 'iperf3 -s -1' -- iperf3 -c 198.18.0.2
   rpcgauge link lte -- bash                 a shell at the client's end
+  rpcgauge link rate=50Mbit/s+delay=4ms+loss=1% -- bash
   rpcgauge link check                       measures every link on this machine
 
 The server is at 198.18.0.2, which both find in RPCGAUGE_SERVER. The exit code is the client's.")]

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, getuid, kill_process};
 
-use crate::common::{Finished, Place, interrupt, wait_until};
+use crate::common::{Finished, Place, interrupt, report, wait_until};
 
 /// The place, where links can be made here; says what is left out where not.
 fn place_for(what: &str) -> Option<Place> {
@@ -131,6 +131,33 @@ fn a_study_goes_over_its_links() {
     assert!(far["latency"]["p50_ns"].as_f64() > Some(9e6), "{far}");
     let sent = &far["link"]["up"]["packets_per_call"];
     assert!(sent.as_f64() >= Some(1.0), "{far}");
+}
+
+/// 10 Gbit/s are 833,333 full packets per second; the calls of the study need few of them, and take two round trips
+/// more with a connection and TLS for each.
+#[test]
+fn a_link_that_is_too_fast_here_is_named_before_the_run() {
+    let Some(place) = place_for("a link that is too fast") else {
+        return;
+    };
+    place.file(
+        "study.toml",
+        "question = \"Is it too fast?\"\ninvocations = 1\nblocks = 1\nwarm-up = { calls = 2 }\n\
+         [workload]\nname = \"hello\"\n\
+         [base]\nprotocol = \"grpc\"\ncalls = 5\nlink = \"rate=10Gbit/s+delay=5ms\"\n\
+         [[variants]]\nname = \"kept\"\n\
+         [[variants]]\nname = \"anew\"\nconnection = \"per-call\"\ntls = true\n",
+    );
+    let finished = place.run_study();
+    let warning =
+        "warning: the link rate=10Gbit/s+delay=5ms may send 833,333 full packets per second";
+    assert!(finished.stderr.contains(warning), "{}", finished.stderr);
+    finished.well();
+    let report = report(&place.path().join("run"));
+    let variants = report["variants"].as_array().expect("variants");
+    let anew = variants.iter().find(|variant| variant["name"] == "anew");
+    let p50_ns = &anew.expect("the variant")["cells"][0]["figures"]["latency"]["p50_ns"];
+    assert!(p50_ns.as_f64() > Some(28e6), "three round trips: {p50_ns}");
 }
 
 #[test]
