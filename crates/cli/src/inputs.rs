@@ -5,10 +5,12 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
+use rpcgauge_lab::app::AppPackage;
 use rpcgauge_lab::subjects::Subjects;
 use rpcgauge_message::contract::Sample;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Limits, OverLimit, Schema, whole_file};
+use rpcgauge_study::app::{AppOf, AppOverrides, AppPlan, AppStudy};
 use rpcgauge_study::builtin;
 use rpcgauge_study::file::StudyFile;
 use rpcgauge_study::plan::Plan;
@@ -105,20 +107,23 @@ pub(crate) fn write_schema(text: &mut StudyText, schema: &SchemaArgs) -> Result<
     text.path("descriptor-set", schema.descriptor_set.as_deref())
 }
 
-/// Resolves a built-in study by its name, or a file by its path.
+/// A study as it is written, and where.
+pub(crate) struct Written {
+    word: String,
+    pub(crate) text: String,
+    loader: FileLoader,
+    /// The folder that paths in it are relative to.
+    folder: PathBuf,
+}
+
+/// Reads a built-in study by its name, or a file by its path.
 ///
 /// A word that names a built-in study is that study, whatever files there are; anything with a `/`
-/// or ending in `.toml` is a path. Where it is not to be run, what only calls need may be missing.
-pub(crate) fn study(
-    word: &str,
-    overrides: &OverrideArgs,
-    limits: Limits,
-    subjects: &Subjects,
-    is_run: bool,
-) -> Result<Resolved, Failure> {
+/// or ending in `.toml` is a path.
+pub(crate) fn written(word: &str) -> Result<Written, Failure> {
     let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
+    let path = Path::new(word);
     let (text, loader) = if is_path {
-        let path = Path::new(word);
         (text(path)?, FileLoader::beside(path))
     } else {
         let builtin = builtin::find(word).map_err(|error| {
@@ -128,7 +133,69 @@ pub(crate) fn study(
         })?;
         (builtin.text.to_owned(), FileLoader::default())
     };
-    let file = StudyFile::parse(&text, word).map_err(Failure::input)?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    Ok(Written {
+        word: word.to_owned(),
+        text,
+        loader,
+        folder: folder.unwrap_or(Path::new(".")).to_owned(),
+    })
+}
+
+/// A study of an application, with its plan.
+pub(crate) struct OfApp {
+    pub(crate) package: AppPackage,
+    pub(crate) plan: AppPlan,
+    pub(crate) text: String,
+}
+
+/// Resolves a study of an application; none where it is another.
+pub(crate) fn of_app(
+    written: &Written,
+    overrides: &OverrideArgs,
+) -> Result<Option<OfApp>, Failure> {
+    if !AppStudy::is_one(&written.text) {
+        return Ok(None);
+    }
+    if !overrides.only.is_empty() {
+        return Err(Failure::input(
+            "--only: a study of an application measures all of its variants in turn; leave it out",
+        ));
+    }
+    let study = AppStudy::parse(&written.text, &written.word).map_err(Failure::input)?;
+    let package = match study.app().map_err(Failure::input)? {
+        AppOf::Name(name) => AppPackage::find(&name)?,
+        AppOf::Path(path) => AppPackage::read(&written.folder.join(path))?,
+    };
+    let overrides = AppOverrides {
+        invocations: overrides.invocations.map(NonZeroU32::get),
+        blocks: overrides.blocks.map(NonZeroU32::get),
+        seed: overrides.seed,
+    };
+    let plan = study
+        .resolve(package.app(), &overrides)
+        .map_err(Failure::input)?;
+    Ok(Some(OfApp {
+        package,
+        plan,
+        text: written.text.clone(),
+    }))
+}
+
+/// Resolves a study. Where it is not to be run, what only calls need may be missing.
+pub(crate) fn study(
+    written: Written,
+    overrides: &OverrideArgs,
+    limits: Limits,
+    subjects: &Subjects,
+    is_run: bool,
+) -> Result<Resolved, Failure> {
+    let Written {
+        word, text, loader, ..
+    } = written;
+    let file = StudyFile::parse(&text, &word).map_err(Failure::input)?;
     let overrides = Overrides {
         only: overrides.only.clone(),
         invocations: overrides.invocations.map(NonZeroU32::get),

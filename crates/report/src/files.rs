@@ -26,19 +26,32 @@ pub const CSV: &str = "trials.csv";
 /// # Errors
 /// [`ReportError::Write`] with the first such file, or what keeps the report from being drawn.
 pub fn write_all(directory: &Path, findings: &Findings) -> Result<Vec<PathBuf>, ReportError> {
-    let files = [
-        (JSON, json::render(findings)?),
-        (HTML, html::render(findings)),
-        (MARKDOWN, markdown::render(findings)),
-        (CSV, csv::render(findings)),
+    let texts = [
+        json::render(findings)?,
+        html::render(findings),
+        markdown::render(findings),
+        csv::render(findings),
     ];
-    let written = files.map(|(name, text)| {
-        let path = directory.join(name);
-        match write(directory, &path, &text) {
-            Ok(()) => Ok(path),
-            Err(source) => Err(ReportError::Write { path, source }),
-        }
-    });
+    write_texts(directory, texts)
+}
+
+/// Writes the four texts of a report: JSON, the page, Markdown and CSV.
+pub(crate) fn write_texts(
+    directory: &Path,
+    texts: [String; 4],
+) -> Result<Vec<PathBuf>, ReportError> {
+    let files = [JSON, HTML, MARKDOWN, CSV].into_iter().zip(texts);
+    let files: Vec<(&str, String)> = files.collect();
+    let written: Vec<Result<PathBuf, ReportError>> = files
+        .into_iter()
+        .map(|(name, text)| {
+            let path = directory.join(name);
+            match write(directory, &path, &text) {
+                Ok(()) => Ok(path),
+                Err(source) => Err(ReportError::Write { path, source }),
+            }
+        })
+        .collect();
     written.into_iter().collect()
 }
 

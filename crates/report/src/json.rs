@@ -41,6 +41,11 @@ fn add_sentences(list: &mut Value, sentences: impl Iterator<Item = String>) {
     }
 }
 
+/// A value as JSON in one line.
+pub(crate) fn line(value: &impl Serialize) -> Result<String, ReportError> {
+    Ok(printable::json(object(value)?.to_string()) + "\n")
+}
+
 /// A value as JSON, indented, with a line end.
 pub(crate) fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
     let text = serde_json::to_string_pretty(&object(value)?)?;

@@ -7,12 +7,14 @@
 //!                                         ├─► csv       trials.csv
 //!                                         └─► json      report.json
 //!                               Findings of two runs ─► diff
+//! AppRun ─► app::AppFindings ─► the same document tree and renderers
 //! ```
 //!
 //! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. What is said of them is
 //! decided once, in `document`; its words are in `words`, the metrics in `metric`. A renderer draws the tree, and computes
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 
+pub mod app;
 mod closing;
 pub mod csv;
 pub mod diff;

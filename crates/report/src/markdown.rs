@@ -11,7 +11,11 @@ use crate::words::{self, joined};
 
 /// Writes findings as Markdown.
 pub fn render(findings: &Findings) -> String {
-    let document = Document::of(findings);
+    whole(&Document::of(findings))
+}
+
+/// Writes a document as Markdown.
+pub(crate) fn whole(document: &Document) -> String {
     let mut text = format!(
         "## rpcgauge: {}\n\n{}\n\n_{}_\n",
         safe(&document.title),

@@ -2,6 +2,10 @@
 
 use rpcgauge_message::nearest::Nearest;
 
+use crate::app::AppStudy;
+use crate::error::StudyError;
+use crate::file::StudyFile;
+
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
@@ -35,6 +39,26 @@ pub static ALL: [BuiltIn; 12] = [
     built_in!("styles"),
     built_in!("libraries"),
 ];
+
+impl BuiltIn {
+    /// Whether it is a study of an application.
+    pub fn is_of_app(&self) -> bool {
+        AppStudy::is_one(self.text)
+    }
+
+    /// The question that it asks.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn question(&self) -> Result<String, StudyError> {
+        match self.is_of_app() {
+            true => AppStudy::parse(self.text, self.name).map(|study| study.question().to_owned()),
+            false => {
+                StudyFile::parse(self.text, self.name).map(|study| study.question().to_owned())
+            }
+        }
+    }
+}
 
 /// There is no built-in study of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

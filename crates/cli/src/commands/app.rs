@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rpcgauge_lab::TrialFailure;
@@ -22,8 +21,8 @@ use crate::exit::{Failure, INTERRUPTED, Outcome, note, print_plain};
 use crate::screen::Screen;
 use crate::signals;
 
-/// How often a wait looks whether it should end.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How often the memory of an application that is up is looked at.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: AppArgs) -> Outcome {
     match args.command {
@@ -184,8 +183,9 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
     };
     print_plain("Ctrl-C stops all of it.\n")?;
     while !stop.load(Ordering::Relaxed) {
-        application.check_processes().map_err(shown)?;
-        thread::sleep(LOOK_EVERY);
+        let waited = application.wait(CHECK_EVERY, &stop);
+        let checked = waited.and_then(|()| application.check_processes());
+        checked.map_err(shown)?;
     }
     drop(prometheus);
     drop(application);
@@ -251,9 +251,10 @@ fn load(
             app.name
         )));
     };
+    let users = users.unwrap_or(load.users);
     let crowd = Crowd {
-        users: users.unwrap_or(load.users),
-        spawn_rate: load.spawn_rate,
+        users,
+        spawn_rate: load.spawn_rate.unwrap_or(f64::from(users)),
     };
     let stop = signals::stop_flag()?;
     let built = build(&package, false, &stop)?;
@@ -265,9 +266,9 @@ fn load(
         let mut users = Users::start(&locust, &built, set, crowd, log, &stop)?;
         note(&format!("{} users start", crowd.users));
         users.spawn(crowd, &stop)?;
-        wait(&application, warm_up, &stop)?;
+        application.wait(warm_up, &stop)?;
         users.count(&stop)?;
-        wait(&application, duration, &stop)?;
+        application.wait(duration, &stop)?;
         // What was counted until Ctrl-C counts too.
         users
             .take(&AtomicBool::new(false))
@@ -284,23 +285,6 @@ fn load(
         (false, 0) => Ok(std::process::ExitCode::SUCCESS),
         (false, failed) => Err(Failure::not_all_well(format!("{failed} requests failed"))),
     }
-}
-
-/// Waits while all processes are there; Ctrl-C ends it.
-fn wait(
-    application: &Application<'_>,
-    time: Duration,
-    stop: &AtomicBool,
-) -> Result<(), TrialFailure> {
-    let until = Instant::now() + time;
-    while !stop.load(Ordering::Relaxed) {
-        application.check_processes()?;
-        match until.saturating_duration_since(Instant::now()) {
-            Duration::ZERO => break,
-            left => thread::sleep(left.min(LOOK_EVERY)),
-        }
-    }
-    Ok(())
 }
 
 /// What users saw.

@@ -30,7 +30,7 @@ use crate::show;
 use crate::watch::{Exports, LoadView};
 
 /// Where runs go when no place is given.
-const RUNS: &str = "runs";
+pub(super) const RUNS: &str = "runs";
 
 /// How a run ended, for the exit code; several runs end as the worst of them did, which is the last
 /// here.

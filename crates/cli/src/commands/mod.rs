@@ -1,6 +1,7 @@
 //! One module a command.
 
 pub(crate) mod app;
+pub(crate) mod app_study;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;

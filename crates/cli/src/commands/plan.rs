@@ -1,6 +1,6 @@
 //! `rpcgauge plan`: the resolved trials and how long they take; runs nothing.
 
-use super::subjects;
+use super::{app_study, subjects};
 use crate::args::PlanArgs;
 use crate::exit::Outcome;
 use crate::inputs;
@@ -9,6 +9,10 @@ use crate::show;
 pub(crate) fn run(args: PlanArgs) -> Outcome {
     let limits = inputs::limits(&args.limits)?;
     let subjects = subjects::load(&args.subjects)?;
-    let plan = inputs::study(&args.study, &args.overrides, limits, &subjects, false)?.plan;
+    let written = inputs::written(&args.study)?;
+    if let Some(study) = inputs::of_app(&written, &args.overrides)? {
+        return app_study::plan(&study.plan, args.json);
+    }
+    let plan = inputs::study(written, &args.overrides, limits, &subjects, false)?.plan;
     show::plan(&plan, args.json)
 }

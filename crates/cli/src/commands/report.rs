@@ -1,13 +1,17 @@
 //! `rpcgauge report`: the report of a run, from its directory alone.
 
 use rpcgauge_report::{Findings, csv, files, html, json, markdown};
-use rpcgauge_study::run::{Run, Writing};
+use rpcgauge_study::run::{Run, RunKind, Writing};
 
+use super::app_study;
 use crate::args::{Format, ReportArgs};
 use crate::exit::{Failure, Outcome, note, print};
 use crate::show;
 
 pub(crate) fn run(args: ReportArgs) -> Outcome {
+    if RunKind::of(&args.run).map_err(Failure::input)? == RunKind::App {
+        return app_study::report(&args);
+    }
     let run = Run::read(&args.run).map_err(Failure::input)?;
     let mut findings = Findings::from_run(&run).map_err(Failure::input)?;
     findings.progress.running = Writing::of(&args.run);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rpcgauge_lab::Stacks;
 
 use super::measure::{self, Ended, How};
-use super::subjects;
+use super::{app_study, subjects};
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome, note};
 use crate::inputs::{self, Resolved};
@@ -23,11 +23,27 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let subjects = subjects::load(&args.subjects)?;
     let limits = inputs::limits(&args.limits)?;
     // All are resolved before the first is run: a mistake in the last one shows at once.
-    let studies = args
-        .studies
-        .iter()
-        .map(|study| inputs::study(study, &args.overrides, limits, &subjects, true))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut studies = Vec::new();
+    for word in &args.studies {
+        let written = inputs::written(word)?;
+        match inputs::of_app(&written, &args.overrides)? {
+            Some(of_app) if args.studies.len() == 1 => {
+                return app_study::run(&of_app, &args.output);
+            }
+            Some(_) => {
+                let why = "is a study of an application; run it alone";
+                return Err(Failure::input(format!("{word} {why}")));
+            }
+            None => {}
+        }
+        studies.push(inputs::study(
+            written,
+            &args.overrides,
+            limits,
+            &subjects,
+            true,
+        )?);
+    }
     // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
     let prepared = studies.iter().map(services::prepare);
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;

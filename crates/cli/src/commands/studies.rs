@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use rpcgauge_study::builtin;
-use rpcgauge_study::file::StudyFile;
 use serde::Serialize;
 
 use crate::args::{StudiesArgs, StudiesCommand};
@@ -29,10 +28,9 @@ fn list(json: bool) -> Outcome {
     let listed = builtin::ALL
         .iter()
         .map(|study| {
-            let file = StudyFile::parse(study.text, study.name).map_err(Failure::cannot)?;
             Ok(Listed {
                 name: study.name,
-                question: file.question().to_owned(),
+                question: study.question().map_err(Failure::cannot)?,
             })
         })
         .collect::<Result<Vec<_>, Failure>>()?;

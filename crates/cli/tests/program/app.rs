@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -31,7 +31,7 @@ pub(crate) fn shop() -> Place {
 }
 
 /// The example with something else in one of its files.
-fn shop_with(file: &str, from: &str, to: &str) -> Place {
+pub(crate) fn shop_with(file: &str, from: &str, to: &str) -> Place {
     let place = shop();
     let name = format!("shop/{file}");
     let text = fs::read_to_string(place.path().join(&name)).expect("a file of the example");
@@ -40,9 +40,16 @@ fn shop_with(file: &str, from: &str, to: &str) -> Place {
     place
 }
 
-fn run(place: &Place, args: &[&str]) -> Finished {
+/// rpcgauge with temporary folders of the place's own, and a cache that holds Locust for all tests.
+pub(crate) fn command(place: &Place, args: &[&str]) -> Command {
     let mut command = place.command(args);
-    let output = command.env("TMPDIR", place.path().join("tmp")).output();
+    command.env("TMPDIR", place.path().join("tmp"));
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command
+}
+
+pub(crate) fn run(place: &Place, args: &[&str]) -> Finished {
+    let output = command(place, args).output();
     output.expect("the program starts").into()
 }
 
@@ -79,9 +86,9 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
         ),
         (
             "service.py",
-            "int(port)",
-            "1",
-            &["PermissionError", "ended by itself"],
+            "\"127.0.0.1\"",
+            "\"203.0.113.1\"",
+            &["Cannot assign requested address", "ended by itself"],
         ),
         (
             "shop.py",
@@ -103,7 +110,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "app.toml",
             "memory = \"128MiB\"",
             "memory = \"100000GiB\"",
-            &["shop needs 100000", "of memory for 1 of its sets"],
+            &["shop needs 100000.1 GiB of memory for 1 of its sets"],
         ),
         (
             "app.toml",
@@ -133,6 +140,64 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
     }
 }
 
+/// A database of a kind: files in a folder of its own, and a seed.
+fn with_store(seed: &str) -> Place {
+    let place = shop();
+    let name = place.path().join("shop/app.toml");
+    let text = fs::read_to_string(&name).expect("the example's app.toml");
+    let store = format!(
+        r#"
+[[backing]]
+name = "store"
+run = ["python3", "-m", "http.server", "${{port.http}}", "--bind", "127.0.0.1", "--directory", "${{data}}"]
+ports = ["http"]
+seed = ["sh", "-c", "{seed}"]
+"#
+    );
+    let asks = r#"run = ["python3", "shop.py", "${port.http}"]"#;
+    assert!(text.contains(asks));
+    // A service finds the store seeded.
+    let read = "import urllib.request as r; r.urlopen('http://127.0.0.1:${store.port.http}/stock')";
+    let waits = format!(
+        r#"run = ["sh", "-c", "python3 -c \"{read}\" && exec python3 shop.py ${{port.http}}"]"#
+    );
+    place.file("shop/app.toml", &(text.replace(asks, &waits) + &store));
+    place
+}
+
+#[test]
+fn what_backs_an_application_is_seeded_once_and_its_data_goes_with_it() {
+    let place = with_store("echo 1000 > ${data}/stock; echo once >> ${build}/seeded");
+    let checked = run(&place, &["app", "check", "./shop"]);
+    let built = run(&place, &["app", "build", "./shop"]).well();
+    checked.well();
+    let folder = built.trim_end().rsplit(": ").next().expect("a folder");
+    let seeded = fs::read_to_string(Path::new(folder).join("seeded")).expect("the seed's note");
+    // Once for all configurations; the cache may hold the note of an earlier test.
+    assert!(seeded.lines().all(|line| line == "once"), "{seeded}");
+    let left = |place: &Place| {
+        fs::read_dir(place.path().join("tmp"))
+            .expect("the folder")
+            .count()
+    };
+    assert_eq!(left(&place), 0, "data is left");
+    let place = with_store("echo the disk is full >&2; exit 3");
+    let failed = run(&place, &["app", "check", "./shop"]);
+    assert_eq!(failed.code, Some(3), "{failed:?}");
+    for part in [
+        "  the disk is full",
+        "store could not be seeded: `sh -c ",
+        "ended with exit status: 3",
+    ] {
+        assert!(
+            failed.stderr.contains(part),
+            "{part} is not in:\n{}",
+            failed.stderr
+        );
+    }
+    assert_eq!(left(&place), 0, "data is left");
+}
+
 #[test]
 fn what_cannot_be_is_refused_before_anything_starts() {
     let place = shop();
@@ -160,8 +225,7 @@ fn what_cannot_be_is_refused_before_anything_starts() {
 
 /// The example, up; the addresses of its services.
 fn up(place: &Place) -> (Child, Vec<String>) {
-    let mut command = place.command(&["app", "up", "./shop", "--no-prometheus"]);
-    command.env("TMPDIR", place.path().join("tmp"));
+    let mut command = command(place, &["app", "up", "./shop", "--no-prometheus"]);
     let mut rpcgauge = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut addresses = Vec::new();
     let mut lines = BufReader::new(rpcgauge.stdout.take().expect("its output"));

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rpcgauge_study::app::{App, Configuration, Process as ProcessSpec, Word};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::words::size_word;
 
 use super::package::BuiltApp;
 use super::process::{Ports, Running, Start};
@@ -16,6 +17,9 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::machine::cores;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::kib_field;
+
+/// How often a wait looks whether all processes are there.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// An application that is up. All of it is ended when this is dropped: the services, then what backs them.
 pub struct Application<'a> {
@@ -91,7 +95,7 @@ impl<'a> Application<'a> {
         stop: &AtomicBool,
     ) -> TrialResult<Self> {
         let app = built.app;
-        check_memory(app, at_once)?;
+        carries(app, at_once)?;
         let allowed = cores::allowed().map_err(|error| {
             TrialFailure::new(
                 Fault::Machine,
@@ -213,6 +217,27 @@ impl<'a> Application<'a> {
         self.processes().try_for_each(Running::check)
     }
 
+    /// Waits while all processes are there; `stop` ends it.
+    ///
+    /// # Errors
+    /// As [`Application::check_processes`].
+    pub fn wait(&self, time: Duration, stop: &AtomicBool) -> TrialResult {
+        let until = Instant::now() + time;
+        while !stop.load(Ordering::Relaxed) {
+            self.check_ended()?;
+            match until.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => break,
+                left => thread::sleep(left.min(LOOK_EVERY)),
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Application::check_processes`], without a look at memory, which takes the processes some milliseconds.
+    fn check_ended(&self) -> TrialResult {
+        self.processes().try_for_each(Running::check_ended)
+    }
+
     fn processes(&self) -> impl Iterator<Item = &Running> {
         let services = self.sets.iter().flat_map(|set| &set.services);
         self.backing.iter().chain(services)
@@ -268,23 +293,59 @@ fn log_name(title: &str) -> PathBuf {
     format!("{}.log", plain.trim_matches('_')).into()
 }
 
-/// Refuses to start what the machine has no memory for.
-fn check_memory(app: &App, at_once: usize) -> TrialResult {
+/// Whether the machine has memory for so many sets of an application at once.
+pub(super) fn carries(app: &App, at_once: usize) -> TrialResult {
     let sum = |all: &[ProcessSpec]| all.iter().filter_map(|one| one.memory_bytes).sum::<u64>();
     let needed = sum(&app.backing) + at_once as u64 * sum(&app.services);
     let table = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     match kib_field(&table, "MemAvailable:") {
         Some(free) if free < needed => {
-            let whole_mib = |bytes: u64| size_word(bytes >> 20 << 20);
+            let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1_u32 << 30));
             let reason = format!(
                 "{} needs {} of memory for {at_once} of its sets, by what app.toml says, and {} are free: stop \
                  other programs, or give its processes less \"memory\"",
                 app.name,
-                whole_mib(needed),
-                whole_mib(free)
+                gib(needed),
+                gib(free)
             );
             Err(TrialFailure::new(Fault::Machine, reason))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::app::App;
+
+    use super::*;
+
+    #[test]
+    fn processes_get_cores_in_turn() {
+        let service = |name: &str, cores: &str| {
+            format!("[[service]]\nname = \"{name}\"\nrun = [\"x\"]\nports = [\"http\"]\n{cores}\n")
+        };
+        let services = [
+            service("a", "cores = 2"),
+            service("b", ""),
+            service("c", "cores = 1"),
+            service("d", "cores = 2"),
+            service("e", "cores = 4"),
+        ];
+        let text = format!(
+            "name = \"app\"\ndescription = \"one\"\n{}[entry]\nservice = \"a\"\nport = \"http\"\n[[checks]]\n\
+             path = \"/\"\n",
+            services.concat()
+        );
+        let app = App::parse(&text, "app.toml").unwrap();
+        let mut cores = Cores {
+            allowed: vec![4, 5, 6, 7],
+            next: 0,
+        };
+        let given = app.services.iter().map(|service| cores.take(service));
+        let given: Vec<Option<CoreSet>> = given.collect();
+        let of = |ids: &[usize]| Some(CoreSet::new(ids.to_vec()));
+        // All four are as good as none named.
+        assert_eq!(given, [of(&[4, 5]), None, of(&[6]), of(&[4, 7]), None]);
     }
 }

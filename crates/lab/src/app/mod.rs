@@ -5,15 +5,18 @@
 //!                           Application::add     a set of services for a configuration     (process)
 //!                           Set::check           its responses are right                   (check)
 //! Locust ────► Users        a load generator for each set, open to one set at a time       (users)
+//! AppLab::run               invocations, rounds and slices of a study                      (run)
 //! ```
 //!
 //! `docs/measure-an-application.md` says what a user is promised of each step.
 
 mod application;
 mod check;
+mod exposition;
 mod package;
 mod process;
 mod prometheus;
+mod run;
 mod users;
 
 pub use application::{Application, Event, Set};
@@ -21,4 +24,5 @@ pub use check::Responses;
 pub use package::{AppPackage, BuiltApp};
 pub use process::Running;
 pub use prometheus::Prometheus;
+pub use run::{AppLab, AppRunError, AppSummary, Progress};
 pub use users::{Crowd, Locust, RequestCounts, Taken, Users};

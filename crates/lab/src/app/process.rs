@@ -306,14 +306,7 @@ impl Running {
     /// # Errors
     /// It ended, with how and its log, or holds more.
     pub fn check(&self) -> TrialResult {
-        if let Some(how) = self.process.ended() {
-            self.process.wait_for_log(MOMENT);
-            return Err(failed(
-                &self.process,
-                &self.title,
-                format!("ended by itself ({how})"),
-            ));
-        }
+        self.check_ended()?;
         let Some(most) = self.memory_bytes else {
             return Ok(());
         };
@@ -331,6 +324,19 @@ impl Running {
         }
     }
 
+    /// Checks that it is still there.
+    pub(super) fn check_ended(&self) -> TrialResult {
+        if let Some(how) = self.process.ended() {
+            self.process.wait_for_log(MOMENT);
+            return Err(failed(
+                &self.process,
+                &self.title,
+                format!("ended by itself ({how})"),
+            ));
+        }
+        Ok(())
+    }
+
     /// What is in its way, if it is: that it ended, or else `failure` with its log.
     pub(super) fn explain(&self, failure: TrialFailure) -> TrialFailure {
         let deadline = Instant::now() + MOMENT;
@@ -339,6 +345,11 @@ impl Running {
         }
         let with_log = || failure.with_log(self.process.log.tail());
         self.check().err().unwrap_or_else(with_log)
+    }
+
+    /// Processor time so far, with that of the processes that it has started and that are there, ns.
+    pub(super) fn cpu_ns(&self) -> Option<u64> {
+        self.meter()?.total_ns().ok()
     }
 
     /// What it holds now, with the processes that it has started, bytes.

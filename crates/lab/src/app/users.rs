@@ -27,7 +27,7 @@ use crate::subjects::tools::find_all;
 use crate::subjects::{Commands, Step, SubjectsError, beside, empty};
 
 /// The version of Locust.
-const LOCUST: &str = "2.47.0";
+pub(super) const LOCUST: &str = "2.47.0";
 
 /// What tells Locust what to do.
 const SCRIPT: &str = include_str!("users.py");

@@ -1,5 +1,7 @@
 //! What a chart holds: parts of bars with their sizes, lines with their places on axes.
 
+use std::borrow::Cow;
+
 /// A chart, or several on one thing.
 pub(crate) struct Chart {
     pub(crate) weight: Weight,
@@ -47,7 +49,12 @@ pub(crate) struct Bars {
 }
 
 /// A part's class and name.
-pub(crate) type Named = (&'static str, &'static str);
+pub(crate) type Named = (&'static str, Cow<'static, str>);
+
+/// A part whose name is always the same.
+pub(crate) const fn named(class: &'static str, name: &'static str) -> Named {
+    (class, Cow::Borrowed(name))
+}
 
 /// Bars on one scale.
 pub(crate) struct Scale {

@@ -17,10 +17,12 @@ mod spikes;
 mod stacks;
 mod verdicts;
 
-pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Size, Weight};
+pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Scale, Size, Weight};
 pub(crate) use claims::Claim;
 pub(crate) use run::{cautions, machine_facts};
-pub(crate) use verdicts::{Answer, Drawn, Question, Row, SIGNS, Verdict, Verdicts};
+pub(crate) use verdicts::{
+    Answer, Drawn, Group, Question, Row, SIGNS, Verdict, Verdicts, claimed, drawn, ratios, reach,
+};
 
 use crate::findings::Findings;
 use crate::units;

@@ -276,7 +276,7 @@ const ENDS: [f64; 10] = [1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1_00
 
 /// How far the axis of some ratios reaches to either side of 1: to the round ratio beyond the furthest.
 /// What lies further off is drawn at the axis's end.
-pub(super) fn reach(ratios: impl Iterator<Item = f64>) -> Option<f64> {
+pub(crate) fn reach(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     let logs = ratios.map(|ratio| ratio.ln().abs());
     let furthest = logs.filter(|log| log.is_finite()).reduce(f64::max)?;
     let round = ENDS.into_iter().find(|end| end.ln() >= furthest * 1.05);
@@ -284,14 +284,14 @@ pub(super) fn reach(ratios: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The measured ratio and the ends of its interval.
-pub(super) fn ratios(verdict: &PlacementVerdict) -> impl Iterator<Item = f64> {
+pub(crate) fn ratios(verdict: &PlacementVerdict) -> impl Iterator<Item = f64> {
     let ends = verdict.estimate.and_then(|e| e.interval);
     let ratio = verdict.estimate.map(|e| e.ratio);
     ends.into_iter().flatten().chain(ratio)
 }
 
 /// A verdict to be drawn; none without an estimate.
-pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
+pub(crate) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
     let estimate = verdict.estimate?;
     let turn = |ratio: f64| turned(about.metric, ratio);
     let control = verdict.control.as_ref();
@@ -309,7 +309,7 @@ pub(super) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -
 }
 
 /// The logarithm of a ratio, better to the right.
-pub(super) fn turned(metric: Metric, ratio: f64) -> f64 {
+pub(crate) fn turned(metric: Metric, ratio: f64) -> f64 {
     match better(metric) {
         Better::Higher => ratio.ln(),
         Better::Lower => -ratio.ln(),
@@ -317,7 +317,7 @@ pub(super) fn turned(metric: Metric, ratio: f64) -> f64 {
 }
 
 /// What a claim comes to, as a sign.
-pub(super) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
+pub(crate) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
     match outcome {
         _ if depends => ('~', Answer::Depends),
         ClaimOutcome::Reproduced => ('✓', Answer::Better),

@@ -81,10 +81,10 @@ fn bar(page: &mut Page, bar: &Bar, full: f64) {
 
 fn parts(page: &mut Page, parts: &[Part], full: f64) {
     for part in parts {
-        let (class, name) = part.named;
+        let (class, name) = &part.named;
         page.put(
             "<span class=\"seg {}\" style=\"width:{}%\" title=\"{}: {}\"></span>",
-            &[&class, &percent(part.size / full), &name, &part.value],
+            &[class, &percent(part.size / full), name, &part.value],
         );
     }
 }

@@ -54,10 +54,14 @@ const MOSTS: [(Most, Option<&str>); 5] = [
 /// Draws findings as a page. Where the whole would be larger than [`LIMIT`], plots are left out,
 /// and the page says which; verdicts and the tables of figures never are.
 pub fn render(findings: &Findings) -> String {
-    let document = Document::of(findings);
+    whole(&Document::of(findings))
+}
+
+/// Draws a document as a page.
+pub(crate) fn whole(document: &Document) -> String {
     let mut drawn = String::new();
     for (most, left_out) in MOSTS {
-        drawn = whole(&document, most, left_out);
+        drawn = page(document, most, left_out);
         if drawn.len() < LIMIT {
             break;
         }
@@ -65,7 +69,7 @@ pub fn render(findings: &Findings) -> String {
     drawn
 }
 
-fn whole(document: &Document, most: Most, left_out: Option<&str>) -> String {
+fn page(document: &Document, most: Most, left_out: Option<&str>) -> String {
     let mut page = Page::default();
     page.raw(HEAD);
     page.raw(STYLE);

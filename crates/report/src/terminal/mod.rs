@@ -19,7 +19,11 @@ use crate::words;
 
 /// Writes findings for a terminal.
 pub fn render(findings: &Findings, style: Style) -> String {
-    let document = Document::of(findings);
+    whole(&Document::of(findings), style)
+}
+
+/// Writes a document for a terminal.
+pub(crate) fn whole(document: &Document, style: Style) -> String {
     let mut page = Page::new(style);
     page.title(&format!("{}: {}", document.title, document.question));
     page.paragraph(Paint::Quiet, "", &document.facts.join("; "));

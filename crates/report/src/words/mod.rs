@@ -25,7 +25,7 @@ pub(crate) use claim::{
 pub(crate) use crossing::{crossing, crossing_lines, found as crossing_found, within_group};
 pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_beside};
 pub(crate) use reason::{LONGER, code_mark};
-pub(crate) use verdict::{Line, brief, lines};
+pub(crate) use verdict::{Line, brief, line, lines};
 
 use crate::findings::verdict::{Combined, Comparison};
 use crate::findings::{Figures, Findings};

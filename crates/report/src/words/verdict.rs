@@ -41,7 +41,7 @@ pub(crate) fn lines(about: About<'_>, comparison: &Comparison, margin: f64) -> V
 }
 
 /// A verdict in full, or in short after one that named the pair.
-pub(super) fn line(
+pub(crate) fn line(
     about: About<'_>,
     verdict: &PlacementVerdict,
     margin: f64,

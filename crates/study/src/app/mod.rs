@@ -1,9 +1,15 @@
 //! `app.toml`: an application of several processes, and how it is measured.
 //!
 //! [`App::parse`] reads it; `docs/measure-an-application.md` describes every key. A configuration of an
-//! application is a value for each of its settings ([`Configuration`]).
+//! application is a value for each of its settings ([`Configuration`]). A study with `[app]` ([`AppStudy`])
+//! becomes an [`AppPlan`], whose run ([`AppRun`]) is a run directory like that of any study, with a plan and
+//! records of its own.
 
+mod plan;
 mod read;
+mod record;
+mod run;
+mod study;
 mod template;
 
 #[cfg(test)]
@@ -12,12 +18,20 @@ mod tests;
 use std::collections::BTreeMap;
 
 use rpcgauge_message::nearest::Nearest;
+use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::subject::Tool;
 use crate::words::words;
 
+pub use plan::{AppClaim, AppMetric, AppPair, AppPlan, AppVariant, Round};
+pub use record::{
+    AppRecord, ProcessRecord, RequestRecord, SliceFigures, SliceOutcome, SliceRecord, StartRecord,
+    SumCount,
+};
+pub use run::AppRun;
+pub use study::{AppOf, AppOverrides, AppStudy};
 pub use template::{Template, Word};
 
 /// The file's name in an application's folder.
@@ -146,8 +160,8 @@ pub struct Load {
     pub locustfile: String,
     /// How many there are at once.
     pub users: u32,
-    /// How many of them start in a second.
-    pub spawn_rate: f64,
+    /// How many of them start in a second; all of them where that is not said.
+    pub spawn_rate: Option<f64>,
     /// Variables of the load generator's environment.
     pub env: BTreeMap<String, Template>,
 }
@@ -191,8 +205,9 @@ pub struct Metric {
     pub labels: BTreeMap<String, String>,
     /// What the service tells it in.
     pub unit: MetricUnit,
-    /// Which way is the good one.
-    pub better: Good,
+    /// Whether a configuration may do without it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub optional: bool,
     /// The names of the load's requests that it happens in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
@@ -233,18 +248,6 @@ impl MetricUnit {
         }
     }
 }
-
-/// Which way of a metric is the good one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Good {
-    /// A cost.
-    Less,
-    /// A yield.
-    More,
-}
-
-words!(Good, "way of a metric": "less" => Less, "more" => More);
 
 impl App {
     /// The configuration with these values, `SETTING=VALUE` each, and the defaults for the rest.

@@ -76,7 +76,7 @@ fn what_is_left_out_has_its_default() {
     let front = &app.services[0];
     assert_eq!(front.metrics.as_ref().unwrap().path, "/metrics");
     let load = app.load.as_ref().unwrap();
-    assert_eq!((load.users, load.spawn_rate), (10, 10.0));
+    assert_eq!((load.users, load.spawn_rate), (10, None));
     let methods = app.checks.iter().map(|check| check.method.as_str());
     assert_eq!(methods.collect::<Vec<_>>(), ["POST", "GET"]);
     assert_eq!(app.checks[0].name, "POST /login");

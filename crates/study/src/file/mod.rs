@@ -95,14 +95,14 @@ impl StudyFile {
 }
 
 /// The comment in the first line, which is the question where there is no key of that name.
-fn first_comment(text: &str) -> Option<String> {
+pub(crate) fn first_comment(text: &str) -> Option<String> {
     let comment = without_mark(text).lines().next()?.strip_prefix('#')?;
     let question = comment.trim_matches(['#', ' ']);
     (!question.is_empty()).then(|| question.to_owned())
 }
 
 /// A file's stem in the characters that a directory's name can hold anywhere.
-fn study_name(file: &str) -> String {
+pub(crate) fn study_name(file: &str) -> String {
     let stem = Path::new(file).file_stem().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     match stem.to_string_lossy().replace(|c| !is_plain(c), "-") {

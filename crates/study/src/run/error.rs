@@ -50,6 +50,9 @@ pub enum RunError {
         /// The version of rpcgauge that wrote it.
         rpcgauge: String,
     },
+    /// It is a run of another kind of study.
+    #[error("{} is a run of {}, and this command is for runs of {}", .0.display(), .1, .2)]
+    OtherKind(PathBuf, &'static str, &'static str),
     /// Another program is writing the directory.
     #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
     Locked(PathBuf),

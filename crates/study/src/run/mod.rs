@@ -28,11 +28,15 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use rpcgauge_trial::is_default;
+
 use crate::clock::Utc;
+use crate::plan::Plan;
 
 pub use error::RunError;
 pub use provenance::MeasuredWith;
 pub use reader::Run;
+pub(crate) use reader::{each_record, optional, read_json, read_text};
 pub use writer::{NewRun, Resumed, RunWriter};
 pub use writing::Writing;
 
@@ -66,6 +70,72 @@ pub struct RunInfo {
     pub study: String,
     /// The seed of the run.
     pub seed: u64,
+    /// What was measured.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub kind: RunKind,
+}
+
+/// What a run measures, which decides what its plan and its records are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunKind {
+    /// Calls: [`crate::plan::Plan`] and [`crate::record::Record`].
+    #[default]
+    Calls,
+    /// An application: [`crate::app::AppPlan`] and [`crate::app::AppRecord`].
+    App,
+}
+
+impl RunKind {
+    /// The kind of the run in a directory.
+    ///
+    /// # Errors
+    /// It is not a run directory.
+    pub fn of(directory: &Path) -> Result<Self, RunError> {
+        Run::check(directory).map(|info| info.kind)
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Calls => "calls",
+            Self::App => "an application",
+        }
+    }
+
+    pub(crate) fn must_be(self, expected: Self, directory: &Path) -> Result<(), RunError> {
+        match self == expected {
+            true => Ok(()),
+            false => Err(RunError::OtherKind(
+                directory.to_owned(),
+                self.words(),
+                expected.words(),
+            )),
+        }
+    }
+}
+
+/// A plan that a run directory can begin with.
+pub trait Planned: Serialize {
+    /// What it measures.
+    const KIND: RunKind;
+
+    /// The study's name.
+    fn name(&self) -> &str;
+
+    /// The seed of the run.
+    fn seed(&self) -> u64;
+}
+
+impl Planned for Plan {
+    const KIND: RunKind = RunKind::Calls;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
 }
 
 /// Where a run goes when no place was asked for: `root/<time>-<study>`, with a number behind it

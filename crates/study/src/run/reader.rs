@@ -9,7 +9,7 @@ use rpcgauge_message::whole_file;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{MeasuredWith, RunError, RunInfo, names};
+use super::{MeasuredWith, RunError, RunInfo, RunKind, names};
 use crate::error::Refusal;
 use crate::plan::{Plan, TrialSpec, Variant};
 use crate::record::{
@@ -61,6 +61,7 @@ impl Run {
     /// damaged, or a record does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
+        info.kind.must_be(RunKind::Calls, directory)?;
         let plan: Plan = read_json(directory, names::PLAN)?;
         let damaged = |problem| RunError::damaged(directory.join(names::PLAN), problem);
         plan.check().map_err(damaged)?;
@@ -87,7 +88,7 @@ impl Run {
     }
 
     /// Reads `run.json` alone: whether there is a run here, of a schema that this program knows.
-    pub(super) fn check(directory: &Path) -> Result<RunInfo, RunError> {
+    pub(crate) fn check(directory: &Path) -> Result<RunInfo, RunError> {
         /// The part of `run.json` that every schema has.
         #[derive(Deserialize)]
         struct Version {
@@ -113,51 +114,26 @@ impl Run {
     }
 
     fn read_records(&mut self) -> Result<(), RunError> {
-        let path = self.directory.join(names::TRIALS);
-        let unreadable = |source| RunError::Read(path.clone(), source);
-        check_file(&self.directory, names::TRIALS)?;
-        let mut lines = BufReader::new(File::open(&path).map_err(unreadable)?);
         let mut done: Vec<Option<usize>> = vec![None; self.plan.trials.len()];
         let mut under = BTreeSet::new();
-        let mut line = Vec::new();
-        for number in 1.. {
-            line.clear();
-            let most = MOST_LINE_BYTES + 1;
-            let mut within = (&mut lines).take(most);
-            let read = within.read_until(b'\n', &mut line).map_err(unreadable)?;
-            let damaged = |problem: String| RunError::Damaged {
-                path: path.clone(),
-                line: Some(number),
-                problem,
-            };
-            if line.last() != Some(&b'\n') {
-                if line.len() as u64 == most {
-                    let most = MOST_LINE_BYTES >> 20;
-                    return Err(damaged(format!("the line has more than {most} MiB")));
-                }
-                break;
-            }
-            self.whole_bytes += read as u64;
-            match serde_json::from_slice(&line).map_err(|error| damaged(json_problem(&error)))? {
-                Record::Invocation(record) => {
-                    self.add_invocation(*record).map_err(damaged)?;
-                }
-                Record::Subjects(record) => {
-                    self.add_subjects(record).map_err(damaged)?;
-                }
+        let directory = self.directory.clone();
+        let lines = each_record(&directory, |number, record: Record| {
+            match record {
+                Record::Invocation(record) => self.add_invocation(*record)?,
+                Record::Subjects(record) => self.add_subjects(record)?,
                 Record::Trial(trial) => {
-                    self.belongs(&trial, &mut done, number).map_err(damaged)?;
-                    trial.check().map_err(damaged)?;
+                    self.belongs(&trial, &mut done, number)?;
+                    trial.check()?;
                     self.trials.push(*trial);
                 }
                 Record::Floor(floor) => {
-                    self.stands(&floor, &mut under).map_err(damaged)?;
-                    floor.check().map_err(damaged)?;
+                    self.stands(&floor, &mut under)?;
+                    floor.check()?;
                     self.floors.push(floor);
                 }
                 Record::Events(events) => {
-                    self.is_of_plan(&events).map_err(damaged)?;
-                    events.check().map_err(damaged)?;
+                    self.is_of_plan(&events)?;
+                    events.check()?;
                     self.events.push(events);
                 }
                 Record::Restart { invocation } => {
@@ -165,14 +141,10 @@ impl Run {
                     under.retain(|(of, ..)| *of != invocation);
                 }
             }
-        }
-        if !line.is_empty() {
-            self.warnings.push(format!(
-                "{}: the last line was cut off, as by a crash; the {} bytes of it were dropped",
-                path.display(),
-                line.len()
-            ));
-        }
+            Ok(())
+        })?;
+        self.whole_bytes = lines.whole_bytes;
+        self.warnings.extend(lines.cut_off);
         Ok(())
     }
 
@@ -303,7 +275,61 @@ impl Run {
     }
 }
 
-fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunError> {
+/// What was read of `trials.jsonl`.
+pub(crate) struct Lines {
+    /// Bytes up to the end of the last whole line.
+    whole_bytes: u64,
+    /// A warning where a last line was cut off.
+    pub(crate) cut_off: Option<String>,
+}
+
+/// Gives each record of a run with the number of its line, from 1; what is wrong with it names that line. A last
+/// line without its end, as a crash leaves it, is dropped with a warning.
+pub(crate) fn each_record<T: DeserializeOwned>(
+    directory: &Path,
+    mut of: impl FnMut(usize, T) -> Result<(), String>,
+) -> Result<Lines, RunError> {
+    let path = directory.join(names::TRIALS);
+    let unreadable = |source| RunError::Read(path.clone(), source);
+    check_file(directory, names::TRIALS)?;
+    let mut lines = BufReader::new(File::open(&path).map_err(unreadable)?);
+    let (mut whole_bytes, mut line) = (0, Vec::new());
+    for number in 1.. {
+        line.clear();
+        let most = MOST_LINE_BYTES + 1;
+        let mut within = (&mut lines).take(most);
+        let read = within.read_until(b'\n', &mut line).map_err(unreadable)?;
+        let damaged = |problem: String| RunError::Damaged {
+            path: path.clone(),
+            line: Some(number),
+            problem,
+        };
+        if line.last() != Some(&b'\n') {
+            if line.len() as u64 == most {
+                let most = MOST_LINE_BYTES >> 20;
+                return Err(damaged(format!("the line has more than {most} MiB")));
+            }
+            break;
+        }
+        whole_bytes += read as u64;
+        let record = serde_json::from_slice(&line);
+        let record = record.map_err(|error| damaged(json_problem(&error)))?;
+        of(number, record).map_err(damaged)?;
+    }
+    let cut_off = (!line.is_empty()).then(|| {
+        format!(
+            "{}: the last line was cut off, as by a crash; the {} bytes of it were dropped",
+            path.display(),
+            line.len()
+        )
+    });
+    Ok(Lines {
+        whole_bytes,
+        cut_off,
+    })
+}
+
+pub(crate) fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunError> {
     match result {
         Err(RunError::Missing(_)) => Ok(None),
         other => other.map(Some),
@@ -322,7 +348,7 @@ pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), Run
     }
 }
 
-fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
+pub(crate) fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
     let path = directory.join(file);
     check_file(directory, file)?;
     whole_file::read_text(&path).map_err(|error| match error.kind() {
@@ -331,7 +357,10 @@ fn read_text(directory: &Path, file: &'static str) -> Result<String, RunError> {
     })
 }
 
-fn read_json<T: DeserializeOwned>(directory: &Path, file: &'static str) -> Result<T, RunError> {
+pub(crate) fn read_json<T: DeserializeOwned>(
+    directory: &Path,
+    file: &'static str,
+) -> Result<T, RunError> {
     let text = read_text(directory, file)?;
     serde_json::from_str(&text).map_err(|error| RunError::Damaged {
         path: directory.join(file),

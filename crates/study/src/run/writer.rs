@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use super::reader::check_file;
-use super::{Run, RunError, RunInfo, names};
+use super::{Planned, Run, RunError, RunInfo, names};
 use crate::clock::Utc;
 use crate::plan::{Plan, TrialSpec};
 use crate::printable;
@@ -19,7 +19,7 @@ use crate::record::{Environment, Record, SCHEMA, TrialOutcome, TrialRecord};
 
 /// What a new run directory begins with.
 #[derive(Debug, Clone, Copy)]
-pub struct NewRun<'a> {
+pub struct NewRun<'a, P = Plan> {
     /// The version of rpcgauge that runs it.
     pub rpcgauge: &'a str,
     /// When it begins.
@@ -27,7 +27,7 @@ pub struct NewRun<'a> {
     /// The study's text, when there was one.
     pub study: Option<&'a str>,
     /// What will be done.
-    pub plan: &'a Plan,
+    pub plan: &'a P,
 }
 
 /// A run directory that this program, and no other, writes.
@@ -85,7 +85,7 @@ impl RunWriter {
     /// # Errors
     /// When there is something at `directory` already (an empty directory is taken over), or it
     /// cannot be made or filled. Nothing is left behind then.
-    pub fn create(directory: &Path, new: &NewRun<'_>) -> Result<Self, RunError> {
+    pub fn create<P: Planned>(directory: &Path, new: &NewRun<'_, P>) -> Result<Self, RunError> {
         let failed = |error| RunError::Create(directory.to_owned(), error);
         if is_occupied(directory).map_err(failed)? {
             return Err(RunError::Exists(directory.to_owned()));
@@ -166,7 +166,7 @@ impl RunWriter {
     }
 
     /// Appends one record and hands it to the disk. When that fails, the file ends with the record before it.
-    pub fn append(&mut self, record: &Record) -> Result<(), RunError> {
+    pub fn append(&mut self, record: &impl Serialize) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
         let line = serde_json::to_string(record);
         let line = line.map_err(|error| RunError::Encode(path.clone(), error))?;
@@ -253,13 +253,14 @@ impl Draft {
         }
     }
 
-    fn fill(&self, new: &NewRun<'_>) -> Result<(), RunError> {
+    fn fill<P: Planned>(&self, new: &NewRun<'_, P>) -> Result<(), RunError> {
         let info = RunInfo {
             schema: SCHEMA,
             rpcgauge: new.rpcgauge.to_owned(),
             created_at: Utc::from(new.created_at).to_string(),
-            study: new.plan.name.clone(),
-            seed: new.plan.seed,
+            study: new.plan.name().to_owned(),
+            seed: new.plan.seed(),
+            kind: P::KIND,
         };
         write_json(&self.0.join(names::RUN), &info)?;
         write_json(&self.0.join(names::PLAN), new.plan)?;

@@ -2,7 +2,7 @@
 
 use rpcgauge_study::record::Stage;
 
-use super::super::chart::{Bar, Bars, Chart, Named, Part, Scale, Weight};
+use super::super::chart::{Bar, Bars, Chart, Named, Part, Scale, Weight, named};
 use super::super::figures::{SPANS, stage_name};
 use super::super::groups::{Group, Member, members};
 use crate::by_key;
@@ -58,7 +58,7 @@ fn bars(
 
 /// The parts that have a size.
 fn parts(
-    named: impl IntoIterator<Item = (Named, Option<f64>)>,
+    sizes: impl IntoIterator<Item = (Named, Option<f64>)>,
     show: fn(f64) -> String,
 ) -> Vec<Part> {
     let has_size = |(named, size): (Named, Option<f64>)| {
@@ -66,7 +66,7 @@ fn parts(
         let value = show(size);
         Some(Part { named, size, value })
     };
-    named.into_iter().filter_map(has_size).collect()
+    sizes.into_iter().filter_map(has_size).collect()
 }
 
 fn stage_named(stage: Stage) -> Named {
@@ -76,11 +76,11 @@ fn stage_named(stage: Stage) -> Named {
         Stage::ResponseTime => "response",
         own => stage_name(own),
     };
-    (class, stage_name(stage))
+    named(class, stage_name(stage))
 }
 
 /// The part of a call that no stage accounts for.
-const BETWEEN: Named = ("between", "between stages");
+const BETWEEN: Named = named("between", "between stages");
 
 /// Where the time goes: a bar for each variant that was timed by stages.
 pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
@@ -121,14 +121,14 @@ pub(super) fn stages(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
 }
 
 const SENT: [Named; 3] = [
-    ("sent-headers", "sent headers"),
-    ("sent-bodies", "sent bodies"),
-    ("sent-overhead", "sent overhead"),
+    named("sent-headers", "sent headers"),
+    named("sent-bodies", "sent bodies"),
+    named("sent-overhead", "sent overhead"),
 ];
 const RECEIVED: [Named; 3] = [
-    ("got-headers", "received headers"),
-    ("got-bodies", "received bodies"),
-    ("got-overhead", "received overhead"),
+    named("got-headers", "received headers"),
+    named("got-bodies", "received bodies"),
+    named("got-overhead", "received overhead"),
 ];
 
 /// Bytes per call on the connections, by direction and kind.
@@ -182,14 +182,14 @@ fn any_subject(groups: &[Group<'_>]) -> bool {
 
 /// One side's user, system and unsplit time.
 const CLIENT_CPU: [Named; 3] = [
-    ("client-user", "client, user"),
-    ("client-system", "client, system"),
-    ("client-unsplit", "client, user or system"),
+    named("client-user", "client, user"),
+    named("client-system", "client, system"),
+    named("client-unsplit", "client, user or system"),
 ];
 const SERVER_CPU: [Named; 3] = [
-    ("server-user", "server, user"),
-    ("server-system", "server, system"),
-    ("server-unsplit", "server, user or system"),
+    named("server-user", "server, user"),
+    named("server-system", "server, system"),
+    named("server-unsplit", "server, user or system"),
 ];
 
 /// CPU per call, by side and mode.

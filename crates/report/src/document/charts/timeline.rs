@@ -2,7 +2,7 @@
 
 use rpcgauge_study::record::EventKind;
 
-use super::super::chart::{Axis, Chart, Line, Named, Plot, Size, Weight};
+use super::super::chart::{self, Axis, Chart, Line, Named, Plot, Size, Weight};
 use super::super::groups::{self, Group, measured};
 use super::super::{Column, Table};
 use crate::findings::spikes::SpikeCauses;
@@ -77,7 +77,7 @@ fn named(kind: EventKind) -> Named {
         EventKind::Deoptimization => "m2",
         EventKind::Compilation => "m3",
     };
-    (class, words::spikes::event(kind))
+    chart::named(class, words::spikes::event(kind))
 }
 
 /// What the runtimes did, by kind, where the whole timeline ends at `end`.

@@ -1,0 +1,202 @@
+//! A study of an application: planned, run, and reported again.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use rpcgauge_lab::RunEnding;
+use rpcgauge_lab::app::{AppLab, AppRunError, AppSummary, Event, Progress};
+use rpcgauge_report::app::AppFindings;
+use rpcgauge_report::{Style, escape, files};
+use rpcgauge_study::app::{AppPlan, AppRun};
+use rpcgauge_study::run::{NewRun, RunWriter, default_directory, names};
+
+use super::app;
+use super::measure::RUNS;
+use crate::args::{Format, OutputArgs, ReportArgs};
+use crate::exit::{
+    Failure, INTERRUPTED, NOT_ALL_WELL, Outcome, note, print, print_json, print_plain,
+};
+use crate::inputs::OfApp;
+use crate::screen::{Screen, clock};
+use crate::show;
+use crate::signals;
+
+const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
+
+/// Prints what would run.
+pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
+    if as_json {
+        return print_json(plan);
+    }
+    let mut text = format!(
+        "{}: {}\n\n{}: {}\n",
+        plan.name, plan.question, plan.app, plan.description
+    );
+    for variant in &plan.variants {
+        let control = variant
+            .control_of
+            .as_ref()
+            .map(|of| format!("  (A/A: a second set of {of})"));
+        // Writing into a String cannot fail.
+        let _ = writeln!(
+            text,
+            "  {}: {}{}",
+            variant.name,
+            variant.configuration,
+            control.unwrap_or_default()
+        );
+    }
+    let [warm_up, settle, slice] =
+        [plan.warm_up_ms, plan.settle_ms, plan.slice_ms].map(|ms| ms as f64 / 1e3);
+    let _ = write!(
+        text,
+        "\n{} users each; {} fresh starts of the services; {} slices of {slice} s after {settle} s of settling, \
+         {warm_up} s of warm-up for each variant and start\nabout {} without building and starting\n",
+        plan.users,
+        plan.invocations(),
+        plan.slices(),
+        clock(Duration::from_millis(plan.estimate_ms()))
+    );
+    print_plain(&text)
+}
+
+/// Runs the study in a new run directory, and shows its report.
+pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
+    let stop = signals::stop_flag()?;
+    let built = app::build(&study.package, output.quiet, &stop)?;
+    let locust = app::locust(output.quiet, &stop)?;
+    let now = SystemTime::now();
+    let plan = &study.plan;
+    let directory = match &output.out {
+        Some(directory) => directory.clone(),
+        None => default_directory(Path::new(RUNS), &plan.name, now),
+    };
+    let new = NewRun {
+        rpcgauge: env!("CARGO_PKG_VERSION"),
+        created_at: now,
+        study: Some(&study.text),
+        plan,
+    };
+    let mut writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
+    let lab = AppLab {
+        plan,
+        built: &built,
+        locust: &locust,
+        logs: directory.join(names::LOGS),
+        stop: &stop,
+    };
+    let screen = Screen::new(output.quiet, BAR);
+    let (mut ended, mut shown) = (0, String::new());
+    let measured = lab.run(&mut writer, &mut |progress| {
+        let what = match progress {
+            Progress::Process(Event::Starting(title)) => format!("starting {title}"),
+            Progress::Checking(name) => format!("checking the responses of {name}"),
+            Progress::WarmingUp(name) => format!("warming {name} up"),
+            Progress::Measuring(name) => format!("measuring {name}"),
+            Progress::Process(Event::Ready(_)) => return,
+            Progress::Ended => {
+                ended += 1;
+                return;
+            }
+        };
+        let is_slice = matches!(progress, Progress::Measuring(_));
+        if screen.has_lines() && !is_slice && what != shown {
+            screen.line(&what);
+        }
+        screen.draw(|bar| {
+            bar.set_length(plan.slices() as u64);
+            bar.set_position(ended);
+            let left =
+                (plan.slices() as u64).saturating_sub(ended) * (plan.settle_ms + plan.slice_ms);
+            bar.set_prefix(format!("{} left", clock(Duration::from_millis(left))));
+            bar.set_message(escape::terminal(&what));
+        });
+        shown = what;
+    });
+    screen.finish();
+    // The lock is released before the report is written: the report only reads.
+    drop(writer);
+    let run = AppRun::read(&directory).map_err(Failure::cannot)?;
+    let findings = AppFindings::from_run(&run);
+    let reported = match findings.measured {
+        0 => Ok(()),
+        _ => show_report(&findings, &directory, output),
+    };
+    let AppSummary { ending, failed } = match measured {
+        Ok(summary) => summary,
+        Err(AppRunError::Failed(failure)) => {
+            reported?;
+            return Err(app::shown(failure));
+        }
+        Err(error @ AppRunError::Records(_)) => return Err(Failure::cannot(error)),
+    };
+    reported?;
+    Ok(match ending {
+        RunEnding::Stopped => {
+            note("interrupted; the measured slices are kept");
+            ExitCode::from(INTERRUPTED)
+        }
+        RunEnding::Complete if failed > 0 => {
+            note(&format!(
+                "{failed} slices failed, and ended their invocations"
+            ));
+            ExitCode::from(NOT_ALL_WELL)
+        }
+        RunEnding::Complete => ExitCode::SUCCESS,
+    })
+}
+
+/// Prints the findings, and writes the report's files.
+fn show_report(
+    findings: &AppFindings,
+    directory: &Path,
+    output: &OutputArgs,
+) -> Result<(), Failure> {
+    let text = match output.json {
+        true => findings.json().map_err(Failure::cannot)?,
+        false => terminal(findings, output.verbose),
+    };
+    let shown = print(&text);
+    let written = findings.write_all(directory).map_err(|error| {
+        Failure::cannot(format!(
+            "{error}; the measured slices are kept; write the report with `rpcgauge report {}`",
+            directory.display()
+        ))
+    })?;
+    shown?;
+    if let Some(page) = written.iter().find(|path| path.ends_with(files::HTML))
+        && !output.json
+    {
+        let page = escape::terminal(&page.display().to_string());
+        print(&format!("\nReport: {page}\n"))?;
+    }
+    Ok(())
+}
+
+fn terminal(findings: &AppFindings, verbose: bool) -> String {
+    findings.terminal(Style {
+        verbose,
+        ..show::style()
+    })
+}
+
+/// Writes the report of a run again.
+pub(crate) fn report(args: &ReportArgs) -> Outcome {
+    let run = AppRun::read(&args.run).map_err(Failure::input)?;
+    let findings = AppFindings::from_run(&run);
+    let printed = print(&match args.format {
+        Format::Text => terminal(&findings, args.verbose),
+        Format::Json => findings.json().map_err(Failure::cannot)?,
+        Format::Markdown => findings.markdown(),
+        Format::Csv => findings.csv(),
+        Format::Html => findings.html(),
+    })?;
+    if let Err(error) = findings.write_all(&args.run) {
+        note(&format!(
+            "warning: {error}; the report is printed all the same"
+        ));
+    }
+    Ok(printed)
+}

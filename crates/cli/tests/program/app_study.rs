@@ -1,0 +1,322 @@
+//! Studies of an application: two configurations in turn, and what may happen meanwhile.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::app::{command, run, shop, shop_with};
+use crate::common::{Place, interrupt, json, report, wait_until};
+
+/// The shop with a catalogue that takes 5 ms longer than it has to, against one that does not.
+const STUDY: &str = r#"
+question = "What does a slow catalogue cost the shop's users?"
+invocations = 2
+blocks = 2
+
+[app]
+path = "shop"
+users = 3
+slice = "700ms"
+settle = "100ms"
+warm-up = "300ms"
+
+[[variants]]
+name = "quick"
+
+[[variants]]
+name = "slow"
+delay = "5"
+
+[[pairs]]
+of = "slow"
+against = "quick"
+
+[[claims]]
+of = "slow"
+against = "quick"
+metric = "catalogue-handler"
+ratio = 2.0
+source = "the catalogue's own source"
+"#;
+
+fn place(study: &str) -> Place {
+    let place = shop();
+    place.file("study.toml", study);
+    place
+}
+
+/// The verdict on a metric, of all requests.
+fn verdict<'r>(report: &'r Value, metric: &str) -> &'r Value {
+    let comparisons = report["comparisons"].as_array().expect("comparisons");
+    let is_it =
+        |one: &&Value| one["metric"] == metric && one["request"].is_null() && one["a_a"] == false;
+    let found = comparisons.iter().find(is_it);
+    &found.unwrap_or_else(|| panic!("no {metric}"))["verdict"]
+}
+
+fn slices(place: &Place) -> Vec<Value> {
+    let text = fs::read_to_string(place.path().join("run/trials.jsonl")).expect("records");
+    let records = text.lines().map(json);
+    records
+        .filter(|record| record["record"] == "slice")
+        .collect()
+}
+
+#[test]
+fn a_slow_inner_call_is_found_where_it_is() {
+    let place = place(STUDY);
+    let plan = place.run(&["plan", "study.toml"]).well();
+    assert!(plan.contains("quick-again: connections=kept, delay=0  (A/A: a second set of quick)"));
+    assert!(
+        plan.contains("12 slices of 0.7 s after 0.1 s of settling"),
+        "{plan}"
+    );
+    let printed = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]).well();
+    let run_directory = place.path().join("run");
+    let report = report(&run_directory);
+    assert_eq!(report["measured"], 12);
+    let handler = verdict(&report, "catalogue-handler");
+    // The catalogue sleeps 5 ms, and never less.
+    assert!(
+        handler["of_value"].as_f64().expect("a mean") >= 5e6,
+        "{handler}"
+    );
+    for metric in ["catalogue-handler", "page-call"] {
+        let found = verdict(&report, metric);
+        assert_eq!(found["blocks"]["used"], 4, "{found}");
+        assert!(
+            found["estimate"]["ratio"].as_f64().expect("a ratio") > 1.0,
+            "{found}"
+        );
+    }
+    // Each page is five calls, each in its handler, and that in the response.
+    let variants = report["variants"].as_array().expect("variants");
+    let slow = variants
+        .iter()
+        .find(|one| one["name"] == "slow")
+        .expect("slow");
+    let page = slow["bars"]
+        .as_array()
+        .expect("bars")
+        .iter()
+        .find(|bar| bar["request"] == "page");
+    let page = page.expect("a page");
+    let ns = |title: &str| {
+        let parts = page["parts"].as_array().expect("parts");
+        let part = parts.iter().find(|part| part["metric"] == title);
+        part.expect("the part")["ns"].as_f64().expect("a time")
+    };
+    let whole = page["mean_ns"].as_f64().expect("a mean");
+    assert!(whole > ns("page-handler"), "{page}");
+    assert!(whole > ns("page-call"), "{page}");
+    assert!(ns("page-call") > 5.0 * 4e6, "{page}");
+    let claims = report["claims"].as_array().expect("claims");
+    assert_ne!(claims[0]["claim"], "contradicted");
+    for part in [
+        "Where a request's time goes",
+        "What users saw",
+        "Published figures",
+    ] {
+        assert!(printed.contains(part), "{part} is not in:\n{printed}");
+    }
+    // The report is the same from the directory alone.
+    let again = place.run(&["report", "run"]).well();
+    assert_eq!(
+        again,
+        printed
+            .split("\nReport: ")
+            .next()
+            .expect("the report")
+            .to_owned()
+    );
+    let markdown = place.run(&["report", "run", "--format", "markdown"]).well();
+    assert!(
+        markdown.contains("### Where a request's time goes"),
+        "{markdown}"
+    );
+    place
+        .run(&["diff", "run", "run"])
+        .refused(&["is a run of an application"]);
+    // Ctrl-C keeps what was measured.
+    let args = ["run", "study.toml", "--out", "stopped", "--blocks", "100"];
+    let mut child = command(&place, &args).spawn().expect("it starts");
+    let records = place.path().join("stopped/trials.jsonl");
+    let measured =
+        || fs::read_to_string(&records).map_or(0, |text| text.matches("\"slice\"").count());
+    wait_until("a slice", || measured() > 1);
+    interrupt(&child);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    let kept = self::report(&place.path().join("stopped"));
+    assert!(kept["measured"].as_u64().expect("a count") >= 2);
+    let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
+    assert_eq!(left.count(), 0, "a folder is left");
+}
+
+#[test]
+fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
+    // Dies in the first invocation alone, once it has had some load.
+    let place = shop_with(
+        "catalogue.py",
+        "    if DELAY_S:",
+        "    import os\n    if DELAY_S and service.METRICS.values.get(('handler_seconds', '{path=\"products\"}'), \
+         (0, 0))[1] > 25 and not os.path.exists('died'):\n        open('died', 'w').close()\n        \
+         os._exit(7)\n    if DELAY_S:",
+    );
+    place.file(
+        "study.toml",
+        &STUDY.replace("warm-up = \"300ms\"", "warm-up = \"1ms\""),
+    );
+    let ended = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("1 slices failed, and ended their invocations"),
+        "{ended:?}"
+    );
+    let failed: Vec<Value> = slices(&place)
+        .into_iter()
+        .filter(|slice| slice["outcome"]["outcome"] == "failed")
+        .collect();
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert_eq!(
+        (&failed[0]["variant"], &failed[0]["invocation"]),
+        (&"slow".into(), &0.into())
+    );
+    let reason = failed[0]["outcome"]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.contains("catalogue (slow) ended by itself (exit code 7)"),
+        "{reason}"
+    );
+    // The second invocation is whole.
+    let whole = slices(&place)
+        .into_iter()
+        .filter(|slice| slice["invocation"] == 1);
+    assert_eq!(whole.count(), 6);
+    assert!(ended.stdout.contains("Failed slices"), "{ended:?}");
+}
+
+#[test]
+fn sets_that_memory_does_not_carry_at_once_are_measured_one_by_one() {
+    let free = fs::read_to_string("/proc/meminfo").expect("the kernel's table");
+    let free = free
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = free
+        .and_then(|free| free.trim().strip_suffix(" kB"))
+        .expect("free memory");
+    // The first service of each set may hold two thirds of what is free: a set fits, and two do not.
+    let memory = format!(
+        "memory = \"{}KiB\"",
+        kib.parse::<u64>().expect("a number") / 3 * 2
+    );
+    let place = shop_with("app.toml", "memory = \"128MiB\"", &memory);
+    place.file(
+        "study.toml",
+        &STUDY.replace("invocations = 2", "invocations = 1"),
+    );
+    let printed = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]).well();
+    assert!(
+        printed.contains("! memory did not carry all sets of services at once"),
+        "{printed}"
+    );
+    let names = slices(&place)
+        .into_iter()
+        .map(|slice| slice["variant"].clone());
+    let names: Vec<Value> = names.collect();
+    assert_eq!(names.len(), 6);
+    assert!(
+        names.chunks(2).all(|of_one| of_one[0] == of_one[1]),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn what_is_not_right_is_never_timed() {
+    let cases = [
+        (
+            "shop.py",
+            "found[\"stock\"] > 0",
+            "CATALOGUE",
+            "the check \"one offer\": with ",
+        ),
+        (
+            "app.toml",
+            "metric = \"catalogue_payload_bytes\"",
+            "metric = \"payload_bytes\"",
+            "the metric \"catalogue-bytes\": shop with connections=kept, delay=0 tells no payload_bytes_sum and _count",
+        ),
+        (
+            "locustfile.py",
+            "class Visitor(HttpUser):",
+            "class Visitor:",
+            "it holds no class of users",
+        ),
+    ];
+    for (file, from, to, expected) in cases {
+        let place = shop_with(file, from, to);
+        place.file("study.toml", STUDY);
+        let ended = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]);
+        assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
+        assert!(
+            ended.stderr.contains(expected),
+            "{expected} is not in:\n{}",
+            ended.stderr
+        );
+        assert_eq!(slices(&place).len(), 0);
+        assert_eq!(ended.stdout, "");
+    }
+}
+
+#[test]
+fn a_study_that_does_not_fit_is_refused_with_its_place() {
+    let cases = [
+        (
+            "delay = \"5\"",
+            "delay = \"6\"",
+            "study.toml:18:9: delay cannot be \"6\"",
+        ),
+        (
+            "delay = \"5\"",
+            "dely = \"5\"",
+            "study.toml:18:1: shop has no setting \"dely\"",
+        ),
+        ("delay = \"5\"", "", "\"slow\" is set as \"quick\" is"),
+        (
+            "of = \"slow\"",
+            "of = \"slo\"",
+            "there is no variant \"slo\"; did you mean \"slow\"?",
+        ),
+        (
+            "\"catalogue-handler\"",
+            "\"catalog\"",
+            "there is no metric \"catalog\"",
+        ),
+        (
+            "path = \"shop\"",
+            "path = \"shp\"",
+            "there is no app.toml in this folder",
+        ),
+        (
+            "path = \"shop\"",
+            "name = \"shop\"",
+            "there is no application \"shop\"",
+        ),
+        ("path = \"shop\"", "", "[app] needs one of name"),
+        (
+            "slice = \"700ms\"",
+            "slce = \"700ms\"",
+            "[app] has no key \"slce\"; did you mean \"slice\"?",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let changed = STUDY.replacen(from, to, 1);
+        assert_ne!(changed, STUDY, "{from}");
+        place(&changed)
+            .run(&["run", "study.toml"])
+            .refused(&[expected]);
+    }
+    place(STUDY)
+        .run(&["run", "study.toml", "quickstart"])
+        .refused(&["study.toml is a study of an application; run it alone"]);
+}

@@ -1,0 +1,151 @@
+//! What a service tells in Prometheus's text format: sums and counts of the metrics that `app.toml` names.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rpcgauge_load::Fetch;
+use rpcgauge_study::app::{Metric, MetricsAt, SumCount};
+use rpcgauge_study::record::Fault;
+
+use super::process::Running;
+use crate::error::{TrialFailure, TrialResult};
+
+/// How long a service may take to tell its metrics.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Reads the metrics of one service; those that it does not tell are left out.
+pub(super) fn read<'m>(
+    service: &Running,
+    at: &MetricsAt,
+    metrics: impl Iterator<Item = &'m Metric>,
+) -> TrialResult<BTreeMap<String, SumCount>> {
+    let fetched = Fetch::get(service.address(&at.port), &at.path).send(LIMIT);
+    let wrong = |what: String| {
+        let reason = format!("{}: no metrics at {}: {what}", service.title, at.path);
+        service.explain(TrialFailure::new(Fault::Subject, reason))
+    };
+    let fetched = fetched.map_err(|error| wrong(error.to_string()))?;
+    if fetched.status != 200 {
+        return Err(wrong(format!("the status is {}", fetched.status)));
+    }
+    let text = String::from_utf8_lossy(&fetched.body);
+    let metrics = metrics.filter_map(|metric| Some((metric.name.clone(), find(&text, metric)?)));
+    Ok(metrics.collect())
+}
+
+/// The metric in a text, over all series that have its labels.
+fn find(text: &str, metric: &Metric) -> Option<SumCount> {
+    let sum_of = |ending: &str| {
+        let series = text.lines().filter_map(|line| {
+            let rest = line.strip_prefix(&metric.metric)?.strip_prefix(ending)?;
+            let (labels, value) = sample(rest)?;
+            let is_asked = metric
+                .labels
+                .iter()
+                .all(|asked| labels.contains(&(asked.0.clone(), asked.1.clone())));
+            is_asked.then_some(value)
+        });
+        let values: Vec<f64> = series.filter(|value| value.is_finite()).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>())
+    };
+    Some(SumCount {
+        sum: sum_of("_sum")?,
+        count: sum_of("_count")?,
+    })
+}
+
+/// Labels and value of a sample, from what follows the metric's name on its line.
+fn sample(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
+    let mut labels = Vec::new();
+    let Some(mut rest) = rest.strip_prefix('{') else {
+        return rest
+            .starts_with([' ', '\t'])
+            .then(|| Some((labels, value(rest)?)))?;
+    };
+    loop {
+        rest = rest.trim_start_matches([',', ' ', '\t']);
+        if let Some(after) = rest.strip_prefix('}') {
+            return Some((labels, value(after)?));
+        }
+        let (name, after) = rest.split_once("=\"")?;
+        let mut text = String::new();
+        let mut chars = after.char_indices();
+        loop {
+            match chars.next()? {
+                (at, '"') => {
+                    rest = &after[at + 1..];
+                    break;
+                }
+                (_, '\\') => match chars.next()?.1 {
+                    'n' => text.push('\n'),
+                    other => text.push(other),
+                },
+                (_, other) => text.push(other),
+            }
+        }
+        labels.push((name.trim().to_owned(), text));
+    }
+}
+
+/// The value; a time may follow.
+fn value(text: &str) -> Option<f64> {
+    text.split_ascii_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use rpcgauge_study::app::MetricUnit;
+
+    use super::*;
+
+    const TEXT: &str = r#"# HELP call_seconds_sum odd
+# TYPE call_seconds summary
+call_seconds_count{uri="/a",status="200"} 3
+call_seconds_sum{uri="/a",status="200"} 0.5 1700000000000
+call_seconds_count{uri="/b \"{x}\" \\",status="200",} 4
+call_seconds_sum{uri="/b \"{x}\" \\",status="200",} 1e-1
+call_seconds_max{uri="/a"} 9
+other_call_seconds_sum 7
+call_seconds_sum_total 7
+plain_sum NaN
+plain_sum 2
+plain_count 1
+only_sum 1
+"#;
+
+    fn found(metric: &str, labels: &[(&str, &str)]) -> Option<(f64, f64)> {
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let metric = Metric {
+            name: String::new(),
+            title: String::new(),
+            service: String::new(),
+            metric: metric.to_owned(),
+            labels: labels.collect(),
+            unit: MetricUnit::Seconds,
+            optional: false,
+            requests: Vec::new(),
+            part_of: None,
+        };
+        find(TEXT, &metric).map(|found| (found.sum, found.count))
+    }
+
+    #[test]
+    fn series_with_the_labels_that_are_asked_for_are_added_up() {
+        assert_eq!(found("call_seconds", &[]), Some((0.6, 7.0)));
+        assert_eq!(found("call_seconds", &[("uri", "/a")]), Some((0.5, 3.0)));
+        assert_eq!(
+            found("call_seconds", &[("uri", "/b \"{x}\" \\")]),
+            Some((0.1, 4.0))
+        );
+        assert_eq!(found("plain", &[]), Some((2.0, 1.0)));
+    }
+
+    #[test]
+    fn what_is_not_there_whole_is_not_found() {
+        assert_eq!(found("call_seconds", &[("uri", "/c")]), None);
+        assert_eq!(found("only", &[]), None);
+        assert_eq!(found("call", &[]), None);
+    }
+}

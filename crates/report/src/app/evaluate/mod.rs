@@ -1,0 +1,316 @@
+//! From the slices of a run to figures, verdicts and bars.
+
+mod parts;
+mod verdict;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rpcgauge_study::app::{
+    AppMetric, AppPlan, AppRun, AppVariant, RequestRecord, SliceFigures, SliceOutcome, SumCount,
+};
+use rpcgauge_study::histogram::{Times, Unit};
+
+use super::findings::{
+    AppFindings, AppVariantFindings, FailedSlice, InsideFigures, ProcessFigures, RequestFigures,
+    SliceRow,
+};
+use crate::findings::SCHEMA;
+
+/// A 99th percentile of fewer requests is the slowest of them.
+const LEAST_FOR_P99: u64 = 100;
+
+/// A load generator that uses more of a core than this sets the pace itself.
+const MOST_OF_A_CORE: f64 = 0.8;
+
+/// Said of a run whose sets were not up at once.
+const ONE_BY_ONE: &str = "memory did not carry all sets of services at once: each was measured alone, with all slices of an \
+     invocation one after the other, so that what changed on the machine meanwhile counts as a difference between \
+     variants";
+
+/// The slices of a variant, by invocation and block.
+type Slices<'a> = BTreeMap<(u32, u32), &'a SliceFigures>;
+
+/// What is compared, and of which request.
+type About<'a> = (&'a AppMetric, Option<&'a str>);
+
+/// The slices of a run as they stand in blocks.
+struct Blocks<'a> {
+    plan: &'a AppPlan,
+    slices: BTreeMap<&'a str, Slices<'a>>,
+    /// The names of all requests.
+    requests: BTreeSet<&'a str>,
+}
+
+impl AppFindings {
+    /// What a run means.
+    pub fn from_run(run: &AppRun) -> Self {
+        let plan = &run.plan;
+        let mut blocks = Blocks {
+            plan,
+            slices: BTreeMap::new(),
+            requests: BTreeSet::new(),
+        };
+        let (mut failures, mut rows) = (Vec::new(), Vec::new());
+        for slice in &run.slices {
+            match &slice.outcome {
+                SliceOutcome::Measured(figures) => {
+                    let names = figures.requests.iter().map(|one| one.name.as_str());
+                    blocks.requests.extend(names);
+                    let of_variant = blocks.slices.entry(&slice.variant).or_default();
+                    of_variant.insert((slice.invocation, slice.block), figures);
+                    rows.push(SliceRow {
+                        invocation: slice.invocation,
+                        block: slice.block,
+                        variant: slice.variant.clone(),
+                        requests: of_users([&**figures].into_iter()),
+                    });
+                }
+                SliceOutcome::Failed { reason, fault, log } => failures.push(FailedSlice {
+                    invocation: slice.invocation,
+                    block: slice.block,
+                    variant: slice.variant.clone(),
+                    reason: reason.clone(),
+                    fault: *fault,
+                    log: log.clone(),
+                }),
+            }
+        }
+        let variants = plan.variants.iter();
+        let variants: Vec<_> = variants.map(|variant| blocks.variant(variant)).collect();
+        let mut warnings = run.warnings.clone();
+        if run
+            .starts
+            .iter()
+            .any(|start| start.sets < plan.variants.len())
+        {
+            warnings.push(ONE_BY_ONE.to_owned());
+        }
+        warnings.extend(cautions(&blocks, &variants));
+        Self {
+            schema: SCHEMA,
+            run: run.info.clone(),
+            plan: plan.clone(),
+            environment: run.environment.clone(),
+            starts: run.starts.clone(),
+            measured: rows.len() as u64,
+            warnings,
+            comparisons: blocks.comparisons(),
+            claims: plan
+                .claims
+                .iter()
+                .map(|claim| blocks.claim(claim))
+                .collect(),
+            variants,
+            failures,
+            slices: rows,
+        }
+    }
+}
+
+/// What weakens the findings of users.
+fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String> {
+    let mut cautions = Vec::new();
+    for variant in variants {
+        let name = &variant.name;
+        if variant.load_generator_share > MOST_OF_A_CORE {
+            cautions.push(format!(
+                "{name}: the load generator used {:.0}% of a core and may have set the pace itself; take fewer \
+                 users or more think time",
+                100.0 * variant.load_generator_share
+            ));
+        }
+        for one in variant.requests.iter().filter(|one| one.failed > 0) {
+            let Some(request) = &one.name else { continue };
+            cautions.push(format!(
+                "{name}: {} of {} requests \"{request}\" failed, the first with {}",
+                one.failed,
+                one.failed + one.succeeded,
+                one.error
+            ));
+        }
+        let slices = blocks
+            .slices
+            .get(name.as_str())
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        let broken_off: Vec<&&SliceFigures> = slices.filter(|one| one.task_errors > 0).collect();
+        let tasks: u64 = broken_off.iter().map(|one| one.task_errors).sum();
+        if let Some(first) = broken_off.first() {
+            cautions.push(format!(
+                "{name}: {tasks} tasks of the locustfile broke off, the first with {}",
+                first.task_error
+            ));
+        }
+    }
+    cautions
+}
+
+/// All requests of some slices together, then each by its name.
+fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<RequestFigures> {
+    let seconds: f64 = slices.clone().map(|slice| slice.seconds).sum();
+    let requests = slices.flat_map(|slice| &slice.requests);
+    let mut by_name: BTreeMap<&str, Vec<&RequestRecord>> = BTreeMap::new();
+    for request in requests {
+        by_name.entry(&request.name).or_default().push(request);
+    }
+    let all: Vec<&RequestRecord> = by_name.values().flatten().copied().collect();
+    let figures = |name: Option<&str>, of: &[&RequestRecord]| {
+        let (times, sum_us) = together(of);
+        let quantile = |q| (!times.is_empty()).then(|| times.quantile(q));
+        let failed = of.iter().find(|one| one.failures > 0);
+        RequestFigures {
+            name: name.map(str::to_owned),
+            succeeded: times.len(),
+            failed: of.iter().map(|one| one.failures).sum(),
+            error: failed.map_or_else(String::new, |one| one.error.clone()),
+            per_second: times.len() as f64 / seconds,
+            mean_ns: (!times.is_empty()).then(|| 1e3 * sum_us / times.len() as f64),
+            p50_ns: quantile(0.5),
+            p90_ns: quantile(0.9),
+            p99_ns: quantile(0.99).filter(|_| times.len() >= LEAST_FOR_P99),
+        }
+    };
+    let each = by_name.iter().map(|(name, of)| figures(Some(name), of));
+    std::iter::once(figures(None, &all)).chain(each).collect()
+}
+
+/// The response times of some requests, and their exact sum, µs.
+fn together(of: &[&RequestRecord]) -> (Times, f64) {
+    let mut times = Times::new(Unit::Ns);
+    for one in of {
+        // Both are of nanoseconds, and few.
+        let _ = times.add(&one.times.unpack());
+    }
+    (times, of.iter().map(|one| one.sum_us).sum())
+}
+
+fn sum<'a>(slices: impl Iterator<Item = &'a SliceFigures>, metric: &str) -> SumCount {
+    let found = slices.filter_map(|slice| slice.metrics.get(metric));
+    found.fold(SumCount::default(), |all, one| SumCount {
+        sum: all.sum + one.sum,
+        count: all.count + one.count,
+    })
+}
+
+fn succeeded(slice: &SliceFigures) -> u64 {
+    slice.requests.iter().map(|one| one.times.count()).sum()
+}
+
+/// Processor time of all processes; none where one cannot be read.
+fn cpu_ns(slice: &SliceFigures) -> Option<u64> {
+    slice.processes.iter().map(|process| process.cpu_ns).sum()
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn of(
+        &self,
+        variant: &str,
+    ) -> impl Iterator<Item = &'a SliceFigures> + Clone + use<'a, '_> {
+        self.slices
+            .get(variant)
+            .into_iter()
+            .flat_map(|slices| slices.values().copied())
+    }
+
+    fn variant(&self, variant: &AppVariant) -> AppVariantFindings {
+        let slices = || self.of(&variant.name);
+        let requests = of_users(slices());
+        let seconds: f64 = slices().map(|slice| slice.seconds).sum();
+        let inside = self.plan.metrics.iter().map(|metric| {
+            let SumCount { sum, count } = sum(slices(), &metric.name);
+            let of_requests = number_of(&requests, &metric.requests);
+            InsideFigures {
+                name: metric.name.clone(),
+                title: metric.title.clone(),
+                mean: (count > 0.0).then(|| sum / count * metric.unit.ns().unwrap_or(1.0)),
+                count,
+                per_request: (of_requests > 0).then(|| count / of_requests as f64),
+            }
+        });
+        let first = slices().next();
+        let processes = first
+            .into_iter()
+            .flat_map(|slice| &slice.processes)
+            .map(|one| {
+                let same = slices().flat_map(|slice| &slice.processes);
+                let same = same.filter(|other| other.name == one.name);
+                let used: Option<u64> = same.clone().map(|other| other.cpu_ns).sum();
+                ProcessFigures {
+                    name: one.name.clone(),
+                    is_shared: one.is_shared,
+                    cores: used.map(|ns| ns as f64 / 1e9 / seconds),
+                    memory_bytes: same.filter_map(|other| other.memory_bytes).max(),
+                }
+            });
+        let generator: f64 = slices().map(|slice| slice.load_generator_cpu_seconds).sum();
+        let used: Option<u64> = slices().map(cpu_ns).sum();
+        let all: u64 = slices().map(succeeded).sum();
+        let bars = requests
+            .iter()
+            .filter_map(|one| self.bar(one, variant, &requests));
+        AppVariantFindings {
+            name: variant.name.clone(),
+            configuration: variant.configuration.clone(),
+            repeats: variant.control_of.clone(),
+            slices: slices().count() as u64,
+            inside: inside.collect(),
+            processes: processes.collect(),
+            cpu_per_request_ns: used.filter(|_| all > 0).map(|ns| ns as f64 / all as f64),
+            load_generator_share: if seconds > 0.0 {
+                generator / seconds
+            } else {
+                0.0
+            },
+            bars: bars.collect(),
+            requests,
+        }
+    }
+
+    /// What some slices together have of a metric.
+    fn value<'s>(
+        &self,
+        slices: impl Iterator<Item = &'s SliceFigures> + Clone,
+        (metric, request): About<'_>,
+    ) -> Option<f64> {
+        let of = slices.clone().flat_map(|slice| &slice.requests);
+        let is_asked = |one: &&RequestRecord| request.is_none_or(|name| one.name == name);
+        let of: Vec<&RequestRecord> = of.filter(is_asked).collect();
+        let count: u64 = of.iter().map(|one| one.times.count()).sum();
+        let value = match metric {
+            _ if count == 0 => None,
+            AppMetric::RequestsPerSecond => {
+                let seconds: f64 = slices.map(|slice| slice.seconds).sum();
+                Some(count as f64 / seconds)
+            }
+            AppMetric::ResponseMean => {
+                let sum_us: f64 = of.iter().map(|one| one.sum_us).sum();
+                Some(1e3 * sum_us / count as f64)
+            }
+            AppMetric::ResponseP50 => Some(together(&of).0.quantile(0.5)),
+            AppMetric::ResponseP99 if count < LEAST_FOR_P99 => None,
+            AppMetric::ResponseP99 => Some(together(&of).0.quantile(0.99)),
+            AppMetric::Cpu => {
+                let all: u64 = slices.clone().map(succeeded).sum();
+                let used: Option<u64> = slices.map(cpu_ns).sum();
+                used.map(|ns| ns as f64 / all as f64)
+            }
+            AppMetric::Inside(name) => {
+                let mut metrics = self.plan.metrics.iter();
+                let metric = metrics.find(|metric| metric.name == *name)?;
+                let SumCount { sum, count } = sum(slices, name);
+                Some(sum / count * metric.unit.ns().unwrap_or(1.0))
+            }
+        };
+        value.filter(|value| value.is_finite() && *value > 0.0)
+    }
+}
+
+/// How many requests of these names succeeded or failed: a failed one takes its time within too.
+fn number_of(all: &[RequestFigures], names: &[String]) -> u64 {
+    let is_named =
+        |one: &&RequestFigures| one.name.as_ref().is_some_and(|name| names.contains(name));
+    all.iter()
+        .filter(is_named)
+        .map(|one| one.succeeded + one.failed)
+        .sum()
+}

@@ -1,0 +1,80 @@
+//! What a run of a study of an application means.
+//!
+//! The verdicts are those of any study: paired by round, an interval over fresh starts, with the A/A pair as their
+//! threshold. They are said in the words of the metric of a call that each is most like ([`like`]).
+
+mod document;
+mod evaluate;
+mod findings;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use rpcgauge_study::app::{AppMetric, AppPlan};
+use rpcgauge_study::plan::Metric;
+
+pub use findings::AppFindings;
+
+use crate::document::Document;
+use crate::error::ReportError;
+use crate::files::write_texts;
+use crate::terminal::Style;
+use crate::{html, json, markdown, terminal};
+
+/// The metric of a call whose words, direction and unit one of an application's has.
+pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
+    match metric {
+        AppMetric::RequestsPerSecond => Metric::Goodput,
+        AppMetric::ResponseMean => Metric::LatencyMean,
+        AppMetric::ResponseP50 => Metric::LatencyP50,
+        AppMetric::ResponseP99 => Metric::LatencyP99,
+        AppMetric::Cpu => Metric::ServerCpu,
+        AppMetric::Inside(name) => {
+            let found = plan.metrics.iter().find(|metric| metric.name == *name);
+            match found.and_then(|metric| metric.unit.ns()) {
+                Some(_) => Metric::LatencyMean,
+                None => Metric::ResponseBytes,
+            }
+        }
+    }
+}
+
+impl AppFindings {
+    /// Writes them for a terminal.
+    pub fn terminal(&self, style: Style) -> String {
+        terminal::whole(&Document::of_app(self), style)
+    }
+
+    /// Draws them as a page.
+    pub fn html(&self) -> String {
+        html::whole(&Document::of_app(self))
+    }
+
+    /// Writes them as Markdown.
+    pub fn markdown(&self) -> String {
+        markdown::whole(&Document::of_app(self))
+    }
+
+    /// Writes them as JSON.
+    ///
+    /// # Errors
+    /// A value cannot be written.
+    pub fn json(&self) -> Result<String, ReportError> {
+        json::line(self)
+    }
+
+    /// A row for each slice and request (RFC 4180, with a header).
+    pub fn csv(&self) -> String {
+        self.slices_csv()
+    }
+
+    /// Writes the four files of a report into a run directory, and returns their paths.
+    ///
+    /// # Errors
+    /// As [`crate::files::write_all`].
+    pub fn write_all(&self, directory: &Path) -> Result<Vec<PathBuf>, ReportError> {
+        let texts = [self.json()?, self.html(), self.markdown(), self.csv()];
+        write_texts(directory, texts)
+    }
+}

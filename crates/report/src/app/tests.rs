@@ -1,0 +1,262 @@
+//! Runs of known content, and what is said of them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use rpcgauge_study::app::{
+    AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, Metric, MetricUnit,
+    ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome, SliceRecord, SumCount,
+};
+use rpcgauge_study::histogram::{Times, Unit};
+use rpcgauge_study::run::{RunInfo, RunKind};
+
+use super::AppFindings;
+use crate::findings::verdict::{Outcome, Withheld};
+use crate::terminal::Style;
+
+/// Rounds in each of the invocations.
+const BLOCKS: u32 = 4;
+
+/// Requests of a slice.
+const REQUESTS: u64 = 200;
+
+fn metric(name: &str, part_of: Option<&str>) -> Metric {
+    Metric {
+        name: name.to_owned(),
+        title: format!("the {name}"),
+        service: "gateway".to_owned(),
+        metric: format!("{name}_seconds"),
+        labels: BTreeMap::new(),
+        unit: MetricUnit::Seconds,
+        optional: false,
+        requests: vec!["search".to_owned()],
+        part_of: part_of.map(str::to_owned),
+    }
+}
+
+fn plan(invocations: u32) -> AppPlan {
+    let variant = |name: &str, control_of: Option<&str>| AppVariant {
+        name: name.to_owned(),
+        configuration: Configuration::default(),
+        control_of: control_of.map(str::to_owned),
+    };
+    let rounds = (0..invocations).flat_map(|invocation| {
+        (0..BLOCKS).map(move |block| Round {
+            invocation,
+            block,
+            order: vec![0, 1, 2],
+        })
+    });
+    AppPlan {
+        name: "campus".to_owned(),
+        question: "What do users gain?".to_owned(),
+        seed: 1,
+        margin: 0.03,
+        confidence: 0.95,
+        app: "campus".to_owned(),
+        description: "a community".to_owned(),
+        users: 10,
+        spawn_rate: 10.0,
+        warm_up_ms: 1,
+        settle_ms: 1,
+        slice_ms: 1_000,
+        variants: vec![
+            variant("grpc", None),
+            variant("rest", None),
+            variant("rest-again", Some("rest")),
+        ],
+        rounds: rounds.collect(),
+        metrics: vec![metric("handler", None), metric("call", Some("handler"))],
+        pairs: vec![AppPair {
+            of: "grpc".to_owned(),
+            against: "rest".to_owned(),
+            question: None,
+            requests: Vec::new(),
+            metrics: vec![
+                AppMetric::ResponseMean,
+                AppMetric::Inside("call".to_owned()),
+            ],
+        }],
+        claims: Vec::new(),
+    }
+}
+
+/// A slice whose requests take so long, ms, the handler 4 ms less than that, and the call half of the handler.
+fn slice(time_ms: f64, failures: u64) -> SliceFigures {
+    let mut times = Times::new(Unit::Ns);
+    (0..REQUESTS).for_each(|_| times.add_each((1e6 * time_ms) as u64, 1));
+    let all = |ms: f64| SumCount {
+        sum: ms / 1e3 * REQUESTS as f64,
+        count: REQUESTS as f64,
+    };
+    SliceFigures {
+        seconds: 1.0,
+        requests: vec![RequestRecord {
+            name: "search".to_owned(),
+            method: "GET".to_owned(),
+            times: times.counts().clone().into(),
+            sum_us: 1e3 * time_ms * REQUESTS as f64,
+            failures,
+            error: "HTTPError('500')".to_owned(),
+        }],
+        metrics: [
+            ("handler".to_owned(), all(time_ms - 4.0)),
+            ("call".to_owned(), all((time_ms - 4.0) / 2.0)),
+        ]
+        .into(),
+        processes: vec![ProcessRecord {
+            name: "gateway".to_owned(),
+            is_shared: false,
+            cpu_ns: Some(500_000_000),
+            memory_bytes: Some(1 << 20),
+        }],
+        load_generator_cpu_seconds: 0.1,
+        task_errors: 0,
+        task_error: String::new(),
+    }
+}
+
+/// A run in which a slice of each variant, in each block, is what `of` says.
+fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceFigures) -> AppRun {
+    let plan = plan(invocations);
+    let mut slices = Vec::new();
+    for round in &plan.rounds {
+        for variant in &plan.variants {
+            let figures = of(&variant.name, round.invocation, round.block);
+            slices.push(SliceRecord {
+                invocation: round.invocation,
+                block: round.block,
+                variant: variant.name.clone(),
+                started_at_ms: 0,
+                outcome: SliceOutcome::Measured(Box::new(figures)),
+            });
+        }
+    }
+    AppRun {
+        directory: PathBuf::new(),
+        info: RunInfo {
+            schema: 5,
+            rpcgauge: "0.1.0".to_owned(),
+            created_at: "2026-11-26T08:00:00Z".to_owned(),
+            study: plan.name.clone(),
+            seed: plan.seed,
+            kind: RunKind::App,
+        },
+        study: None,
+        plan,
+        environment: None,
+        starts: Vec::new(),
+        slices,
+        warnings: Vec::new(),
+    }
+}
+
+/// A few per cent either way, which differ from slice to slice.
+fn noise(seed: &mut u64) -> f64 {
+    *seed = seed
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    1.0 + ((*seed >> 40) as f64 / f64::from(1 << 24) - 0.5) / 20.0
+}
+
+#[test]
+fn a_faster_configuration_is_told_by_its_ratio() {
+    let mut seed = 1;
+    let run = run(4, |variant, _, _| {
+        let time = if variant == "grpc" { 20.0 } else { 30.0 };
+        slice(time * noise(&mut seed), 0)
+    });
+    let findings = AppFindings::from_run(&run);
+    let mean = &findings.comparisons[0];
+    assert_eq!(mean.metric, AppMetric::ResponseMean);
+    assert_eq!(mean.verdict.outcome, Outcome::Faster);
+    let estimate = mean.verdict.estimate.unwrap();
+    assert!((estimate.ratio - 2.0 / 3.0).abs() < 0.03, "{estimate:?}");
+    assert_eq!((estimate.invocations, estimate.blocks), (4, 16));
+    // 8 ms against 13 ms within.
+    let call = &findings.comparisons[1];
+    assert_eq!(call.verdict.outcome, Outcome::Faster);
+    let ratio = call.verdict.estimate.unwrap().ratio;
+    assert!((ratio - 8.0 / 13.0).abs() < 0.03, "{ratio}");
+    let text = findings.terminal(Style::new(false, None, None));
+    assert!(text.contains("the call"), "{text}");
+}
+
+#[test]
+fn a_request_s_time_is_all_in_its_parts() {
+    let run = run(2, |variant, _, _| {
+        slice(if variant == "grpc" { 20.0 } else { 30.0 }, 0)
+    });
+    let findings = AppFindings::from_run(&run);
+    let bar = &findings.variants[0].bars[0];
+    assert_eq!(bar.request, "search");
+    let parts: Vec<(usize, f64, f64)> = bar
+        .parts
+        .iter()
+        .map(|part| {
+            (
+                part.depth,
+                (part.ns / 1e6).round(),
+                (part.own_ns / 1e6).round(),
+            )
+        })
+        .collect();
+    // Handler, the call in it and its own work, and what is left of 20 ms.
+    assert_eq!(
+        parts,
+        [(0, 16.0, 0.0), (1, 8.0, 8.0), (1, 8.0, 8.0), (0, 4.0, 4.0)]
+    );
+    let all: f64 = bar.parts.iter().map(|part| part.own_ns).sum();
+    assert!((all / bar.mean_ns - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn response_times_of_requests_that_fail_have_no_verdict() {
+    let run = run(2, |variant, _, _| match variant {
+        "grpc" => slice(1.0 + 4.0, REQUESTS / 2),
+        _ => slice(30.0, 0),
+    });
+    let findings = AppFindings::from_run(&run);
+    let withheld = Outcome::NoVerdict {
+        reason: Withheld::Unanswered,
+    };
+    assert_eq!(findings.comparisons[0].verdict.outcome, withheld);
+    let caution = &findings.warnings[0];
+    assert!(
+        caution.contains("requests \"search\" failed, the first with HTTPError('500')"),
+        "{caution}"
+    );
+}
+
+#[test]
+fn a_load_generator_at_its_limit_withholds_what_users_saw() {
+    let run = run(2, |_, _, _| SliceFigures {
+        load_generator_cpu_seconds: 0.95,
+        ..slice(20.0, 0)
+    });
+    let findings = AppFindings::from_run(&run);
+    let withheld = Outcome::NoVerdict {
+        reason: Withheld::ClientBound,
+    };
+    assert_eq!(findings.comparisons[0].verdict.outcome, withheld);
+    assert_ne!(findings.comparisons[1].verdict.outcome, withheld);
+}
+
+/// Of studies with three starts, each of which is a few per cent off for each set.
+#[test]
+fn two_equal_sets_are_told_apart_in_at_most_one_study_of_twenty() {
+    const STUDIES: usize = 40;
+    let mut seed = 7;
+    let told_apart = (0..STUDIES).filter(|_| {
+        let mut starts = BTreeMap::new();
+        let run = run(3, |variant, invocation, _| {
+            let start = (variant.to_owned(), invocation);
+            let start = *starts.entry(start).or_insert_with(|| noise(&mut seed));
+            slice(20.0 * start * noise(&mut seed), 0)
+        });
+        let verdict = AppFindings::from_run(&run).comparisons[0].verdict.outcome;
+        matches!(verdict, Outcome::Faster | Outcome::Slower)
+    });
+    let told_apart = told_apart.count();
+    assert!(told_apart * 20 <= STUDIES, "{told_apart} of {STUDIES}");
+}

@@ -1,0 +1,236 @@
+//! The plan of a study of an application: every slice, and what is compared.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Configuration, Metric};
+use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
+use crate::run::Planned;
+use crate::run::RunKind;
+
+/// What will be done, with no defaults left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppPlan {
+    /// The study's name.
+    pub name: String,
+    /// The question it asks.
+    pub question: String,
+    /// The seed of the order of slices, and of the intervals.
+    pub seed: u64,
+    /// The share either way that counts as no difference.
+    pub margin: f64,
+    /// The share of intervals that hold the true value.
+    pub confidence: f64,
+    /// The application's name.
+    pub app: String,
+    /// What it is.
+    pub description: String,
+    /// How many users there are for each variant.
+    pub users: u32,
+    /// How many of them start in a second.
+    pub spawn_rate: f64,
+    /// Load for each variant before the first slice of an invocation, ms.
+    pub warm_up_ms: u64,
+    /// Load before a slice that is left out of it, ms.
+    pub settle_ms: u64,
+    /// The length of a slice, ms.
+    pub slice_ms: u64,
+    /// The configurations.
+    pub variants: Vec<AppVariant>,
+    /// The rounds, in order.
+    pub rounds: Vec<Round>,
+    /// Figures from within the services.
+    pub metrics: Vec<Metric>,
+    /// What is compared.
+    pub pairs: Vec<AppPair>,
+    /// Published figures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<AppClaim>,
+}
+
+/// A configuration of the application, with a set of services of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppVariant {
+    /// Its name.
+    pub name: String,
+    /// A value for each setting.
+    pub configuration: Configuration,
+    /// The variant that this is a second set of: the A/A control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_of: Option<String>,
+}
+
+/// One slice of each variant, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// The fresh start of the services that it belongs to, from 0.
+    pub invocation: u32,
+    /// Which of its rounds, from 0.
+    pub block: u32,
+    /// The variants by their places in the plan.
+    pub order: Vec<usize>,
+}
+
+/// Two variants to compare.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppPair {
+    /// The one.
+    pub of: String,
+    /// The other.
+    pub against: String,
+    /// What that answers, if the study says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The requests to compare; all together and each where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<String>,
+    /// In what.
+    pub metrics: Vec<AppMetric>,
+}
+
+/// A published ratio.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AppClaim {
+    /// The one variant.
+    pub of: String,
+    /// The other.
+    pub against: String,
+    /// In what.
+    pub metric: AppMetric,
+    /// Of which request; of all together where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// The one by the other.
+    pub ratio: f64,
+    /// Where it was published.
+    pub source: String,
+}
+
+/// What of an application is compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum AppMetric {
+    /// Requests that succeeded, a second.
+    RequestsPerSecond,
+    /// The mean response time.
+    ResponseMean,
+    /// The median.
+    ResponseP50,
+    /// The 99th percentile.
+    ResponseP99,
+    /// Processor time of all processes for a request.
+    Cpu,
+    /// One of the application's own metrics.
+    Inside(String),
+}
+
+impl AppMetric {
+    /// The words of those that every application has.
+    pub const WORDS: [&str; 5] = [
+        "requests-per-second",
+        "response-mean",
+        "response-p50",
+        "response-p99",
+        "cpu",
+    ];
+
+    /// Those that every application has.
+    pub fn of_users() -> [Self; 5] {
+        Self::WORDS.map(|word| Self::from(word.to_owned()))
+    }
+
+    /// Whether each request has its own.
+    pub fn is_of_request(&self) -> bool {
+        !matches!(self, Self::Cpu | Self::Inside(_))
+    }
+}
+
+impl From<String> for AppMetric {
+    fn from(word: String) -> Self {
+        match &*word {
+            "requests-per-second" => Self::RequestsPerSecond,
+            "response-mean" => Self::ResponseMean,
+            "response-p50" => Self::ResponseP50,
+            "response-p99" => Self::ResponseP99,
+            "cpu" => Self::Cpu,
+            _ => Self::Inside(word),
+        }
+    }
+}
+
+impl From<AppMetric> for String {
+    fn from(metric: AppMetric) -> Self {
+        let [rate, mean, p50, p99, cpu] = AppMetric::WORDS.map(str::to_owned);
+        match metric {
+            AppMetric::RequestsPerSecond => rate,
+            AppMetric::ResponseMean => mean,
+            AppMetric::ResponseP50 => p50,
+            AppMetric::ResponseP99 => p99,
+            AppMetric::Cpu => cpu,
+            AppMetric::Inside(name) => name,
+        }
+    }
+}
+
+impl Planned for AppPlan {
+    const KIND: RunKind = RunKind::App;
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+}
+
+impl AppPlan {
+    /// How many fresh starts of the services there are.
+    pub fn invocations(&self) -> u32 {
+        self.rounds
+            .iter()
+            .map(|round| round.invocation + 1)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// How many slices there are.
+    pub fn slices(&self) -> usize {
+        self.rounds.iter().map(|round| round.order.len()).sum()
+    }
+
+    /// About how long it takes without building and starting, ms.
+    pub fn estimate_ms(&self) -> u64 {
+        let of_slice = self.settle_ms + self.slice_ms;
+        let warm_ups = u64::from(self.invocations()) * self.variants.len() as u64 * self.warm_up_ms;
+        warm_ups + self.slices() as u64 * of_slice
+    }
+
+    /// Holds a plan that was read to its bounds, and its parts to each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        MARGIN.check(self.margin)?;
+        CONFIDENCE.check(self.confidence)?;
+        if self.slices() as u64 > MAX_TRIALS {
+            return Err(format!("it has more than {MAX_TRIALS} slices"));
+        }
+        let is_there = |name: &String| self.variants.iter().any(|variant| variant.name == *name);
+        let named = self.pairs.iter().flat_map(|pair| [&pair.of, &pair.against]);
+        let named = named.chain(
+            self.claims
+                .iter()
+                .flat_map(|claim| [&claim.of, &claim.against]),
+        );
+        let named = named.chain(
+            self.variants
+                .iter()
+                .filter_map(|variant| variant.control_of.as_ref()),
+        );
+        if let Some(name) = named.into_iter().find(|name| !is_there(name)) {
+            return Err(format!("there is no variant \"{name}\""));
+        }
+        let mut places = self.rounds.iter().flat_map(|round| &round.order);
+        match places.all(|place| *place < self.variants.len()) {
+            true => Ok(()),
+            false => Err("a round has a variant that is not there".to_owned()),
+        }
+    }
+}

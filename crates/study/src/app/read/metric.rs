@@ -1,0 +1,115 @@
+//! `[[metrics]]`.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_message::nearest::Nearest;
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::super::{Metric, MetricUnit, Process};
+use super::service;
+use crate::error::StudyError;
+use crate::read::{Line, Table, one_or_more};
+use crate::subject::Name;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct WrittenMetric {
+    name: Spanned<Name>,
+    title: Option<Line>,
+    service: Spanned<String>,
+    metric: Line,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    unit: MetricUnit,
+    #[serde(default)]
+    optional: bool,
+    better: Option<Spanned<String>>,
+    request: Option<Requests>,
+    part_of: Option<Spanned<Name>>,
+}
+
+/// One name of a request or several.
+#[derive(Deserialize)]
+struct Requests(#[serde(deserialize_with = "one_or_more")] Vec<Line>);
+
+pub(super) fn metrics(
+    tables: Vec<Table<'_>>,
+    services: &[Process],
+) -> Result<Vec<Metric>, StudyError> {
+    let mut all: Vec<Metric> = Vec::new();
+    let mut parts = Vec::new();
+    for table in tables {
+        let source = table.source;
+        let written: WrittenMetric = table.rest()?;
+        let service = service(source, services, &written.service)?;
+        if service.metrics.is_none() {
+            let message = format!(
+                "the service \"{}\" tells no metrics: write metrics = {{ port = \"…\" }} under it",
+                service.name
+            );
+            return Err(source.error(written.service.span(), message));
+        }
+        let Name(name) = written.name.get_ref().clone();
+        if all.iter().any(|metric| metric.name == name) {
+            let message = format!("the metric \"{name}\" is there twice");
+            return Err(source.error(written.name.span(), message));
+        }
+        if let Some(better) = &written.better
+            && better.get_ref() != "less"
+        {
+            let message = "\"better\" is \"less\", of times as of bytes; leave it out";
+            return Err(source.error(better.span(), message));
+        }
+        let requests = written.request.map_or_else(Vec::new, |Requests(all)| {
+            all.into_iter().map(String::from).collect()
+        });
+        if let Some(part_of) = &written.part_of {
+            parts.push((source, part_of.span(), all.len()));
+        }
+        all.push(Metric {
+            title: written.title.map_or_else(|| name.clone(), String::from),
+            name,
+            service: service.name.clone(),
+            metric: written.metric.into(),
+            labels: written.labels,
+            unit: written.unit,
+            optional: written.optional,
+            requests,
+            part_of: written.part_of.map(|part_of| part_of.into_inner().0),
+        });
+    }
+    for (source, place, at) in parts {
+        check_part(&all, &all[at]).map_err(|message| source.error(place, message))?;
+    }
+    Ok(all)
+}
+
+/// Whether what a metric is part of is there, and holds it.
+fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
+    let mut part = metric;
+    for _ in all {
+        let Some(name) = &part.part_of else {
+            return Ok(());
+        };
+        let found = all.iter().find(|other| other.name == *name);
+        let whole = found.ok_or_else(|| {
+            let known = all.iter().map(|metric| metric.name.as_str());
+            format!(
+                "there is no metric \"{name}\"{}",
+                Nearest::or_known(name, known)
+            )
+        })?;
+        if part.unit.ns().is_none() || whole.unit.ns().is_none() {
+            return Err("bytes are no part of a time".to_owned());
+        }
+        if part.requests != whole.requests {
+            return Err(format!(
+                "\"{}\" happens in other requests than \"{name}\": give both the same \"request\"",
+                part.name
+            ));
+        }
+        part = whole;
+    }
+    Err(format!("\"{}\" is a part of itself", metric.name))
+}

@@ -1,0 +1,117 @@
+//! Which words may stand where in an `app.toml`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rpcgauge_message::nearest::Nearest;
+use toml::Spanned;
+
+use super::super::{Template, Word};
+use crate::error::{Source, StudyError};
+use crate::subject::Name;
+
+/// What words may stand for at a place.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) names: &'a Names,
+    /// Where it is, in a message.
+    pub(super) what: &'a str,
+    /// The ports of the process itself.
+    pub(super) own: Option<&'a [Name]>,
+    /// Whether it belongs to one configuration.
+    pub(super) has_configuration: bool,
+    pub(super) has_build: bool,
+    /// The entry's URL, and what checks before have kept.
+    pub(super) kept: Option<&'a BTreeSet<String>>,
+}
+
+/// The names that words can hold.
+pub(super) struct Names {
+    pub(super) settings: BTreeSet<String>,
+    /// The ports of each process, and whether it is a backing one.
+    pub(super) processes: BTreeMap<String, (BTreeSet<String>, bool)>,
+}
+
+impl Scope<'_> {
+    pub(super) fn check(&self, template: &Template) -> Result<(), String> {
+        template.words().try_for_each(|word| self.check_word(word))
+    }
+
+    fn check_word(&self, word: &Word) -> Result<(), String> {
+        let is_here = match word {
+            Word::Setting(name) => {
+                let known = self.names.settings.iter().map(String::as_str);
+                if !self.names.settings.contains(name) {
+                    let hint = Nearest::or_known(name, known);
+                    return Err(format!("there is no setting for {word}{hint}"));
+                }
+                self.has_configuration
+            }
+            Word::OwnPort(port) => match self.own {
+                Some(ports) if !ports.iter().any(|Name(known)| known == port) => {
+                    let known = ports.iter().map(|Name(known)| known.as_str());
+                    let hint = Nearest::or_known(port, known);
+                    return Err(format!("{word} is none of its \"ports\"{hint}"));
+                }
+                own => own.is_some(),
+            },
+            Word::Port(process, port) => {
+                let known = || self.names.processes.keys().map(String::as_str);
+                let Some((ports, is_backing)) = self.names.processes.get(process) else {
+                    let hint = Nearest::or_known(process, known());
+                    return Err(format!("there is no process for {word}{hint}"));
+                };
+                if !ports.contains(port) {
+                    let hint = Nearest::or_known(port, ports.iter().map(String::as_str));
+                    return Err(format!("\"{process}\" has no port for {word}{hint}"));
+                }
+                self.has_configuration || *is_backing
+            }
+            Word::Data => self.own.is_some(),
+            Word::Build => self.has_build,
+            Word::Entry => self.kept.is_some(),
+            Word::Kept(name) => match self.kept {
+                Some(kept) if !kept.contains(name) => {
+                    let hint = Nearest::or_known(name, kept.iter().map(String::as_str));
+                    return Err(format!("no check before has kept {word}{hint}"));
+                }
+                kept => kept.is_some(),
+            },
+        };
+        match is_here {
+            true => Ok(()),
+            false => Err(format!("{word} cannot stand in {}", self.what)),
+        }
+    }
+
+    pub(super) fn take(
+        &self,
+        source: &Source,
+        written: Spanned<Template>,
+    ) -> Result<Template, StudyError> {
+        let place = written.span();
+        let template = written.into_inner();
+        match self.check(&template) {
+            Ok(()) => Ok(template),
+            Err(message) => Err(source.error(place, message)),
+        }
+    }
+
+    pub(super) fn take_all(
+        &self,
+        source: &Source,
+        written: Vec<Spanned<Template>>,
+    ) -> Result<Vec<Template>, StudyError> {
+        let all = written.into_iter().map(|one| self.take(source, one));
+        all.collect()
+    }
+
+    pub(super) fn take_map(
+        &self,
+        source: &Source,
+        written: BTreeMap<String, Spanned<Template>>,
+    ) -> Result<BTreeMap<String, Template>, StudyError> {
+        let all = written.into_iter();
+        all.map(|(name, one)| Ok((name, self.take(source, one)?)))
+            .collect()
+    }
+}

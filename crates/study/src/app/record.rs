@@ -1,0 +1,136 @@
+//! What a run of a study of an application leaves behind: one JSON line for each start and each slice.
+
+use std::collections::BTreeMap;
+
+use rpcgauge_message::contract::Fault;
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::record::Build;
+
+/// A line of `trials.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum AppRecord {
+    /// Sets of services of an invocation are up and right.
+    Start(StartRecord),
+    /// A slice that ended, well or not.
+    Slice(Box<SliceRecord>),
+}
+
+/// A start of services.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StartRecord {
+    /// Of which invocation, from 0.
+    pub invocation: u32,
+    /// When all of them were up and their responses right, milliseconds since the Unix epoch.
+    pub ready_at_ms: u64,
+    /// How many sets of services are up at once: where memory does not carry all of them, an invocation has a start
+    /// for each.
+    pub sets: usize,
+    /// What the application was built from.
+    pub build: Build,
+    /// The load generator and its version.
+    pub load_generator: String,
+}
+
+/// One slice of one variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceRecord {
+    /// Which invocation and which of its rounds, from 0.
+    pub invocation: u32,
+    /// The round.
+    pub block: u32,
+    /// The variant's name.
+    pub variant: String,
+    /// When counting began, milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// How it ended.
+    pub outcome: SliceOutcome,
+}
+
+/// How a slice ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum SliceOutcome {
+    /// It ran to its end.
+    Measured(Box<SliceFigures>),
+    /// It could not be measured.
+    Failed {
+        /// One line: what, where, and what to do.
+        reason: String,
+        /// Whose fault it was.
+        fault: Fault,
+        /// The last lines of a log.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        log: String,
+    },
+}
+
+/// The figures of a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SliceFigures {
+    /// How long users were counted, seconds.
+    pub seconds: f64,
+    /// What users saw, by the name of the request.
+    pub requests: Vec<RequestRecord>,
+    /// What was added to each metric of the plan, by its name.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, SumCount>,
+    /// What each process took.
+    pub processes: Vec<ProcessRecord>,
+    /// Processor time of the load generator, seconds.
+    pub load_generator_cpu_seconds: f64,
+    /// Tasks of the locustfile that broke off, and why the first did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub task_errors: u64,
+    /// Why the first did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub task_error: String,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// Requests of one name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// The name that the locustfile gives it.
+    pub name: String,
+    /// The method.
+    pub method: String,
+    /// The response times of those that succeeded.
+    pub times: Histogram,
+    /// The sum of these, exact, µs.
+    pub sum_us: f64,
+    /// How many failed.
+    pub failures: u64,
+    /// Why the first did.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+}
+
+/// A sum and the count of what it is of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SumCount {
+    /// The sum, in the metric's unit.
+    pub sum: f64,
+    /// The count.
+    pub count: f64,
+}
+
+/// What a process took in a slice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessRecord {
+    /// Its name in `app.toml`.
+    pub name: String,
+    /// Whether all configurations share it.
+    pub is_shared: bool,
+    /// Processor time, ns; absent where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    /// What it held at the end, bytes; absent where it cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+}

@@ -1,0 +1,285 @@
+//! From a study of an application as written to its plan.
+
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+use rpcgauge_message::nearest::Nearest;
+use rpcgauge_trial::Random;
+use toml::Spanned;
+
+use super::super::plan::{AppClaim, AppMetric, AppPair, AppPlan, AppVariant, Round};
+use super::super::read::MOST_USERS;
+use super::super::{App, Configuration};
+use super::{AppOverrides, AppStudy, Metrics, Names};
+use crate::error::StudyError;
+use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
+use crate::read::{Line, Time};
+
+/// Where a study does not say.
+const INVOCATIONS: u32 = 3;
+const BLOCKS: u32 = 5;
+const WARM_UP_MS: u64 = 10_000;
+const SETTLE_MS: u64 = 1_000;
+const SLICE_MS: u64 = 5_000;
+const MARGIN_USUAL: f64 = 0.03;
+const CONFIDENCE_USUAL: f64 = 0.95;
+
+impl AppStudy {
+    /// Makes the plan, with no defaults left.
+    ///
+    /// # Errors
+    /// What does not fit the application, with its line and column.
+    pub fn resolve(&self, app: &App, overrides: &AppOverrides) -> Result<AppPlan, StudyError> {
+        let refuse = |place: Range<usize>, message: String| self.source.error(place, message);
+        for (share, value) in [
+            (MARGIN, &self.top.margin),
+            (CONFIDENCE, &self.top.confidence),
+        ] {
+            if let Some(value) = value {
+                let checked = share.check(*value.get_ref());
+                checked.map_err(|message| refuse(value.span(), message))?;
+            }
+        }
+        let Some(load) = &app.load else {
+            let message = format!(
+                "{} has no [load] in its app.toml: there are no users",
+                app.name
+            );
+            return Err(refuse(self.app.place.clone(), message));
+        };
+        let users = match &self.app.users {
+            Some(users) if users.get_ref().get() > MOST_USERS => {
+                return Err(refuse(
+                    users.span(),
+                    format!("\"users\" is at most {MOST_USERS}"),
+                ));
+            }
+            Some(users) => users.get_ref().get(),
+            None => load.users,
+        };
+        let spawn_rate = match &self.app.spawn_rate {
+            Some(rate) if !(rate.get_ref().is_finite() && *rate.get_ref() > 0.0) => {
+                let message = "\"spawn-rate\" must be a number above 0".to_owned();
+                return Err(refuse(rate.span(), message));
+            }
+            Some(rate) => *rate.get_ref(),
+            None => load.spawn_rate.unwrap_or(f64::from(users)),
+        };
+        let mut variants = self.resolve_variants(app)?;
+        let pairs = self.resolve_pairs(app, &variants)?;
+        self.add_control(&mut variants, &pairs)?;
+        let claims = self.resolve_claims(app, &variants)?;
+        let invocations = self.top.invocations.map_or(INVOCATIONS, NonZeroU32::get);
+        let invocations = overrides.invocations.unwrap_or(invocations);
+        let blocks = self.top.blocks.map_or(BLOCKS, NonZeroU32::get);
+        let blocks = overrides.blocks.unwrap_or(blocks);
+        let slices = u64::from(invocations) * u64::from(blocks) * variants.len() as u64;
+        if slices > MAX_TRIALS {
+            let message = format!("the study has {slices} slices, and {MAX_TRIALS} are the most");
+            return Err(self.source.whole(message));
+        }
+        let seed = overrides.seed.or(self.top.seed).unwrap_or(1);
+        let ms = |time: Option<Time>, usual| time.map_or(usual, |Time(ms)| ms);
+        Ok(AppPlan {
+            name: self.name.clone(),
+            question: self.question.clone(),
+            seed,
+            margin: self
+                .top
+                .margin
+                .as_ref()
+                .map_or(MARGIN_USUAL, |share| *share.get_ref()),
+            confidence: self
+                .top
+                .confidence
+                .as_ref()
+                .map_or(CONFIDENCE_USUAL, |share| *share.get_ref()),
+            app: app.name.clone(),
+            description: app.description.clone(),
+            users,
+            spawn_rate,
+            warm_up_ms: ms(self.app.warm_up, WARM_UP_MS),
+            settle_ms: ms(self.app.settle, SETTLE_MS),
+            slice_ms: ms(self.app.slice, SLICE_MS),
+            rounds: rounds(seed, invocations, blocks, variants.len()),
+            variants,
+            metrics: app.metrics.clone(),
+            pairs,
+            claims,
+        })
+    }
+
+    fn resolve_variants(&self, app: &App) -> Result<Vec<AppVariant>, StudyError> {
+        if self.variants.is_empty() {
+            let message = "has no variant; write [[variants]] with a name and values for settings";
+            return Err(self.source.whole(message));
+        }
+        let mut variants: Vec<AppVariant> = Vec::new();
+        for written in &self.variants {
+            let mut configuration = Configuration::default();
+            // One after the other, so that an error has its place.
+            for (name, value) in &written.settings {
+                let chosen = [(name.get_ref().as_str(), value.get_ref().as_str())];
+                let of_one = app.configuration(chosen).map_err(|message| {
+                    let is_known = app
+                        .settings
+                        .iter()
+                        .any(|setting| setting.name == *name.get_ref());
+                    let place = if is_known { value.span() } else { name.span() };
+                    self.source.error(place, message)
+                })?;
+                let set = of_one.0.get(name.get_ref()).cloned().unwrap_or_default();
+                configuration.0.insert(name.get_ref().clone(), set);
+            }
+            for setting in &app.settings {
+                let default = || setting.default.clone();
+                let set = configuration.0.entry(setting.name.clone());
+                set.or_insert_with(default);
+            }
+            if let Some(twin) = variants
+                .iter()
+                .find(|other| other.name == written.name || other.configuration == configuration)
+            {
+                let message = match twin.name == written.name {
+                    true => format!("the variant \"{}\" is there twice", twin.name),
+                    false => format!(
+                        "\"{}\" is set as \"{}\" is; a second set of one configuration is what \"a-a\" makes",
+                        written.name, twin.name
+                    ),
+                };
+                return Err(self.source.error(written.place.clone(), message));
+            }
+            variants.push(AppVariant {
+                name: written.name.clone(),
+                configuration,
+                control_of: None,
+            });
+        }
+        Ok(variants)
+    }
+
+    fn named(&self, variants: &[AppVariant], name: &Spanned<Line>) -> Result<String, StudyError> {
+        let word = name.get_ref().as_str();
+        match variants.iter().any(|variant| variant.name == word) {
+            true => Ok(word.to_owned()),
+            false => {
+                let known = variants.iter().map(|variant| variant.name.as_str());
+                let hint = Nearest::or_known(word, known);
+                let message = format!("there is no variant \"{word}\"{hint}");
+                Err(self.source.error(name.span(), message))
+            }
+        }
+    }
+
+    fn metric(&self, app: &App, metric: &Spanned<AppMetric>) -> Result<AppMetric, StudyError> {
+        match metric.get_ref() {
+            AppMetric::Inside(name) if !app.metrics.iter().any(|known| known.name == *name) => {
+                let known = app.metrics.iter().map(|known| known.name.as_str());
+                let known = AppMetric::WORDS.into_iter().chain(known);
+                let hint = Nearest::or_known(name, known);
+                let message = format!("there is no metric \"{name}\"{hint}");
+                Err(self.source.error(metric.span(), message))
+            }
+            known => Ok(known.clone()),
+        }
+    }
+
+    fn resolve_pairs(
+        &self,
+        app: &App,
+        variants: &[AppVariant],
+    ) -> Result<Vec<AppPair>, StudyError> {
+        let pairs = self.pairs.iter().map(|written| {
+            let metrics = match &written.metric {
+                Some(Metrics(all)) => {
+                    let all = all.iter().map(|metric| self.metric(app, metric));
+                    all.collect::<Result<_, _>>()?
+                }
+                None => {
+                    let inside = app.metrics.iter();
+                    let inside = inside.map(|metric| AppMetric::Inside(metric.name.clone()));
+                    AppMetric::of_users().into_iter().chain(inside).collect()
+                }
+            };
+            let of = self.named(variants, &written.of)?;
+            let against = self.named(variants, &written.against)?;
+            if of == against {
+                let message = "a variant is not compared with itself; that is what \"a-a\" makes";
+                return Err(self.source.error(written.against.span(), message));
+            }
+            let requests = written.request.as_ref();
+            let requests = requests.map_or_else(Vec::new, |Names(all)| {
+                all.iter().map(|name| name.0.clone()).collect()
+            });
+            Ok(AppPair {
+                of,
+                against,
+                question: written.question.as_ref().map(|question| question.0.clone()),
+                requests,
+                metrics,
+            })
+        });
+        pairs.collect()
+    }
+
+    /// Adds the second set of one configuration.
+    fn add_control(
+        &self,
+        variants: &mut Vec<AppVariant>,
+        pairs: &[AppPair],
+    ) -> Result<(), StudyError> {
+        let of = match (&self.top.a_a, pairs.first()) {
+            (Some(name), _) => self.named(variants, name)?,
+            (None, Some(pair)) => pair.against.clone(),
+            (None, None) => return Ok(()),
+        };
+        let twin = variants.iter().find(|variant| variant.name == of).cloned();
+        variants.extend(twin.map(|twin| AppVariant {
+            name: format!("{of}-again"),
+            control_of: Some(of),
+            ..twin
+        }));
+        Ok(())
+    }
+
+    fn resolve_claims(
+        &self,
+        app: &App,
+        variants: &[AppVariant],
+    ) -> Result<Vec<AppClaim>, StudyError> {
+        let claims = self.claims.iter().map(|written| {
+            let ratio = *written.ratio.get_ref();
+            if !(ratio.is_finite() && ratio > 0.0) {
+                let message = "\"ratio\" must be a number above 0: of \"of\" to \"against\"";
+                return Err(self.source.error(written.ratio.span(), message));
+            }
+            Ok(AppClaim {
+                of: self.named(variants, &written.of)?,
+                against: self.named(variants, &written.against)?,
+                metric: self.metric(app, &written.metric)?,
+                request: written.request.as_ref().map(|request| request.0.clone()),
+                ratio,
+                source: written.source.0.clone(),
+            })
+        });
+        claims.collect()
+    }
+}
+
+/// In each block of each invocation all variants, in an order drawn anew.
+fn rounds(seed: u64, invocations: u32, blocks: u32, variants: usize) -> Vec<Round> {
+    let mut random = Random::new(seed);
+    let mut rounds = Vec::new();
+    for invocation in 0..invocations {
+        for block in 0..blocks {
+            let mut order: Vec<usize> = (0..variants).collect();
+            random.shuffle(&mut order);
+            rounds.push(Round {
+                invocation,
+                block,
+                order,
+            });
+        }
+    }
+    rounds
+}
