@@ -1,0 +1,13 @@
+package campus.post
+
+import org.springframework.boot.autoconfigure.SpringBootApplication
+import org.springframework.boot.context.properties.ConfigurationPropertiesScan
+import org.springframework.boot.runApplication
+
+@SpringBootApplication(proxyBeanMethods = false, scanBasePackages = ["campus.post", "campus.service"])
+@ConfigurationPropertiesScan("campus.post", "campus.service")
+class PostService
+
+fun main(args: Array<String>) {
+    runApplication<PostService>(*args)
+}
