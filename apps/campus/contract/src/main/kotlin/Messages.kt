@@ -6,7 +6,7 @@ data class MemberProfile(val id: Long, val email: String, val profileImage: Stri
 /** What the post service gets of a member's followers by REST; by gRPC it is GetFollowerResponse. */
 data class Followers(val userId: List<Long>)
 
-/** Headers in which the gateway tells a service who calls. They come from the gateway only: it removes a caller's own. */
+/** Headers in which the gateway tells a service who calls. It removes those that a caller sends. */
 object MemberHeaders {
     const val ID = "X-Member-Id"
     const val EMAIL = "X-Member-Email"
@@ -21,3 +21,6 @@ object InnerPaths {
     const val PROFILE = "/internal/members/{id}/profile"
     const val FOLLOWERS = "/internal/members/{id}/followers"
 }
+
+/** How a service makes its inner calls: the values of `campus.inner-calls.calls`. */
+enum class Way { REST, REST_UNPOOLED, GRPC, GRPC_COROUTINE }

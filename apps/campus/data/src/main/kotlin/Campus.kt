@@ -33,7 +33,8 @@ class Campus(seed: Long = SEED) {
         val taken = HashSet<String>()
         return (1L..MEMBERS).map { id ->
             val logsIn = id <= LOG_INS
-            val nickname = if (logsIn) "m$id" else generateSequence { random.name(5 + random.nextInt(3)) }.first(taken::add)
+            val names = generateSequence { if (logsIn) "m$id" else random.name(5 + random.nextInt(3)) }
+            val nickname = names.first(taken::add)
             val hasImage = if (logsIn) id !in plain else random.nextInt(LOG_INS) >= WITHOUT_IMAGE
             Member(id, "$nickname@uni.edu", if (hasImage) "$id.png" else null, nickname)
         }

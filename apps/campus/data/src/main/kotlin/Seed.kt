@@ -31,7 +31,8 @@ private class Postgres(private val address: String, private val user: String, pr
         load("posts", campus.posts) { listOf(it.id, it.authorId, it.text, it.createdAt) }
     }
 
-    private fun connect(database: String) = DriverManager.getConnection("jdbc:postgresql://$address/$database", user, password)
+    private fun connect(database: String) =
+        DriverManager.getConnection("jdbc:postgresql://$address/$database", user, password)
 
     private fun run(database: String, sql: String) =
         connect(database).use { connection -> connection.createStatement().use { it.execute(sql) } }
@@ -39,8 +40,12 @@ private class Postgres(private val address: String, private val user: String, pr
     /** Creates the database's only table, which has its name, and fills it. */
     private fun <T> load(database: String, rows: List<T>, columns: (T) -> List<Any?>) {
         run(database, checkNotNull(javaClass.getResource("/$database.sql")).readText())
-        val text = rows.joinToString("") { row -> columns(row).joinToString("\t", postfix = "\n") { it?.toString() ?: "\\N" } }
-        connect(database).use { it.unwrap(PGConnection::class.java).copyAPI.copyIn("COPY $database FROM STDIN", StringReader(text)) }
+        val text = rows.joinToString("") { row ->
+            columns(row).joinToString("\t", postfix = "\n") { it?.toString() ?: "\\N" }
+        }
+        connect(database).use {
+            it.unwrap(PGConnection::class.java).copyAPI.copyIn("COPY $database FROM STDIN", StringReader(text))
+        }
         run(database, "VACUUM ANALYZE $database")
     }
 }
@@ -49,8 +54,8 @@ private class Graph(private val driver: Driver) {
     fun write(campus: Campus) {
         run("CREATE CONSTRAINT member_id FOR (m:MemberNode) REQUIRE m.memberId IS UNIQUE")
         run("CALL db.awaitIndexes()")
-        campus.members.map { it.id }.chunked(BATCH) { run("UNWIND \$rows AS id CREATE (:MemberNode {memberId: id})", it.toList()) }
-        campus.follows.map { listOf(it.follower, it.member) }.chunked(BATCH) { run(FOLLOW, it.toList()) }
+        campus.members.map { it.id }.chunked(BATCH).forEach { run(MEMBER, it) }
+        campus.follows.map { listOf(it.follower, it.member) }.chunked(BATCH).forEach { run(FOLLOW, it) }
     }
 
     private fun run(query: String, rows: List<Any> = emptyList()) {
@@ -58,6 +63,7 @@ private class Graph(private val driver: Driver) {
     }
 
     private companion object {
+        const val MEMBER = "UNWIND \$rows AS id CREATE (:MemberNode {memberId: id})"
         const val FOLLOW = "UNWIND \$rows AS row " +
             "MATCH (follower:MemberNode {memberId: row[0]}) MATCH (member:MemberNode {memberId: row[1]}) " +
             "CREATE (follower)-[:FOLLOWS]->(member)"

@@ -1,5 +1,6 @@
 package campus.gateway
 
+import campus.contract.Way
 import campus.contract.grpc.GetMemberProfileServiceGrpc
 import campus.contract.grpc.GetMemberProfileServiceGrpcKt.GetMemberProfileServiceCoroutineStub
 import io.micrometer.core.instrument.MeterRegistry
@@ -14,8 +15,6 @@ import reactor.netty.http.client.HttpClient
 import reactor.netty.resources.ConnectionProvider
 import tools.jackson.databind.json.JsonMapper
 
-enum class Way { REST, REST_UNPOOLED, GRPC, GRPC_COROUTINE }
-
 @ConfigurationProperties("campus.inner-calls")
 data class CallSettings(
     val calls: Way,
@@ -29,20 +28,24 @@ data class CallSettings(
 
 /** The way of the setting; clients of the others are not there. */
 @Configuration(proxyBeanMethods = false)
-class Calls(private val settings: CallSettings) {
+class Calls(private val settings: CallSettings, private val registry: MeterRegistry) {
     @Bean
-    fun profileClient(web: WebClient.Builder, channels: GrpcChannelFactory, json: JsonMapper, registry: MeterRegistry): ProfileClient {
+    fun profileClient(web: WebClient.Builder, channels: GrpcChannelFactory, json: JsonMapper): ProfileClient {
+        val channel = { channels.createChannel(settings.grpc) }
+        val deadline = settings.deadline
         val call = when (settings.calls) {
-            Way.REST -> RestProfiles(web.baseUrl(settings.http).clientConnector(http(pool())).build(), json)
-            Way.REST_UNPOOLED -> RestProfiles(web.baseUrl(settings.http).clientConnector(http(ConnectionProvider.newConnection())).build(), json)
-            Way.GRPC -> GrpcProfiles(GetMemberProfileServiceGrpc.newFutureStub(channels.createChannel(settings.grpc)), settings.deadline)
-            Way.GRPC_COROUTINE -> CoroutineProfiles(GetMemberProfileServiceCoroutineStub(channels.createChannel(settings.grpc)), settings.deadline)
+            Way.REST -> rest(web, pool(), json)
+            Way.REST_UNPOOLED -> rest(web, ConnectionProvider.newConnection(), json)
+            Way.GRPC -> GrpcProfiles(GetMemberProfileServiceGrpc.newFutureStub(channel()), deadline)
+            Way.GRPC_COROUTINE -> CoroutineProfiles(GetMemberProfileServiceCoroutineStub(channel()), deadline)
         }
         return ProfileClient(call, registry)
     }
 
-    private fun http(connections: ConnectionProvider) =
-        ReactorClientHttpConnector(HttpClient.create(connections).responseTimeout(settings.deadline))
+    private fun rest(web: WebClient.Builder, connections: ConnectionProvider, json: JsonMapper): ProfileCall {
+        val http = HttpClient.create(connections).responseTimeout(settings.deadline)
+        return RestProfiles(web.baseUrl(settings.http).clientConnector(ReactorClientHttpConnector(http)).build(), json)
+    }
 
     private fun pool(): ConnectionProvider = ConnectionProvider.builder("inner")
         .maxConnections(settings.connections)

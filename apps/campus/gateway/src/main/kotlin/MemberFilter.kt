@@ -46,4 +46,5 @@ class MemberFilter(private val tokens: Tokens, private val profiles: ProfileClie
     }
 }
 
-fun unauthorized(message: String, cause: Throwable? = null) = ResponseStatusException(HttpStatus.UNAUTHORIZED, message, cause)
+fun unauthorized(message: String, cause: Throwable? = null) =
+    ResponseStatusException(HttpStatus.UNAUTHORIZED, message, cause)

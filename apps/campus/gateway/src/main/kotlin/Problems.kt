@@ -55,7 +55,8 @@ private fun problemOf(status: Status, error: Throwable): ProblemDetail = when (s
     else -> innerCall(HttpStatus.BAD_GATEWAY, error)
 }
 
-private fun memberGone() = ProblemDetail.forStatusAndDetail(HttpStatus.UNAUTHORIZED, "the token's member does not exist")
+private fun memberGone() =
+    ProblemDetail.forStatusAndDetail(HttpStatus.UNAUTHORIZED, "the token's member does not exist")
 
 /** What failed is for the log, not for the caller. */
 private fun innerCall(status: HttpStatus, error: Throwable): ProblemDetail {

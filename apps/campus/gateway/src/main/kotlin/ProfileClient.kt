@@ -68,15 +68,20 @@ class RestProfiles(private val client: WebClient, private val json: JsonMapper) 
 /** The future as a Mono: no thread waits for the response. */
 class GrpcProfiles(private val stub: GetMemberProfileServiceFutureStub, private val deadline: Duration) : ProfileCall {
     override fun fetch(member: Long): Mono<Fetched> = Mono.create { sink ->
-        val future = stub.withDeadlineAfter(deadline.toMillis(), TimeUnit.MILLISECONDS).getMemberProfileCall(request(member))
+        val withDeadline = stub.withDeadlineAfter(deadline.toMillis(), TimeUnit.MILLISECONDS)
+        val future = withDeadline.getMemberProfileCall(request(member))
         sink.onCancel { future.cancel(true) }
         future.onEnd({ sink.success(fetched(it)) }, sink::error)
     }
 }
 
-class CoroutineProfiles(private val stub: GetMemberProfileServiceCoroutineStub, private val deadline: Duration) : ProfileCall {
+class CoroutineProfiles(
+    private val stub: GetMemberProfileServiceCoroutineStub,
+    private val deadline: Duration,
+) : ProfileCall {
     override fun fetch(member: Long): Mono<Fetched> = mono {
-        fetched(stub.withDeadlineAfter(deadline.toMillis(), TimeUnit.MILLISECONDS).getMemberProfileCall(request(member)))
+        val withDeadline = stub.withDeadlineAfter(deadline.toMillis(), TimeUnit.MILLISECONDS)
+        fetched(withDeadline.getMemberProfileCall(request(member)))
     }
 }
 
@@ -91,7 +96,8 @@ private fun <T : Any> ListenableFuture<T>.onEnd(succeeded: (T) -> Unit, failed: 
         directExecutor(),
     )
 
-private fun request(member: Long): GetMemberProfileRequest = GetMemberProfileRequest.newBuilder().setUserId(member).build()
+private fun request(member: Long): GetMemberProfileRequest =
+    GetMemberProfileRequest.newBuilder().setUserId(member).build()
 
 private fun fetched(response: GetMemberProfileResponse): Fetched {
     val info = response.info

@@ -1,6 +1,7 @@
 package campus.gateway
 
 import campus.contract.MemberProfile
+import campus.contract.Way
 import campus.contract.grpc.GetMemberProfileInfo
 import campus.contract.grpc.GetMemberProfileRequest
 import campus.contract.grpc.GetMemberProfileResponse
@@ -42,9 +43,9 @@ class ProfileCallTest {
             }
         }
         .bindNow()
-    private val grpc: Server = NettyServerBuilder.forAddress(InetSocketAddress(HOST, 0)).addService(Profiles()).build().start()
+    private val grpc: Server =
+        NettyServerBuilder.forAddress(InetSocketAddress(HOST, 0)).addService(Profiles()).build().start()
     private val channel = ManagedChannelBuilder.forAddress(HOST, grpc.port).usePlaintext().build()
-    private val registry = SimpleMeterRegistry()
 
     @AfterAll
     fun stop() {
@@ -56,11 +57,12 @@ class ProfileCallTest {
     @ParameterizedTest
     @EnumSource(names = ["REST", "GRPC", "GRPC_COROUTINE"])
     fun `each way gives the profile, and counts its bytes and its time`(way: Way) {
-        val profile = ProfileClient(call(way), registry).of(MEMBER, "$way").block()
-        assertEquals(PROFILE, profile)
+        val registry = SimpleMeterRegistry()
+        assertEquals(PROFILE, ProfileClient(call(way), registry).of(MEMBER, "search").block())
         val bytes = if (way == Way.REST) JSON.length else response(MEMBER).serializedSize
-        assertEquals(bytes.toDouble(), registry.get("fetch.member.info.payload").tag("request", "$way").summary().totalAmount())
-        assertEquals(1, registry.get("fetch.member.info.timer").tag("request", "$way").timer().count())
+        val payload = registry.get("fetch.member.info.payload").tags("request", "search").summary()
+        assertEquals(bytes.toDouble(), payload.totalAmount())
+        assertEquals(1, registry.get("fetch.member.info.timer").tags("request", "search").timer().count())
     }
 
     @ParameterizedTest
@@ -77,7 +79,10 @@ class ProfileCallTest {
     }
 
     private class Profiles : GetMemberProfileServiceGrpc.GetMemberProfileServiceImplBase() {
-        override fun getMemberProfileCall(request: GetMemberProfileRequest, observer: StreamObserver<GetMemberProfileResponse>) {
+        override fun getMemberProfileCall(
+            request: GetMemberProfileRequest,
+            observer: StreamObserver<GetMemberProfileResponse>,
+        ) {
             if (request.userId != MEMBER) return observer.onError(Status.NOT_FOUND.asException())
             observer.onNext(response(request.userId))
             observer.onCompleted()

@@ -37,7 +37,12 @@ class TokensTest {
         }
     }
 
-    private fun token(secret: String = SECRET, issuer: String = "campus", subject: String = "7", seconds: Long = 60): String {
+    private fun token(
+        secret: String = SECRET,
+        issuer: String = "campus",
+        subject: String = "7",
+        seconds: Long = 60,
+    ): String {
         val claims = JWTClaimsSet.Builder().issuer(issuer).subject(subject)
             .expirationTime(Date.from(Instant.now().plusSeconds(seconds)))
             .build()

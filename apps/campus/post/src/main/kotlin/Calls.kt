@@ -1,5 +1,6 @@
 package campus.post
 
+import campus.contract.Way
 import campus.contract.grpc.GetFollowerServiceGrpc
 import campus.contract.grpc.GetFollowerServiceGrpcKt.GetFollowerServiceCoroutineStub
 import io.micrometer.core.instrument.MeterRegistry
@@ -19,8 +20,6 @@ import org.springframework.http.client.HttpComponentsClientHttpRequestFactory
 import org.springframework.web.client.RestClient
 import tools.jackson.databind.json.JsonMapper
 
-enum class Way { REST, REST_UNPOOLED, GRPC, GRPC_COROUTINE }
-
 @ConfigurationProperties("campus.inner-calls")
 data class CallSettings(
     val calls: Way,
@@ -37,10 +36,13 @@ data class CallSettings(
 class Calls(private val settings: CallSettings, private val registry: MeterRegistry) {
     @Bean
     fun followerClient(rest: RestClient.Builder, channels: GrpcChannelFactory, json: JsonMapper): FollowerClient {
+        val channel = { channels.createChannel(settings.grpc) }
+        val deadline = settings.deadline
         val call = when (settings.calls) {
-            Way.REST, Way.REST_UNPOOLED -> RestFollowers(rest.baseUrl(settings.http).requestFactory(http()).build(), json)
-            Way.GRPC -> GrpcFollowers(GetFollowerServiceGrpc.newBlockingStub(channels.createChannel(settings.grpc)), settings.deadline)
-            Way.GRPC_COROUTINE -> CoroutineFollowers(GetFollowerServiceCoroutineStub(channels.createChannel(settings.grpc)), settings.deadline)
+            Way.REST, Way.REST_UNPOOLED ->
+                RestFollowers(rest.baseUrl(settings.http).requestFactory(http()).build(), json)
+            Way.GRPC -> GrpcFollowers(GetFollowerServiceGrpc.newBlockingStub(channel()), deadline)
+            Way.GRPC_COROUTINE -> CoroutineFollowers(GetFollowerServiceCoroutineStub(channel()), deadline)
         }
         return FollowerClient(call, registry)
     }

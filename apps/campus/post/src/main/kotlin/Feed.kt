@@ -49,7 +49,8 @@ class FeedController(private val followers: FollowerClient, private val posts: P
         @RequestParam(defaultValue = "20") @Min(1) @Max(50) size: Int,
     ): FeedPage {
         val found = posts.findByAuthorIdIn(followers.of(member), PageRequest.of(page, size, NEWEST_FIRST))
-        return FeedPage(found.content.map { FeedPost(it.id, it.authorId, it.text, it.createdAt) }, page, found.hasNext())
+        val list = found.content.map { FeedPost(it.id, it.authorId, it.text, it.createdAt) }
+        return FeedPage(list, page, found.hasNext())
     }
 
     private companion object {

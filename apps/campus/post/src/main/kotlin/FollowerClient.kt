@@ -66,7 +66,10 @@ class GrpcFollowers(private val stub: GetFollowerServiceBlockingStub, private va
 }
 
 /** The thread of the request waits for the coroutine, as what comes after it blocks. */
-class CoroutineFollowers(private val stub: GetFollowerServiceCoroutineStub, private val deadline: Duration) : FollowerCall {
+class CoroutineFollowers(
+    private val stub: GetFollowerServiceCoroutineStub,
+    private val deadline: Duration,
+) : FollowerCall {
     override fun fetch(member: Long): Fetched = try {
         val withDeadline = stub.withDeadlineAfter(deadline.toMillis(), TimeUnit.MILLISECONDS)
         fetched(runBlocking { withDeadline.getFollowerCall(request(member)) })

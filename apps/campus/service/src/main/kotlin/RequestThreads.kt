@@ -37,6 +37,8 @@ class RequestThreads(private val settings: ThreadSettings, private val registry:
     fun grpcOnItsThreads(@Qualifier("grpcThreads") threads: ExecutorService) =
         ServerBuilderCustomizer<NettyServerBuilder> { it.executor(threads) }
 
-    private fun pool(name: String, threads: Int): ExecutorService =
-        ExecutorServiceMetrics.monitor(registry, Executors.newFixedThreadPool(threads, CustomizableThreadFactory("$name-")), name)
+    private fun pool(name: String, threads: Int): ExecutorService {
+        val pool = Executors.newFixedThreadPool(threads, CustomizableThreadFactory("$name-"))
+        return ExecutorServiceMetrics.monitor(registry, pool, name)
+    }
 }

@@ -28,7 +28,9 @@ class Tokens(private val settings: TokenSettings) {
 
     fun issue(memberId: Long, clock: Clock = Clock.systemUTC()): String {
         val now = clock.instant()
-        val claims = JwtClaimsSet.builder().issuer("campus").subject("$memberId").issuedAt(now).expiresAt(now.plus(valid)).build()
+        val claims = JwtClaimsSet.builder().issuer("campus").subject("$memberId")
+            .issuedAt(now).expiresAt(now.plus(valid))
+            .build()
         return encoder.encode(JwtEncoderParameters.from(JwsHeader.with(MacAlgorithm.HS256).build(), claims)).tokenValue
     }
 }

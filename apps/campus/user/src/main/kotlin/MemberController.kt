@@ -18,7 +18,10 @@ import org.springframework.web.bind.annotation.RequestBody
 import org.springframework.web.bind.annotation.RequestParam
 import org.springframework.web.bind.annotation.RestController
 
-data class LogIn(@field:NotBlank @field:Email val email: String, @field:NotBlank @field:Size(max = 72) val password: String)
+data class LogIn(
+    @field:NotBlank @field:Email val email: String,
+    @field:NotBlank @field:Size(max = 72) val password: String,
+)
 
 data class LoggedIn(val token: String, val expiresInSeconds: Long)
 
@@ -27,7 +30,11 @@ data class FoundMember(val id: Long, val nickname: String, val profileImage: Str
 data class FoundMembers(val members: List<FoundMember>, val page: Int, val hasNext: Boolean)
 
 @RestController
-class MemberController(private val members: MemberRepository, private val profiles: Profiles, private val logIns: LogIns) {
+class MemberController(
+    private val members: MemberRepository,
+    private val profiles: Profiles,
+    private val logIns: LogIns,
+) {
     @PostMapping("/login")
     fun logIn(@Valid @RequestBody request: LogIn): LoggedIn = logIns.logIn(request.email, request.password)
 
@@ -38,7 +45,8 @@ class MemberController(private val members: MemberRepository, private val profil
         @RequestParam(defaultValue = "20") @Min(1) @Max(50) size: Int,
     ): FoundMembers {
         val found = members.findByNicknameStartingWith(nickname, PageRequest.of(page, size, Sort.by("nickname")))
-        return FoundMembers(found.content.map { FoundMember(it.id, it.nickname, it.profileImage) }, page, found.hasNext())
+        val list = found.content.map { FoundMember(it.id, it.nickname, it.profileImage) }
+        return FoundMembers(list, page, found.hasNext())
     }
 
     @GetMapping(InnerPaths.PROFILE)

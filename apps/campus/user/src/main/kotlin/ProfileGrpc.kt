@@ -10,7 +10,10 @@ import org.springframework.grpc.server.service.GrpcService
 
 @GrpcService
 class ProfileGrpc(private val profiles: Profiles) : GetMemberProfileServiceImplBase() {
-    override fun getMemberProfileCall(request: GetMemberProfileRequest, observer: StreamObserver<GetMemberProfileResponse>) {
+    override fun getMemberProfileCall(
+        request: GetMemberProfileRequest,
+        observer: StreamObserver<GetMemberProfileResponse>,
+    ) {
         observer.onNext(GetMemberProfileResponse.newBuilder().setInfo(profiles.of(request.userId).toProto()).build())
         observer.onCompleted()
     }

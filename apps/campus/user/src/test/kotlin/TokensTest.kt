@@ -33,7 +33,8 @@ class TokensTest {
         assertThrows(JwtException::class.java) { decoder(SECRET).decode(tokens.issue(7, then)) }
     }
 
-    private fun decoder(secret: String) = NimbusJwtDecoder.withSecretKey(SecretKeySpec(secret.toByteArray(), "HmacSHA256")).build()
+    private fun decoder(secret: String) =
+        NimbusJwtDecoder.withSecretKey(SecretKeySpec(secret.toByteArray(), "HmacSHA256")).build()
 
     private companion object {
         const val SECRET = "0123456789abcdef0123456789abcdef"
