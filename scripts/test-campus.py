@@ -13,7 +13,8 @@ import time
 import urllib.parse
 import urllib.request
 
-SCRAPES = 12  # seconds: two scrapes and some time
+# Seconds in which Prometheus scrapes a few times.
+SCRAPES = 4
 MEAN = re.compile(r"rate\((?P<metric>\w+)_sum\{job=\"(?P<job>\w+)\"\}\[1m\]")
 
 
@@ -60,14 +61,17 @@ def use(said, queries):
         sys.exit("campus's Prometheus did not start" if shutil.which("prometheus") else "there is no prometheus")
     means = {query: (match["metric"], http[match["job"]]) for _, query in queries if (match := MEAN.search(query))}
     time.sleep(SCRAPES)
+    start = time.monotonic()
     before = {query: total(address, metric) for query, (metric, address) in means.items()}
     for _ in range(100):
         get(f"http://{http['gateway']}/members?nickname=ba", token)
         get(f"http://{http['gateway']}/feed", token)
     after = {query: total(address, metric) for query, (metric, address) in means.items()}
     time.sleep(SCRAPES)
+    # From a scrape before these requests, and after those of the checks.
+    window = f"[{time.monotonic() - start + SCRAPES / 2:.0f}s]"
     for title, query in queries:
-        asked = f"{prometheus[1]}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+        asked = f"{prometheus[1]}/api/v1/query?{urllib.parse.urlencode({'query': query.replace('[1m]', window)})}"
         series = json.loads(get(asked))["data"]["result"]
         if not series:
             sys.exit(f"{title}: no series is the result of {query}")

@@ -23,7 +23,8 @@ func check(path string) error {
 	}
 	plugins.RegisterDefaultPlugins()
 	var read dashboard.Dashboard
-	if err := read.UnmarshalJSONStrict(text); err != nil {
+	// It returns a list of what is wrong, also an empty one.
+	if err := read.UnmarshalJSONStrict(text); err != nil && err.Error() != "" {
 		return err
 	}
 	return read.Validate()
