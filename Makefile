@@ -30,6 +30,7 @@ test: tools ## Every test; those of the Go, Node and JVM subjects need Go 1.26, 
 	./scripts/test-go-subject
 	./scripts/test-node-subject
 	./scripts/test-jvm-subject
+	./scripts/test-campus
 	@for tool in go npm mvn; do command -v $$tool > /dev/null || echo "NOT TESTED: the subject that needs $$tool, which is not here"; done
 
 check: fmt clippy deps ## Formatting, lints, and who may use whom
