@@ -154,13 +154,20 @@ fn a_slow_inner_call_is_found_where_it_is() {
 
 #[test]
 fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
+    let place = shop();
     // Dies in the first invocation alone, once it has had some load.
-    let place = shop_with(
-        "catalogue.py",
-        "    if DELAY_S:",
-        "    import os\n    if DELAY_S and service.METRICS.values.get(('handler_seconds', '{path=\"products\"}'), \
-         (0, 0))[1] > 25 and not os.path.exists('died'):\n        open('died', 'w').close()\n        \
-         os._exit(7)\n    if DELAY_S:",
+    let died = place.path().join("died").display().to_string();
+    let dies = format!(
+        "    import os\n    served = service.METRICS.values.get(('handler_seconds', '{{path=\"products\"}}'), (0, 0))[1]\n    \
+         if DELAY_S and served > 25 and not os.path.exists('{died}'):\n        open('{died}', 'w').close()\n        \
+         os._exit(7)\n    if DELAY_S:"
+    );
+    let name = place.path().join("shop/catalogue.py");
+    let text = fs::read_to_string(&name).expect("the catalogue");
+    assert!(text.contains("    if DELAY_S:"));
+    place.file(
+        "shop/catalogue.py",
+        &text.replacen("    if DELAY_S:", &dies, 1),
     );
     place.file(
         "study.toml",
