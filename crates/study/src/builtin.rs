@@ -25,13 +25,14 @@ macro_rules! built_in {
 }
 
 /// All built-in studies, the one to begin with first.
-pub static ALL: [BuiltIn; 12] = [
+pub static ALL: [BuiltIn; 13] = [
     built_in!("quickstart"),
     built_in!("several"),
     built_in!("list"),
     built_in!("gzip"),
     built_in!("links"),
     built_in!("unix-socket"),
+    built_in!("campus"),
     built_in!("encodings"),
     built_in!("connections"),
     built_in!("python"),
