@@ -3,7 +3,7 @@
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_message::WorkloadSpec;
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::record::{Fault, TrialRecord};
+use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::{Client, Operation, Sample, Settings, Style, Target};
 use rpcgauge_trial::{Stage, Stop};
 
@@ -155,6 +155,30 @@ fn figures_that_contradict_each_other_are_the_subject_s_fault() {
 }
 
 #[test]
+fn one_that_makes_a_tenth_of_its_calls_is_found() {
+    let variants = vec![("engine", engine()), ("client", with_client("other"))];
+    let plan = together(variants);
+    // Slices in which another test's server accepts a connection are not judged.
+    let found = (0..10).any(|_| {
+        let left = run(&plan, Some(python("tenth")));
+        for trial in of(&left, "engine") {
+            assert_eq!(measured(trial).calls.answered, 100);
+        }
+        of(&left, "client")
+            .iter()
+            .all(|trial| match &trial.outcome {
+                TrialOutcome::Measured(_) => false,
+                TrialOutcome::Failed { reason, fault, .. } => {
+                    assert!(reason.contains("the others did not reach it"), "{reason}");
+                    assert_eq!(*fault, Fault::Subject);
+                    true
+                }
+            })
+    });
+    assert!(found, "it was believed ten times");
+}
+
+#[test]
 fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
     for (fault, text, log) in [
         (
@@ -171,7 +195,6 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         ("overlaps", "have 2 calls in flight", "doing all at once"),
         ("shrinks", "a response of 5 bytes", "leaving out the half"),
         ("pretends", "calls, and the server used", ""),
-        ("tenth", "the others did not reach it", ""),
         ("many", "reports 1073741824 records", "making a hole"),
         (
             "reopened",
