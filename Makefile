@@ -90,8 +90,9 @@ bench-aa: build ## How wide the A/A intervals of 10 quickstarts are, and how man
 bench-sharp: build ## How often a twin that is 3% slower is called slower, and whether A/A pairs hold
 	./scripts/bench-sharp
 
-bench-link: ## How true emulated links are on this machine, against what is asked of them
+bench-link: build ## How true emulated links are on this machine, against what is asked of them and beside Rattan
 	$(CARGO) bench --locked -p rpcgauge-link --bench link
+	./scripts/bench-link-rattan
 
 bench-slices: build ## Whether the length of a slice changes a ratio, and how long a change disturbs (docs/method.md; 25 minutes)
 	./scripts/bench-slices
