@@ -8,7 +8,7 @@ use bytes::Bytes;
 use rpcgauge_wire::{Client, Event, Failure, Head, Limits, PrepareError, Protocol};
 
 /// The most bytes of a response's body.
-const MOST_BODY_BYTES: u64 = 64 << 20;
+const MAX_BODY_BYTES: u64 = 64 << 20;
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Fetch {
         let head = fields.fold(head, |head, (name, value)| head.field(name, value));
         let head = head.build()?;
         let limits = Limits {
-            max_body_bytes: MOST_BODY_BYTES,
+            max_body_bytes: MAX_BODY_BYTES,
             ..Limits::default()
         };
         let mut client = Client::new(Protocol::Http1, limits);

@@ -31,7 +31,7 @@ from gevent.fileobject import FileObjectThread
 PATIENCE_S = 60
 POLL_S = 0.002
 # The most of an error's text that is told.
-MOST_SHOWN = 300
+MAX_SHOWN = 300
 
 REPLIES = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
@@ -106,11 +106,11 @@ class Counts:
             one.times[rounded(spent_us)] += 1
         else:
             one.failures += 1
-            one.error = one.error or f"{exception!r}"[:MOST_SHOWN]
+            one.error = one.error or f"{exception!r}"[:MAX_SHOWN]
 
     def user_error(self, exception, **_):
         self.task_errors += 1
-        self.task_error = self.task_error or f"{exception!r}"[:MOST_SHOWN]
+        self.task_error = self.task_error or f"{exception!r}"[:MAX_SHOWN]
 
     def taken(self):
         return {

@@ -266,7 +266,7 @@ impl Measurer<Measured> for EngineMeasurer<'_, '_> {
 }
 
 /// A header's value that is shorter is not looked for in texts: it would be found where it is not meant.
-const LEAST_SECRET: usize = 6;
+const MIN_SECRET: usize = 6;
 
 /// Fields whose values this program has itself, or that say how a message is written.
 const NO_SECRETS: [&str; 5] = ["content-type", "accept", "te", "user-agent", "grpc-timeout"];
@@ -285,11 +285,11 @@ fn without_values(text: &str, headers: &[(String, String)]) -> String {
         [Some(value.trim()), credential].into_iter().flatten()
     });
     let mut text = text.to_owned();
-    for value in values.filter(|value| value.len() >= LEAST_SECRET) {
+    for value in values.filter(|value| value.len() >= MIN_SECRET) {
         text = text.replace(value, "…");
         // Samples are shortened, and may end within it.
         let whole = text.strip_suffix('…').unwrap_or(&text);
-        let cut = (LEAST_SECRET..value.len()).rev().find_map(|length| {
+        let cut = (MIN_SECRET..value.len()).rev().find_map(|length| {
             let part = value.get(..length)?;
             whole.strip_suffix(part)
         });

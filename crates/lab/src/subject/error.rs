@@ -63,11 +63,11 @@ impl From<SubjectError> for TrialFailure {
 }
 
 /// A subject's text is shown in one line of at most this many characters.
-const MOST_SHOWN: usize = 400;
+const MAX_SHOWN: usize = 400;
 
 /// The other side's text, made fit for one line.
 pub(crate) fn one_line(text: &str) -> String {
-    start_of(text, MOST_SHOWN)
+    start_of(text, MAX_SHOWN)
 }
 
 /// The same with another number of characters.
@@ -88,7 +88,7 @@ mod tests {
     fn what_a_subject_says_becomes_one_line() {
         assert_eq!(one_line("a\nb\u{1b}[31m\t \n"), "a b [31m");
         let long = one_line(&"x".repeat(1_000));
-        assert_eq!(long.chars().count(), MOST_SHOWN + 1);
+        assert_eq!(long.chars().count(), MAX_SHOWN + 1);
         assert_eq!(start_of(" äöü ", 3), "äöü");
         assert_eq!(start_of("äöüß", 3), "äöü…");
     }

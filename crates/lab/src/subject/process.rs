@@ -351,8 +351,8 @@ fn ready(line: &str) -> Result<Ready, SubjectError> {
 }
 
 pub(super) fn wrong_line(error: &impl ToString, line: &str) -> SubjectError {
-    const MOST_SHOWN: usize = 80;
-    let shown = start_of(line, MOST_SHOWN);
+    const MAX_SHOWN: usize = 80;
+    let shown = start_of(line, MAX_SHOWN);
     let error = one_line(&error.to_string());
     SubjectError::Contract(format!("{error}; it wrote: {shown}"))
 }

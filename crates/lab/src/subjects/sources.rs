@@ -16,7 +16,7 @@ use super::tools::FoundTool;
 use super::walk;
 
 /// The most that a folder may hold, bytes: more cannot be sources.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// A file of the sources.
 #[derive(Clone)]
@@ -40,8 +40,8 @@ impl Sources {
     /// Reads a folder.
     pub(crate) fn read(folder: &Path) -> Result<Self, SubjectsError> {
         let walked = walk::walk(folder).map_err(unreadable(folder))?;
-        if walked.iter().map(|file| file.bytes).sum::<u64>() > MOST_BYTES {
-            let most = MOST_BYTES >> 20;
+        if walked.iter().map(|file| file.bytes).sum::<u64>() > MAX_BYTES {
+            let most = MAX_BYTES >> 20;
             let what = format!(
                 "the folder holds more than {most} MiB; keep what a build makes in a folder target or \
                  venv, which is left out"

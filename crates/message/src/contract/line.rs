@@ -245,11 +245,11 @@ fn wrong_shape(what: &'static str, detail: &str) -> ContractError {
 
 /// How a wrong value is shown: cut, since it goes into a one-line error.
 fn named(value: Option<&Value>) -> String {
-    const MOST_SHOWN: usize = 40;
+    const MAX_SHOWN: usize = 40;
     let Some(value) = value else {
         return "(none)".to_owned();
     };
-    shortened(value.to_string(), MOST_SHOWN)
+    shortened(value.to_string(), MAX_SHOWN)
 }
 
 /// At most so many characters of a text, and "…" for the rest.

@@ -36,7 +36,7 @@ const LEAST_CALLS_IN_FLIGHT: u64 = 20;
 const SKIP_US: u64 = 200;
 
 /// No service on this machine answers a call sooner, µs: bare loops over TCP take as long.
-const SHORTEST_CALL_US: u64 = 10;
+const MIN_CALL_US: u64 = 10;
 
 impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
@@ -80,7 +80,7 @@ impl Plan {
     /// The fewest requests with which a trial measures something: one, or in slices twice as many as the first
     /// slice leaves out, since half of them may be the warm-up's.
     pub(crate) fn least_requests(&self, settings: &Settings) -> u64 {
-        let of_slice = |slice: Slice| 2 * slice.skip_calls * (1 + SKIP_US / SHORTEST_CALL_US);
+        let of_slice = |slice: Slice| 2 * slice.skip_calls * (1 + SKIP_US / MIN_CALL_US);
         self.slice(settings).map_or(1, of_slice)
     }
 }

@@ -17,10 +17,10 @@ use super::findings::{
 use crate::findings::SCHEMA;
 
 /// A 99th percentile of fewer requests is the slowest of them.
-const LEAST_FOR_P99: u64 = 100;
+const MIN_FOR_P99: u64 = 100;
 
 /// A load generator that uses more of a core than this sets the pace itself.
-const MOST_OF_A_CORE: f64 = 0.8;
+const MAX_CORE_SHARE: f64 = 0.8;
 
 /// Said of a run whose sets were not up at once.
 const ONE_BY_ONE: &str = "memory did not carry all sets of services at once: each was measured alone, with all slices of an \
@@ -112,7 +112,7 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
     let mut cautions = Vec::new();
     for variant in variants {
         let name = &variant.name;
-        if variant.load_generator_share > MOST_OF_A_CORE {
+        if variant.load_generator_share > MAX_CORE_SHARE {
             cautions.push(format!(
                 "{name}: the load generator used {:.0}% of a core and may have set the pace itself; take fewer \
                  users or more think time",
@@ -167,7 +167,7 @@ fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<R
             mean_ns: (!times.is_empty()).then(|| 1e3 * sum_us / times.len() as f64),
             p50_ns: quantile(0.5),
             p90_ns: quantile(0.9),
-            p99_ns: quantile(0.99).filter(|_| times.len() >= LEAST_FOR_P99),
+            p99_ns: quantile(0.99).filter(|_| times.len() >= MIN_FOR_P99),
         }
     };
     let each = by_name.iter().map(|(name, of)| figures(Some(name), of));
@@ -287,7 +287,7 @@ impl<'a> Blocks<'a> {
                 Some(1e3 * sum_us / count as f64)
             }
             AppMetric::ResponseP50 => Some(together(&of).0.quantile(0.5)),
-            AppMetric::ResponseP99 if count < LEAST_FOR_P99 => None,
+            AppMetric::ResponseP99 if count < MIN_FOR_P99 => None,
             AppMetric::ResponseP99 => Some(together(&of).0.quantile(0.99)),
             AppMetric::Cpu => {
                 let all: u64 = slices.clone().map(succeeded).sum();

@@ -8,14 +8,14 @@ use rpcgauge_study::settings::{Placement, Timing};
 
 use super::super::findings::{AppClaimFindings, AppComparison};
 use super::super::like;
-use super::{About, Blocks, MOST_OF_A_CORE};
+use super::{About, Blocks, MAX_CORE_SHARE};
 use crate::findings::verdict::{
     BlockCounts, ClaimOutcome, Control, Estimate, Outcome, PlacementVerdict, Unanswered, Withheld,
 };
 use crate::metric::better;
 
 /// Where more of a variant's requests fail, its response times say nothing: failures are often quick.
-const MOST_FAILED: f64 = 0.05;
+const MAX_FAILED_SHARE: f64 = 0.05;
 
 impl<'a> Blocks<'a> {
     fn pairs(
@@ -36,7 +36,7 @@ impl<'a> Blocks<'a> {
             };
             let is_of_users = !matches!(about.0, AppMetric::Cpu | AppMetric::Inside(_));
             let share = |one: &SliceFigures| one.load_generator_cpu_seconds / one.seconds;
-            if is_of_users && share(of).max(share(against)) > MOST_OF_A_CORE {
+            if is_of_users && share(of).max(share(against)) > MAX_CORE_SHARE {
                 counts.client_bound += 1;
                 continue;
             }
@@ -110,7 +110,7 @@ impl<'a> Blocks<'a> {
                 Err(Withheld::ClientBound)
             }
             None => Err(Withheld::NotMeasured),
-            Some(_) if is_of_users && failed.into_iter().any(|share| share > MOST_FAILED) => {
+            Some(_) if is_of_users && failed.into_iter().any(|share| share > MAX_FAILED_SHARE) => {
                 Err(Withheld::Unanswered)
             }
             Some(estimate) => Ok(stats::judge(&estimate, aa.as_slice(), &rule)),

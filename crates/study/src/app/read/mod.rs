@@ -24,7 +24,7 @@ use scope::{Names, Scope};
 const USERS: u32 = 10;
 
 /// The most users: each is a thread of the load generator's, and a connection.
-pub(crate) const MOST_USERS: u32 = 10_000;
+pub(crate) const MAX_USERS: u32 = 10_000;
 
 /// The file's own keys.
 #[derive(Deserialize)]
@@ -290,9 +290,9 @@ fn load(table: Table<'_>, names: &Names) -> Result<Load, StudyError> {
         .as_ref()
         .map_or(USERS, |users| *users.get_ref());
     if let Some(place) = written.users.as_ref().map(Spanned::span)
-        && !(1..=MOST_USERS).contains(&users)
+        && !(1..=MAX_USERS).contains(&users)
     {
-        let message = format!("\"users\" must be from 1 to {MOST_USERS}");
+        let message = format!("\"users\" must be from 1 to {MAX_USERS}");
         return Err(source.error(place, message));
     }
     if let Some(rate) = &written.spawn_rate

@@ -8,7 +8,7 @@ use rpcgauge_trial::Random;
 use toml::Spanned;
 
 use super::super::plan::{AppClaim, AppMetric, AppPair, AppPlan, AppVariant, Round};
-use super::super::read::MOST_USERS;
+use super::super::read::MAX_USERS;
 use super::super::{App, Configuration};
 use super::{AppOverrides, AppStudy, Metrics, Names};
 use crate::error::StudyError;
@@ -48,10 +48,10 @@ impl AppStudy {
             return Err(refuse(self.app.place.clone(), message));
         };
         let users = match &self.app.users {
-            Some(users) if users.get_ref().get() > MOST_USERS => {
+            Some(users) if users.get_ref().get() > MAX_USERS => {
                 return Err(refuse(
                     users.span(),
-                    format!("\"users\" is at most {MOST_USERS}"),
+                    format!("\"users\" is at most {MAX_USERS}"),
                 ));
             }
             Some(users) => users.get_ref().get(),

@@ -54,7 +54,7 @@ class Campus(seed: Long = SEED) {
     }
 
     private fun posts(random: Random): List<Post> {
-        val authors = (1L..MEMBERS).flatMap { member -> List(1 + random.nextInt(MOST_POSTS)) { member } }
+        val authors = (1L..MEMBERS).flatMap { member -> List(1 + random.nextInt(MAX_POSTS)) { member } }
         return authors.shuffled(random).mapIndexed { index, author ->
             Post(index + 1L, author, random.text(), FIRST_POST.plusSeconds(index * SECONDS_BETWEEN_POSTS))
         }
@@ -72,7 +72,7 @@ class Campus(seed: Long = SEED) {
         const val MOST = 69
         const val FEW = 4
 
-        const val MOST_POSTS = 5
+        const val MAX_POSTS = 5
         const val SECONDS_BETWEEN_POSTS = 600L
         val FIRST_POST: Instant = Instant.parse("2024-03-01T08:00:00Z")
 
@@ -82,7 +82,7 @@ class Campus(seed: Long = SEED) {
 
 private const val CONSONANTS = "bcdfghjklmnpqrstvwxz"
 private const val VOWELS = "aeiou"
-private const val SHORTEST_TEXT = 60
+private const val MIN_TEXT = 60
 private const val TEXT_SPREAD = 120
 
 /** Consonants and vowels in turn. */
@@ -94,7 +94,7 @@ private fun Random.name(letters: Int): String = buildString {
 }
 
 private fun Random.text(): String = buildString {
-    val length = SHORTEST_TEXT + nextInt(TEXT_SPREAD)
+    val length = MIN_TEXT + nextInt(TEXT_SPREAD)
     while (this.length < length) append(name(2 + nextInt(7))).append(' ')
     setLength(length)
 }.trim()
