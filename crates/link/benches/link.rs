@@ -6,11 +6,14 @@ use std::collections::BinaryHeap;
 use std::env;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_link::{Namespace, Network, Options, SERVER, check, highest_pace, isolate, prepare};
+use rpcgauge_link::{
+    CLIENT, Namespace, Network, Offered, Options, Path, SERVER, check, highest_pace, isolate,
+    prepare,
+};
 use rpcgauge_study::link::PRESETS;
 use rpcgauge_trial::{
     Congestion, DEFAULT_MTU, Direction, Lateness, Link, LinkCounts, LinkRate, Loss, Queue,
@@ -20,6 +23,10 @@ const MBIT: u64 = 1_000_000;
 /// What a full packet carries of TCP with time stamps.
 const SEGMENT: u64 = 1_448;
 const PACKET: u64 = 1_500;
+const HEADERS: u64 = PACKET - SEGMENT;
+/// The link of the model: 100 Mbit/s, and a round trip of 50 ms.
+const MODEL_RATE: u64 = 100 * MBIT;
+const MODEL_DELAY_US: u64 = 25_000;
 /// How many calls are made, or for how long if that is less, and for how long bytes flow.
 const CALLS: usize = 1_200;
 const CALLS_FOR: Duration = Duration::from_secs(8);
@@ -65,8 +72,32 @@ fn main() {
         Err(error) => println!("  {error}"),
     }
     println!("a new connection against the model, 100 Mbit/s, 50 ms");
+    let modelled = link(MODEL_RATE, MODEL_DELAY_US, 0.0);
     for bytes in [1_000, 14_480, 14_600, 43_000, 101_000, 300_000, 1_000_000] {
-        first_call(bytes, &options);
+        let times = (0..5).map(|_| first_call(bytes, &modelled, &options));
+        let arrivals = arrivals(bytes);
+        against_model(
+            &format!("{bytes} bytes"),
+            times,
+            arrivals[arrivals.len() - 1],
+        );
+    }
+    let lossy = link(MODEL_RATE, MODEL_DELAY_US, 0.01);
+    for (bytes, lost) in [(14_480, 4), (43_000, 14)] {
+        let arrivals = arrivals(bytes);
+        let seeds = (0..).filter(|&seed| loses_only(lost, arrivals.len(), &lossy.up, seed));
+        let times = seeds.take(5).map(|seed| {
+            let options = Options {
+                seed,
+                ..options.clone()
+            };
+            first_call(bytes, &lossy, &options)
+        });
+        against_model(
+            &format!("{bytes} bytes, segment {lost} lost"),
+            times,
+            after_loss(lost, &arrivals),
+        );
     }
 }
 
@@ -173,8 +204,8 @@ fn within<T>(namespace: &Namespace, work: impl FnOnce() -> T) -> T {
 }
 
 /// A listener that answers each request, of 8 bytes, with as many bytes as it says; one thread a connection.
-fn serve(network: &Network) -> std::net::SocketAddr {
-    let listener = within(network.server(), || TcpListener::bind((SERVER, 0))).expect("a listener");
+fn serve(namespace: &Namespace, own: Ipv4Addr) -> SocketAddr {
+    let listener = within(namespace, || TcpListener::bind((own, 0))).expect("a listener");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -209,7 +240,7 @@ fn ask(stream: &mut TcpStream, bytes: u64) {
 /// Calls of a small answer, so many at the same time, each on a connection of its own.
 fn calls(link: &Link, options: &Options, in_flight: usize) {
     let network = Network::open(link, options).expect("a link");
-    let address = serve(&network);
+    let address = serve(network.server(), SERVER);
     let mut streams: Vec<TcpStream> = (0..in_flight)
         .map(|_| within(network.client(), || TcpStream::connect(address)).expect("a connection"))
         .collect();
@@ -261,7 +292,7 @@ fn goodput(link: &Link, options: &Options) {
         return;
     };
     let network = Network::open(link, options).expect("a link");
-    let address = serve(&network);
+    let address = serve(network.server(), SERVER);
     let mut stream =
         within(network.client(), || TcpStream::connect(address)).expect("a connection");
     let before = network.counts().expect("counts");
@@ -288,29 +319,31 @@ fn goodput(link: &Link, options: &Options) {
     late("lateness of TCP", &counts);
 }
 
-/// A connection and its first call, against a model of slow start and serialisation.
-fn first_call(bytes: u64, options: &Options) {
-    let link = link(100 * MBIT, 25_000, 0.0);
+/// How long a new connection and its first call take, s. The answer goes up: a link's seed is that of its way up.
+fn first_call(bytes: u64, link: &Link, options: &Options) -> f64 {
+    let mut link = link.clone();
+    link.down.loss = None;
     let network = Network::open(&link, options).expect("a link");
-    let address = serve(&network);
-    let mut times: Vec<f64> = (0..5)
-        .map(|_| {
-            let start = Instant::now();
-            let mut stream =
-                within(network.client(), || TcpStream::connect(address)).expect("a connection");
-            stream.set_nodelay(true).expect("no delay");
-            ask(&mut stream, bytes);
-            start.elapsed().as_secs_f64() * 1e3
-        })
-        .collect();
+    let address = serve(network.client(), CLIENT);
+    let start = Instant::now();
+    let mut stream =
+        within(network.server(), || TcpStream::connect(address)).expect("a connection");
+    stream.set_nodelay(true).expect("no delay");
+    ask(&mut stream, bytes);
+    start.elapsed().as_secs_f64()
+}
+
+fn against_model(what: &str, times: impl Iterator<Item = f64>, expected: f64) {
+    let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
-    let expected = model(bytes, 100e6, 25e-3) * 1e3;
-    let off = times[2] / expected - 1.0;
+    let median = times[times.len() / 2];
+    let off = median / expected - 1.0;
     row(
-        &format!("{bytes} bytes"),
+        what,
         format!(
-            "{:.2} ms, model {expected:.2} ({:+.2}%)",
-            times[2],
+            "{:.2} ms, model {:.2} ({:+.2}%)",
+            median * 1e3,
+            expected * 1e3,
             off * 100.0
         ),
         "2%",
@@ -318,31 +351,55 @@ fn first_call(bytes: u64, options: &Options) {
     );
 }
 
-/// When the last byte of an answer has come, s: handshake and request, then an initial window of 10 segments that
-/// grows by each one acknowledged; every second one is.
-fn model(bytes: u64, rate: f64, delay: f64) -> f64 {
-    let sending = |packet: u64| packet as f64 * 8.0 / rate;
-    let headers = PACKET - SEGMENT;
+/// How long a packet takes to leave, s.
+fn sending(packet: u64) -> f64 {
+    packet as f64 * 8.0 / MODEL_RATE as f64
+}
+
+/// When each segment of an answer arrives, s after the connection was begun: handshake and request, then an initial
+/// window of 10 segments that grows by each one acknowledged; every second one is.
+fn arrivals(bytes: u64) -> Vec<f64> {
+    let delay = MODEL_DELAY_US as f64 / 1e6;
     let mut now = 3.0 * delay + 3.0 * sending(60);
-    let (mut free, mut last) = (now, now);
-    let (mut left, mut window, mut unacknowledged, mut received) = (bytes, 10_u64, 0_u64, 0_u64);
-    // In whole nanoseconds, which have an order: when the server knows of two more.
+    let (mut free, mut left) = (now, bytes);
+    let (mut window, mut unacknowledged) = (10_u64, 0_u64);
+    let mut arrivals = Vec::new();
+    // In whole nanoseconds, which have an order: when the sender knows of two more.
     let mut acknowledged = BinaryHeap::new();
     loop {
         while left > 0 && unacknowledged < window {
             let segment = left.min(SEGMENT);
-            free = free.max(now) + sending(segment + headers);
-            last = free + delay;
-            (left, unacknowledged, received) = (left - segment, unacknowledged + 1, received + 1);
-            if received % 2 == 0 {
-                acknowledged.push(Reverse(((last + delay + sending(headers)) * 1e9) as u64));
+            free = free.max(now) + sending(segment + HEADERS);
+            let arrival = free + delay;
+            arrivals.push(arrival);
+            (left, unacknowledged) = (left - segment, unacknowledged + 1);
+            if arrivals.len() % 2 == 0 {
+                acknowledged.push(Reverse(((arrival + delay + sending(HEADERS)) * 1e9) as u64));
             }
         }
         let Some(Reverse(at)) = acknowledged.pop().filter(|_| left > 0) else {
-            return last;
+            return arrivals;
         };
         now = at as f64 / 1e9;
         unacknowledged -= 2;
         window += 2;
     }
+}
+
+/// When an answer is complete whose segment of this number, counted from 1, was lost in the last flight: the third
+/// segment after it makes the third selective acknowledgement, and with that the sender sends it again (RFC 6675,
+/// RFC 8985).
+fn after_loss(lost: usize, arrivals: &[f64]) -> f64 {
+    let third = arrivals[lost + 2];
+    let round_trip = 2.0 * MODEL_DELAY_US as f64 / 1e6;
+    third + round_trip + sending(HEADERS + 12) + sending(PACKET)
+}
+
+/// Whether a way loses only that segment of an answer: it follows two packets, of the handshake and for the request,
+/// and after the last segment it is sent again.
+fn loses_only(lost: usize, segments: usize, way: &Direction, seed: u64) -> bool {
+    let mut path = Path::new(way, seed);
+    let offered = (0..2 + segments + 1).map(|_| path.offer(0, PACKET));
+    let mut offered = offered.enumerate();
+    offered.all(|(at, offered)| matches!(offered, Offered::Lost { .. }) == (at == lost + 1))
 }
