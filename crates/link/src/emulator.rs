@@ -52,6 +52,8 @@ enum Command {
     Count(Sender<Totals>),
     /// Uses these paths for packets from now on.
     Use(Box<[Path; 2]>),
+    /// Draws losses and jitter from these seeds from now on, up and down.
+    Draw([u64; 2]),
 }
 
 impl Emulator {
@@ -99,6 +101,11 @@ impl Emulator {
     /// Uses other paths for packets from now on; those on their way arrive as it was decided.
     pub(crate) fn use_paths(&self, paths: [Path; 2]) -> Result<(), LinkError> {
         self.command(Command::Use(Box::new(paths)))
+    }
+
+    /// Draws losses and jitter from other seeds from now on, up and down.
+    pub(crate) fn draw_anew(&self, seeds: [u64; 2]) -> Result<(), LinkError> {
+        self.command(Command::Draw(seeds))
     }
 
     fn command(&self, command: Command) -> Result<(), LinkError> {
@@ -214,6 +221,11 @@ impl Thread {
                 Ok(Command::Use(paths)) => {
                     for (lane, path) in self.lanes.iter_mut().zip(*paths) {
                         lane.path = path;
+                    }
+                }
+                Ok(Command::Draw(seeds)) => {
+                    for (lane, seed) in self.lanes.iter_mut().zip(seeds) {
+                        lane.path.draw_anew(seed);
                     }
                 }
                 Err(TryRecvError::Empty) => return true,

@@ -89,7 +89,7 @@ impl Network {
     /// Applies `link` to packets from now on; the kernels' settings stay.
     pub(crate) fn change(&self, link: &Link, seed: u64) -> Result<(), LinkError> {
         let [up, down] = calibrated(link, base(&self.calibration));
-        let seeds = [seed, seed ^ DOWN_SEED];
+        let seeds = seeds(seed);
         let paths = [Path::new(&up, seeds[0]), Path::new(&down, seeds[1])];
         if paths.iter().any(Path::is_cut) {
             return Err(LinkError::Jitter {
@@ -98,6 +98,15 @@ impl Network {
             });
         }
         self.emulator.use_paths(paths)
+    }
+
+    /// Draws losses and jitter from another seed from now on. Links of the same terms that do so with one seed then do
+    /// the same to their packets: common random numbers for variants that are compared.
+    ///
+    /// # Errors
+    /// Where the link has ended.
+    pub fn draw_anew(&self, seed: u64) -> Result<(), LinkError> {
+        self.emulator.draw_anew(seeds(seed))
     }
 
     /// The client's end.
@@ -211,4 +220,9 @@ fn bare(link: &Link, base: [u64; 2]) -> [Path; 2] {
         way.loss = None;
         Path::new(&way, 0)
     })
+}
+
+/// The seeds up and down.
+fn seeds(seed: u64) -> [u64; 2] {
+    [seed, seed ^ DOWN_SEED]
 }

@@ -19,6 +19,11 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// The seed of another source.
+    pub fn seed(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Shuffles in place: every order is as likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rpcgauge_link::{Network, Snapshot};
-use rpcgauge_trial::LinkCounts;
+use rpcgauge_trial::{LinkCounts, Random};
 
 use super::{Carried, Measurer};
 use crate::error::TrialResult;
@@ -61,6 +61,9 @@ impl LinkMeter {
 /// Measures by another measurer, whose sockets are the link's.
 pub(crate) struct OverLink<'m, T> {
     link: Rc<LinkMeter>,
+    /// The same in all variants of a block: in each slice the link then delays and loses alike for all of them, and what
+    /// it draws is no part of their differences, as far as they send the same packets at the same times.
+    draws: Random,
     within: Box<dyn Measurer<T> + 'm>,
     /// Puts what the link did into what was measured.
     note: fn(&mut T, LinkCounts),
@@ -69,10 +72,16 @@ pub(crate) struct OverLink<'m, T> {
 impl<'m, T> OverLink<'m, T> {
     pub(crate) fn new(
         link: Rc<LinkMeter>,
+        seed: u64,
         within: Box<dyn Measurer<T> + 'm>,
         note: fn(&mut T, LinkCounts),
     ) -> Self {
-        Self { link, within, note }
+        Self {
+            link,
+            draws: Random::new(seed),
+            within,
+            note,
+        }
     }
 }
 
@@ -86,6 +95,7 @@ impl<T> Measurer<T> for OverLink<'_, T> {
         if !self.within.warms_up_in_slice() {
             self.link.begin();
         }
+        self.link.network.draw_anew(self.draws.seed())?;
         let _entered = self.link.network.client().enter()?;
         self.link.since.set(Instant::now());
         let spent = self.within.slice(stop);
@@ -102,7 +112,9 @@ impl<T> Measurer<T> for OverLink<'_, T> {
     }
 
     fn finish(self: Box<Self>) -> TrialResult<Box<T>> {
-        let Self { link, within, note } = *self;
+        let Self {
+            link, within, note, ..
+        } = *self;
         let _entered = link.network.client().enter()?;
         let mut measured = within.finish()?;
         if let Some(counts) = link.counted()? {

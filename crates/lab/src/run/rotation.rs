@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         let bound = Bound::to(&layout.client)?;
         let idle = IdleHold::ask(self.plan.idle);
         let waiting = Waiting::start(&layout);
-        let mut rotation = Rotation::new(self.plan.seed ^ u64::from(first.index));
+        let mut rotation = Rotation::new(self.seed(first));
         let mut started_at = Vec::new();
         for ((planned, instance), trial) in trials.iter().zip(&mut instances).zip(&engine_trials) {
             if self.is_stopped() {
@@ -176,7 +176,8 @@ impl<'a> Run<'a> {
                 progress: self.pace.progress(),
             });
             started_at.push(SystemTime::now());
-            let measurer = self.measurer(planned.variant, instance, trial.as_ref(), &layout);
+            let measurer =
+                self.measurer(planned.variant, instance, trial.as_ref(), (first, &layout));
             rotation.add(measurer, self.stop);
         }
         let mut floors = Vec::new();
@@ -205,16 +206,22 @@ impl<'a> Run<'a> {
         Ok(left)
     }
 
+    /// What a rotation draws from: its orders, and what its links do.
+    fn seed(&self, first: &TrialSpec) -> u64 {
+        self.plan.seed ^ u64::from(first.index)
+    }
+
     fn measurer<'m>(
         &'m self,
         variant: &'m Variant,
         instance: &'m mut TrialResult<&mut Instance>,
         trial: Option<&'m load::Trial>,
-        layout: &Layout,
+        (first, layout): (&TrialSpec, &Layout),
     ) -> TrialResult<Box<dyn Measurer<Measured> + 'm>>
     where
         'a: 'm,
     {
+        let seed = self.seed(first);
         let slice = self.plan.slice(&variant.settings);
         let note = |measured: &mut Measured, counts| measured.link = Some(counts);
         let (caller, server) = match instance {
@@ -233,7 +240,7 @@ impl<'a> Run<'a> {
                     link.clone(),
                     observer,
                 )?;
-                return Ok(over(link, Box::new(measurer), note));
+                return Ok(over(link, seed, Box::new(measurer), note));
             }
             Ok(Instance::Client(server, client)) => (client, Some(&*server)),
             Ok(Instance::Codec(codec)) => (codec, None),
@@ -248,7 +255,7 @@ impl<'a> Run<'a> {
             self.options.answer_timeout,
         )?;
         let link = meter(server.and_then(Server::link));
-        Ok(over(link, Box::new(measurer), note))
+        Ok(over(link, seed, Box::new(measurer), note))
     }
 
     /// Adds the floors under the trials to the rotation, once it is known what their calls carry. A live
@@ -260,6 +267,7 @@ impl<'a> Run<'a> {
         trials: &[Planned<'_>],
         halves: &mut FloorHalves,
     ) -> Vec<FloorUnder> {
+        let seed = self.seed(first);
         let mut floors = Vec::new();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
             let settings = &planned.variant.settings;
@@ -274,7 +282,7 @@ impl<'a> Run<'a> {
             let measurer = half.map(|(address, link)| {
                 let floor = FloorMeasurer::new(address, key.clone());
                 // What the link did is in the records of the variants.
-                over(meter(link.as_ref()), Box::new(floor), |_, _| {})
+                over(meter(link.as_ref()), seed, Box::new(floor), |_, _| {})
             });
             rotation.add_floor(measurer, self.stop);
         }
@@ -317,11 +325,12 @@ fn meter(link: Option<&Rc<Network>>) -> Option<Rc<LinkMeter>> {
 /// A measurer that goes over the link, if there is one.
 fn over<'m, T: 'm>(
     link: Option<Rc<LinkMeter>>,
+    seed: u64,
     measurer: Box<dyn Measurer<T> + 'm>,
     note: fn(&mut T, LinkCounts),
 ) -> Box<dyn Measurer<T> + 'm> {
     match link {
-        Some(link) => Box::new(OverLink::new(link, measurer, note)),
+        Some(link) => Box::new(OverLink::new(link, seed, measurer, note)),
         None => measurer,
     }
 }

@@ -15,11 +15,11 @@ pub(super) struct Jitter {
     most: f64,
     /// How far apart knots are, ns.
     spacing: u64,
-    /// When the knot before now was, ns.
-    since: u64,
-    /// The values of the knots before and after now, ns.
-    knots: [f64; 2],
-    random: Random,
+    /// Where between the first two knots it begins, ns after the first.
+    phase: u64,
+    /// When it began, ns: with the first packet, so that a seed gives the same delays whenever that comes.
+    began: Option<u64>,
+    seed: u64,
 }
 
 impl Jitter {
@@ -28,15 +28,14 @@ impl Jitter {
         // Uniform in ±most has a variance of most² / 3, and a point of a line between two such knots, taken
         // at any time, 2/3 of that.
         let most = deviation as f64 * (9.0_f64 / 2.0).sqrt();
-        let mut jitter = Self {
+        let spacing = (most * SPACING).ceil();
+        Self {
             most,
-            spacing: (most * SPACING).ceil() as u64,
-            since: 0,
-            knots: [0.0; 2],
-            random: Random::new(seed),
-        };
-        jitter.knots = [jitter.knot(), jitter.knot()];
-        jitter
+            spacing: spacing as u64,
+            phase: (Random::new(seed).unit() * spacing) as u64,
+            began: None,
+            seed,
+        }
     }
 
     /// The most that it takes off a delay, ns.
@@ -46,19 +45,18 @@ impl Jitter {
 
     /// What is added to the delay at `now`, ns, which never falls from call to call.
     pub(super) fn at(&mut self, now: u64) -> f64 {
-        let passed = now.saturating_sub(self.since) / self.spacing;
-        match passed {
-            0 => {}
-            1 => self.knots = [self.knots[1], self.knot()],
-            _ => self.knots = [self.knot(), self.knot()],
-        }
-        self.since += passed * self.spacing;
-        let part = now.saturating_sub(self.since) as f64 / self.spacing as f64;
-        self.knots[0] + (self.knots[1] - self.knots[0]) * part
+        let began = *self.began.get_or_insert(now);
+        let passed = now.saturating_sub(began) + self.phase;
+        let (knot, within) = (passed / self.spacing, passed % self.spacing);
+        let part = within as f64 / self.spacing as f64;
+        let (before, after) = (self.knot(knot), self.knot(knot + 1));
+        before + (after - before) * part
     }
 
-    fn knot(&mut self) -> f64 {
-        (2.0 * self.random.unit() - 1.0) * self.most
+    /// The value of the knot of this number: drawn from the number, so that a pause leaves none out.
+    fn knot(&self, number: u64) -> f64 {
+        let mut random = Random::new(self.seed.wrapping_add(number + 1));
+        (2.0 * random.unit() - 1.0) * self.most
     }
 }
 

@@ -6,7 +6,7 @@ mod sender;
 
 use std::collections::VecDeque;
 
-use rpcgauge_trial::{Direction, Queue};
+use rpcgauge_trial::{Direction, Loss, Queue};
 
 use jitter::Jitter;
 use loss::Losses;
@@ -24,7 +24,9 @@ pub struct Path {
     limit: u64,
     overhead: u64,
     delay: f64,
+    jitter_ns: u64,
     jitter: Option<Jitter>,
+    loss: Option<Loss>,
     losses: Option<Losses>,
     /// When the last packet has left, ns.
     free: u64,
@@ -60,18 +62,28 @@ impl Path {
             Queue::Bytes(bytes) => bytes,
             Queue::Time(time) => sender.bytes_in(time),
         };
-        Self {
+        let mut path = Self {
             sender,
             limit,
             overhead: u64::from(direction.overhead),
             delay: direction.delay_ns as f64,
-            jitter: (direction.jitter_ns > 0)
-                .then(|| Jitter::new(direction.jitter_ns, seed ^ JITTER_SEED)),
-            losses: direction.loss.map(|loss| Losses::new(loss, seed)),
+            jitter_ns: direction.jitter_ns,
+            jitter: None,
+            loss: direction.loss,
+            losses: None,
             free: 0,
             queue: VecDeque::new(),
             queued: 0,
-        }
+        };
+        path.draw_anew(seed);
+        path
+    }
+
+    /// Draws losses and jitter from another seed, as from the next packet on: queue and rate stay as they are.
+    pub fn draw_anew(&mut self, seed: u64) {
+        let jitter = self.jitter_ns;
+        self.jitter = (jitter > 0).then(|| Jitter::new(jitter, seed ^ JITTER_SEED));
+        self.losses = self.loss.map(|loss| Losses::new(loss, seed));
     }
 
     /// Whether the delay is too short for its jitter: it would be cut at 0, and its mean not be kept.

@@ -180,4 +180,28 @@ proptest! {
             prop_assert!(one.is_none() || other.is_none() || one == other);
         }
     }
+    /// What links of variants that are compared have in common.
+    #[test]
+    fn a_path_drawn_anew_does_the_same_at_another_time(
+        mut direction in directions(), packets in packets(), seed: u64, before: u64, later in 0..1_u64 << 50,
+    ) {
+        direction.loss = Some(Loss { part: 0.1, burst: 3.0 });
+        // As many packets as there are wait for the rate in both.
+        direction.rate = LinkRate::Unlimited;
+        let offered = |path: &mut Path, begin: u64| -> Vec<Option<u64>> {
+            let mut now = begin;
+            packets.iter().map(|(gap, bytes)| {
+                now += gap;
+                match path.offer(now, *bytes) {
+                    Offered::Due { at, .. } => Some(at - begin),
+                    Offered::Dropped | Offered::Lost { .. } => None,
+                }
+            }).collect()
+        };
+        let mut fresh = Path::new(&direction, seed);
+        let mut used = Path::new(&direction, before);
+        offered(&mut used, 7);
+        used.draw_anew(seed);
+        prop_assert_eq!(offered(&mut fresh, 0), offered(&mut used, (1 << 50) + later));
+    }
 }
