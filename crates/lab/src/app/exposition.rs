@@ -126,7 +126,7 @@ only_sum 1
             unit: MetricUnit::Seconds,
             optional: false,
             requests: Vec::new(),
-            part_of: None,
+            part_of: Vec::new(),
         };
         find(TEXT, &metric).map(|found| (found.sum, found.count))
     }

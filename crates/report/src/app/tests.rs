@@ -30,7 +30,7 @@ fn metric(name: &str, part_of: Option<&str>) -> Metric {
         unit: MetricUnit::Seconds,
         optional: false,
         requests: vec!["search".to_owned()],
-        part_of: part_of.map(str::to_owned),
+        part_of: part_of.map(str::to_owned).into_iter().collect(),
     }
 }
 
@@ -216,6 +216,66 @@ fn response_times_of_requests_that_fail_have_no_verdict() {
         "grpc" => slice(1.0 + 4.0, REQUESTS / 2),
         _ => slice(30.0, 0),
     });
+#[test]
+fn a_metric_of_two_requests_is_within_another_one_in_each() {
+    let mut run = run(2, |_, _, _| {
+        let mut slice = slice(20.0, 0);
+        let of_feed = RequestRecord {
+            name: "feed".to_owned(),
+            ..slice.requests[0].clone()
+        };
+        slice.requests.push(of_feed);
+        let handler = slice.metrics["handler"];
+        slice.metrics.insert("feed-handler".to_owned(), handler);
+        // 2 ms in each of both.
+        let query = SumCount {
+            sum: 2e-3 * 2.0 * REQUESTS as f64,
+            count: 2.0 * REQUESTS as f64,
+        };
+        slice.metrics.insert("query".to_owned(), query);
+        slice
+    });
+    run.plan.metrics.push(Metric {
+        requests: vec!["feed".to_owned()],
+        ..metric("feed-handler", None)
+    });
+    run.plan.metrics.push(Metric {
+        requests: vec!["search".to_owned(), "feed".to_owned()],
+        part_of: vec!["call".to_owned(), "feed-handler".to_owned()],
+        ..metric("query", None)
+    });
+    let findings = AppFindings::from_run(&run);
+    let bars = &findings.variants[0].bars;
+    let parts = |at: usize| -> Vec<(usize, Option<&str>, f64)> {
+        let parts = bars[at].parts.iter();
+        let parts = parts.map(|part| (part.depth, part.metric.as_deref(), (part.ns / 1e6).round()));
+        parts.collect()
+    };
+    assert_eq!((&*bars[0].request, &*bars[1].request), ("feed", "search"));
+    assert_eq!(
+        parts(0),
+        [
+            (0, Some("feed-handler"), 16.0),
+            (1, Some("query"), 2.0),
+            (1, None, 14.0),
+            (0, None, 4.0)
+        ]
+    );
+    assert_eq!(
+        parts(1),
+        [
+            (0, Some("handler"), 16.0),
+            (1, Some("call"), 8.0),
+            (2, Some("query"), 2.0),
+            (2, None, 6.0),
+            (1, None, 8.0),
+            (0, None, 4.0)
+        ]
+    );
+    let text = findings.terminal(Style::new(false, None, None));
+    assert!(text.contains("a mean over all of them"), "{text}");
+}
+
     let findings = AppFindings::from_run(&run);
     let withheld = Outcome::NoVerdict {
         reason: Withheld::Unanswered,

@@ -22,6 +22,7 @@ use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::read::one_or_more;
 use crate::subject::Tool;
 use crate::words::words;
 
@@ -211,9 +212,14 @@ pub struct Metric {
     /// The names of the load's requests that it happens in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
-    /// The metric that holds this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part_of: Option<String>,
+    /// The metrics that hold this one, each in requests of its own; none where it is a part of the request itself. Plans of
+    /// earlier runs have one as a text.
+    #[serde(
+        default,
+        deserialize_with = "one_or_more",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub part_of: Vec<String>,
 }
 
 /// What a metric is told in.

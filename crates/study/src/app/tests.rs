@@ -60,6 +60,21 @@ metric = "call_seconds"
 unit = "s"
 request = ["offer"]
 part-of = "handler"
+
+[[metrics]]
+name = "list"
+service = "front"
+metric = "list_seconds"
+unit = "s"
+request = "page"
+
+[[metrics]]
+name = "query"
+service = "front"
+metric = "query_seconds"
+unit = "s"
+request = ["offer", "page"]
+part-of = ["list", "call"]
 "#;
 
 fn parse(text: &str) -> Result<App, String> {
@@ -82,6 +97,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(app.checks[0].name, "POST /login");
     assert_eq!(app.metrics[0].title, "handler");
 }
+    assert_eq!(app.metrics[3].part_of, ["list", "call"]);
 
 #[test]
 fn words_are_filled_in_and_an_escaped_one_is_not() {
@@ -195,7 +211,22 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "request = [\"offer\"]",
             "request = [\"page\"]",
-            "happens in other requests",
+            "\"call\" happens in [\"page\"], and what it is part of in [\"offer\"]: in each \"request\" one metric",
+        ),
+        (
+            "[\"list\", \"call\"]",
+            "\"call\"",
+            "\"query\" happens in [\"offer\", \"page\"], and what it is part of in [\"offer\"]",
+        ),
+        (
+            "[\"list\", \"call\"]",
+            "[\"list\", \"handler\", \"call\"]",
+            "and what it is part of in [\"offer\", \"offer\", \"page\"]",
+        ),
+        (
+            "[\"list\", \"call\"]",
+            "[\"lst\", \"call\"]",
+            "there is no metric \"lst\"; did you mean \"list\"?",
         ),
         (
             "locustfile = \"",

@@ -45,6 +45,11 @@ pub(super) fn section(findings: &AppFindings) -> Section {
         ],
         ..Table::default()
     };
+    let mut metrics = findings.plan.metrics.iter();
+    if metrics.any(|metric| metric.requests.len() > 1) {
+        let note = "The time of a metric of several requests is a mean over all of them.";
+        table.notes.push(note.to_owned());
+    }
     let mut scales = Vec::new();
     let mut key = Vec::new();
     let all = || {

@@ -32,7 +32,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Adds the parts of a whole with their own parts after them, and what they leave of it.
+/// Adds the parts of a whole, of a request's metrics, with their own parts after them, and what they leave of it.
 fn add_parts(
     metrics: &[&Metric],
     whole: Option<&str>,
@@ -41,7 +41,10 @@ fn add_parts(
     time: &dyn Fn(&Metric) -> f64,
     parts: &mut Vec<TimePart>,
 ) {
-    let is_part = |metric: &&&Metric| metric.part_of.as_deref() == whole;
+    let is_part = |metric: &&&Metric| match whole {
+        Some(whole) => metric.part_of.iter().any(|name| name == whole),
+        None => metric.part_of.is_empty(),
+    };
     let mut explained = 0.0;
     let mut any = false;
     for metric in metrics.iter().filter(is_part) {

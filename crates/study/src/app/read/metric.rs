@@ -26,12 +26,16 @@ struct WrittenMetric {
     optional: bool,
     better: Option<Spanned<String>>,
     request: Option<Requests>,
-    part_of: Option<Spanned<Name>>,
+    part_of: Option<Spanned<PartOf>>,
 }
 
 /// One name of a request or several.
 #[derive(Deserialize)]
 struct Requests(#[serde(deserialize_with = "one_or_more")] Vec<Line>);
+
+/// One name of a metric or several.
+#[derive(Deserialize)]
+struct PartOf(#[serde(deserialize_with = "one_or_more")] Vec<Name>);
 
 pub(super) fn metrics(
     tables: Vec<Table<'_>>,
@@ -76,7 +80,10 @@ pub(super) fn metrics(
             unit: written.unit,
             optional: written.optional,
             requests,
-            part_of: written.part_of.map(|part_of| part_of.into_inner().0),
+            part_of: written.part_of.map_or_else(Vec::new, |part_of| {
+                let PartOf(names) = part_of.into_inner();
+                names.into_iter().map(|Name(name)| name).collect()
+            }),
         });
     }
     for (source, place, at) in parts {
@@ -85,31 +92,50 @@ pub(super) fn metrics(
     Ok(all)
 }
 
-/// Whether what a metric is part of is there, and holds it.
+fn find<'a>(all: &'a [Metric], name: &str) -> Option<&'a Metric> {
+    all.iter().find(|metric| metric.name == name)
+}
+
+/// Whether what a metric is part of is there, and holds it: one metric in each of its requests.
 fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
-    let mut part = metric;
-    for _ in all {
-        let Some(name) = &part.part_of else {
-            return Ok(());
-        };
-        let found = all.iter().find(|other| other.name == *name);
-        let whole = found.ok_or_else(|| {
+    let mut of_wholes = Vec::new();
+    for name in &metric.part_of {
+        let whole = find(all, name).ok_or_else(|| {
             let known = all.iter().map(|metric| metric.name.as_str());
-            format!(
-                "there is no metric \"{name}\"{}",
-                Nearest::or_known(name, known)
-            )
+            let hint = Nearest::or_known(name, known);
+            format!("there is no metric \"{name}\"{hint}")
         })?;
-        if part.unit.ns().is_none() || whole.unit.ns().is_none() {
+        if metric.unit.ns().is_none() || whole.unit.ns().is_none() {
             return Err("bytes are no part of a time".to_owned());
         }
-        if part.requests != whole.requests {
-            return Err(format!(
-                "\"{}\" happens in other requests than \"{name}\": give both the same \"request\"",
-                part.name
-            ));
-        }
-        part = whole;
+        of_wholes.extend(&whole.requests);
     }
-    Err(format!("\"{}\" is a part of itself", metric.name))
+    let mut requests: Vec<&String> = metric.requests.iter().collect();
+    requests.sort();
+    of_wholes.sort();
+    if requests != of_wholes {
+        let shown = |names: &[&String]| match names {
+            [] => "no request".to_owned(),
+            names => format!("{names:?}"),
+        };
+        return Err(format!(
+            "\"{}\" happens in {}, and what it is part of in {}: in each \"request\" one metric must hold it",
+            metric.name,
+            shown(&requests),
+            shown(&of_wholes)
+        ));
+    }
+    // Its wholes, theirs, and so on.
+    let mut above: Vec<&String> = metric.part_of.iter().collect();
+    let mut at = 0;
+    while let Some(name) = above.get(at) {
+        if **name == metric.name {
+            return Err(format!("\"{}\" is a part of itself", metric.name));
+        }
+        let wholes = find(all, name).map_or(&[][..], |whole| &whole.part_of);
+        let new: Vec<&String> = wholes.iter().filter(|one| !above.contains(one)).collect();
+        above.extend(new);
+        at += 1;
+    }
+    Ok(())
 }
