@@ -42,6 +42,9 @@ pub(crate) enum AppCommand {
         /// How many users, instead of those of app.toml
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         users: Option<u32>,
+        /// Only tasks with one of these tags, instead of those of app.toml
+        #[arg(long, value_name = "TAG,TAG", value_delimiter = ',')]
+        tags: Vec<String>,
         /// How long the load is measured
         #[arg(long, value_name = "TIME", value_parser = parse_ms, default_value = "20s")]
         duration: u64,

@@ -37,11 +37,12 @@ pub(crate) fn run(args: AppArgs) -> Outcome {
             app,
             set,
             users,
+            tags,
             duration,
             warm_up,
         } => {
             let [duration, warm_up] = [duration, warm_up].map(Duration::from_millis);
-            load(&app, &set, users, duration, warm_up)
+            load(&app, &set, users, &tags, duration, warm_up)
         }
     }
 }
@@ -239,6 +240,7 @@ fn load(
     name: &AppName,
     set: &SetArgs,
     users: Option<u32>,
+    tags: &[String],
     duration: Duration,
     warm_up: Duration,
 ) -> Outcome {
@@ -255,6 +257,7 @@ fn load(
     let crowd = Crowd {
         users,
         spawn_rate: load.spawn_rate.unwrap_or(f64::from(users)),
+        tags: if tags.is_empty() { &load.tags } else { tags },
     };
     let stop = signals::stop_flag()?;
     let built = build(&package, false, &stop)?;
@@ -288,7 +291,7 @@ fn load(
 }
 
 /// What users saw.
-fn table(set: &Set, taken: &Taken, crowd: Crowd) -> String {
+fn table(set: &Set, taken: &Taken, crowd: Crowd<'_>) -> String {
     let head = [
         "request",
         "requests",

@@ -52,9 +52,9 @@ pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
         [plan.warm_up_ms, plan.settle_ms, plan.slice_ms].map(|ms| ms as f64 / 1e3);
     let _ = write!(
         text,
-        "\n{} users each; {} fresh starts of the services; {} slices of {slice} s after {settle} s of settling, \
+        "\n{} each; {} fresh starts of the services; {} slices of {slice} s after {settle} s of settling, \
          {warm_up} s of warm-up for each variant and start\nabout {} without building and starting\n",
-        plan.users,
+        plan.users_shown(),
         plan.invocations(),
         plan.slices(),
         clock(Duration::from_millis(plan.estimate_ms()))

@@ -321,3 +321,35 @@ fn a_load_is_what_the_users_see() {
         "{failed:?}"
     );
 }
+
+#[test]
+fn tags_choose_what_users_do() {
+    let place = shop_with(
+        "locustfile.py",
+        "    @task(3)",
+        "    @tag(\"one\")\n    @task(3)",
+    );
+    let name = place.path().join("shop/locustfile.py");
+    let text = fs::read_to_string(name).expect("the locustfile");
+    let text = text.replacen("between, task", "between, tag, task", 1);
+    place.file("shop/locustfile.py", &text);
+    let load = |tags: &str| {
+        let args = [
+            "app",
+            "load",
+            "./shop",
+            "--duration",
+            "1s",
+            "--warm-up",
+            "1ms",
+        ];
+        run(&place, &[&args[..], &["--tags", tags]].concat())
+    };
+    let printed = load("one").well();
+    assert!(printed.contains("\noffer "), "{printed}");
+    assert!(!printed.contains("\npage "), "{printed}");
+    let refused = load("one,two");
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    let line = "no task of the locustfile has the tag \"two\"; known are one";
+    assert!(refused.stderr.contains(line), "{refused:?}");
+}

@@ -181,6 +181,7 @@ impl AppLab<'_> {
         let crowd = Crowd {
             users: self.plan.users,
             spawn_rate: self.plan.spawn_rate,
+            tags: &self.plan.tags,
         };
         let mut all = Vec::new();
         for set in application.sets() {

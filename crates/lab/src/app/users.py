@@ -1,6 +1,6 @@
 """Runs the users of a locustfile and counts their requests, as rpcgauge tells it line by line on standard input.
 
-    LOCUSTFILE HOST USERS SPAWN_RATE
+    LOCUSTFILE HOST USERS SPAWN_RATE [TAG...]
 
     spawn   start all users; the reply comes when each of them has begun its first task
     open    users may begin tasks
@@ -132,6 +132,12 @@ class Counts:
         }
 
 
+def tags_of(tasks):
+    """The tags of a task, or of all those in a class of users or of tasks."""
+    own = set(getattr(tasks, "locust_tag_set", ()))
+    return own.union(*(tags_of(task) for task in getattr(tasks, "tasks", ())))
+
+
 def wait_until(is_so):
     deadline = time.monotonic() + PATIENCE_S
     while not is_so() and time.monotonic() < deadline:
@@ -139,14 +145,22 @@ def wait_until(is_so):
     return is_so()
 
 
-def main(locustfile, host, users, spawn_rate):
+def main(locustfile, host, users, spawn_rate, *tags):
     users = int(users)
     classes, shapes = load_locustfile(os.path.abspath(locustfile))
     if not classes:
         return reply(error="it holds no class of users: write one, as class Visitor(HttpUser)")
     if shapes:
         return reply(error="it has a LoadTestShape, and the number of users must stay the same: remove it")
-    environment = Environment(user_classes=list(classes.values()), events=locust.events, host=host)
+    kinds = list(classes.values())
+    known = sorted(set().union(*map(tags_of, kinds)))
+    for tag in tags:
+        if tag not in known:
+            return reply(error=f"no task of the locustfile has the tag \"{tag}\"; known are {', '.join(known) or 'none'}")
+    if tags:
+        # Users without a task could not start.
+        kinds = [kind for kind in kinds if not tags_of(kind).isdisjoint(tags)]
+    environment = Environment(user_classes=kinds, events=locust.events, host=host, tags=tags or None)
     runner = environment.create_local_runner()
     gate, counts = Gate(), Counts()
     for task_set in (TaskSet, DefaultTaskSet):

@@ -120,13 +120,15 @@ impl Locust {
     }
 }
 
-/// How many users there are, and how fast they start.
+/// How many users there are, how fast they start, and what they do.
 #[derive(Debug, Clone, Copy)]
-pub struct Crowd {
+pub struct Crowd<'a> {
     /// How many.
     pub users: u32,
     /// How many of them start in a second.
     pub spawn_rate: f64,
+    /// The tags of their tasks; all tasks where there is none.
+    pub tags: &'a [String],
 }
 
 /// The users of one set.
@@ -196,7 +198,7 @@ impl Users {
         locust: &Locust,
         built: &BuiltApp<'_>,
         set: &Set,
-        crowd: Crowd,
+        crowd: Crowd<'_>,
         log: PathBuf,
         stop: &AtomicBool,
     ) -> TrialResult<Self> {
@@ -214,6 +216,7 @@ impl Users {
             .arg(format!("http://{}", set.entry))
             .arg(crowd.users.to_string())
             .arg(crowd.spawn_rate.to_string())
+            .args(crowd.tags)
             .current_dir(built.folder())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(Stdio::piped())
@@ -243,7 +246,7 @@ impl Users {
     ///
     /// # Errors
     /// As those of [`Users::take`].
-    pub fn spawn(&mut self, crowd: Crowd, stop: &AtomicBool) -> TrialResult {
+    pub fn spawn(&mut self, crowd: Crowd<'_>, stop: &AtomicBool) -> TrialResult {
         let ramp = Duration::from_secs_f64(f64::from(crowd.users) / crowd.spawn_rate);
         self.ask("spawn", REPLY_WITHIN + ramp, stop).map(drop)
     }

@@ -57,6 +57,7 @@ fn plan(invocations: u32) -> AppPlan {
         description: "a community".to_owned(),
         users: 10,
         spawn_rate: 10.0,
+        tags: Vec::new(),
         warm_up_ms: 1,
         settle_ms: 1,
         slice_ms: 1_000,

@@ -163,6 +163,8 @@ pub struct Load {
     pub users: u32,
     /// How many of them start in a second; all of them where that is not said.
     pub spawn_rate: Option<f64>,
+    /// The tags of the tasks that users do; all of them where there is none.
+    pub tags: Vec<String>,
     /// Variables of the load generator's environment.
     pub env: BTreeMap<String, Template>,
 }

@@ -28,6 +28,9 @@ pub struct AppPlan {
     pub users: u32,
     /// How many of them start in a second.
     pub spawn_rate: f64,
+    /// The tags of the tasks that users do; all of them where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
     /// Load for each variant before the first slice of an invocation, ms.
     pub warm_up_ms: u64,
     /// Load before a slice that is left out of it, ms.
@@ -191,6 +194,14 @@ impl AppPlan {
             .map(|round| round.invocation + 1)
             .max()
             .unwrap_or(0)
+    }
+
+    /// The users of a variant, and the tags of what they do.
+    pub fn users_shown(&self) -> String {
+        match &self.tags[..] {
+            [] => format!("{} users", self.users),
+            tags => format!("{} users (tags: {})", self.users, tags.join(", ")),
+        }
     }
 
     /// How many slices there are.

@@ -92,12 +92,13 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(front.metrics.as_ref().unwrap().path, "/metrics");
     let load = app.load.as_ref().unwrap();
     assert_eq!((load.users, load.spawn_rate), (10, None));
+    assert!(load.tags.is_empty());
     let methods = app.checks.iter().map(|check| check.method.as_str());
     assert_eq!(methods.collect::<Vec<_>>(), ["POST", "GET"]);
     assert_eq!(app.checks[0].name, "POST /login");
     assert_eq!(app.metrics[0].title, "handler");
-}
     assert_eq!(app.metrics[3].part_of, ["list", "call"]);
+}
 
 #[test]
 fn words_are_filled_in_and_an_escaped_one_is_not() {
@@ -257,4 +258,22 @@ fn what_does_not_fit_is_refused_with_its_place() {
         assert!(error.starts_with("app.toml:"), "{error}");
         assert!(!error.starts_with("app.toml: "), "no place: {error}");
     }
+}
+
+#[test]
+fn a_study_has_the_tags_of_the_load_or_its_own() {
+    let text = SMALL.replacen("[load]", "[load]\ntags = [\"offers\"]", 1);
+    let app = parse(&text).unwrap();
+    let tags = |line: &str| {
+        let study =
+            format!("# Why?\n[app]\nname = \"shop\"\n{line}\n[[variants]]\nname = \"one\"\n");
+        let study = AppStudy::parse(&study, "why.toml").unwrap();
+        study.resolve(&app, &AppOverrides::default()).unwrap().tags
+    };
+    assert_eq!(tags(""), ["offers"]);
+    assert_eq!(
+        tags("tags = [\"pages\", \"log-ins\"]"),
+        ["pages", "log-ins"]
+    );
+    assert!(tags("tags = []").is_empty());
 }

@@ -57,9 +57,9 @@ fn facts(findings: &AppFindings) -> Vec<String> {
         format!("{}, {cores}", environment.processor)
     });
     let what = format!(
-        "{}: {} users for each of {} configurations; {} slices of {}",
+        "{}: {} for each of {} configurations; {} slices of {}",
         plan.app,
-        plan.users,
+        plan.users_shown(),
         plan.variants.len(),
         findings.measured,
         units::round_time(plan.slice_ms as f64 * 1e6)

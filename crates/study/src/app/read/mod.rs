@@ -65,6 +65,8 @@ struct WrittenLoad {
     users: Option<Spanned<u32>>,
     spawn_rate: Option<Spanned<f64>>,
     #[serde(default)]
+    tags: Vec<Line>,
+    #[serde(default)]
     env: BTreeMap<String, Spanned<Template>>,
 }
 
@@ -304,6 +306,7 @@ fn load(table: Table<'_>, names: &Names) -> Result<Load, StudyError> {
         locustfile: written.locustfile.into_inner().into(),
         users,
         spawn_rate: written.spawn_rate.map(Spanned::into_inner),
+        tags: written.tags.into_iter().map(String::from).collect(),
         env: scope.take_map(source, written.env)?,
     })
 }

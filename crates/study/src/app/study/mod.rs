@@ -66,6 +66,7 @@ struct WrittenApp {
     path: Option<PathText>,
     users: Option<Spanned<NonZeroU32>>,
     spawn_rate: Option<Spanned<f64>>,
+    tags: Option<Vec<Line>>,
     warm_up: Option<Time>,
     settle: Option<Time>,
     slice: Option<Time>,

@@ -98,6 +98,10 @@ impl AppStudy {
             description: app.description.clone(),
             users,
             spawn_rate,
+            tags: match &self.app.tags {
+                Some(tags) => tags.iter().map(|tag| tag.0.clone()).collect(),
+                None => load.tags.clone(),
+            },
             warm_up_ms: ms(self.app.warm_up, WARM_UP_MS),
             settle_ms: ms(self.app.settle, SETTLE_MS),
             slice_ms: ms(self.app.slice, SLICE_MS),
