@@ -159,17 +159,18 @@ pub(crate) fn of_app(
     if !AppStudy::is_one(&written.text) {
         return Ok(None);
     }
-    if !overrides.only.is_empty() {
-        return Err(Failure::input(
-            "--only: a study of an application measures all of its variants in turn; leave it out",
-        ));
-    }
     let study = AppStudy::parse(&written.text, &written.word).map_err(Failure::input)?;
-    let package = match study.app().map_err(Failure::input)? {
-        AppOf::Name(name) => AppPackage::find(&name)?,
-        AppOf::Path(path) => AppPackage::read(&written.folder.join(path))?,
+    let (package, folder) = match study.app().map_err(Failure::input)? {
+        AppOf::Name(name) => (AppPackage::find(&name)?, None),
+        AppOf::Path(path) => {
+            let folder = written.folder.join(path);
+            (AppPackage::read(&folder)?, Some(folder))
+        }
     };
+    let folder = folder.map(fs::canonicalize).transpose();
+    let folder = folder.map_err(|error| Failure::cannot(format!("the application: {error}")))?;
     let overrides = AppOverrides {
+        only: overrides.only.clone(),
         invocations: overrides.invocations.map(NonZeroU32::get),
         blocks: overrides.blocks.map(NonZeroU32::get),
         seed: overrides.seed,
@@ -179,7 +180,7 @@ pub(crate) fn of_app(
         .map_err(Failure::input)?;
     Ok(Some(OfApp {
         package,
-        plan,
+        plan: AppPlan { folder, ..plan },
         text: written.text.clone(),
     }))
 }

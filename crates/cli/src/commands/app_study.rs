@@ -1,20 +1,20 @@
 //! A study of an application: planned, run, and reported again.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use rpcgauge_lab::RunEnding;
-use rpcgauge_lab::app::{AppLab, AppRunError, AppSummary, Event, Progress};
+use rpcgauge_lab::app::{AppLab, AppPackage, AppRunError, Event, Progress};
 use rpcgauge_report::app::AppFindings;
 use rpcgauge_report::{Style, escape, files};
-use rpcgauge_study::app::{AppPlan, AppRun};
-use rpcgauge_study::run::{NewRun, RunWriter, default_directory, names};
+use rpcgauge_study::app::{AppPlan, AppRun, Round};
+use rpcgauge_study::run::{NewRun, Resumed, RunWriter, default_directory, names};
 
 use super::app;
-use super::measure::RUNS;
-use crate::args::{Format, OutputArgs, ReportArgs};
+use super::measure::{self, RUNS};
+use crate::args::{Format, OutputArgs, ReportArgs, RunArgs};
 use crate::exit::{
     Failure, INTERRUPTED, NOT_ALL_WELL, Outcome, note, print, print_json, print_plain,
 };
@@ -79,17 +79,68 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
         study: Some(&study.text),
         plan,
     };
-    let mut writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
+    let writer = RunWriter::create(&directory, &new).map_err(Failure::input)?;
     let lab = AppLab {
         plan,
         built: &built,
         locust: &locust,
         logs: directory.join(names::LOGS),
         stop: &stop,
+        earlier: None,
     };
+    carry_out(&lab, &plan.rounds, writer, output)
+}
+
+/// Goes on with the interrupted run in `directory`, and shows its report.
+pub(crate) fn resume(directory: &Path, args: &RunArgs) -> Outcome {
+    let refused =
+        |why: &dyn Display| Failure::input(format!("cannot resume {}: {why}", directory.display()));
+    let mut resumed: Resumed<AppRun> = RunWriter::resume(directory).map_err(Failure::input)?;
+    if args.retry_failed {
+        resumed.retry_failed();
+    }
+    let earlier = measure::earlier(&resumed)?;
+    let plan = resumed.run.plan.clone();
+    let package = match &plan.folder {
+        Some(folder) => AppPackage::read(folder),
+        None => AppPackage::find(&plan.app),
+    };
+    let package = package.map_err(|error| refused(&error))?;
+    if !plan.is_of(package.app()) {
+        return Err(refused(&format!(
+            "{} has other settings or metrics now than when the run began; start a new run",
+            plan.app
+        )));
+    }
+    let stop = signals::stop_flag()?;
+    let output = &args.output;
+    let built = app::build(&package, output.quiet, &stop)?;
+    let locust = app::locust(output.quiet, &stop)?;
+    let lab = AppLab {
+        plan: &plan,
+        built: &built,
+        locust: &locust,
+        logs: directory.join(names::LOGS),
+        stop: &stop,
+        earlier,
+    };
+    lab.check_unchanged().map_err(|error| refused(&error))?;
+    resumed.begin_again().map_err(Failure::input)?;
+    carry_out(&lab, &resumed.missing, resumed.writer, output)
+}
+
+fn carry_out(
+    lab: &AppLab<'_>,
+    rounds: &[Round],
+    mut writer: RunWriter,
+    output: &OutputArgs,
+) -> Outcome {
+    let plan = lab.plan;
+    let directory = writer.directory().to_owned();
+    let slices: usize = rounds.iter().map(|round| round.order.len()).sum();
     let screen = Screen::new(output.quiet, BAR);
     let (mut ended, mut shown) = (0, String::new());
-    let measured = lab.run(&mut writer, &mut |progress| {
+    let measured = lab.run(rounds, &mut writer, &mut |progress| {
         let what = match progress {
             Progress::Process(Event::Starting(title)) => format!("starting {title}"),
             Progress::Checking(name) => format!("checking the responses of {name}"),
@@ -106,10 +157,9 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
             screen.line(&what);
         }
         screen.draw(|bar| {
-            bar.set_length(plan.slices() as u64);
+            bar.set_length(slices as u64);
             bar.set_position(ended);
-            let left =
-                (plan.slices() as u64).saturating_sub(ended) * (plan.settle_ms + plan.slice_ms);
+            let left = (slices as u64).saturating_sub(ended) * (plan.settle_ms + plan.slice_ms);
             bar.set_prefix(format!("{} left", clock(Duration::from_millis(left))));
             bar.set_message(escape::terminal(&what));
         });
@@ -124,10 +174,17 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
         0 => Ok(()),
         _ => show_report(&findings, &directory, output),
     };
-    let AppSummary { ending, failed } = match measured {
-        Ok(summary) => summary,
-        Err(AppRunError::Failed(failure)) => {
+    let resume = measure::resume_command(&directory, &[]);
+    let ending = match measured {
+        Ok(ending) => ending,
+        Err(AppRunError::Failed(mut failure)) => {
             reported?;
+            if findings.measured > 0 {
+                failure.reason += &format!(
+                    "; the slices measured so far are in {}; continue with `{resume}`",
+                    directory.display()
+                );
+            }
             return Err(app::shown(failure));
         }
         Err(error @ AppRunError::Records(_)) => return Err(Failure::cannot(error)),
@@ -135,12 +192,15 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     reported?;
     Ok(match ending {
         RunEnding::Stopped => {
-            note("interrupted; the measured slices are kept");
+            note(&format!(
+                "interrupted; the measured slices are kept. Continue with: {resume}"
+            ));
             ExitCode::from(INTERRUPTED)
         }
-        RunEnding::Complete if failed > 0 => {
+        // What failed before it was resumed counts as well.
+        RunEnding::Complete if !findings.failures.is_empty() => {
             note(&format!(
-                "{failed} slices failed, and ended their invocations"
+                "slices failed, and ended their invocations; when that is fixed: {resume} --retry-failed"
             ));
             ExitCode::from(NOT_ALL_WELL)
         }

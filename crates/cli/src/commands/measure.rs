@@ -16,7 +16,9 @@ use rpcgauge_report::{Findings, PlannedSearch, closing, escape, files, units};
 use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::TrialRecord;
-use rpcgauge_study::run::{NewRun, Resumed, Run, RunError, RunWriter, default_directory, names};
+use rpcgauge_study::run::{
+    NewRun, Resumable, Resumed, Run, RunError, RunWriter, default_directory, names,
+};
 use rpcgauge_trial::Calibration;
 
 use super::kept::Kept;
@@ -133,7 +135,7 @@ pub(crate) fn resume(
     subjects: &Subjects,
     how: How<'_>,
 ) -> Result<Ended, Failure> {
-    let mut resumed = RunWriter::resume(directory).map_err(Failure::input)?;
+    let mut resumed: Resumed = RunWriter::resume(directory).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
             "{}: this run called a live service, which is not what it was then; call it anew, as \
@@ -161,20 +163,20 @@ pub(crate) fn resume(
     carry_out(&lab, &plan, &resumed.missing, resumed.writer, how, exports)
 }
 
-/// What the trials that stay were measured with; none where none stays, or nothing is left to measure.
-fn earlier(resumed: &Resumed) -> Result<Option<Earlier>, Failure> {
+/// What the part of a run that stays was measured with; none where none stays, or nothing is left to measure.
+pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earlier>, Failure> {
     let Resumed { run, missing, .. } = resumed;
-    if run.trials.is_empty() || missing.is_empty() {
+    if !run.is_begun() || missing.is_empty() {
         return Ok(None);
     }
     let refused = |why: &dyn Display| {
-        let directory = run.directory.display();
+        let directory = run.directory().display();
         Failure::input(format!("cannot resume {directory}: {why}"))
     };
     let provenance = run
         .provenance()
         .map_err(|difference| refused(&difference))?;
-    match (&run.environment, provenance.is_empty()) {
+    match (run.environment(), provenance.is_empty()) {
         (Some(environment), false) => Ok(Some(Earlier {
             environment: environment.clone(),
             provenance,
@@ -309,7 +311,7 @@ fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Fai
 }
 
 /// The command that resumes a run, with the `--subjects` folders that it needs again.
-fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
+pub(super) fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
     let folders = folders
         .iter()
         .map(|folder| format!(" --subjects {}", folder.display()));

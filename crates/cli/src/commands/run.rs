@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use rpcgauge_lab::Stacks;
+use rpcgauge_study::run::RunKind;
 
 use super::measure::{self, Ended, How};
 use super::{app_study, subjects};
@@ -19,6 +20,11 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
         return Err(Failure::input(
             "--out names one directory, but there are several studies; run them one by one",
         ));
+    }
+    if let Some(directory) = &args.resume
+        && RunKind::of(directory).map_err(Failure::input)? == RunKind::App
+    {
+        return app_study::resume(directory, &args);
     }
     let subjects = subjects::load(&args.subjects)?;
     let limits = inputs::limits(&args.limits)?;

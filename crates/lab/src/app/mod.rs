@@ -24,5 +24,5 @@ pub use check::Responses;
 pub use package::{AppPackage, BuiltApp};
 pub use process::Running;
 pub use prometheus::Prometheus;
-pub use run::{AppLab, AppRunError, AppSummary, Progress};
+pub use run::{AppLab, AppRunError, Progress};
 pub use users::{Crowd, Locust, RequestCounts, Taken, Users};

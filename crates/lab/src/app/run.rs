@@ -32,9 +32,9 @@ use super::check::Responses;
 use super::exposition;
 use super::package::BuiltApp;
 use super::users::{Crowd, LOCUST, Locust, Taken, Users};
-use crate::environment;
-use crate::error::{TrialFailure, TrialResult};
-use crate::run::RunEnding;
+use crate::environment::{self, continued};
+use crate::error::{LabError, TrialFailure, TrialResult};
+use crate::run::{Earlier, RunEnding};
 
 /// Carries out the plan of a study of an application.
 pub struct AppLab<'a> {
@@ -48,6 +48,8 @@ pub struct AppLab<'a> {
     pub logs: PathBuf,
     /// Set when the run should end.
     pub stop: &'a AtomicBool,
+    /// What is recorded already, when a run is resumed.
+    pub earlier: Option<Earlier>,
 }
 
 /// How far a run is.
@@ -65,15 +67,6 @@ pub enum Progress<'a> {
     Ended,
 }
 
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AppSummary {
-    /// Whether it reached its end.
-    pub ending: RunEnding,
-    /// Slices that failed; each ended its invocation.
-    pub failed: usize,
-}
-
 /// Why a run could not continue. What was recorded before stays valid.
 #[derive(Debug, thiserror::Error)]
 pub enum AppRunError {
@@ -85,6 +78,11 @@ pub enum AppRunError {
     Records(#[from] RunError),
 }
 
+/// The load generator and its version.
+fn load_generator() -> String {
+    format!("Locust {LOCUST}")
+}
+
 /// A reading at the begin or the end of a slice.
 struct Edge {
     metrics: BTreeMap<String, SumCount>,
@@ -93,55 +91,74 @@ struct Edge {
 }
 
 impl AppLab<'_> {
-    /// Runs the plan, and appends each record as it comes.
+    /// Checks that slices can join what is recorded already, before anything is started.
+    ///
+    /// # Errors
+    /// [`LabError::Changed`]: rpcgauge, the machine, the application or the load generator is another one than
+    /// before.
+    pub fn check_unchanged(&self) -> Result<(), LabError> {
+        let Some(Earlier { provenance, .. }) = &self.earlier else {
+            return Ok(());
+        };
+        let mut provenance = provenance.clone();
+        provenance.add_environment(&environment::examine(Idle::AsIs))?;
+        let build = self.built.build();
+        Ok(provenance.add_application(&self.plan.app, &build, &load_generator())?)
+    }
+
+    /// Runs `rounds`, which are those of the plan's invocations that are not complete: all for a new run. Appends
+    /// each record as it comes.
     ///
     /// # Errors
     /// Services did not get ready or were not right, or a record could not be kept.
     pub fn run(
         &self,
+        rounds: &[Round],
         writer: &mut RunWriter,
         report: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<AppSummary, AppRunError> {
-        writer.write_environment(&environment::examine(Idle::AsIs))?;
-        let mut failed = 0;
-        let ended = self.invocations(writer, report, &mut failed);
-        let ending = match ended {
-            _ if self.stop.load(Ordering::Relaxed) => RunEnding::Stopped,
-            ended => ended.map(|()| RunEnding::Complete)?,
-        };
-        Ok(AppSummary { ending, failed })
+    ) -> Result<RunEnding, AppRunError> {
+        let ended = self.invocations(rounds, writer, report);
+        match self.stop.load(Ordering::Relaxed) {
+            true => Ok(RunEnding::Stopped),
+            false => ended.map(|()| RunEnding::Complete),
+        }
     }
 
     fn invocations(
         &self,
+        rounds: &[Round],
         writer: &mut RunWriter,
         report: &mut dyn FnMut(Progress<'_>),
-        failed: &mut usize,
     ) -> Result<(), AppRunError> {
-        let variants: Vec<usize> = (0..self.plan.variants.len()).collect();
+        if rounds.is_empty() {
+            return Ok(());
+        }
+        let now = environment::examine(Idle::AsIs);
+        writer.write_environment(&match &self.earlier {
+            None => now.clone(),
+            Some(earlier) => continued(earlier.environment.clone(), now.clone()),
+        })?;
         // As many sets at once as memory carries: all, or else one.
-        let is_together = carries(self.built.app, variants.len()).is_ok();
-        let at_once = if is_together { variants.len() } else { 1 };
+        let all = self.plan.variants.len();
+        let is_together = carries(self.built.app, all).is_ok();
+        let at_once = if is_together { all } else { 1 };
         let logs = self.logs.clone();
         let mut say = |event: Event<'_>| report(Progress::Process(event));
         let mut application = Application::start(self.built, at_once, logs, &mut say, self.stop)?;
         let mut right = None;
-        for invocation in 0..self.plan.invocations() {
-            let rounds = self.plan.rounds.iter();
-            let rounds: Vec<&Round> = rounds.filter(|one| one.invocation == invocation).collect();
-            let order = rounds.first().map_or(&variants, |round| &round.order);
-            for together in order.chunks(at_once) {
+        for rounds in rounds.chunk_by(|a, b| a.invocation == b.invocation) {
+            for together in rounds[0].order.chunks(at_once) {
                 let mut users = self.begin(&mut application, together, &mut right, report)?;
-                writer.append(&AppRecord::Start(StartRecord {
-                    invocation,
+                writer.append(&AppRecord::Start(Box::new(StartRecord {
+                    invocation: rounds[0].invocation,
                     ready_at_ms: now_ms(),
                     sets: users.len(),
                     build: self.built.build(),
-                    load_generator: format!("Locust {LOCUST}"),
-                }))?;
-                for round in &rounds {
+                    load_generator: load_generator(),
+                    environment: Some(now.clone()),
+                })))?;
+                for round in rounds {
                     if !self.round(&application, &mut users, round, writer, report)? {
-                        *failed += 1;
                         break;
                     }
                 }

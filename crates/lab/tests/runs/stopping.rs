@@ -60,7 +60,7 @@ fn what_is_recorded_is_not_run_again() {
     assert_eq!((summary.ending, summary.measured), (RunEnding::Stopped, 2));
     drop(writer);
 
-    let mut resumed = RunWriter::resume(&directory).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&directory).unwrap();
     resumed.begin_again().unwrap();
     let mut seen = Vec::new();
     let mut observer = |event: &Event<'_>| {

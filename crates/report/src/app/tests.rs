@@ -34,7 +34,7 @@ fn metric(name: &str, part_of: Option<&str>) -> Metric {
     }
 }
 
-fn plan(invocations: u32) -> AppPlan {
+pub(super) fn plan(invocations: u32) -> AppPlan {
     let variant = |name: &str, control_of: Option<&str>| AppVariant {
         name: name.to_owned(),
         configuration: Configuration::default(),
@@ -55,6 +55,7 @@ fn plan(invocations: u32) -> AppPlan {
         confidence: 0.95,
         app: "campus".to_owned(),
         description: "a community".to_owned(),
+        folder: None,
         users: 10,
         spawn_rate: 10.0,
         tags: Vec::new(),
@@ -83,7 +84,7 @@ fn plan(invocations: u32) -> AppPlan {
 }
 
 /// A slice whose requests take so long, ms, the handler 4 ms less than that, and the call half of the handler.
-fn slice(time_ms: f64, failures: u64) -> SliceFigures {
+pub(super) fn slice(time_ms: f64, failures: u64) -> SliceFigures {
     let mut times = Times::new(Unit::Ns);
     (0..REQUESTS).for_each(|_| times.add_each((1e6 * time_ms) as u64, 1));
     let all = |ms: f64| SumCount {
@@ -118,7 +119,7 @@ fn slice(time_ms: f64, failures: u64) -> SliceFigures {
 }
 
 /// A run in which a slice of each variant, in each block, is what `of` says.
-fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceFigures) -> AppRun {
+pub(super) fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceFigures) -> AppRun {
     let plan = plan(invocations);
     let mut slices = Vec::new();
     for round in &plan.rounds {
@@ -149,11 +150,12 @@ fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceFigures) -> 
         starts: Vec::new(),
         slices,
         warnings: Vec::new(),
+        whole_bytes: 0,
     }
 }
 
 /// A few per cent either way, which differ from slice to slice.
-fn noise(seed: &mut u64) -> f64 {
+pub(super) fn noise(seed: &mut u64) -> f64 {
     noise_of(0.025, seed)
 }
 

@@ -1,8 +1,10 @@
 //! The plan of a study of an application: every slice, and what is compared.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Configuration, Metric};
+use super::{App, Configuration, Metric};
 use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
 use crate::run::Planned;
 use crate::run::RunKind;
@@ -24,6 +26,9 @@ pub struct AppPlan {
     pub app: String,
     /// What it is.
     pub description: String,
+    /// Its folder, absolute; none of a built-in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
     /// How many users there are for each variant.
     pub users: u32,
     /// How many of them start in a second.
@@ -136,9 +141,11 @@ impl AppMetric {
         "cpu",
     ];
 
-    /// Those that every application has.
-    pub fn of_users() -> [Self; 5] {
-        Self::WORDS.map(|word| Self::from(word.to_owned()))
+    /// Those that every application has, then its own.
+    pub fn all(own: &[Metric]) -> Vec<Self> {
+        let usual = Self::WORDS.map(|word| Self::from(word.to_owned()));
+        let own = own.iter().map(|metric| Self::Inside(metric.name.clone()));
+        usual.into_iter().chain(own).collect()
     }
 
     /// Whether each request has its own.
@@ -214,6 +221,17 @@ impl AppPlan {
         let of_slice = self.settle_ms + self.slice_ms;
         let warm_ups = u64::from(self.invocations()) * self.variants.len() as u64 * self.warm_up_ms;
         warm_ups + self.slices() as u64 * of_slice
+    }
+
+    /// Whether the application still has the settings and metrics that this was made of.
+    pub fn is_of(&self, app: &App) -> bool {
+        let is_known = |Configuration(values): &Configuration| {
+            let chosen = values.iter().map(|(name, value)| (&**name, &**value));
+            app.configuration(chosen)
+                .is_ok_and(|known| known.0 == *values)
+        };
+        let mut variants = self.variants.iter();
+        self.metrics == app.metrics && variants.all(|variant| is_known(&variant.configuration))
     }
 
     /// Holds a plan that was read to its bounds, and its parts to each other.

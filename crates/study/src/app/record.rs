@@ -6,16 +6,21 @@ use rpcgauge_message::contract::Fault;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
-use crate::record::Build;
+use crate::record::{Build, Environment};
 
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum AppRecord {
     /// Sets of services of an invocation are up and right.
-    Start(StartRecord),
+    Start(Box<StartRecord>),
     /// A slice that ended, well or not.
     Slice(Box<SliceRecord>),
+    /// An invocation was broken off and begins again: its records before this line do not count.
+    Restart {
+        /// Which, from 0.
+        invocation: u32,
+    },
 }
 
 /// A start of services.
@@ -32,6 +37,9 @@ pub struct StartRecord {
     pub build: Build,
     /// The load generator and its version.
     pub load_generator: String,
+    /// The program and the machine; absent in a run of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Environment>,
 }
 
 /// One slice of one variant.

@@ -1,12 +1,15 @@
 //! A run of a study of an application as it lies on disk.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{AppPlan, AppRecord, SliceRecord, StartRecord};
-use crate::record::Environment;
+use super::{AppPlan, AppRecord, AppVariant, Round, SliceOutcome, SliceRecord, StartRecord};
+use crate::record::{Difference, Environment, Provenance};
 use crate::run::{
-    Run, RunError, RunInfo, RunKind, each_record, names, optional, read_json, read_text,
+    Resumable, Run, RunError, RunInfo, RunKind, each_record, names, optional, read_json, read_text,
 };
 
 /// A run of a study of an application.
@@ -28,6 +31,8 @@ pub struct AppRun {
     pub slices: Vec<SliceRecord>,
     /// What is damaged and was tolerated, one line each.
     pub warnings: Vec<String>,
+    /// Bytes of `trials.jsonl` up to the end of its last whole line.
+    pub whole_bytes: u64,
 }
 
 impl AppRun {
@@ -44,13 +49,23 @@ impl AppRun {
             line: None,
             problem,
         })?;
-        let (mut starts, mut slices) = (Vec::new(), Vec::new());
+        let mut run = Self {
+            directory: directory.to_owned(),
+            info,
+            study: optional(read_text(directory, names::STUDY))?,
+            environment: optional(read_json(directory, names::ENVIRONMENT))?,
+            plan,
+            starts: Vec::new(),
+            slices: Vec::new(),
+            warnings: Vec::new(),
+            whole_bytes: 0,
+        };
         let mut seen = BTreeSet::new();
         let lines = each_record(directory, |_, record: AppRecord| {
             match record {
-                AppRecord::Start(start) => starts.push(start),
+                AppRecord::Start(start) => run.starts.push(*start),
                 AppRecord::Slice(slice) => {
-                    belongs(&plan, &slice)?;
+                    belongs(&run.plan, &slice)?;
                     let place = (slice.invocation, slice.block, slice.variant.clone());
                     if !seen.insert(place) {
                         return Err(format!(
@@ -58,21 +73,114 @@ impl AppRun {
                             slice.variant, slice.block, slice.invocation
                         ));
                     }
-                    slices.push(*slice);
+                    run.slices.push(*slice);
+                }
+                AppRecord::Restart { invocation } => {
+                    run.forget(invocation);
+                    seen.retain(|(of, ..)| *of != invocation);
                 }
             }
             Ok(())
         })?;
-        Ok(Self {
-            directory: directory.to_owned(),
-            info,
-            study: optional(read_text(directory, names::STUDY))?,
-            environment: optional(read_json(directory, names::ENVIRONMENT))?,
-            plan,
-            starts,
-            slices,
-            warnings: lines.cut_off.into_iter().collect(),
-        })
+        run.whole_bytes = lines.whole_bytes;
+        run.warnings.extend(lines.cut_off);
+        run.provenance().map_err(|difference| RunError::Damaged {
+            path: directory.join(names::TRIALS),
+            line: None,
+            problem: format!("its invocations do not compare: {difference}"),
+        })?;
+        Ok(run)
+    }
+
+    fn of(&self, invocation: u32) -> impl Iterator<Item = &SliceRecord> {
+        let slices = self.slices.iter();
+        slices.filter(move |slice| slice.invocation == invocation)
+    }
+
+    /// Whether nothing of an invocation is left to do. A slice that failed has ended it, or only its own set of
+    /// services where the sets were not up at once.
+    fn is_complete(&self, invocation: u32) -> bool {
+        let is_failed = |slice: &&SliceRecord| matches!(slice.outcome, SliceOutcome::Failed { .. });
+        let failed = self.of(invocation).filter(is_failed);
+        let failed: BTreeSet<&str> = failed.map(|slice| &*slice.variant).collect();
+        let is_ended = |(place, variant): (usize, &AppVariant)| {
+            let rounds = self.plan.rounds.iter();
+            let planned = rounds
+                .filter(|round| round.invocation == invocation && round.order.contains(&place));
+            let ended = self.of(invocation).filter(|s| s.variant == variant.name);
+            failed.contains(&*variant.name) || planned.count() == ended.count()
+        };
+        let mut starts = self.starts.iter();
+        let is_one_by_one = starts
+            .any(|start| start.invocation == invocation && start.sets < self.plan.variants.len());
+        let mut variants = self.plan.variants.iter().enumerate();
+        (!failed.is_empty() && !is_one_by_one) || variants.all(is_ended)
+    }
+
+    /// The invocations of the plan that are complete.
+    fn complete(&self) -> BTreeSet<u32> {
+        let all = 0..self.plan.invocations();
+        all.filter(|number| self.is_complete(*number)).collect()
+    }
+}
+
+impl Resumable for AppRun {
+    type Part = Round;
+
+    fn open(directory: &Path) -> Result<Self, RunError> {
+        Self::read(directory)
+    }
+
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn whole_bytes(&self) -> u64 {
+        self.whole_bytes
+    }
+
+    fn missing(&self) -> Vec<Round> {
+        let complete = self.complete();
+        let mut rounds = self.plan.rounds.clone();
+        rounds.retain(|round| !complete.contains(&round.invocation));
+        rounds
+    }
+
+    fn broken_off(&self) -> BTreeSet<u32> {
+        let complete = self.complete();
+        let starts = self.starts.iter().map(|start| start.invocation);
+        let begun = starts.chain(self.slices.iter().map(|slice| slice.invocation));
+        begun.filter(|number| !complete.contains(number)).collect()
+    }
+
+    fn failed(&self) -> BTreeSet<u32> {
+        let slices = self.slices.iter();
+        let failed = slices.filter(|slice| matches!(slice.outcome, SliceOutcome::Failed { .. }));
+        failed.map(|slice| slice.invocation).collect()
+    }
+
+    fn forget(&mut self, invocation: u32) {
+        self.starts.retain(|start| start.invocation != invocation);
+        self.slices.retain(|slice| slice.invocation != invocation);
+    }
+
+    fn is_begun(&self) -> bool {
+        !self.starts.is_empty()
+    }
+
+    fn environment(&self) -> Option<&Environment> {
+        self.environment.as_ref()
+    }
+
+    fn provenance(&self) -> Result<Provenance, Difference> {
+        let mut provenance = Provenance::default();
+        for start in &self.starts {
+            if let Some(environment) = &start.environment {
+                provenance.add_environment(environment)?;
+            }
+            provenance.add_application(&self.plan.app, &start.build, &start.load_generator)?;
+        }
+        Ok(provenance)
     }
 }
 

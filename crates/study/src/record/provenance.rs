@@ -108,10 +108,12 @@ fn same_versions(
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Provenance {
     environment: Option<Environment>,
-    /// By the subject's name: its stacks are built together.
+    /// By what was built: a subject, whose stacks are built together, or an application.
     builds: BTreeMap<String, Build>,
     /// By the variant's name.
     stacks: BTreeMap<String, Vec<StackRecord>>,
+    /// What sends an application its load.
+    load_generator: Option<String>,
 }
 
 impl Provenance {
@@ -187,8 +189,8 @@ impl Provenance {
         }
         for stack in &now.stacks {
             if let Some(build) = &stack.build {
-                let subject = subject(&stack.stack).to_owned();
-                self.builds.entry(subject).or_insert_with(|| build.clone());
+                let built = self.builds.entry(subject(&stack.stack));
+                built.or_insert_with(|| build.clone());
             }
         }
         self.stacks.insert(now.variant.clone(), now.stacks.clone());
@@ -200,18 +202,43 @@ impl Provenance {
     /// # Errors
     /// It is another one than before.
     pub fn check_build(&self, stack: &str, now: Option<&Build>) -> Result<(), Difference> {
-        let (Some(before), Some(now)) = (self.builds.get(subject(stack)), now) else {
+        now.map_or(Ok(()), |now| self.same_build(&subject(stack), now))
+    }
+
+    /// Adds a start of an application.
+    ///
+    /// # Errors
+    /// It is of another build than before, or had its load from something else.
+    pub fn add_application(
+        &mut self,
+        name: &str,
+        build: &Build,
+        load_generator: &str,
+    ) -> Result<(), Difference> {
+        let application = format!("the application {name}");
+        self.same_build(&application, build)?;
+        self.builds
+            .entry(application)
+            .or_insert_with(|| build.clone());
+        let before = self
+            .load_generator
+            .get_or_insert_with(|| load_generator.to_owned());
+        same("the load generator", before, load_generator)
+    }
+
+    fn same_build(&self, built: &str, now: &Build) -> Result<(), Difference> {
+        let Some(before) = self.builds.get(built) else {
             return Ok(());
         };
-        let subject = subject(stack);
-        let what = |tool: &str| format!("{tool}, which builds the subject {subject},");
+        let what = |tool: &str| format!("{tool}, which builds {built},");
         same_versions(what, &before.toolchain, &now.toolchain)?;
-        let what = format!("the digest of the sources and toolchain of the subject {subject}");
+        let what = format!("the digest of the sources and toolchain of {built}");
         same(&what, &before.digest, &now.digest)
     }
 }
 
-/// The subject of SUBJECT/STACK.
-fn subject(stack: &str) -> &str {
-    stack.split_once('/').map_or(stack, |(subject, _)| subject)
+/// The subject of SUBJECT/STACK, as differences call it.
+fn subject(stack: &str) -> String {
+    let subject = stack.split_once('/').map_or(stack, |(subject, _)| subject);
+    format!("the subject {subject}")
 }

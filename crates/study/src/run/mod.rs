@@ -17,6 +17,7 @@
 mod error;
 mod provenance;
 mod reader;
+mod resumed;
 mod writer;
 mod writing;
 
@@ -37,7 +38,8 @@ pub use error::RunError;
 pub use provenance::MeasuredWith;
 pub use reader::Run;
 pub(crate) use reader::{each_record, optional, read_json, read_text};
-pub use writer::{NewRun, Resumed, RunWriter};
+pub use resumed::{Resumable, Resumed};
+pub use writer::{NewRun, RunWriter};
 pub use writing::Writing;
 
 /// Names of the files in a run directory.

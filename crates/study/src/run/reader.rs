@@ -262,23 +262,12 @@ impl Run {
             .cloned()
             .collect()
     }
-
-    /// The invocations that were begun and broken off: they have a record, and some of
-    /// their trials have none.
-    pub(super) fn broken_off(&self) -> BTreeSet<u32> {
-        let missing: BTreeSet<u32> = self.missing().iter().map(|t| t.invocation).collect();
-        let trials = self.trials.iter().map(|record| record.trial.invocation);
-        let begun = trials
-            .chain(self.floors.iter().map(|floor| floor.invocation))
-            .chain(self.invocations.keys().copied());
-        begun.filter(|number| missing.contains(number)).collect()
-    }
 }
 
 /// What was read of `trials.jsonl`.
 pub(crate) struct Lines {
     /// Bytes up to the end of the last whole line.
-    whole_bytes: u64,
+    pub(crate) whole_bytes: u64,
     /// A warning where a last line was cut off.
     pub(crate) cut_off: Option<String>,
 }

@@ -210,7 +210,7 @@ fn a_run_that_has_not_begun_is_read() {
 #[test]
 fn the_environment_is_replaced_whole() {
     let scene = Scene::new();
-    let writer = RunWriter::resume(&scene.run).unwrap().writer;
+    let writer = RunWriter::resume::<Run>(&scene.run).unwrap().writer;
     let later = Environment {
         cores: 4,
         ..environment()

@@ -1,6 +1,5 @@
 //! Writing a run directory: made whole, then appended to one line at a time.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -11,11 +10,11 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use super::reader::check_file;
-use super::{Planned, Run, RunError, RunInfo, names};
+use super::{Planned, Resumable, Resumed, Run, RunError, RunInfo, names};
 use crate::clock::Utc;
-use crate::plan::{Plan, TrialSpec};
+use crate::plan::Plan;
 use crate::printable;
-use crate::record::{Environment, Record, SCHEMA, TrialOutcome, TrialRecord};
+use crate::record::{Environment, SCHEMA};
 
 /// What a new run directory begins with.
 #[derive(Debug, Clone, Copy)]
@@ -39,44 +38,6 @@ pub struct RunWriter {
     trials: File,
     /// Where the last whole line ends.
     length: u64,
-}
-
-/// A run taken up again.
-#[derive(Debug)]
-pub struct Resumed {
-    /// Appends to it.
-    pub writer: RunWriter,
-    /// What of it counts, with any warnings about it: an invocation that was broken off does not.
-    pub run: Run,
-    /// The trials still to do, in the plan's order. An invocation that was broken off is begun again:
-    /// all its trials are among them.
-    pub missing: Vec<TrialSpec>,
-    /// The invocations that were broken off.
-    broken_off: BTreeSet<u32>,
-}
-
-impl Resumed {
-    /// Takes up again, as if they had been broken off, the invocations in which a trial failed.
-    pub fn retry_failed(&mut self) {
-        let is_failed =
-            |record: &&TrialRecord| matches!(record.outcome, TrialOutcome::Failed { .. });
-        let failed = self.run.trials.iter().filter(is_failed);
-        let invocations: BTreeSet<u32> = failed.map(|record| record.trial.invocation).collect();
-        for invocation in &invocations {
-            self.run.forget(*invocation, &mut []);
-        }
-        self.missing = self.run.missing();
-        self.broken_off.extend(invocations);
-    }
-
-    /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
-    /// so that a run that is looked at and then refused keeps what it has.
-    pub fn begin_again(&mut self) -> Result<(), RunError> {
-        for invocation in std::mem::take(&mut self.broken_off) {
-            self.writer.append(&Record::Restart { invocation })?;
-        }
-        Ok(())
-    }
 }
 
 impl RunWriter {
@@ -120,25 +81,13 @@ impl RunWriter {
     /// # Errors
     /// When the directory cannot be read ([`Run::read`]), is being written by another program, or its plan
     /// has limits that cannot be kept to.
-    pub fn resume(directory: &Path) -> Result<Resumed, RunError> {
+    pub fn resume<R: Resumable>(directory: &Path) -> Result<Resumed<R>, RunError> {
         // Locked before it is read, so that what is read is what is appended to.
         Run::check(directory)?;
         let mut writer = Self::open(directory)?;
-        let mut run = Run::read(directory)?;
-        let limits = run.plan.limits.checked();
-        limits.map_err(|error| RunError::damaged(directory.join(names::PLAN), error))?;
-        writer.cut_to(run.whole_bytes)?;
-        let broken_off = run.broken_off();
-        for invocation in &broken_off {
-            run.forget(*invocation, &mut []);
-        }
-        let missing = run.missing();
-        Ok(Resumed {
-            writer,
-            run,
-            missing,
-            broken_off,
-        })
+        let run = R::open(directory)?;
+        writer.cut_to(run.whole_bytes())?;
+        Ok(Resumed::new(writer, run))
     }
 
     fn open(directory: &Path) -> Result<Self, RunError> {

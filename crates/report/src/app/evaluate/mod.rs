@@ -89,7 +89,11 @@ impl AppFindings {
         Self {
             schema: SCHEMA,
             run: run.info.clone(),
-            plan: plan.clone(),
+            // A report names no folder of this machine.
+            plan: AppPlan {
+                folder: None,
+                ..plan.clone()
+            },
             environment: run.environment.clone(),
             starts: run.starts.clone(),
             measured: rows.len() as u64,

@@ -171,9 +171,7 @@ impl<'a> Blocks<'a> {
             }
         }
         if let Some((again, original)) = self.control() {
-            let inside = self.plan.metrics.iter();
-            let inside = inside.map(|metric| AppMetric::Inside(metric.name.clone()));
-            for metric in AppMetric::of_users().into_iter().chain(inside) {
+            for metric in AppMetric::all(&self.plan.metrics) {
                 let verdict = self.judge((again, original), (&metric, None), true).0;
                 all.push(AppComparison {
                     question: "Is a difference seen where there is none?".to_owned(),

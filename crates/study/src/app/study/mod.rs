@@ -1,6 +1,8 @@
 //! A study of an application: `[app]` in a study's file, resolved into an [`AppPlan`].
 
 mod resolve;
+#[cfg(test)]
+mod tests;
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -37,8 +39,10 @@ pub enum AppOf {
 }
 
 /// What a command line sets instead of the study.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct AppOverrides {
+    /// Only the variants of these names (docs/studies.md); empty for all.
+    pub only: Vec<String>,
     /// Fresh starts of the services.
     pub invocations: Option<u32>,
     /// Rounds in each.
@@ -88,7 +92,7 @@ struct WrittenPair {
     against: Spanned<Line>,
     question: Option<Line>,
     request: Option<Names>,
-    metric: Option<Metrics>,
+    metric: Option<Spanned<Metrics>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -106,7 +110,7 @@ struct WrittenClaim {
 struct Names(#[serde(deserialize_with = "one_or_more")] Vec<Line>);
 
 #[derive(Debug, Clone, Deserialize)]
-struct Metrics(#[serde(deserialize_with = "one_or_more")] Vec<Spanned<AppMetric>>);
+struct Metrics(#[serde(deserialize_with = "one_or_more")] Vec<AppMetric>);
 
 impl AppStudy {
     /// Whether a study's text has `[app]`, and so is one of an application.

@@ -12,7 +12,9 @@ use super::super::read::MAX_USERS;
 use super::super::{App, Configuration};
 use super::{AppOverrides, AppStudy, Metrics, Names};
 use crate::error::StudyError;
+use crate::only;
 use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
+use crate::plan::draft::DraftError;
 use crate::read::{Line, Time};
 
 /// Where a study does not say.
@@ -66,9 +68,24 @@ impl AppStudy {
             None => load.spawn_rate.unwrap_or(f64::from(users)),
         };
         let mut variants = self.resolve_variants(app)?;
-        let pairs = self.resolve_pairs(app, &variants)?;
-        self.add_control(&mut variants, &pairs)?;
-        let claims = self.resolve_claims(app, &variants)?;
+        let mut pairs = self.resolve_pairs(app, &variants)?;
+        let mut claims = self.resolve_claims(app, &variants)?;
+        let a_a = self.top.a_a.as_ref();
+        let a_a = a_a.map(|name| self.named(&variants, name)).transpose()?;
+        let names: Vec<&str> = variants.iter().map(|variant| &*variant.name).collect();
+        let kept = only::chosen(&overrides.only, &names);
+        let kept = kept.map_err(|message| self.source.whole(message))?;
+        variants.retain(|variant| kept.contains(&variant.name));
+        pairs.retain(|pair| kept.contains(&pair.of) && kept.contains(&pair.against));
+        claims.retain(|claim| kept.contains(&claim.of) && kept.contains(&claim.against));
+        if pairs.is_empty() {
+            pairs = default_pairs(app, &variants);
+        }
+        self.add_control(
+            &mut variants,
+            &pairs,
+            a_a.filter(|name| kept.contains(name)),
+        )?;
         let invocations = self.top.invocations.map_or(INVOCATIONS, NonZeroU32::get);
         let invocations = overrides.invocations.unwrap_or(invocations);
         let blocks = self.top.blocks.map_or(BLOCKS, NonZeroU32::get);
@@ -96,6 +113,7 @@ impl AppStudy {
                 .map_or(CONFIDENCE_USUAL, |share| *share.get_ref()),
             app: app.name.clone(),
             description: app.description.clone(),
+            folder: None,
             users,
             spawn_rate,
             tags: match &self.app.tags {
@@ -175,14 +193,19 @@ impl AppStudy {
         }
     }
 
-    fn metric(&self, app: &App, metric: &Spanned<AppMetric>) -> Result<AppMetric, StudyError> {
-        match metric.get_ref() {
+    fn metric(
+        &self,
+        app: &App,
+        place: Range<usize>,
+        metric: &AppMetric,
+    ) -> Result<AppMetric, StudyError> {
+        match metric {
             AppMetric::Inside(name) if !app.metrics.iter().any(|known| known.name == *name) => {
                 let known = app.metrics.iter().map(|known| known.name.as_str());
                 let known = AppMetric::WORDS.into_iter().chain(known);
                 let hint = Nearest::or_known(name, known);
                 let message = format!("there is no metric \"{name}\"{hint}");
-                Err(self.source.error(metric.span(), message))
+                Err(self.source.error(place, message))
             }
             known => Ok(known.clone()),
         }
@@ -195,15 +218,12 @@ impl AppStudy {
     ) -> Result<Vec<AppPair>, StudyError> {
         let pairs = self.pairs.iter().map(|written| {
             let metrics = match &written.metric {
-                Some(Metrics(all)) => {
-                    let all = all.iter().map(|metric| self.metric(app, metric));
-                    all.collect::<Result<_, _>>()?
+                Some(written) => {
+                    let Metrics(all) = written.get_ref();
+                    let metric = |metric| self.metric(app, written.span(), metric);
+                    all.iter().map(metric).collect::<Result<_, _>>()?
                 }
-                None => {
-                    let inside = app.metrics.iter();
-                    let inside = inside.map(|metric| AppMetric::Inside(metric.name.clone()));
-                    AppMetric::of_users().into_iter().chain(inside).collect()
-                }
+                None => AppMetric::all(&app.metrics),
             };
             let of = self.named(variants, &written.of)?;
             let against = self.named(variants, &written.against)?;
@@ -226,20 +246,27 @@ impl AppStudy {
         pairs.collect()
     }
 
-    /// Adds the second set of one configuration.
+    /// Adds the second set of one configuration: that of `a_a`, or else the one that the first pair is against.
     fn add_control(
         &self,
         variants: &mut Vec<AppVariant>,
         pairs: &[AppPair],
+        a_a: Option<String>,
     ) -> Result<(), StudyError> {
-        let of = match (&self.top.a_a, pairs.first()) {
-            (Some(name), _) => self.named(variants, name)?,
-            (None, Some(pair)) => pair.against.clone(),
-            (None, None) => return Ok(()),
+        let Some(of) = a_a.or_else(|| pairs.first().map(|pair| pair.against.clone())) else {
+            return Ok(());
         };
+        let name = format!("{of}-again");
+        if variants.iter().any(|variant| variant.name == name) {
+            let taken = self.variants.iter().find(|written| written.name == name);
+            let place = taken.map_or(0..0, |written| written.place.clone());
+            return Err(self
+                .source
+                .error(place, DraftError::Taken(name).to_string()));
+        }
         let twin = variants.iter().find(|variant| variant.name == of).cloned();
         variants.extend(twin.map(|twin| AppVariant {
-            name: format!("{of}-again"),
+            name,
             control_of: Some(of),
             ..twin
         }));
@@ -260,7 +287,7 @@ impl AppStudy {
             Ok(AppClaim {
                 of: self.named(variants, &written.of)?,
                 against: self.named(variants, &written.against)?,
-                metric: self.metric(app, &written.metric)?,
+                metric: self.metric(app, written.metric.span(), written.metric.get_ref())?,
                 request: written.request.as_ref().map(|request| request.0.clone()),
                 ratio,
                 source: written.source.0.clone(),
@@ -268,6 +295,21 @@ impl AppStudy {
         });
         claims.collect()
     }
+}
+
+/// Of a study without pairs: every variant against the first, in all metrics.
+fn default_pairs(app: &App, variants: &[AppVariant]) -> Vec<AppPair> {
+    let Some((first, others)) = variants.split_first() else {
+        return Vec::new();
+    };
+    let pair = |of: &AppVariant| AppPair {
+        of: of.name.clone(),
+        against: first.name.clone(),
+        question: None,
+        requests: Vec::new(),
+        metrics: AppMetric::all(&app.metrics),
+    };
+    others.iter().map(pair).collect()
 }
 
 /// In each block of each invocation all variants, in an order drawn anew.

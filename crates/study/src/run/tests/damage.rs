@@ -43,7 +43,7 @@ fn a_pipe_or_a_device_is_no_file_of_a_run() {
         rustix::fs::mkfifoat(rustix::fs::CWD, &elsewhere, 0o600.into()).unwrap();
         for _ in 0..2 {
             let told = format!("the run is damaged: run/{file}: it is not a regular file; ");
-            let resumed = scene.plain(RunWriter::resume(&scene.run).unwrap_err());
+            let resumed = scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err());
             for problem in [scene.problem(), resumed] {
                 assert!(problem.starts_with(&told), "{problem}");
             }
@@ -173,7 +173,7 @@ fn plan_with(path: &str, value: serde_json::Value) -> String {
         *plan.pointer_mut(path).unwrap() = value;
         plan.to_string()
     });
-    let resumed = scene.plain(RunWriter::resume(&scene.run).unwrap_err());
+    let resumed = scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err());
     assert_eq!(resumed, scene.problem());
     let told = resumed.strip_prefix("the run is damaged: run/plan.json: ");
     let told =
@@ -345,5 +345,5 @@ fn another_schema_is_refused() {
             .replace("0.1.0", "0.9.0")
     });
     assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
 }

@@ -50,7 +50,7 @@ fn a_place_that_cannot_be_written_is_left_as_it_was() {
 #[test]
 fn a_full_disk_is_told_and_costs_nothing_written_before() {
     let scene = Scene::new();
-    let mut writer = RunWriter::resume(&scene.run).unwrap().writer;
+    let mut writer = RunWriter::resume::<Run>(&scene.run).unwrap().writer;
     // The device that is always full.
     writer.replace_file(OpenOptions::new().append(true).open("/dev/full").unwrap());
     let error = writer.append(&failed(&scene.plan, 3)).unwrap_err();

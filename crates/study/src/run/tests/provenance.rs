@@ -175,7 +175,7 @@ fn an_invocation_that_was_interrupted_before_its_first_trial_begins_again() {
     scene.edit(names::TRIALS, |_| {
         serde_json::to_string(&invocation(0, |_| {})).unwrap() + "\n"
     });
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     assert!(resumed.run.invocations.is_empty());
     resumed.begin_again().unwrap();
     resumed.writer.append(&invocation(0, |_| {})).unwrap();

@@ -9,7 +9,7 @@ use crate::plan::TrialSpec;
 fn resuming_removes_the_cut_off_line_and_goes_on_behind_it() {
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| text[..text.len() - 40].to_owned());
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     assert_eq!(resumed.run.warnings.len(), 1);
     resumed.writer.append(&failed(&scene.plan, 1)).unwrap();
     drop(resumed);
@@ -25,7 +25,7 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
         trials.map(|trial| trial.index).collect()
     };
     let all = indices(&mut scene.plan.trials.iter());
-    let looked_at = RunWriter::resume(&scene.run).unwrap();
+    let looked_at = RunWriter::resume::<Run>(&scene.run).unwrap();
     assert_eq!(indices(&mut looked_at.missing.iter()), all);
     drop(looked_at);
     let run = Run::read(&scene.run).unwrap();
@@ -35,7 +35,7 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
         "only looked at"
     );
 
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     resumed.begin_again().unwrap();
     resumed.writer.append(&failed(&scene.plan, 1)).unwrap();
     drop(resumed);
@@ -45,14 +45,14 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
 
     // The other invocations are whole, or were never begun.
     let of_first = scene.plan.trials.iter().filter(|t| t.invocation == first);
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     resumed.begin_again().unwrap();
     for trial in of_first {
         let record = failed(&scene.plan, trial.index as usize);
         resumed.writer.append(&record).unwrap();
     }
     drop(resumed);
-    let resumed = RunWriter::resume(&scene.run).unwrap();
+    let resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     let rest = scene.plan.trials.iter().filter(|t| t.invocation != first);
     assert_eq!(
         indices(&mut resumed.missing.iter()),
@@ -68,7 +68,7 @@ fn floors_of_an_invocation_without_a_trial_do_not_count_twice() {
         let (floor, _) = text.split_once('\n').unwrap();
         format!("{floor}\n")
     });
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     assert_eq!(resumed.missing, scene.plan.trials);
     resumed.begin_again().unwrap();
     resumed.writer.append(&floor()).unwrap();
@@ -79,14 +79,14 @@ fn floors_of_an_invocation_without_a_trial_do_not_count_twice() {
 #[test]
 fn invocations_in_which_a_trial_failed_are_begun_again_where_that_is_asked_for() {
     let scene = Scene::new();
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     resumed.begin_again().unwrap();
     for trial in &scene.plan.trials {
         let record = failed(&scene.plan, trial.index as usize);
         resumed.writer.append(&record).unwrap();
     }
     drop(resumed);
-    let mut resumed = RunWriter::resume(&scene.run).unwrap();
+    let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     assert!(resumed.missing.is_empty());
     resumed.retry_failed();
     assert_eq!(resumed.missing, scene.plan.trials);
@@ -99,7 +99,7 @@ fn invocations_in_which_a_trial_failed_are_begun_again_where_that_is_asked_for()
 fn a_run_without_its_records_is_not_resumed() {
     let scene = Scene::new();
     fs::remove_file(scene.run.join(names::TRIALS)).unwrap();
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"the run is damaged: run/trials.jsonl is missing; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/trials.jsonl is missing; restore it from a copy, or run the study anew");
 }
 
 #[test]
@@ -108,17 +108,17 @@ fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
     scene.edit(names::PLAN, |text| {
         text.replace("\"max_depth\": 100", "\"max_depth\": 100000")
     });
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 100; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 100; restore it from a copy, or run the study anew");
 }
 
 #[test]
 fn two_programs_do_not_write_one_run() {
     let scene = Scene::new();
-    let first = RunWriter::resume(&scene.run).unwrap();
-    assert_snapshot!(scene.plain(RunWriter::resume(&scene.run).unwrap_err()), @"run is being written by another rpcgauge: wait for it to end");
+    let first = RunWriter::resume::<Run>(&scene.run).unwrap();
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run is being written by another rpcgauge: wait for it to end");
     assert!(Run::read(&scene.run).is_ok(), "reading is free");
     drop(first);
-    assert!(RunWriter::resume(&scene.run).is_ok());
+    assert!(RunWriter::resume::<Run>(&scene.run).is_ok());
 }
 
 #[test]

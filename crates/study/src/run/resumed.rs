@@ -1,0 +1,154 @@
+//! Taking an interrupted run up again: what of it counts, and what is still to do.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Run, RunError, RunWriter, names};
+use crate::plan::TrialSpec;
+use crate::record::{Difference, Environment, Provenance, Record, TrialOutcome};
+
+/// A run taken up again.
+#[derive(Debug)]
+pub struct Resumed<R: Resumable = Run> {
+    /// Appends to it.
+    pub writer: RunWriter,
+    /// What of it counts, with any warnings about it: an invocation that was broken off does not.
+    pub run: R,
+    /// What is still to do, in the plan's order. An invocation that was broken off is begun again:
+    /// all its parts are among them.
+    pub missing: Vec<R::Part>,
+    /// The invocations that were broken off.
+    broken_off: BTreeSet<u32>,
+}
+
+/// A run that can be taken up again, invocation by invocation: what is compared was measured in the same
+/// processes.
+pub trait Resumable: Sized {
+    /// What an invocation consists of.
+    type Part;
+
+    /// Reads it to continue it.
+    ///
+    /// # Errors
+    /// It cannot be read, or not be continued as it was begun.
+    fn open(directory: &Path) -> Result<Self, RunError>;
+
+    /// Where it lies.
+    fn directory(&self) -> &Path;
+
+    /// Bytes of `trials.jsonl` up to the end of its last whole line.
+    fn whole_bytes(&self) -> u64;
+
+    /// The parts of the plan that are still to do, in its order. What failed is done.
+    fn missing(&self) -> Vec<Self::Part>;
+
+    /// The invocations that were begun and broken off: they have a record, and some of their parts are missing.
+    fn broken_off(&self) -> BTreeSet<u32>;
+
+    /// The invocations in which something failed.
+    fn failed(&self) -> BTreeSet<u32>;
+
+    /// Drops what was recorded of an invocation.
+    fn forget(&mut self, invocation: u32);
+
+    /// Whether anything that was measured counts.
+    fn is_begun(&self) -> bool;
+
+    /// The machine.
+    fn environment(&self) -> Option<&Environment>;
+
+    /// What all that counts was measured with; empty where it does not say.
+    ///
+    /// # Errors
+    /// It was not measured with the same.
+    fn provenance(&self) -> Result<Provenance, Difference>;
+}
+
+impl Resumable for Run {
+    type Part = TrialSpec;
+
+    fn open(directory: &Path) -> Result<Self, RunError> {
+        let run = Self::read(directory)?;
+        let limits = run.plan.limits.checked();
+        limits.map_err(|error| RunError::damaged(directory.join(names::PLAN), error))?;
+        Ok(run)
+    }
+
+    fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn whole_bytes(&self) -> u64 {
+        self.whole_bytes
+    }
+
+    fn missing(&self) -> Vec<TrialSpec> {
+        Self::missing(self)
+    }
+
+    fn broken_off(&self) -> BTreeSet<u32> {
+        let missing: BTreeSet<u32> = self.missing().iter().map(|t| t.invocation).collect();
+        let trials = self.trials.iter().map(|record| record.trial.invocation);
+        let begun = trials
+            .chain(self.floors.iter().map(|floor| floor.invocation))
+            .chain(self.invocations.keys().copied());
+        begun.filter(|number| missing.contains(number)).collect()
+    }
+
+    fn failed(&self) -> BTreeSet<u32> {
+        let trials = self.trials.iter();
+        let failed = trials.filter(|record| matches!(record.outcome, TrialOutcome::Failed { .. }));
+        failed.map(|record| record.trial.invocation).collect()
+    }
+
+    fn forget(&mut self, invocation: u32) {
+        Self::forget(self, invocation, &mut []);
+    }
+
+    fn is_begun(&self) -> bool {
+        !self.trials.is_empty()
+    }
+
+    fn environment(&self) -> Option<&Environment> {
+        self.environment.as_ref()
+    }
+
+    fn provenance(&self) -> Result<Provenance, Difference> {
+        Self::provenance(self)
+    }
+}
+
+impl<R: Resumable> Resumed<R> {
+    pub(super) fn new(writer: RunWriter, mut run: R) -> Self {
+        let broken_off = run.broken_off();
+        for invocation in &broken_off {
+            run.forget(*invocation);
+        }
+        Self {
+            writer,
+            missing: run.missing(),
+            run,
+            broken_off,
+        }
+    }
+
+    /// Takes up again, as if they had been broken off, the invocations in which something failed.
+    pub fn retry_failed(&mut self) {
+        let invocations = self.run.failed();
+        for invocation in &invocations {
+            self.run.forget(*invocation);
+        }
+        self.missing = self.run.missing();
+        self.broken_off.extend(invocations);
+    }
+
+    /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
+    /// so that a run that is looked at and then refused keeps what it has.
+    pub fn begin_again(&mut self) -> Result<(), RunError> {
+        for invocation in std::mem::take(&mut self.broken_off) {
+            // The same line in runs of every kind.
+            self.writer.append(&Record::Restart { invocation })?;
+        }
+        Ok(())
+    }
+}
