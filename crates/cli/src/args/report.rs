@@ -43,7 +43,7 @@ pub(crate) struct DiffArgs {
     #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
     pub(crate) after: PathBuf,
     /// Exit with 1 where a latency or the calls per second are worse, against both the floor and the variant
-    /// that it is compared with, and with 2 where none of them can be judged
+    /// that it is compared with, and with 2 where none of them can be judged, as of an application
     #[arg(long)]
     pub(crate) fail_if_slower: bool,
     /// Print the differences as JSON

@@ -2,15 +2,60 @@
 
 use std::path::Path;
 
+use rpcgauge_report::app::AppDiff;
 use rpcgauge_report::diff::{self, Diff};
 use rpcgauge_report::{Findings, escape};
-use rpcgauge_study::run::Run;
+use rpcgauge_study::app::AppRun;
+use rpcgauge_study::run::{Run, RunKind};
 
 use crate::args::DiffArgs;
 use crate::exit::{Failure, Outcome, print};
 use crate::show;
 
 pub(crate) fn run(args: DiffArgs) -> Outcome {
+    let kind = |directory| RunKind::of(directory).map_err(Failure::input);
+    match (kind(&args.before)?, kind(&args.after)?) {
+        (RunKind::Calls, RunKind::Calls) => of_calls(&args),
+        (RunKind::App, RunKind::App) => of_app(&args),
+        (RunKind::Calls, RunKind::App) | (RunKind::App, RunKind::Calls) => {
+            Err(Failure::input(format!(
+                "one of {} and {} is a run of an application, and the other is not; compare runs of one kind",
+                args.before.display(),
+                args.after.display()
+            )))
+        }
+    }
+}
+
+fn of_app(args: &DiffArgs) -> Outcome {
+    if args.fail_if_slower {
+        return Err(Failure::input(
+            "--fail-if-slower cannot be judged: an application has no floor, which would tell its speed from the \
+             machine's; leave the option out, and read what became of the ratio of each pair",
+        ));
+    }
+    let read = |directory| AppRun::read(directory).map_err(Failure::input);
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let both = format!("{} and {}", args.before.display(), args.after.display());
+    if before.plan.app != after.plan.app {
+        return Err(Failure::input(format!(
+            "{both} are of two applications, {} and {}; compare runs of one",
+            before.plan.app, after.plan.app
+        )));
+    }
+    let difference = AppDiff::of(&before, &after);
+    if !difference.has_figures() {
+        return Err(Failure::input(format!(
+            "{both} have measured no variant of the same name; compare runs that have"
+        )));
+    }
+    match args.json {
+        true => print(&difference.to_json().map_err(Failure::cannot)?),
+        false => print(&difference.terminal(show::style())),
+    }
+}
+
+fn of_calls(args: &DiffArgs) -> Outcome {
     let before = findings(&args.before)?;
     let after = findings(&args.after)?;
     if !diff::share_a_variant(&before, &after) {

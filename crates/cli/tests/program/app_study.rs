@@ -137,6 +137,22 @@ fn a_slow_inner_call_is_found_where_it_is() {
         markdown.contains("### Where a request's time goes"),
         "{markdown}"
     );
+    // Between a run and itself nothing differs.
+    let same = place.run(&["diff", "run", "run"]).well();
+    for part in [
+        "No pair's ratio changed",
+        "slow against quick",
+        "What users saw, after over before",
+    ] {
+        assert!(same.contains(part), "{part} is not in:\n{same}");
+    }
+    assert!(!same.contains("What else differs"), "{same}");
+    let same = json(&place.run(&["diff", "run", "run", "--json"]).well());
+    let figures = same["figures"].as_array().expect("figures");
+    assert!(!figures.is_empty() && figures.iter().all(|one| one["ratio"] == 1.0));
+    place
+        .run(&["diff", "run", "run", "--fail-if-slower"])
+        .refused(&["an application has no floor"]);
 }
 
 #[test]
@@ -147,6 +163,17 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let measured = || text().matches("\"slice\"").count();
     let begin = |args: &[&str]| command(&place, args).spawn().expect("it starts");
     let resume = ["run", "--resume", "run", "--quiet"];
+    // Locust may have to be installed first, which can take longer than a test waits.
+    let load = [
+        "app",
+        "load",
+        "./shop",
+        "--duration",
+        "1s",
+        "--warm-up",
+        "1ms",
+    ];
+    run(&place, &load).well();
     // Ctrl-C keeps what was measured, and leaves nothing else behind.
     let mut child = begin(&["run", "study.toml", "--out", "run", "--only", "slow,quick"]);
     wait_until("a slice", || measured() > 1);

@@ -3,6 +3,7 @@
 //! The verdicts are those of any study: paired by round, an interval over fresh starts, with the A/A pair as their
 //! threshold. They are said in the words of the metric of a call that each is most like ([`like`]).
 
+mod diff;
 mod document;
 mod evaluate;
 mod findings;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use rpcgauge_study::app::{AppMetric, AppPlan};
 use rpcgauge_study::plan::Metric;
 
+pub use diff::AppDiff;
 pub use findings::AppFindings;
 
 use crate::document::Document;

@@ -149,7 +149,7 @@ fn label(answers: &[(Placement, Answer)]) -> String {
 }
 
 /// What two runs do not have alike, of what each has by name.
-fn differences(
+pub(crate) fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,
 ) -> Vec<Difference> {

@@ -108,12 +108,10 @@ fn judge(
         let off: Vec<Estimate> = shifts.iter().map(|s| s.off_by(uneven.reach)).collect();
         said(&off) == outcome
     });
-    change.outcome = match outcome {
-        None | Some(Outcome::NotResolved { .. }) => Change::NotResolved,
-        Some(_) if !stands => Change::Unanswered,
-        Some(Outcome::Faster) => Change::Better,
-        Some(Outcome::Slower) => Change::Worse,
-        Some(Outcome::NoDifference) => Change::NoDifference,
+    change.outcome = match came_to(outcome) {
+        Change::NotResolved => Change::NotResolved,
+        _ if !stands => Change::Unanswered,
+        judged => judged,
     };
     let against = held.against.iter().zip(&shifts);
     change.shifts = against
@@ -123,4 +121,14 @@ fn judge(
             interval: shift.ends(),
         })
         .collect();
+}
+
+/// What changes come to by [`judge_changes`].
+pub(crate) fn came_to(outcome: Option<Outcome>) -> Change {
+    match outcome {
+        None | Some(Outcome::NotResolved { .. }) => Change::NotResolved,
+        Some(Outcome::Faster) => Change::Better,
+        Some(Outcome::Slower) => Change::Worse,
+        Some(Outcome::NoDifference) => Change::NoDifference,
+    }
 }

@@ -7,7 +7,7 @@
 
 mod changes;
 mod judge;
-mod render;
+pub(crate) mod render;
 mod shared;
 
 #[cfg(test)]
@@ -17,7 +17,9 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;
 
+pub(crate) use changes::differences;
 pub use changes::{Difference, FloorChange, SettingsChange, VerdictChange};
+pub(crate) use judge::came_to;
 pub use render::render;
 pub use shared::Base;
 

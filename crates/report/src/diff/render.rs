@@ -3,7 +3,9 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
-use super::{Base, BeforeAfter, Change, Diff, Difference, MetricChange, RunLabel, Shift};
+use super::{
+    Base, BeforeAfter, Change, Diff, Difference, MetricChange, RunLabel, SettingsChange, Shift,
+};
 use crate::document::{Answer, Block, Column, Item, Section, Shown, Table};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::metric::row;
@@ -50,13 +52,20 @@ pub fn render(diff: &Diff, style: Style) -> String {
     ]
     .into_iter()
     .chain(placements.map(|placement| figures(diff, placement)))
-    .chain([cautions(diff), others(diff)])
+    .chain([
+        cautions(diff),
+        others(
+            &diff.environment,
+            ("calls differently", &diff.settings),
+            [&diff.only_before, &diff.only_after],
+        ),
+    ])
     .filter(|section| !section.blocks.is_empty())
     .collect();
     terminal::sections(&titles, &facts, &sections, style)
 }
 
-fn label(run: &RunLabel) -> String {
+pub(crate) fn label(run: &RunLabel) -> String {
     let time = run
         .started_at_ms
         .map(|ms| format!(", {} UTC", units::wall_clock(ms)));
@@ -70,7 +79,7 @@ fn label(run: &RunLabel) -> String {
 }
 
 /// A section; of one without blocks nothing is shown.
-fn section(title: String, blocks: Vec<Block>) -> Section {
+pub(crate) fn section(title: String, blocks: Vec<Block>) -> Section {
     Section {
         id: "",
         title,
@@ -79,11 +88,11 @@ fn section(title: String, blocks: Vec<Block>) -> Section {
     }
 }
 
-fn paragraph(text: impl Into<String>) -> Block {
+pub(crate) fn paragraph(text: impl Into<String>) -> Block {
     Block::Paragraph(text.into().into())
 }
 
-fn signed(sign: char, answer: Answer, text: String) -> Item {
+pub(crate) fn signed(sign: char, answer: Answer, text: String) -> Item {
     Item {
         sign: Some((sign, answer)),
         ..Item::plain(text.into())
@@ -302,8 +311,9 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
     section(title, blocks.into_iter().collect())
 }
 
-fn cell(change: &MetricChange) -> String {
-    let sign = match change.outcome {
+/// What a change comes to, behind its ratio.
+pub(crate) fn sign(change: Change) -> &'static str {
+    match change {
         Change::Better => "▲",
         Change::Worse => "▼",
         Change::NoDifference => "=",
@@ -311,7 +321,11 @@ fn cell(change: &MetricChange) -> String {
         Change::ClientBound => "C",
         Change::LinkNotHeld => "L",
         Change::Unanswered => "F",
-    };
+    }
+}
+
+fn cell(change: &MetricChange) -> String {
+    let sign = sign(change.outcome);
     match change.shifts.first() {
         Some(shift) => format!("{} {sign}", units::ratio(shift.ratio)),
         None => format!("({}) {sign}", units::ratio(change.ratio)),
@@ -337,7 +351,12 @@ fn cautions(diff: &Diff) -> Section {
     section("Cautions, by trials".to_owned(), lines.collect())
 }
 
-fn others(diff: &Diff) -> Section {
+/// What else differs: terms, the settings of variants with what they do in words, and variants of one run.
+pub(crate) fn others(
+    terms: &[Difference],
+    (does, settings): (&str, &[SettingsChange]),
+    [only_before, only_after]: [&[String]; 2],
+) -> Section {
     let mut entries: Vec<String> = Vec::new();
     let line = |difference: &Difference| {
         let [before, after] = [&difference.before, &difference.after].map(|text| match &**text {
@@ -346,16 +365,16 @@ fn others(diff: &Diff) -> Section {
         });
         format!("{}: {before} → {after}", difference.what)
     };
-    entries.extend(diff.environment.iter().map(line));
-    entries.extend(diff.settings.iter().map(|change| {
+    entries.extend(terms.iter().map(line));
+    entries.extend(settings.iter().map(|change| {
         let lines: Vec<String> = change.differences.iter().map(line).collect();
-        format!("{} calls differently: {}", change.variant, lines.join(", "))
+        format!("{} {does}: {}", change.variant, lines.join(", "))
     }));
-    if !diff.only_before.is_empty() {
-        entries.push(format!("only before: {}", diff.only_before.join(", ")));
+    if !only_before.is_empty() {
+        entries.push(format!("only before: {}", only_before.join(", ")));
     }
-    if !diff.only_after.is_empty() {
-        entries.push(format!("only after: {}", diff.only_after.join(", ")));
+    if !only_after.is_empty() {
+        entries.push(format!("only after: {}", only_after.join(", ")));
     }
     section(
         "What else differs".to_owned(),

@@ -5,6 +5,8 @@ mod verdicts;
 
 use rpcgauge_study::record::Fault;
 
+pub(super) use verdicts::{brief, factor_phrase, name, subject, value};
+
 use super::findings::{
     AppFindings, AppVariantFindings, FailedSlice, InsideFigures, RequestFigures,
 };
@@ -23,9 +25,9 @@ impl Document {
             inside(findings),
             processes(findings),
             failures(findings),
+            environment(findings),
+            reading(findings),
         ];
-        sections.extend(environment(findings));
-        sections.push(reading(findings));
         sections.retain(|section| !section.blocks.is_empty());
         let planned = findings.plan.slices() as u64;
         let mut cautions = findings.warnings.clone();
@@ -227,10 +229,10 @@ fn failures(findings: &AppFindings) -> Section {
     )
 }
 
-fn environment(findings: &AppFindings) -> Option<Section> {
-    let environment = findings.environment.as_ref()?;
-    let facts = machine_facts(environment).into_iter();
-    let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
+/// The machine, what the application was built from, and what sent its load.
+pub(super) fn machine(findings: &AppFindings) -> Vec<(String, String)> {
+    let environment = findings.environment.iter().flat_map(machine_facts);
+    let environment = environment.map(|(name, fact)| (name.to_owned(), fact));
     let build = findings.starts.first().map(|start| {
         let tools = start.build.toolchain.iter();
         let tools: Vec<String> = tools
@@ -245,14 +247,20 @@ fn environment(findings: &AppFindings) -> Option<Section> {
             ("Load".to_owned(), start.load_generator.clone()),
         ]
     });
-    let facts = facts.chain(build.into_iter().flatten());
+    environment.chain(build.into_iter().flatten()).collect()
+}
+
+fn environment(findings: &AppFindings) -> Section {
+    let facts = machine(findings).into_iter();
     let facts = Block::facts(facts.map(|(name, fact)| (name, Text::foreign(fact))));
-    Some(Section::new(
+    Section::new(
         "environment",
         "Environment",
         Shown::Folded,
-        [facts],
-    ))
+        [facts]
+            .into_iter()
+            .filter(|_| findings.environment.is_some()),
+    )
 }
 
 fn reading(findings: &AppFindings) -> Section {

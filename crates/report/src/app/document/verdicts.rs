@@ -10,9 +10,9 @@ use crate::document::{
 };
 use crate::words::{self, About, Found, Line};
 
-/// What a comparison is about, as a row's text.
-fn subject(findings: &AppFindings, comparison: &AppComparison) -> String {
-    let name = match &comparison.metric {
+/// A metric in a heading.
+pub(crate) fn name(findings: &AppFindings, metric: &AppMetric) -> String {
+    let name = match metric {
         AppMetric::RequestsPerSecond => "requests per second",
         AppMetric::ResponseMean => "mean response time",
         AppMetric::ResponseP50 => "median response time",
@@ -27,6 +27,29 @@ fn subject(findings: &AppFindings, comparison: &AppComparison) -> String {
             found.map_or(name.as_str(), |metric| metric.title.as_str())
         }
     };
+    name.to_owned()
+}
+
+/// A figure of a metric with its unit.
+pub(crate) fn value(findings: &AppFindings, metric: &AppMetric, figure: f64) -> String {
+    crate::metric::row(like(&findings.plan, metric)).value(figure)
+}
+
+/// A verdict in as few words as can be.
+pub(crate) fn brief(findings: &AppFindings, one: &AppComparison) -> String {
+    let found = words::brief(like(&findings.plan, &one.metric), &one.verdict);
+    in_words(&one.metric, &found.text())
+}
+
+/// A ratio of what a comparison is about.
+pub(crate) fn factor_phrase(findings: &AppFindings, one: &AppComparison, ratio: f64) -> String {
+    let phrase = words::factor_phrase(like(&findings.plan, &one.metric), ratio);
+    in_words(&one.metric, &phrase)
+}
+
+/// What a comparison is about, as a row's text.
+pub(crate) fn subject(findings: &AppFindings, comparison: &AppComparison) -> String {
+    let name = name(findings, &comparison.metric);
     match (&comparison.request, comparison.metric.is_of_request()) {
         (Some(request), _) => format!("{name}, {request}"),
         (None, true) => format!("{name}, all requests"),

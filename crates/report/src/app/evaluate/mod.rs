@@ -31,40 +31,30 @@ const ONE_BY_ONE: &str = "memory did not carry all sets of services at once: eac
 type Slices<'a> = BTreeMap<(u32, u32), &'a SliceFigures>;
 
 /// What is compared, and of which request.
-type About<'a> = (&'a AppMetric, Option<&'a str>);
+pub(super) type About<'a> = (&'a AppMetric, Option<&'a str>);
 
 /// The slices of a run as they stand in blocks.
-struct Blocks<'a> {
+pub(super) struct Blocks<'a> {
     plan: &'a AppPlan,
     slices: BTreeMap<&'a str, Slices<'a>>,
     /// The names of all requests.
-    requests: BTreeSet<&'a str>,
+    pub(super) requests: BTreeSet<&'a str>,
 }
 
 impl AppFindings {
     /// What a run means.
     pub fn from_run(run: &AppRun) -> Self {
         let plan = &run.plan;
-        let mut blocks = Blocks {
-            plan,
-            slices: BTreeMap::new(),
-            requests: BTreeSet::new(),
-        };
+        let blocks = Blocks::of_run(run);
         let (mut failures, mut rows) = (Vec::new(), Vec::new());
         for slice in &run.slices {
             match &slice.outcome {
-                SliceOutcome::Measured(figures) => {
-                    let names = figures.requests.iter().map(|one| one.name.as_str());
-                    blocks.requests.extend(names);
-                    let of_variant = blocks.slices.entry(&slice.variant).or_default();
-                    of_variant.insert((slice.invocation, slice.block), figures);
-                    rows.push(SliceRow {
-                        invocation: slice.invocation,
-                        block: slice.block,
-                        variant: slice.variant.clone(),
-                        requests: of_users([&**figures].into_iter()),
-                    });
-                }
+                SliceOutcome::Measured(figures) => rows.push(SliceRow {
+                    invocation: slice.invocation,
+                    block: slice.block,
+                    variant: slice.variant.clone(),
+                    requests: of_users([&**figures].into_iter()),
+                }),
                 SliceOutcome::Failed { reason, fault, log } => failures.push(FailedSlice {
                     invocation: slice.invocation,
                     block: slice.block,
@@ -206,6 +196,25 @@ fn cpu_ns(slice: &SliceFigures) -> Option<u64> {
 }
 
 impl<'a> Blocks<'a> {
+    /// Puts the measured slices of a run where its plan has them.
+    pub(super) fn of_run(run: &'a AppRun) -> Self {
+        let mut blocks = Self {
+            plan: &run.plan,
+            slices: BTreeMap::new(),
+            requests: BTreeSet::new(),
+        };
+        for slice in &run.slices {
+            if let SliceOutcome::Measured(figures) = &slice.outcome {
+                let names = figures.requests.iter().map(|one| one.name.as_str());
+                blocks.requests.extend(names);
+                let of_variant = blocks.slices.entry(&slice.variant).or_default();
+                of_variant.insert((slice.invocation, slice.block), figures);
+            }
+        }
+        blocks
+    }
+
+    /// The measured slices of a variant.
     pub(super) fn of(
         &self,
         variant: &str,
@@ -271,7 +280,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// What some slices together have of a metric.
-    fn value<'s>(
+    pub(super) fn value<'s>(
         &self,
         slices: impl Iterator<Item = &'s SliceFigures> + Clone,
         (metric, request): About<'_>,

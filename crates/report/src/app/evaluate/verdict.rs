@@ -59,6 +59,22 @@ impl<'a> Blocks<'a> {
         stats::compare(&ratios, &bootstrap).ok()
     }
 
+    /// The ratio of two variants.
+    pub(in super::super) fn ratio(
+        &self,
+        of: &str,
+        against: &str,
+        about: About<'_>,
+    ) -> Option<stats::Estimate> {
+        self.estimate(&self.pairs(of, against, about).0)
+    }
+
+    /// The ratio of the A/A pair.
+    pub(in super::super) fn a_a(&self, about: About<'_>) -> Option<stats::Estimate> {
+        let (again, original) = self.control()?;
+        self.ratio(again, original, about)
+    }
+
     /// The A/A pair: the second set and the original.
     fn control(&self) -> Option<(&'a str, &'a str)> {
         let mut variants = self.plan.variants.iter();
@@ -90,7 +106,7 @@ impl<'a> Blocks<'a> {
             .control()
             .filter(|_| !a_a)
             .and_then(|(again, original)| {
-                let estimate = self.estimate(&self.pairs(again, original, about).0)?;
+                let estimate = self.ratio(again, original, about)?;
                 let control = Control {
                     of: original.to_owned(),
                     again: again.to_owned(),

@@ -1,0 +1,202 @@
+//! Differences of an application for a terminal.
+
+use rpcgauge_study::app::AppMetric;
+
+use super::super::document::{brief, factor_phrase, subject, value};
+use super::{AppDiff, FigureChange, GainChange};
+use crate::diff::Change;
+use crate::diff::render::{label, others, paragraph, section, sign, signed};
+use crate::document::{Answer, Block, Column, Item, Section, Table};
+use crate::terminal::{self, Style};
+use crate::units;
+use crate::words::{self, Factor};
+
+/// Writes differences for a terminal.
+pub(super) fn render(diff: &AppDiff, style: Style) -> String {
+    let facts = [format!(
+        "An application has no floor to tell its speed from the machine's. So no variant is judged by what it was, but \
+         each pair by its ratio, which was measured in the same rounds: where neither the application nor the machine \
+         changed, at most {} of diffs report a change.",
+        words::margin_percent(1.0 - diff.confidence)
+    )];
+    let titles = [
+        format!("before: {}", label(&diff.before)),
+        format!("after: {}", label(&diff.after)),
+    ];
+    let terms = [&diff.plan[..], &diff.environment].concat();
+    let sections = [
+        changes(diff),
+        gains(diff),
+        of_users(diff),
+        within(diff),
+        others(
+            &terms,
+            ("is set differently", &diff.settings),
+            [&diff.only_before, &diff.only_after],
+        ),
+    ];
+    let sections: Vec<Section> = sections
+        .into_iter()
+        .filter(|section| !section.blocks.is_empty())
+        .collect();
+    terminal::sections(&titles, &facts, &sections, style)
+}
+
+/// Every resolved change in a sentence.
+fn changes(diff: &AppDiff) -> Section {
+    let item = |gain: &GainChange| {
+        let (sign, answer) = match gain.outcome {
+            Change::Better => ('▲', Answer::Better),
+            Change::Worse => ('▼', Answer::Worse),
+            _ => return None,
+        };
+        Some(signed(sign, answer, changed(diff, gain)?))
+    };
+    let items: Vec<Item> = diff.gains.iter().filter_map(item).collect();
+    let block = match items.is_empty() {
+        false => Block::List(items),
+        true if diff.gains.iter().all(|gain| gain.shift.is_none()) => paragraph(
+            "Nothing is judged: these runs share no pair whose second variant is set alike in both, or no A/A pair. The \
+             figures below hold only if the machine ran at the same speed.",
+        ),
+        true => paragraph("No pair's ratio changed by more than these two runs can tell."),
+    };
+    section("What changed".to_owned(), vec![block])
+}
+
+fn changed(diff: &AppDiff, gain: &GainChange) -> Option<String> {
+    let (old, shift) = (&gain.before, gain.shift.as_ref()?);
+    let is_other = diff.settings.iter().any(|one| one.variant == old.of);
+    let other = if is_other { " (set differently)" } else { "" };
+    let factor = Factor::of(
+        super::like(&diff.run.plan, &old.metric),
+        shift.ratio,
+        shift.interval,
+    );
+    let interval = factor.interval.map_or_else(String::new, |interval| {
+        format!(" {}", words::interval_beside(factor.value, interval))
+    });
+    let [before, after] = [old, &gain.after].map(|one| brief(&diff.run, one));
+    Some(format!(
+        "{}{other}, {}: {}{interval} against {}; {before} before, {after} after",
+        old.of,
+        subject(&diff.run, old),
+        factor_phrase(&diff.run, old, shift.ratio),
+        old.against
+    ))
+}
+
+/// The ratios of all pairs.
+fn gains(diff: &AppDiff) -> Section {
+    let mut table = Table {
+        columns: vec![
+            Column::text("pair", 0),
+            Column::text("in", 0),
+            Column::number("before", 1),
+            Column::number("after", 1),
+            Column::number("after over before", 0),
+        ],
+        notes: vec![
+            "▲ better, ▼ worse, = no difference, ? not resolved, F requests that failed, C load generator at its limit"
+                .to_owned(),
+        ],
+        ..Table::default()
+    };
+    table.rows.extend(diff.gains.iter().map(|gain| {
+        let old = &gain.before;
+        let ratio = gain.shift.as_ref();
+        let ratio = ratio.map_or_else(units::none, |shift| units::ratio(shift.ratio));
+        vec![
+            format!("{} against {}", old.of, old.against),
+            subject(&diff.run, old),
+            brief(&diff.run, old),
+            brief(&diff.run, &gain.after),
+            format!("{ratio} {}", sign(gain.outcome)),
+        ]
+    }));
+    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
+    section(
+        "Ratios of the pairs".to_owned(),
+        blocks.into_iter().collect(),
+    )
+}
+
+/// What users saw.
+fn of_users(diff: &AppDiff) -> Section {
+    const SHOWN: [(AppMetric, &str, u8); 4] = [
+        (AppMetric::RequestsPerSecond, "per second", 0),
+        (AppMetric::ResponseMean, "mean", 0),
+        (AppMetric::ResponseP50, "p50", 2),
+        (AppMetric::ResponseP99, "p99", 1),
+    ];
+    let columns = SHOWN.map(|(_, title, rank)| Column::number(title, rank));
+    let texts = [Column::text("variant", 0), Column::text("request", 0)];
+    let mut table = Table {
+        columns: texts.into_iter().chain(columns).collect(),
+        ..Table::default()
+    };
+    let users = || diff.figures.iter().filter(|one| one.metric.is_of_request());
+    let of = |one: &FigureChange| (one.variant.clone(), one.request.clone());
+    let mut kinds: Vec<_> = users().map(of).collect();
+    kinds.dedup();
+    kinds.sort();
+    kinds.dedup();
+    for (variant, request) in &kinds {
+        let line = |head: [&str; 2], cell: &dyn Fn(&FigureChange) -> String| {
+            let cells = SHOWN.map(|(metric, ..)| {
+                let mut own =
+                    users().filter(|one| (&one.variant, &one.request) == (variant, request));
+                let figure = own.find(|one| one.metric == metric);
+                figure.map_or_else(units::none, cell)
+            });
+            head.map(str::to_owned).into_iter().chain(cells).collect()
+        };
+        let request = request.as_deref().unwrap_or("all");
+        let value = |one: &FigureChange, figure| value(&diff.run, &one.metric, figure);
+        table.add_group([
+            line([variant, request], &|one| units::ratio(one.ratio)),
+            line(["  before", ""], &|one| value(one, one.before)),
+            line(["  after", ""], &|one| value(one, one.after)),
+        ]);
+    }
+    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
+    let title = "What users saw, after over before, as measured";
+    section(title.to_owned(), blocks.into_iter().collect())
+}
+
+/// What happened within.
+fn within(diff: &AppDiff) -> Section {
+    let mut table = Table {
+        columns: vec![
+            Column::text("metric", 0),
+            Column::text("variant", 0),
+            Column::number("before", 0),
+            Column::number("after", 0),
+            Column::number("after over before", 0),
+        ],
+        ..Table::default()
+    };
+    let inside = || {
+        diff.figures
+            .iter()
+            .filter(|one| !one.metric.is_of_request())
+    };
+    let mut metrics: Vec<&AppMetric> = inside().map(|one| &one.metric).collect();
+    metrics.sort();
+    metrics.dedup();
+    for metric in metrics {
+        let own = inside().filter(|one| one.metric == *metric);
+        table.add_group(own.map(|one| {
+            vec![
+                super::super::document::name(&diff.run, metric),
+                one.variant.clone(),
+                value(&diff.run, metric, one.before),
+                value(&diff.run, metric, one.after),
+                units::ratio(one.ratio),
+            ]
+        }));
+    }
+    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
+    let title = "Within the application, as measured";
+    section(title.to_owned(), blocks.into_iter().collect())
+}
