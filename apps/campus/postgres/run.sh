@@ -6,11 +6,31 @@ programs=${CAMPUS_POSTGRES:-$1}
 folder=$2
 port=$3
 
+if ! [ -x "$programs/initdb" ] || ! [ -x "$programs/postgres" ]; then
+    echo "$programs holds no initdb and postgres; CAMPUS_POSTGRES is a folder that does" >&2
+    exit 1
+fi
+printf campus > "$folder/password"
+
 # PostgreSQL refuses to run as root. In a user namespace of its own it is nobody, and still has its files.
 as=
 if [ "$(id -u)" = 0 ]; then as="unshare --user"; fi
+if ! $as true 2> /dev/null; then
+    as="setpriv --reuid=nobody --regid=$(id -g nobody) --clear-groups"
+    if ! $as true; then
+        echo "PostgreSQL refuses to run as root, and this root may neither make a user namespace nor become nobody;" \
+            "run rpcgauge as another user" >&2
+        exit 1
+    fi
+    # Nobody may not look into root's cache.
+    if ! $as test -x "$programs/postgres"; then
+        cp -R "$programs/.." "$folder/postgres"
+        programs=$folder/postgres/bin
+    fi
+    chown -R nobody "$folder"
+    cd "$folder"
+fi
 
-printf campus > "$folder/password"
 $as "$programs/initdb" --pgdata="$folder/cluster" --username=campus --pwfile="$folder/password" --auth=scram-sha-256 \
     --encoding=UTF8 --locale=C --no-sync --no-instructions >&2
 
