@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::app::{
-    AppPackage, Application, BuiltApp, Crowd, Event, Locust, Prometheus, Responses, Set, Taken,
-    Users,
+    AppPackage, Application, BuiltApp, Crowd, Locust, Prometheus, Responses, Set, Taken, Users,
 };
 use rpcgauge_lab::subjects::SubjectsError;
 use rpcgauge_report::units;
@@ -101,10 +100,8 @@ fn configuration(app: &App, set: &SetArgs) -> Result<Configuration, Failure> {
 }
 
 /// Says on standard error which process is started.
-fn say(event: Event<'_>) {
-    if let Event::Starting(title) = event {
-        note(&format!("starting {title}"));
-    }
+fn say(title: &str) {
+    note(&format!("starting {title}"));
 }
 
 fn check(name: &AppName) -> Outcome {
@@ -112,7 +109,8 @@ fn check(name: &AppName) -> Outcome {
     let stop = signals::stop_flag()?;
     let built = build(&package, false, &stop)?;
     let app = package.app();
-    let started = Application::start(&built, 1, built.logs()?, &mut say, &stop);
+    let logs = built.logs()?;
+    let started = Application::start(&built, 1, logs.folder().to_owned(), &mut say, &stop);
     let mut application = started.map_err(shown)?;
     let mut first: Option<Responses> = None;
     let configurations = app.configurations();
@@ -160,17 +158,17 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
     let built = build(&package, false, &stop)?;
     let logs = built.logs()?;
     let since = Instant::now();
-    let (application, responses) = start(&built, app, configuration.clone(), &logs, &stop)?;
+    let (application, responses) = start(&built, app, configuration.clone(), logs.folder(), &stop)?;
     let time = units::time(since.elapsed().as_nanos() as f64);
     print_plain(&format!(
         "{} is up after {time}, with {configuration}\n",
         app.name
     ))?;
-    print_plain(&addresses(&application, app, &responses, &logs)?)?;
+    print_plain(&addresses(&application, app, &responses, logs.folder())?)?;
     let prometheus = match no_prometheus {
         true => None,
         false => {
-            let log = logs.join("prometheus.log");
+            let log = logs.folder().join("prometheus.log");
             let started = Prometheus::start(app, &application, &log, &stop).map_err(shown)?;
             print_plain(&match &started {
                 Ok(prometheus) => format!(
@@ -263,9 +261,9 @@ fn load(
     let built = build(&package, false, &stop)?;
     let locust = locust(false, &stop)?;
     let logs = built.logs()?;
-    let (application, _) = start(&built, app, configuration, &logs, &stop)?;
+    let (application, _) = start(&built, app, configuration, logs.folder(), &stop)?;
     let taken = application.sets().iter().map(|set| {
-        let log = logs.join("locust.log");
+        let log = logs.folder().join("locust.log");
         let mut users = Users::start(&locust, &built, set, crowd, log, &stop)?;
         note(&format!("{} users start", crowd.users));
         users.spawn(crowd, &stop)?;

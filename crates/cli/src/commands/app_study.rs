@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use rpcgauge_lab::RunEnding;
-use rpcgauge_lab::app::{AppLab, AppPackage, AppRunError, Event, Progress};
+use rpcgauge_lab::app::{AppLab, AppPackage, AppRunError, Progress};
 use rpcgauge_report::app::AppFindings;
 use rpcgauge_report::{Style, escape, files};
 use rpcgauge_study::app::{AppPlan, AppRun, Round};
@@ -142,11 +142,10 @@ fn carry_out(
     let (mut ended, mut shown) = (0, String::new());
     let measured = lab.run(rounds, &mut writer, &mut |progress| {
         let what = match progress {
-            Progress::Process(Event::Starting(title)) => format!("starting {title}"),
+            Progress::Starting(title) => format!("starting {title}"),
             Progress::Checking(name) => format!("checking the responses of {name}"),
             Progress::WarmingUp(name) => format!("warming {name} up"),
             Progress::Measuring(name) => format!("measuring {name}"),
-            Progress::Process(Event::Ready(_)) => return,
             Progress::Ended => {
                 ended += 1;
                 return;

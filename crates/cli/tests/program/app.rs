@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::TcpStream;
-use std::path::Path;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -68,7 +68,10 @@ fn every_response_is_right_in_every_configuration() {
 
 #[test]
 fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() {
-    let cases: [(&str, &str, &str, &[&str]); 7] = [
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().expect("its address").port();
+    let listens_elsewhere = format!("\"catalogue.py\", \"{taken}\"");
+    let cases: [(&str, &str, &str, &[&str]); 8] = [
         (
             "catalogue.py",
             "PRODUCTS = 1000",
@@ -89,6 +92,15 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "\"127.0.0.1\"",
             "\"203.0.113.1\"",
             &["Cannot assign requested address", "ended by itself"],
+        ),
+        (
+            "app.toml",
+            "\"catalogue.py\", \"${port.http}\"",
+            &listens_elsewhere,
+            &[
+                "Address already in use",
+                "ended by itself (exit code 1); a port is taken: have it listen on its ${port.NAME}",
+            ],
         ),
         (
             "shop.py",
@@ -138,6 +150,19 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
         let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
         assert_eq!(left.count(), 0, "{to}: a folder is left");
     }
+}
+
+#[test]
+fn processes_start_at_once_and_may_wait_for_each_other() {
+    let alone = r#"run = ["python3", "catalogue.py", "${port.http}", "${delay}"]"#;
+    let connects = "import socket; socket.create_connection(('127.0.0.1', ${shop.port.http}))";
+    let waits = format!(
+        r#"run = ["sh", "-c", "until python3 -c \"{connects}\"; do sleep 0.1; done; exec python3 catalogue.py ${{port.http}} ${{delay}}"]"#
+    );
+    // The catalogue is the first in the file.
+    let place = shop_with("app.toml", alone, &waits);
+    let checked = run(&place, &["app", "check", "./shop"]).well();
+    assert!(checked.contains("shop: right, and alike"), "{checked}");
 }
 
 /// A database of a kind: files in a folder of its own, and a seed.
@@ -223,30 +248,34 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         .refused(&["app.toml:", "has no key \"entri\"; did you mean \"entry\"?"]);
 }
 
-/// The example, up; the addresses of its services.
-fn up(place: &Place) -> (Child, Vec<String>) {
+/// The example, up; the addresses of its services, and the folder of its logs.
+fn up(place: &Place) -> (Child, Vec<String>, PathBuf) {
     let mut command = command(place, &["app", "up", "./shop", "--no-prometheus"]);
     let mut rpcgauge = command.stdout(Stdio::piped()).spawn().expect("it starts");
-    let mut addresses = Vec::new();
+    let (mut addresses, mut logs) = (Vec::new(), PathBuf::new());
     let mut lines = BufReader::new(rpcgauge.stdout.take().expect("its output"));
     let mut line = String::new();
     while !line.starts_with("Ctrl-C") {
         line.clear();
         assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended");
         let words: Vec<&str> = line.split_whitespace().collect();
-        if let ["catalogue" | "shop", "http", address, ..] = words[..] {
-            addresses.push(address.trim_start_matches("http://").to_owned());
+        match words[..] {
+            ["catalogue" | "shop", "http", address, ..] => {
+                addresses.push(address.trim_start_matches("http://").to_owned());
+            }
+            ["logs", folder] => logs = folder.into(),
+            _ => {}
         }
     }
     rpcgauge.stdout = Some(lines.into_inner());
-    (rpcgauge, addresses)
+    (rpcgauge, addresses, logs)
 }
 
 #[test]
 fn what_is_up_ends_with_rpcgauge_however_that_ends() {
     let place = shop();
     for is_killed in [false, true] {
-        let (mut rpcgauge, addresses) = up(&place);
+        let (mut rpcgauge, addresses, _) = up(&place);
         assert_eq!(addresses.len(), 2);
         let is_there = |address: &String| TcpStream::connect(address).is_ok();
         assert!(addresses.iter().all(is_there));
@@ -268,10 +297,13 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
             assert_eq!(rest, "shop is stopped\n");
         }
     }
-    // The folders of the killed one are removed by the next.
-    let (mut rpcgauge, _) = up(&place);
-    interrupt(&rpcgauge);
-    rpcgauge.wait().expect("it ends");
+    // The folders of the killed one are removed by the next. Two at once have their own.
+    let both = [up(&place), up(&place)];
+    assert!(both[0].2.is_dir() && both[0].2 != both[1].2, "{both:?}");
+    for (mut rpcgauge, _, _) in both {
+        interrupt(&rpcgauge);
+        rpcgauge.wait().expect("it ends");
+    }
     let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
     assert_eq!(left.count(), 0);
 }

@@ -284,6 +284,43 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
 }
 
 #[test]
+fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
+    let place = shop();
+    // It says that it is up in the first invocation alone, which has three sets.
+    let starts = place.path().join("starts").display().to_string();
+    let says = format!(
+        "with open('{starts}', 'a') as starts:\n    starts.write('x')\n    if starts.tell() <= 3:\n        \
+         print('up', flush=True)\nservice.serve("
+    );
+    let name = place.path().join("shop/catalogue.py");
+    let text = fs::read_to_string(&name).expect("the catalogue");
+    assert!(text.contains("service.serve("));
+    place.file(
+        "shop/catalogue.py",
+        &text.replacen("service.serve(", &says, 1),
+    );
+    let name = place.path().join("shop/app.toml");
+    let text = fs::read_to_string(&name).expect("the example's app.toml");
+    let by_log = text.replacen(
+        "ready = { http = \"http\", path = \"/health\" }",
+        "ready = { log = \"up\" }\nready-within = \"3s\"",
+        1,
+    );
+    assert_ne!(by_log, text);
+    place.file("shop/app.toml", &by_log);
+    place.file("study.toml", STUDY);
+    let ended = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(
+        ended
+            .stderr
+            .contains("was not ready after 3 s: no line of ")
+            && ended.stderr.contains("log holds \"up\""),
+        "{ended:?}"
+    );
+}
+
+#[test]
 fn sets_that_memory_does_not_carry_at_once_are_measured_one_by_one() {
     let free = fs::read_to_string("/proc/meminfo").expect("the kernel's table");
     let free = free

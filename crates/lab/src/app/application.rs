@@ -12,7 +12,7 @@ use rpcgauge_study::app::{App, Configuration, Process as ProcessSpec, Word};
 use rpcgauge_study::record::Fault;
 
 use super::package::BuiltApp;
-use super::process::{Ports, Running, Start};
+use super::process::{Ports, Running, Start, all_ready};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::cores;
 use crate::machine::placement::CoreSet;
@@ -20,6 +20,9 @@ use crate::machine::process::kib_field;
 
 /// How often a wait looks whether all processes are there.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The ports of each process by their names.
+type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
 
 /// An application that is up. All of it is ended when this is dropped: the services, then what backs them.
 pub struct Application<'a> {
@@ -30,7 +33,7 @@ pub struct Application<'a> {
     sets: Vec<Set>,
     backing: Vec<Running>,
     /// The ports of the backing processes.
-    ports: BTreeMap<String, BTreeMap<String, u16>>,
+    ports: AllPorts,
     /// The cores of each set begin here.
     cores: Cores,
 }
@@ -42,23 +45,14 @@ pub struct Set {
     pub name: String,
     /// Its configuration.
     pub configuration: Configuration,
-    /// Its services, in the order in which they started.
+    /// Its services, in the order of `app.toml`.
     pub services: Vec<Running>,
     /// Where users come in.
     pub entry: SocketAddr,
     /// The ports of each of its services and of the backing processes.
-    pub(super) ports: BTreeMap<String, BTreeMap<String, u16>>,
+    pub(super) ports: AllPorts,
     /// The folder of the build.
     pub(super) build: PathBuf,
-}
-
-/// How far the start of an application is.
-#[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// A process is started.
-    Starting(&'a str),
-    /// It is ready.
-    Ready(&'a str),
 }
 
 /// Cores in turn, the same ones in every set.
@@ -83,7 +77,8 @@ impl Cores {
 }
 
 impl<'a> Application<'a> {
-    /// Starts the backing processes of an application of which so many sets will be up `at_once`.
+    /// Starts the backing processes of an application of which so many sets will be up `at_once`, and tells
+    /// `starting` the title of each.
     ///
     /// # Errors
     /// There is too little memory, or a process does not get ready; its log is with it, and no process is left.
@@ -91,7 +86,7 @@ impl<'a> Application<'a> {
         built: &'a BuiltApp<'a>,
         at_once: usize,
         logs: PathBuf,
-        report: &mut dyn FnMut(Event<'_>),
+        starting: &mut dyn FnMut(&str),
         stop: &AtomicBool,
     ) -> TrialResult<Self> {
         let app = built.app;
@@ -113,21 +108,16 @@ impl<'a> Application<'a> {
                 next: 0,
             },
         };
-        let chosen = choose(&app.backing, &mut application.ports)?;
-        for (spec, ports) in app.backing.iter().zip(chosen) {
-            let of_core = application.cores.take(spec);
-            let words = Words {
-                ports: &application.ports,
-                configuration: None,
-                build: built.folder(),
-            };
-            let begin = application.beginning(spec, spec.name.clone(), ports, &words, of_core);
-            application.backing.push(begin.start(report, stop)?);
-        }
+        let mut cores = application.cores.clone();
+        let (backing, ports) = application.start_all("", None, &mut cores, starting, stop)?;
+        application.backing = backing;
+        application.ports = ports;
+        application.cores = cores;
         Ok(application)
     }
 
-    /// Starts a set of services. Beside others it has a name, which must not be empty then.
+    /// Starts a set of services, as [`Application::start`] does. Beside others it has a name, which must not be
+    /// empty then.
     ///
     /// # Errors
     /// A service does not get ready; its log is with it.
@@ -135,27 +125,13 @@ impl<'a> Application<'a> {
         &mut self,
         name: &str,
         configuration: Configuration,
-        report: &mut dyn FnMut(Event<'_>),
+        starting: &mut dyn FnMut(&str),
         stop: &AtomicBool,
     ) -> TrialResult<&Set> {
         let app = self.built.app;
         let mut cores = self.cores.clone();
-        let mut all_ports = self.ports.clone();
-        let chosen = choose(&app.services, &mut all_ports)?;
-        let words = Words {
-            ports: &all_ports,
-            configuration: Some(&configuration),
-            build: self.built.folder(),
-        };
-        let mut services: Vec<Running> = Vec::new();
-        for (spec, ports) in app.services.iter().zip(chosen) {
-            let title = match name {
-                "" => spec.name.clone(),
-                name => format!("{} ({name})", spec.name),
-            };
-            let begin = self.beginning(spec, title, ports, &words, cores.take(spec));
-            services.push(begin.start(report, stop)?);
-        }
+        let (services, ports) =
+            self.start_all(name, Some(&configuration), &mut cores, starting, stop)?;
         let entry = services
             .iter()
             .find(|service| service.name == app.entry.service);
@@ -166,7 +142,7 @@ impl<'a> Application<'a> {
             // `App::parse` has seen to it that there is one.
             entry: entry.unwrap_or_else(|| ([127, 0, 0, 1], 0).into()),
             configuration,
-            ports: all_ports,
+            ports,
             build: self.built.folder().to_owned(),
         });
         Ok(&self.sets[self.sets.len() - 1])
@@ -180,23 +156,52 @@ impl<'a> Application<'a> {
         self.sets.clear();
     }
 
-    fn beginning<'b>(
-        &'b self,
-        spec: &'b ProcessSpec,
-        title: String,
-        ports: Ports,
-        words: &'b Words<'b>,
-        cores: Option<CoreSet>,
-    ) -> Start<'b> {
-        Start {
-            spec,
-            log: self.logs.join(log_name(&title)),
-            title,
-            ports,
-            words,
-            built: &self.built.built,
-            cores,
-        }
+    /// Starts at once the services of a configuration, or without one the backing processes, and waits until all
+    /// are ready; their ports come with those that are known already.
+    fn start_all(
+        &self,
+        name: &str,
+        configuration: Option<&Configuration>,
+        cores: &mut Cores,
+        starting: &mut dyn FnMut(&str),
+        stop: &AtomicBool,
+    ) -> TrialResult<(Vec<Running>, AllPorts)> {
+        let app = self.built.app;
+        let specs = match configuration {
+            Some(_) => &app.services,
+            None => &app.backing,
+        };
+        let mut all_ports = self.ports.clone();
+        let chosen = specs.iter().map(|spec| {
+            let ports = Ports::choose(spec)?;
+            all_ports.insert(spec.name.clone(), ports.numbers.clone());
+            Ok(ports)
+        });
+        let chosen: Vec<Ports> = chosen.collect::<TrialResult<_>>()?;
+        let words = Words {
+            ports: &all_ports,
+            configuration,
+            build: self.built.folder(),
+        };
+        let started = specs.iter().zip(chosen).map(|(spec, ports)| {
+            let title = match name {
+                "" => spec.name.clone(),
+                name => format!("{} ({name})", spec.name),
+            };
+            starting(&title);
+            let start = Start {
+                spec,
+                log: self.logs.join(log_name(&title)),
+                title,
+                ports,
+                words: &words,
+                built: &self.built.built,
+                cores: cores.take(spec),
+            };
+            start.spawn()
+        });
+        let started = started.collect::<TrialResult<_>>()?;
+        Ok((all_ready(started, stop)?, all_ports))
     }
 
     /// The sets, in the order in which they were asked for.
@@ -251,23 +256,10 @@ impl Drop for Application<'_> {
     }
 }
 
-/// Ports for processes, whose numbers are added to `all`.
-fn choose(
-    specs: &[ProcessSpec],
-    all: &mut BTreeMap<String, BTreeMap<String, u16>>,
-) -> TrialResult<Vec<Ports>> {
-    let chosen = specs.iter().map(|spec| {
-        let ports = Ports::choose(spec)?;
-        all.insert(spec.name.clone(), ports.numbers.clone());
-        Ok(ports)
-    });
-    chosen.collect()
-}
-
 /// What comes in place of words.
 pub(super) struct Words<'a> {
     /// The ports of each process.
-    pub(super) ports: &'a BTreeMap<String, BTreeMap<String, u16>>,
+    pub(super) ports: &'a AllPorts,
     pub(super) configuration: Option<&'a Configuration>,
     pub(super) build: &'a Path,
 }

@@ -1,7 +1,7 @@
 //! Applications: built, started with their databases, proved right, and called by a load generator.
 //!
 //! ```text
-//! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process)
+//! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process, ready)
 //!                           Application::add     a set of services for a configuration     (process)
 //!                           Set::check           its responses are right                   (check)
 //! Locust ────► Users        a load generator for each set, open to one set at a time       (users)
@@ -16,12 +16,13 @@ mod exposition;
 mod package;
 mod process;
 mod prometheus;
+mod ready;
 mod run;
 mod users;
 
-pub use application::{Application, Event, Set};
+pub use application::{Application, Set};
 pub use check::Responses;
-pub use package::{AppPackage, BuiltApp};
+pub use package::{AppPackage, BuiltApp, Logs};
 pub use process::Running;
 pub use prometheus::Prometheus;
 pub use run::{AppLab, AppRunError, Progress};

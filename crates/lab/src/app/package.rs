@@ -1,15 +1,18 @@
 //! An application's sources, built once in the cache.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::app::{App, MANIFEST};
+use rustix::fs::{FlockOperation, flock};
 
 use crate::subjects::sources::Sources;
 use crate::subjects::tools::find_all;
-use crate::subjects::{BUILT_IN_APPS, Built, Commands, Step, SubjectsError, beside, empty};
+use crate::subjects::{BUILT_IN_APPS, Built, Commands, Step, SubjectsError, beside};
 
 /// An application's `app.toml` with its sources.
 pub struct AppPackage {
@@ -130,11 +133,73 @@ impl BuiltApp<'_> {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn logs(&self) -> Result<PathBuf, SubjectsError> {
-        let folder = beside(self.folder(), "logs");
-        empty(&folder)?;
-        std::fs::create_dir_all(&folder)
-            .map_err(|source| SubjectsError::Cache(folder.clone(), source))?;
-        Ok(folder)
+    pub fn logs(&self) -> Result<Logs, SubjectsError> {
+        Logs::in_one_of(&beside(self.folder(), "logs"))
+    }
+}
+
+/// A folder for logs that no other program writes to while this one lives.
+#[derive(Debug)]
+pub struct Logs {
+    folder: PathBuf,
+    // The system gives the lock back when the program ends in any way.
+    _lock: File,
+}
+
+impl Logs {
+    /// The first folder of `all` that no other program has, emptied.
+    fn in_one_of(all: &Path) -> Result<Self, SubjectsError> {
+        let mut number = 1;
+        loop {
+            let folder = all.join(number.to_string());
+            let taken = Self::take(&folder);
+            match taken.map_err(|source| SubjectsError::Cache(folder.clone(), source))? {
+                Some(lock) => {
+                    return Ok(Self {
+                        folder,
+                        _lock: lock,
+                    });
+                }
+                None => number += 1,
+            }
+        }
+    }
+
+    /// Takes a folder and empties it; none where another program has it.
+    fn take(folder: &Path) -> io::Result<Option<File>> {
+        fs::create_dir_all(folder)?;
+        let lock = File::open(folder)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            locked => locked?,
+        }
+        for log in fs::read_dir(folder)? {
+            fs::remove_file(log?.path())?;
+        }
+        Ok(Some(lock))
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_programs_have_logs_of_their_own_and_the_next_one_an_empty_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let take = || Logs::in_one_of(place.path()).unwrap();
+        let (one, other) = (take(), take());
+        assert_ne!(one.folder(), other.folder());
+        fs::write(one.folder().join("gateway.log"), "began").unwrap();
+        let first = one.folder().to_owned();
+        drop(one);
+        let next = take();
+        assert_eq!(next.folder(), first);
+        assert_eq!(fs::read_dir(first).unwrap().count(), 0);
     }
 }

@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_load::Fetch;
-use rpcgauge_study::app::{Process as ProcessSpec, Ready, Template, Word};
+use rpcgauge_study::app::{Process as ProcessSpec, Template, Word};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::size_word;
 use rustix::process::geteuid;
 
-use super::application::{Event, Words};
+use super::application::Words;
+use super::ready::ReadyWhen;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::CoreSet;
 use crate::machine::process::ProcessMeter;
@@ -28,11 +29,11 @@ use crate::subjects::{Built, run_one};
 /// How often a process that starts is looked at.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// How long one look may take.
-const LOOK_WITHIN: Duration = Duration::from_secs(2);
-
 /// How long the end of a process that failed is waited for, and what it wrote last.
 const MOMENT: Duration = Duration::from_millis(300);
+
+/// What programs say whose port another has: "Address already in use", "Port 8080 was already in use".
+const PORT_TAKEN: &str = "already in use";
 
 /// The ports of a process by their names, kept free until it starts.
 #[derive(Debug)]
@@ -73,7 +74,22 @@ pub(super) struct Start<'a> {
     pub(super) log: PathBuf,
 }
 
-/// A process of an application that is ready. It is ended when this is dropped, and killed by the kernel
+/// A process that was started and may not be ready yet.
+pub(super) struct Starting {
+    running: Running,
+    ready: ReadyWhen,
+    ready_within: Duration,
+    seed: Option<Seed>,
+}
+
+/// What is run once a process is ready.
+struct Seed {
+    words: Vec<String>,
+    command: Command,
+    within: Duration,
+}
+
+/// A process of an application. It is ended when this is dropped, and killed by the kernel
 /// when the thread that started it ends in any other way.
 #[derive(Debug)]
 pub struct Running {
@@ -87,21 +103,10 @@ pub struct Running {
     memory_bytes: Option<u64>,
 }
 
-/// A failure of a process, with its log.
-fn failed(process: &Process, title: &str, what: impl AsRef<str>) -> TrialFailure {
-    let reason = format!("{title} {}", what.as_ref());
-    TrialFailure::new(Fault::Subject, reason).with_log(process.log.tail())
-}
-
 impl Start<'_> {
-    /// Starts it, waits until it is ready, and seeds it.
-    pub(super) fn start(
-        self,
-        report: &mut dyn FnMut(Event<'_>),
-        stop: &AtomicBool,
-    ) -> TrialResult<Running> {
+    /// Starts it. The kernel ends it with the thread that does.
+    pub(super) fn spawn(self) -> TrialResult<Starting> {
         let spec = self.spec;
-        report(Event::Starting(&self.title));
         let machine = |what: String| TrialFailure::new(Fault::Machine, what);
         let scratch = Scratch::make().map_err(|error| machine(error.to_string()))?;
         let (data, temporary) = (scratch.path("data"), scratch.path("tmp"));
@@ -137,9 +142,16 @@ impl Start<'_> {
         let (words, mut run) = command(&spec.run)?;
         let seed = match &spec.seed[..] {
             [] => None,
-            words => Some(command(words)?),
+            words => {
+                let (words, command) = command(words)?;
+                Some(Seed {
+                    words,
+                    command,
+                    within: Duration::from_millis(spec.seed_within_ms),
+                })
+            }
         };
-        let ready = ready(&spec.ready, &fill)?;
+        let ready = ReadyWhen::of(&spec.ready, &self.log, &fill)?;
 
         let log = Log::new(&self.log);
         let unstartable = |error: io::Error| {
@@ -155,39 +167,54 @@ impl Start<'_> {
         // From here on they may be taken.
         drop(self.ports.kept_free);
         let patience = Duration::from_millis(spec.stop_within_ms);
-        let spawned = Process::spawn(
-            &mut run,
-            self.cores.as_ref(),
-            log.clone(),
-            patience,
-            Some(scratch),
-        );
+        let spawned = Process::spawn(&mut run, self.cores.as_ref(), log, patience, Some(scratch));
         // It holds the pipe open too.
         drop(run);
         let mut process = spawned.map_err(unstartable)?;
         process.follow(output).map_err(unstartable)?;
-        let running = Running {
-            name: spec.name.clone(),
-            title: self.title,
-            ports: self.ports.numbers,
-            process,
-            memory_bytes: spec.memory_bytes,
-        };
-        running.wait_until_ready(&ready, &self.log, spec, stop)?;
-        if let Some((words, seed)) = seed {
-            let limit = Duration::from_millis(spec.seed_within_ms);
-            let seeded = run_one(seed, &log, limit, &mut |_| (), stop);
-            seeded.map_err(|how| match stop.load(Ordering::Relaxed) {
-                true => interrupted(),
-                false => {
-                    let what = format!("could not be seeded: `{}` {how}", words.join(" "));
-                    failed(&running.process, &running.title, what)
-                }
-            })?;
-        }
-        report(Event::Ready(&running.title));
-        Ok(running)
+        Ok(Starting {
+            running: Running {
+                name: spec.name.clone(),
+                title: self.title,
+                ports: self.ports.numbers,
+                process,
+                memory_bytes: spec.memory_bytes,
+            },
+            ready,
+            ready_within: Duration::from_millis(spec.ready_within_ms),
+            seed,
+        })
     }
+}
+
+/// Waits until all of these are ready, and seeds each as soon as it is. The first failure ends all.
+pub(super) fn all_ready(mut all: Vec<Starting>, stop: &AtomicBool) -> TrialResult<Vec<Running>> {
+    let is_over = AtomicBool::new(false);
+    let ready = thread::scope(|scope| {
+        let (tell, told) = mpsc::channel();
+        for one in &mut all {
+            let (tell, is_over) = (tell.clone(), &is_over);
+            scope.spawn(move || tell.send(one.wait_until_ready(is_over)));
+        }
+        drop(tell);
+        let mut first = Ok(());
+        loop {
+            match told.recv_timeout(POLL_EVERY) {
+                Ok(ended) => first = first.and(ended),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return first,
+            }
+            if first.is_err() || stop.load(Ordering::Relaxed) {
+                is_over.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    let all: Vec<Running> = all.into_iter().map(|one| one.running).collect();
+    if ready.is_err() {
+        // All at once; each is waited for when it is dropped.
+        all.iter().for_each(Running::terminate);
+    }
+    ready.map(|()| all)
 }
 
 /// A process may give up root: its folder must be reached then.
@@ -206,33 +233,39 @@ pub(super) fn interrupted() -> TrialFailure {
     )
 }
 
-/// [`Ready`] without words.
-enum ReadyWhen {
-    Tcp(Vec<String>),
-    Http {
-        port: String,
-        path: String,
-        status: u16,
-    },
-    Log {
-        text: String,
-        file: Option<PathBuf>,
-    },
-}
-
-fn ready(ready: &Ready, fill: &dyn Fn(&Template) -> TrialResult<String>) -> TrialResult<ReadyWhen> {
-    Ok(match ready {
-        Ready::Tcp(ports) => ReadyWhen::Tcp(ports.clone()),
-        Ready::Http { port, path, status } => ReadyWhen::Http {
-            port: port.clone(),
-            path: path.clone(),
-            status: *status,
-        },
-        Ready::Log { text, file } => ReadyWhen::Log {
-            text: fill(text)?,
-            file: file.as_ref().map(fill).transpose()?.map(PathBuf::from),
-        },
-    })
+impl Starting {
+    /// Waits until it is ready, and seeds it.
+    fn wait_until_ready(&mut self, is_over: &AtomicBool) -> TrialResult {
+        let running = &self.running;
+        let deadline = Instant::now() + self.ready_within;
+        while let Some(why_not) = self.ready.why_not(running) {
+            running.check_ended()?;
+            if is_over.load(Ordering::Relaxed) {
+                return Err(interrupted());
+            }
+            if Instant::now() >= deadline {
+                let what = format!(
+                    "was not ready after {} s: {why_not}; if it needs longer, set \"ready-within\"",
+                    self.ready_within.as_secs_f64()
+                );
+                return Err(running.failed(&what));
+            }
+            thread::sleep(POLL_EVERY);
+        }
+        running.check()?;
+        let Some(seed) = self.seed.take() else {
+            return Ok(());
+        };
+        let log = &running.process.log;
+        let seeded = run_one(seed.command, log, seed.within, &mut |_| (), is_over);
+        seeded.map_err(|how| match is_over.load(Ordering::Relaxed) {
+            true => interrupted(),
+            false => {
+                let what = format!("could not be seeded: `{}` {how}", seed.words.join(" "));
+                running.failed(&what)
+            }
+        })
+    }
 }
 
 impl Running {
@@ -240,65 +273,6 @@ impl Running {
     pub fn address(&self, port: &str) -> SocketAddr {
         let number = self.ports.get(port).copied().unwrap_or_default();
         (Ipv4Addr::LOCALHOST, number).into()
-    }
-
-    fn wait_until_ready(
-        &self,
-        ready: &ReadyWhen,
-        log: &Path,
-        spec: &ProcessSpec,
-        stop: &AtomicBool,
-    ) -> TrialResult {
-        let limit = Duration::from_millis(spec.ready_within_ms);
-        let deadline = Instant::now() + limit;
-        loop {
-            let why_not = match self.why_not_ready(ready, log) {
-                None => return self.check(),
-                Some(why_not) => why_not,
-            };
-            self.check()?;
-            if stop.load(Ordering::Relaxed) {
-                return Err(interrupted());
-            }
-            if Instant::now() >= deadline {
-                let what = format!(
-                    "was not ready after {} s: {why_not}; see its log, or set \"ready-within\"",
-                    limit.as_secs_f64()
-                );
-                return Err(failed(&self.process, &self.title, what));
-            }
-            thread::sleep(POLL_EVERY);
-        }
-    }
-
-    /// Why it is not ready yet, if it is not.
-    fn why_not_ready(&self, ready: &ReadyWhen, log: &Path) -> Option<String> {
-        match ready {
-            ReadyWhen::Tcp(ports) => ports.iter().find_map(|port| {
-                let refused = TcpStream::connect_timeout(&self.address(port), LOOK_WITHIN).err()?;
-                Some(format!(
-                    "its port \"{port}\" accepts no connection ({refused})"
-                ))
-            }),
-            ReadyWhen::Http { port, path, status } => {
-                match Fetch::get(self.address(port), path).send(LOOK_WITHIN) {
-                    Ok(fetched) if fetched.status == *status => None,
-                    Ok(fetched) => Some(format!(
-                        "GET {path} is answered with {} and not with {status}",
-                        fetched.status
-                    )),
-                    Err(error) => Some(format!("GET {path} is not answered ({error})")),
-                }
-            }
-            ReadyWhen::Log { text, file } => {
-                let file = file.as_deref().unwrap_or(log);
-                let read = fs::read(file).unwrap_or_default();
-                match String::from_utf8_lossy(&read).contains(text.as_str()) {
-                    true => None,
-                    false => Some(format!("no line of {} holds \"{text}\"", file.display())),
-                }
-            }
-        }
     }
 
     /// Checks that it is still there, and holds no more memory than it may.
@@ -318,7 +292,7 @@ impl Running {
                     held >> 20,
                     size_word(most)
                 );
-                Err(failed(&self.process, &self.title, what))
+                Err(self.failed(&what))
             }
             _ => Ok(()),
         }
@@ -328,13 +302,24 @@ impl Running {
     pub(super) fn check_ended(&self) -> TrialResult {
         if let Some(how) = self.process.ended() {
             self.process.wait_for_log(MOMENT);
-            return Err(failed(
-                &self.process,
-                &self.title,
-                format!("ended by itself ({how})"),
-            ));
+            return Err(self.failed(&format!("ended by itself ({how})")));
         }
         Ok(())
+    }
+
+    /// A failure of it, with its log.
+    fn failed(&self, what: &str) -> TrialFailure {
+        let log = &self.process.log;
+        let tail = log.tail();
+        let mut reason = format!("{} {what}", self.title);
+        if tail.to_ascii_lowercase().contains(PORT_TAKEN) {
+            reason += "; a port is taken: have it listen on its ${port.NAME}, which is free, or start again";
+        }
+        reason += &match tail.is_empty() {
+            true => "; it printed nothing".to_owned(),
+            false => format!("; its log is {}", log.path().display()),
+        };
+        TrialFailure::new(Fault::Subject, reason).with_log(tail)
     }
 
     /// What is in its way, if it is: that it ended, or else `failure` with its log.
@@ -365,5 +350,12 @@ impl Running {
     /// Asks it to end; it is waited for when this is dropped.
     pub(super) fn terminate(&self) {
         self.process.terminate();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Without that, `Process` waits first whether it ends by itself.
+        self.terminate();
     }
 }

@@ -33,7 +33,7 @@ const SCRAPE_EVERY: &str = "1s";
 /// A Prometheus that scrapes an application's services. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Prometheus {
-    _process: Process,
+    process: Process,
     /// Where it answers queries.
     pub address: SocketAddr,
 }
@@ -116,10 +116,13 @@ impl Prometheus {
             let failure = TrialFailure::new(Fault::Machine, format!("Prometheus {why}"));
             return Err(failure.with_log(process.log.tail()));
         }
-        Ok(Ok(Self {
-            _process: process,
-            address,
-        }))
+        Ok(Ok(Self { process, address }))
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        self.process.terminate();
     }
 }
 

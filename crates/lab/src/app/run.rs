@@ -27,7 +27,7 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::run::{RunError, RunWriter};
 use rpcgauge_study::settings::Idle;
 
-use super::application::{Application, Event, Set, carries};
+use super::application::{Application, Set, carries};
 use super::check::Responses;
 use super::exposition;
 use super::package::BuiltApp;
@@ -55,8 +55,8 @@ pub struct AppLab<'a> {
 /// How far a run is.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
-    /// A process is started, or ready.
-    Process(Event<'a>),
+    /// A process is started.
+    Starting(&'a str),
     /// The responses of a variant are checked.
     Checking(&'a str),
     /// A variant is warmed up.
@@ -143,7 +143,7 @@ impl AppLab<'_> {
         let is_together = carries(self.built.app, all).is_ok();
         let at_once = if is_together { all } else { 1 };
         let logs = self.logs.clone();
-        let mut say = |event: Event<'_>| report(Progress::Process(event));
+        let mut say = |title: &str| report(Progress::Starting(title));
         let mut application = Application::start(self.built, at_once, logs, &mut say, self.stop)?;
         let mut right = None;
         for rounds in rounds.chunk_by(|a, b| a.invocation == b.invocation) {
@@ -183,7 +183,7 @@ impl AppLab<'_> {
                 configuration,
                 ..
             } = &self.plan.variants[place];
-            let mut say = |event: Event<'_>| report(Progress::Process(event));
+            let mut say = |title: &str| report(Progress::Starting(title));
             application.add(name, configuration.clone(), &mut say, self.stop)?;
         }
         let app = self.built.app;

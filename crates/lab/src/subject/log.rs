@@ -89,6 +89,11 @@ impl Log {
         state.dropped += (bytes.len() - kept) as u64;
     }
 
+    /// The file, which is there once something was logged.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.state().path.clone()
+    }
+
     /// The last lines, as text.
     pub(crate) fn tail(&self) -> String {
         last_lines(self.state().tail.make_contiguous())

@@ -274,7 +274,9 @@ fn remove_unused(folder: &Path) -> Option<()> {
     // Without it the folder counts as not filled, also where removing it breaks off.
     fs::remove_file(folder.join(MARKER)).ok()?;
     empty(folder).ok()?;
-    empty(&beside(folder, "messages")).ok()?;
+    for others in ["messages", "logs"] {
+        empty(&beside(folder, others)).ok()?;
+    }
     for log in ["log", "check.log"] {
         let _ = fs::remove_file(beside(folder, log));
     }
@@ -425,7 +427,9 @@ mod tests {
     /// A folder that was filled, last used so long ago.
     fn filled(folder: &Path, unused: Duration) {
         fs::create_dir_all(folder.join("code")).unwrap();
-        fs::create_dir_all(beside(folder, "messages")).unwrap();
+        for others in ["messages", "logs"] {
+            fs::create_dir_all(beside(folder, others)).unwrap();
+        }
         fs::write(beside(folder, "log"), "").unwrap();
         let marker = File::create(folder.join(MARKER)).unwrap();
         marker.set_modified(SystemTime::now() - unused).unwrap();
@@ -454,8 +458,9 @@ mod tests {
         for kept in [&new, &late, &other, &odd, &in_use] {
             assert!(is_whole(kept), "{}", kept.display());
         }
-        for gone in [old.clone(), beside(&old, "messages"), beside(&old, "log")] {
-            assert!(!gone.exists(), "{}", gone.display());
+        assert!(!old.exists());
+        for others in ["messages", "logs", "log"] {
+            assert!(!beside(&old, others).exists(), "{others}");
         }
         // Unlocked, not only closed: a program that another test is starting may hold the file open for
         // a moment.

@@ -1,0 +1,93 @@
+//! When a process of an application is ready.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rpcgauge_load::Fetch;
+use rpcgauge_study::app::{Ready, Template};
+
+use super::process::Running;
+use crate::error::TrialResult;
+
+/// How long one look may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(2);
+
+/// [`Ready`] without words.
+pub(super) enum ReadyWhen {
+    Tcp(Vec<String>),
+    Http {
+        port: String,
+        path: String,
+        status: u16,
+    },
+    Log {
+        text: String,
+        file: PathBuf,
+        /// What was in the file before: an earlier start of the same process may have written to it.
+        skipped: usize,
+    },
+}
+
+impl ReadyWhen {
+    /// With its words filled, before the process is started.
+    pub(super) fn of(
+        ready: &Ready,
+        log: &Path,
+        fill: &dyn Fn(&Template) -> TrialResult<String>,
+    ) -> TrialResult<Self> {
+        Ok(match ready {
+            Ready::Tcp(ports) => Self::Tcp(ports.clone()),
+            Ready::Http { port, path, status } => Self::Http {
+                port: port.clone(),
+                path: path.clone(),
+                status: *status,
+            },
+            Ready::Log { text, file } => {
+                let file = file.as_ref().map(fill).transpose()?;
+                let file = file.map_or_else(|| log.to_owned(), PathBuf::from);
+                Self::Log {
+                    text: fill(text)?,
+                    skipped: fs::metadata(&file).map_or(0, |found| found.len() as usize),
+                    file,
+                }
+            }
+        })
+    }
+
+    /// Why a process is not ready yet, if it is not.
+    pub(super) fn why_not(&self, running: &Running) -> Option<String> {
+        match self {
+            Self::Tcp(ports) => ports.iter().find_map(|port| {
+                let refused =
+                    TcpStream::connect_timeout(&running.address(port), LOOK_WITHIN).err()?;
+                Some(format!(
+                    "its port \"{port}\" accepts no connection ({refused})"
+                ))
+            }),
+            Self::Http { port, path, status } => {
+                match Fetch::get(running.address(port), path).send(LOOK_WITHIN) {
+                    Ok(fetched) if fetched.status == *status => None,
+                    Ok(fetched) => Some(format!(
+                        "GET {path} is answered with {} and not with {status}",
+                        fetched.status
+                    )),
+                    Err(error) => Some(format!("GET {path} is not answered ({error})")),
+                }
+            }
+            Self::Log {
+                text,
+                file,
+                skipped,
+            } => {
+                let read = fs::read(file).unwrap_or_default();
+                let own = read.get(*skipped..).unwrap_or(&read);
+                match String::from_utf8_lossy(own).contains(text.as_str()) {
+                    true => None,
+                    false => Some(format!("no line of {} holds \"{text}\"", file.display())),
+                }
+            }
+        }
+    }
+}
