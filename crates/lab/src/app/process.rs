@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_study::app::{Process as ProcessSpec, Template, Word};
+use rpcgauge_study::app::{JvmRecord, Process as ProcessSpec, Template, Word};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::size_word;
 use rustix::process::geteuid;
@@ -20,6 +20,7 @@ use rustix::process::geteuid;
 use super::application::Words;
 use super::ready::ReadyWhen;
 use crate::error::{TrialFailure, TrialResult};
+use crate::machine::jvm;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::ProcessMeter;
 use crate::scratch::Scratch;
@@ -101,6 +102,14 @@ pub struct Running {
     pub ports: BTreeMap<String, u16>,
     process: Process,
     memory_bytes: Option<u64>,
+}
+
+/// What a process has used since its start.
+pub(super) struct Used {
+    /// Processor time; none where it cannot be read.
+    pub(super) cpu_ns: Option<u64>,
+    /// What its JVMs have counted; none where it has none.
+    pub(super) jvm: Option<JvmRecord>,
 }
 
 impl Start<'_> {
@@ -332,9 +341,17 @@ impl Running {
         self.check().err().unwrap_or_else(with_log)
     }
 
-    /// Processor time so far, with that of the processes that it has started and that are there, ns.
-    pub(super) fn cpu_ns(&self) -> Option<u64> {
-        self.meter()?.total_ns().ok()
+    /// What it has used so far, with the processes that it has started and that are there.
+    pub(super) fn used(&self) -> Used {
+        let meter = self.meter();
+        let jvms = meter
+            .iter()
+            .flat_map(ProcessMeter::pids)
+            .filter_map(jvm::read);
+        Used {
+            cpu_ns: meter.as_ref().and_then(|meter| meter.total_ns().ok()),
+            jvm: jvms.reduce(|all, one| all.and(&one)),
+        }
     }
 
     /// What it holds now, with the processes that it has started, bytes.

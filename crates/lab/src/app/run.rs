@@ -31,6 +31,7 @@ use super::application::{Application, Set, carries};
 use super::check::Responses;
 use super::exposition;
 use super::package::BuiltApp;
+use super::process::{Running, Used};
 use super::users::{Crowd, LOCUST, Locust, Taken, Users};
 use crate::environment::{self, continued};
 use crate::error::{LabError, TrialFailure, TrialResult};
@@ -86,8 +87,8 @@ fn load_generator() -> String {
 /// A reading at the begin or the end of a slice.
 struct Edge {
     metrics: BTreeMap<String, SumCount>,
-    /// Each process's name, whether it is shared, and its processor time.
-    cpu_ns: Vec<(String, bool, Option<u64>)>,
+    /// Of the backing processes, then of those of the set.
+    processes: Vec<Used>,
 }
 
 impl AppLab<'_> {
@@ -327,12 +328,10 @@ impl AppLab<'_> {
             let told = told.filter(|metric| metric.service == service.name);
             metrics.extend(exposition::read(service, at, told)?);
         }
-        let shared = application.backing().iter().map(|one| (one, true));
-        let all = shared.chain(set.services.iter().map(|one| (one, false)));
-        let cpu_ns = all.map(|(one, is_shared)| (one.name.clone(), is_shared, one.cpu_ns()));
+        let processes = application.backing().iter().chain(&set.services);
         Ok(Edge {
             metrics,
-            cpu_ns: cpu_ns.collect(),
+            processes: processes.map(Running::used).collect(),
         })
     }
 }
@@ -360,19 +359,24 @@ fn figures(
         };
         (name.clone(), added)
     });
-    let running = application.backing().iter().chain(&set.services);
-    let cpu = before.cpu_ns.iter().zip(&after.cpu_ns).zip(running);
-    let processes =
-        cpu.map(
-            |(((name, is_shared, before), (_, _, after)), running)| ProcessRecord {
-                name: name.clone(),
-                is_shared: *is_shared,
-                cpu_ns: before
-                    .zip(*after)
-                    .map(|(before, after)| after.saturating_sub(before)),
-                memory_bytes: running.held_bytes(),
-            },
-        );
+    let shared = application.backing().iter().map(|one| (one, true));
+    let running = shared.chain(set.services.iter().map(|one| (one, false)));
+    let used = before.processes.iter().zip(&after.processes);
+    let processes = running
+        .zip(used)
+        .map(|((running, is_shared), (before, after))| ProcessRecord {
+            name: running.name.clone(),
+            is_shared,
+            cpu_ns: before
+                .cpu_ns
+                .zip(after.cpu_ns)
+                .map(|(before, after)| after.saturating_sub(before)),
+            memory_bytes: running.held_bytes(),
+            jvm: before
+                .jvm
+                .zip(after.jvm)
+                .map(|(before, after)| after.since(&before)),
+        });
     SliceFigures {
         seconds: taken.seconds,
         requests: requests.collect(),

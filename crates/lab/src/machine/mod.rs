@@ -3,6 +3,7 @@
 pub(crate) mod connections;
 pub mod cores;
 pub mod idle;
+pub(crate) mod jvm;
 pub mod listener;
 pub mod placement;
 pub mod process;

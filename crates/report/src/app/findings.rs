@@ -3,7 +3,7 @@
 //! Times are nanoseconds, sizes bytes, unless a name says otherwise.
 
 use rpcgauge_stats::SizeMatch;
-use rpcgauge_study::app::{AppMetric, AppPlan, Configuration, StartRecord};
+use rpcgauge_study::app::{AppMetric, AppPlan, Configuration, JvmRecord, StartRecord};
 use rpcgauge_study::record::{Environment, Fault};
 use rpcgauge_study::run::RunInfo;
 use serde::Serialize;
@@ -85,6 +85,8 @@ pub struct AppVariantFindings {
     pub repeats: Option<String>,
     /// Slices that were measured.
     pub slices: u64,
+    /// How long these were together.
+    pub seconds: f64,
     /// All requests together; then each, by its name.
     pub requests: Vec<RequestFigures>,
     /// The application's own metrics.
@@ -149,6 +151,9 @@ pub struct ProcessFigures {
     pub cores: Option<f64>,
     /// The most that it held.
     pub memory_bytes: Option<u64>,
+    /// What its JVM did meanwhile; absent where it is none. Of its heap the most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jvm: Option<JvmRecord>,
 }
 
 /// Where the time of a request goes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpcgauge_study::app::{
-    AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, Metric, MetricUnit,
+    AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, JvmRecord, Metric, MetricUnit,
     ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome, SliceRecord, SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
@@ -111,6 +111,7 @@ pub(super) fn slice(time_ms: f64, failures: u64) -> SliceFigures {
             is_shared: false,
             cpu_ns: Some(500_000_000),
             memory_bytes: Some(1 << 20),
+            jvm: Some(JvmRecord::default()),
         }],
         load_generator_cpu_seconds: 0.1,
         task_errors: 0,
@@ -308,6 +309,53 @@ fn a_load_generator_at_its_limit_withholds_what_users_saw() {
     };
     assert_eq!(findings.comparisons[0].verdict.outcome, withheld);
     assert_ne!(findings.comparisons[1].verdict.outcome, withheld);
+}
+
+#[test]
+fn a_jvm_that_stops_or_compiles_for_long_is_told() {
+    let of_jvm = |jvm: JvmRecord| {
+        let run = run(2, |_, _, _| {
+            let mut slice = slice(20.0, 0);
+            slice.processes[0].jvm = Some(jvm);
+            slice
+        });
+        AppFindings::from_run(&run)
+    };
+    let jvm = JvmRecord {
+        collections: 2,
+        collecting_ns: 30_000_000,
+        stopped_ns: 40_000_000,
+        compilations: 7,
+        compiling_ns: 190_000_000,
+        heap_bytes: 3 << 20,
+    };
+    let quiet = of_jvm(jvm);
+    assert_eq!(quiet.warnings, [""; 0]);
+    // All slices of a variant together, and of the heap the most.
+    let all = quiet.variants[0].processes[0].jvm.unwrap();
+    assert_eq!((all.collections, all.heap_bytes), (2 * 8, 3 << 20));
+    let shown = quiet.markdown();
+    assert!(
+        shown.contains("| gateway | 16 | 3.0% | 4.0% | 56 | 19% |"),
+        "{shown}"
+    );
+    let stopped = of_jvm(JvmRecord {
+        stopped_ns: 90_000_000,
+        ..jvm
+    });
+    let told =
+        "grpc: the JVM of gateway was stopped for 9% of the time, for 3% by garbage collections";
+    assert!(
+        stopped.warnings[0].starts_with(told),
+        "{:?}",
+        stopped.warnings
+    );
+    let cold = of_jvm(JvmRecord {
+        compiling_ns: 400_000_000,
+        ..jvm
+    });
+    let told = "grpc: the JVM of gateway still compiled for 40% of the time";
+    assert!(cold.warnings[0].starts_with(told), "{:?}", cold.warnings);
 }
 
 /// Of studies with three starts, as noisy as `campus` was measured on a machine with two cores: the mean response times

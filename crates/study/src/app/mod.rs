@@ -28,8 +28,8 @@ use crate::words::words;
 
 pub use plan::{AppClaim, AppMetric, AppPair, AppPlan, AppVariant, Round};
 pub use record::{
-    AppRecord, ProcessRecord, RequestRecord, SliceFigures, SliceOutcome, SliceRecord, StartRecord,
-    SumCount,
+    AppRecord, JvmRecord, ProcessRecord, RequestRecord, SliceFigures, SliceOutcome, SliceRecord,
+    StartRecord, SumCount,
 };
 pub use run::AppRun;
 pub use study::{AppOf, AppOverrides, AppStudy};

@@ -141,4 +141,50 @@ pub struct ProcessRecord {
     /// What it held at the end, bytes; absent where it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// What its JVM did by itself; absent where it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jvm: Option<JvmRecord>,
+}
+
+/// What the JVMs of a process did by themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JvmRecord {
+    /// Garbage collections that stopped it.
+    pub collections: u64,
+    /// How long these took, ns.
+    pub collecting_ns: u64,
+    /// How long it was stopped, by collections and by anything else, ns.
+    pub stopped_ns: u64,
+    /// Methods that were compiled.
+    pub compilations: u64,
+    /// How long its compilers worked, ns. They do so beside the application, on cores that it could use.
+    pub compiling_ns: u64,
+    /// What its heap held at the end, as of its last collection, bytes.
+    pub heap_bytes: u64,
+}
+
+impl JvmRecord {
+    /// What was added since an earlier look; of the heap, what it holds now.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            heap_bytes: self.heap_bytes,
+            ..self.each(earlier, u64::saturating_sub)
+        }
+    }
+
+    /// This and another together.
+    pub fn and(&self, other: &Self) -> Self {
+        self.each(other, u64::saturating_add)
+    }
+
+    fn each(&self, other: &Self, both: fn(u64, u64) -> u64) -> Self {
+        Self {
+            collections: both(self.collections, other.collections),
+            collecting_ns: both(self.collecting_ns, other.collecting_ns),
+            stopped_ns: both(self.stopped_ns, other.stopped_ns),
+            compilations: both(self.compilations, other.compilations),
+            compiling_ns: both(self.compiling_ns, other.compiling_ns),
+            heap_bytes: both(self.heap_bytes, other.heap_bytes),
+        }
+    }
 }

@@ -190,8 +190,50 @@ fn processes(findings: &AppFindings) -> Section {
         });
         table.add_group(own.chain(generator));
     }
-    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
+    let tables = [table, jvms(findings)];
+    let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
+    let blocks = tables.map(Block::Table);
     Section::new("processes", "CPU and memory", Shown::InFiles, blocks)
+}
+
+fn jvms(findings: &AppFindings) -> Table {
+    let mut table = Table {
+        columns: vec![
+            Column::text("variant", 0),
+            Column::text("JVM", 0),
+            Column::number("collections", 1),
+            Column::number("collecting", 0),
+            Column::number("stopped", 0),
+            Column::number("compilations", 1),
+            Column::number("compiling", 0),
+            Column::number("heap", 2),
+        ],
+        notes: vec![
+            "By the JVMs' own counters, while the variant had load: garbage collections, all stops with these among \
+             them, and the work of the compilers, as shares of the time. Of the heap the most at the end of a slice, as \
+             of the last collection."
+                .to_owned(),
+        ],
+        ..Table::default()
+    };
+    for variant in &findings.variants {
+        let share = |ns: u64| units::percent(ns as f64 / 1e9 / variant.seconds);
+        let told = variant.processes.iter();
+        let told = told.filter_map(|process| Some((&process.name, process.jvm?)));
+        table.add_group(told.map(|(name, jvm)| {
+            vec![
+                variant.name.clone(),
+                name.clone(),
+                units::count(jvm.collections),
+                share(jvm.collecting_ns),
+                share(jvm.stopped_ns),
+                units::count(jvm.compilations),
+                share(jvm.compiling_ns),
+                units::size(jvm.heap_bytes as f64),
+            ]
+        }));
+    }
+    table
 }
 
 fn failures(findings: &AppFindings) -> Section {

@@ -6,7 +6,8 @@ mod verdict;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::app::{
-    AppMetric, AppPlan, AppRun, AppVariant, RequestRecord, SliceFigures, SliceOutcome, SumCount,
+    AppMetric, AppPlan, AppRun, AppVariant, JvmRecord, RequestRecord, SliceFigures, SliceOutcome,
+    SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
 
@@ -21,6 +22,12 @@ const MIN_FOR_P99: u64 = 100;
 
 /// A load generator that uses more of a core than this sets the pace itself.
 const MAX_CORE_SHARE: f64 = 0.8;
+
+/// A JVM that is stopped for more of the time than this makes its users wait.
+const MAX_STOPPED: f64 = 0.05;
+
+/// A JVM whose compilers work for more of the time than this is not warm.
+const MAX_COMPILING: f64 = 0.2;
 
 /// Said of a run whose sets were not up at once.
 const ONE_BY_ONE: &str = "memory did not carry all sets of services at once: each was measured alone, with all slices of an \
@@ -121,6 +128,29 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
                 one.failed + one.succeeded,
                 one.error
             ));
+        }
+        for process in &variant.processes {
+            let Some(jvm) = &process.jvm else { continue };
+            let [stopped, collecting, compiling] =
+                [jvm.stopped_ns, jvm.collecting_ns, jvm.compiling_ns]
+                    .map(|ns| ns as f64 / 1e9 / variant.seconds);
+            if stopped > MAX_STOPPED {
+                cautions.push(format!(
+                    "{name}: the JVM of {} was stopped for {:.0}% of the time, for {:.0}% by garbage collections, and \
+                     requests waited for it; give it more heap, or another collector",
+                    process.name,
+                    100.0 * stopped,
+                    100.0 * collecting
+                ));
+            }
+            if compiling > MAX_COMPILING {
+                cautions.push(format!(
+                    "{name}: the JVM of {} still compiled for {:.0}% of the time, with cores that the application \
+                     could have used; take a longer \"warm-up\"",
+                    process.name,
+                    100.0 * compiling
+                ));
+            }
         }
         let slices = blocks
             .slices
@@ -248,11 +278,17 @@ impl<'a> Blocks<'a> {
                 let same = slices().flat_map(|slice| &slice.processes);
                 let same = same.filter(|other| other.name == one.name);
                 let used: Option<u64> = same.clone().map(|other| other.cpu_ns).sum();
+                let jvms = same.clone().filter_map(|other| other.jvm);
+                let heap = jvms.clone().map(|jvm| jvm.heap_bytes).max();
                 ProcessFigures {
                     name: one.name.clone(),
                     is_shared: one.is_shared,
                     cores: used.map(|ns| ns as f64 / 1e9 / seconds),
                     memory_bytes: same.filter_map(|other| other.memory_bytes).max(),
+                    jvm: jvms.reduce(|all, one| all.and(&one)).map(|all| JvmRecord {
+                        heap_bytes: heap.unwrap_or_default(),
+                        ..all
+                    }),
                 }
             });
         let generator: f64 = slices().map(|slice| slice.load_generator_cpu_seconds).sum();
@@ -266,6 +302,7 @@ impl<'a> Blocks<'a> {
             configuration: variant.configuration.clone(),
             repeats: variant.control_of.clone(),
             slices: slices().count() as u64,
+            seconds,
             inside: inside.collect(),
             processes: processes.collect(),
             cpu_per_request_ns: used.filter(|_| all > 0).map(|ns| ns as f64 / all as f64),
