@@ -18,9 +18,7 @@ object MemberHeaders {
 
 /** Paths of the inner calls. The gateway has no route to them. */
 object InnerPaths {
-    const val PROFILE = "/internal/members/{id}/profile"
-    const val FOLLOWERS = "/internal/members/{id}/followers"
+    const val PREFIX = "/internal/"
+    const val PROFILE = "${PREFIX}members/{id}/profile"
+    const val FOLLOWERS = "${PREFIX}members/{id}/followers"
 }
-
-/** How a service makes its inner calls: the values of `campus.inner-calls.calls`. */
-enum class Way { REST, REST_UNPOOLED, GRPC, GRPC_COROUTINE }

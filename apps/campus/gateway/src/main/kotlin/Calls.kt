@@ -1,11 +1,10 @@
 package campus.gateway
 
+import campus.contract.CallSettings
 import campus.contract.Way
 import campus.contract.grpc.GetMemberProfileServiceGrpc
 import campus.contract.grpc.GetMemberProfileServiceGrpcKt.GetMemberProfileServiceCoroutineStub
 import io.micrometer.core.instrument.MeterRegistry
-import java.time.Duration
-import org.springframework.boot.context.properties.ConfigurationProperties
 import org.springframework.context.annotation.Bean
 import org.springframework.context.annotation.Configuration
 import org.springframework.grpc.client.GrpcChannelFactory
@@ -14,17 +13,6 @@ import org.springframework.web.reactive.function.client.WebClient
 import reactor.netty.http.client.HttpClient
 import reactor.netty.resources.ConnectionProvider
 import tools.jackson.databind.json.JsonMapper
-
-@ConfigurationProperties("campus.inner-calls")
-data class CallSettings(
-    val calls: Way,
-    /** Where the user service is, by HTTP and by gRPC. */
-    val http: String,
-    val grpc: String,
-    val deadline: Duration,
-    /** Connections that REST keeps. */
-    val connections: Int,
-)
 
 /** The way of the setting; clients of the others are not there. */
 @Configuration(proxyBeanMethods = false)
@@ -50,12 +38,7 @@ class Calls(private val settings: CallSettings, private val registry: MeterRegis
     private fun pool(): ConnectionProvider = ConnectionProvider.builder("inner")
         .maxConnections(settings.connections)
         .pendingAcquireTimeout(settings.deadline)
-        .maxIdleTime(IDLE)
+        .maxIdleTime(settings.idle)
         .metrics(true)
         .build()
-
-    private companion object {
-        /** Shorter than the server keeps a connection without use, so that none is closed under a request. */
-        val IDLE: Duration = Duration.ofSeconds(30)
-    }
 }

@@ -5,7 +5,7 @@ import org.springframework.boot.context.properties.ConfigurationPropertiesScan
 import org.springframework.boot.runApplication
 
 @SpringBootApplication(proxyBeanMethods = false)
-@ConfigurationPropertiesScan
+@ConfigurationPropertiesScan("campus.gateway", "campus.contract")
 class GatewayService
 
 fun main(args: Array<String>) {

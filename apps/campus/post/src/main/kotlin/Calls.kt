@@ -1,35 +1,23 @@
 package campus.post
 
+import campus.contract.CallSettings
 import campus.contract.Way
 import campus.contract.grpc.GetFollowerServiceGrpc
 import campus.contract.grpc.GetFollowerServiceGrpcKt.GetFollowerServiceCoroutineStub
 import io.micrometer.core.instrument.MeterRegistry
 import io.micrometer.core.instrument.binder.httpcomponents.hc5.PoolingHttpClientConnectionManagerMetricsBinder
-import java.time.Duration
 import org.apache.hc.client5.http.config.ConnectionConfig
 import org.apache.hc.client5.http.impl.classic.HttpClients
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManager
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder
 import org.apache.hc.core5.util.TimeValue
 import org.apache.hc.core5.util.Timeout
-import org.springframework.boot.context.properties.ConfigurationProperties
 import org.springframework.context.annotation.Bean
 import org.springframework.context.annotation.Configuration
 import org.springframework.grpc.client.GrpcChannelFactory
 import org.springframework.http.client.HttpComponentsClientHttpRequestFactory
 import org.springframework.web.client.RestClient
 import tools.jackson.databind.json.JsonMapper
-
-@ConfigurationProperties("campus.inner-calls")
-data class CallSettings(
-    val calls: Way,
-    /** Where the follow service is, by HTTP and by gRPC. */
-    val http: String,
-    val grpc: String,
-    val deadline: Duration,
-    /** Connections that REST keeps. */
-    val connections: Int,
-)
 
 /** The way of the setting; clients of the others are not there. */
 @Configuration(proxyBeanMethods = false)
@@ -51,7 +39,7 @@ class Calls(private val settings: CallSettings, private val registry: MeterRegis
         val deadline = Timeout.of(settings.deadline)
         val client = HttpClients.custom()
             .setConnectionManager(pool(deadline))
-            .evictIdleConnections(TimeValue.of(IDLE))
+            .evictIdleConnections(TimeValue.of(settings.idle))
             .disableAutomaticRetries()
         if (settings.calls == Way.REST_UNPOOLED) client.setConnectionReuseStrategy { _, _, _ -> false }
         return HttpComponentsClientHttpRequestFactory(client.build()).apply { setReadTimeout(settings.deadline) }
@@ -65,10 +53,5 @@ class Calls(private val settings: CallSettings, private val registry: MeterRegis
             .build()
         PoolingHttpClientConnectionManagerMetricsBinder(pool, "follow").bindTo(registry)
         return pool
-    }
-
-    private companion object {
-        /** Shorter than the server keeps a connection without use, so that none is closed under a request. */
-        val IDLE: Duration = Duration.ofSeconds(30)
     }
 }

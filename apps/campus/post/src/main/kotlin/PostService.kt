@@ -5,7 +5,7 @@ import org.springframework.boot.context.properties.ConfigurationPropertiesScan
 import org.springframework.boot.runApplication
 
 @SpringBootApplication(proxyBeanMethods = false, scanBasePackages = ["campus.post", "campus.service"])
-@ConfigurationPropertiesScan("campus.post", "campus.service")
+@ConfigurationPropertiesScan("campus.post", "campus.service", "campus.contract")
 class PostService
 
 fun main(args: Array<String>) {
