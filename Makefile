@@ -14,7 +14,7 @@ BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir targ
 # A check starts some five hundred JVMs: with one compiler each is up sooner.
 QUICK_JVM := -XX:TieredStopAtLevel=1
 
-.PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp
+.PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -89,6 +89,9 @@ bench-aa: build ## How wide the A/A intervals of 10 quickstarts are, and how man
 
 bench-sharp: build ## How often a twin that is 3% slower is called slower, and whether A/A pairs hold
 	./scripts/bench-sharp
+
+bench-campus-twin: build ## Whether campus with pauses of 5 ms in its inner calls is found, and its size (10 minutes)
+	./scripts/bench-campus-twin
 
 bench-link: build ## How true emulated links are on this machine, against what is asked of them and beside Rattan
 	$(CARGO) bench --locked -p rpcgauge-link --bench link
