@@ -85,7 +85,7 @@ fn table(text: &mut String, table: &Table) {
     };
     let has_cautions = !table.cautions.is_empty();
     let cautions = has_cautions.then_some(("cautions", false));
-    let heads = columns().map(|(_, column)| (column.title, column.right));
+    let heads = columns().map(|(_, column)| (&*column.title, column.right));
     let heads: Vec<(&str, bool)> = heads.chain(cautions).collect();
     let titles = joined(heads.iter().map(|(title, _)| title), " | ");
     let aligned = heads

@@ -320,10 +320,13 @@ impl Row {
         }
     }
 
-    /// The words for the better and the worse of two variants.
-    pub(crate) fn sides(&self) -> [&'static str; 2] {
+    /// The words for the better and the worse of two variants. A codec makes and reads messages.
+    pub(crate) fn sides(&self, operation: Option<Operation>) -> [&'static str; 2] {
         match self.kind {
             Kind::Quantile(_) | Kind::Mean { .. } => ["faster", "slower"],
+            Kind::Goodput if operation.is_some() => {
+                ["more messages per second", "fewer messages per second"]
+            }
             Kind::Goodput => ["more calls per second", "fewer calls per second"],
             Kind::Bytes(words) | Kind::Cpu(words) => words,
         }

@@ -12,7 +12,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use rpcgauge_study::app::{AppMetric, AppPlan};
+use rpcgauge_study::app::{AppMetric, AppPlan, Metric as AppOwnMetric, StartRecord};
 use rpcgauge_study::plan::Metric;
 
 pub use diff::AppDiff;
@@ -33,13 +33,23 @@ pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
         AppMetric::ResponseP99 => Metric::LatencyP99,
         AppMetric::Cpu => Metric::ServerCpu,
         AppMetric::Inside(name) => {
-            let found = plan.metrics.iter().find(|metric| metric.name == *name);
-            match found.and_then(|metric| metric.unit.ns()) {
+            match metric_of(plan, name).and_then(|metric| metric.unit.ns()) {
                 Some(_) => Metric::LatencyMean,
                 None => Metric::ResponseBytes,
             }
         }
     }
+}
+
+/// Whether memory did not carry all sets of services at once.
+fn is_one_by_one(plan: &AppPlan, starts: &[StartRecord]) -> bool {
+    let sets = plan.variants.len();
+    starts.iter().any(|start| start.sets < sets)
+}
+
+/// One of the application's own metrics.
+pub(crate) fn metric_of<'a>(plan: &'a AppPlan, name: &str) -> Option<&'a AppOwnMetric> {
+    plan.metrics.iter().find(|metric| metric.name == name)
 }
 
 impl AppFindings {

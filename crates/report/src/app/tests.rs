@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpcgauge_study::app::{
-    AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, JvmRecord, Metric, MetricUnit,
-    ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome, SliceRecord, SumCount,
+    AppClaim, AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, JvmRecord, Metric,
+    MetricUnit, ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome, SliceRecord,
+    SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
+use rpcgauge_study::record::Fault;
 use rpcgauge_study::run::{RunInfo, RunKind};
 
 use super::AppFindings;
@@ -210,10 +212,10 @@ fn a_request_s_time_is_all_in_its_parts() {
             )
         })
         .collect();
-    // Handler, the call in it and its own work, and what is left of 20 ms.
+    // What is left of 20 ms, the handler, its self time and the call in it.
     assert_eq!(
         parts,
-        [(0, 16.0, 0.0), (1, 8.0, 8.0), (1, 8.0, 8.0), (0, 4.0, 4.0)]
+        [(0, 4.0, 4.0), (0, 16.0, 0.0), (1, 8.0, 8.0), (1, 8.0, 8.0)]
     );
     let all: f64 = bar.parts.iter().map(|part| part.own_ns).sum();
     assert!((all / bar.mean_ns - 1.0).abs() < 1e-9);
@@ -258,24 +260,24 @@ fn a_metric_of_two_requests_is_within_another_one_in_each() {
     assert_eq!(
         parts(0),
         [
+            (0, None, 4.0),
             (0, Some("feed-handler"), 16.0),
-            (1, Some("query"), 2.0),
             (1, None, 14.0),
-            (0, None, 4.0)
+            (1, Some("query"), 2.0)
         ]
     );
     assert_eq!(
         parts(1),
         [
+            (0, None, 4.0),
             (0, Some("handler"), 16.0),
-            (1, Some("call"), 8.0),
-            (2, Some("query"), 2.0),
-            (2, None, 6.0),
             (1, None, 8.0),
-            (0, None, 4.0)
+            (1, Some("call"), 8.0),
+            (2, None, 6.0),
+            (2, Some("query"), 2.0)
         ]
     );
-    let text = findings.terminal(Style::new(false, None, None));
+    let text = findings.markdown();
     assert!(text.contains("a mean over all of them"), "{text}");
 }
 
@@ -377,4 +379,94 @@ fn two_equal_sets_are_told_apart_in_at_most_one_study_of_twenty() {
     });
     let told_apart = told_apart.count();
     assert!(told_apart * 20 <= STUDIES, "{told_apart} of {STUDIES}");
+}
+
+/// A run of two requests with whatever a report can hold: bytes, a wait, a metric that nothing is counted of, claims,
+/// a machine, a slice that failed.
+fn campus() -> AppRun {
+    let mut seed = 3;
+    let mut run = run(3, |variant, _, _| {
+        let of = if variant == "grpc" { 20.0 } else { 30.0 };
+        let (time, other) = (of * noise(&mut seed), of * 1.4 * noise(&mut seed));
+        let mut both = slice(time, 0);
+        let feed = slice(other, 2).requests;
+        let feed = feed.into_iter().map(|one| RequestRecord {
+            name: "feed".to_owned(),
+            ..one
+        });
+        both.requests.extend(feed);
+        let bytes = if variant == "grpc" { 28.4 } else { 67.3 };
+        let of_each = |value: f64| SumCount {
+            sum: value * REQUESTS as f64,
+            count: REQUESTS as f64,
+        };
+        both.metrics.insert("payload".to_owned(), of_each(bytes));
+        both.metrics.insert("wait".to_owned(), of_each(time / 5e3));
+        both.processes.push(ProcessRecord {
+            name: "postgres".to_owned(),
+            is_shared: true,
+            cpu_ns: Some(1_300_000_000),
+            memory_bytes: Some(3 << 20),
+            jvm: None,
+        });
+        both
+    });
+    let other = |name: &str, title: &str, unit| Metric {
+        title: title.to_owned(),
+        requests: Vec::new(),
+        unit,
+        ..metric(name, None)
+    };
+    let more = [
+        other("payload", "payload of a profile", MetricUnit::Bytes),
+        other(
+            "wait",
+            "waiting for a connection to PostgreSQL",
+            MetricUnit::Seconds,
+        ),
+        other("thread", "waiting for a thread", MetricUnit::Seconds),
+    ];
+    run.plan.metrics.extend(more);
+    run.plan.pairs[0].metrics = AppMetric::all(&run.plan.metrics);
+    let claim = |metric: &str, request: Option<&str>, ratio| AppClaim {
+        of: "grpc".to_owned(),
+        against: "rest".to_owned(),
+        metric: AppMetric::from(metric.to_owned()),
+        request: request.map(str::to_owned),
+        ratio,
+        source: "A students' community, 2024".to_owned(),
+    };
+    run.plan.claims = vec![
+        claim("response-mean", Some("search"), 0.72),
+        claim("call", None, 0.325),
+        claim("payload", None, 0.418),
+    ];
+    run.environment = Some(crate::fixture::environment());
+    run.slices.last_mut().unwrap().outcome = SliceOutcome::Failed {
+        reason: "post ended with exit code 137".to_owned(),
+        fault: Fault::Subject,
+        log: "java.lang.OutOfMemoryError".to_owned(),
+    };
+    run
+}
+
+#[test]
+fn in_the_terminal() {
+    let text = AppFindings::from_run(&campus()).terminal(Style::new(false, None, None));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn in_markdown() {
+    insta::assert_snapshot!(AppFindings::from_run(&campus()).markdown());
+}
+
+/// Where the time goes, as the page has it: each part has a number in the bar, in the table, and for a reader who does
+/// not see it a name.
+#[test]
+fn the_bars_of_the_page() {
+    let page = AppFindings::from_run(&campus()).html();
+    let (_, section) = page.split_once("<section id=\"parts\">").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    insta::assert_snapshot!(section);
 }

@@ -95,6 +95,8 @@ pub(crate) struct Part {
     pub(crate) named: Named,
     pub(crate) size: f64,
     pub(crate) value: String,
+    /// What stands in it, where there is room.
+    pub(crate) label: String,
 }
 
 /// Lines over two axes. Places are 0 to 1, upwards and to the right.

@@ -57,17 +57,12 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
 
 fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
     let several = claim.placements.len() > 1;
-    let about = About {
-        of: &claim.of,
-        against: &claim.against,
-        metric: claim.metric,
-        operation: None,
-    };
+    let about = About::from(claim);
     let published = claim.published_ratio;
     let published = published.map(|ratio| turned(claim.metric, ratio));
     let measured = |(index, p): (usize, &ClaimMeasured)| Measured {
         place: several.then(|| words::place(p.verdict.placement)),
-        text: words::claim_measured(claim.metric, &p.verdict),
+        text: words::claim_measured(about, &p.verdict),
         size: p.size.map(words::size_match),
         drawn: drawn(about, &p.verdict, margin).map(|drawn| Drawn {
             published: published.filter(|_| index == 0),
@@ -85,7 +80,7 @@ fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
         ),
         says: format!("{} ({})", claim.says, claim.source),
         published: match claim.published_ratio {
-            Some(ratio) => words::factor_phrase(claim.metric, ratio),
+            Some(ratio) => words::factor_phrase(about, ratio),
             None => words::claim_published(claim),
         },
         published_in_full: words::claim_published(claim),

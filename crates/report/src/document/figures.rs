@@ -87,7 +87,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
     let is_shown = |(column, figure): &Figure<Figures>| {
         column.rank <= 2 || measured(groups).any(|(_, figures)| figure(figures).is_some())
     };
-    let column = |column: Column| match column.title {
+    let column = |column: Column| match &*column.title {
         DELAY if at_a_rate => Column::number(DELAY, DELAY_RANK_AT_A_RATE),
         RATE if all_codecs => Column::number("messages/s", column.rank),
         _ => column,

@@ -18,11 +18,14 @@ mod stacks;
 mod verdicts;
 
 pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Scale, Size, Weight};
-pub(crate) use claims::Claim;
+pub(crate) use claims::{Claim, Measured};
 pub(crate) use run::{cautions, machine_facts};
 pub(crate) use verdicts::{
     Answer, Drawn, Group, Question, Row, SIGNS, Verdict, Verdicts, claimed, drawn, ratios, reach,
+    turned,
 };
+
+use std::borrow::Cow;
 
 use crate::findings::Findings;
 use crate::units;
@@ -188,6 +191,8 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<String>>,
     /// What must be known of each row; empty where the table has no such column.
     pub(crate) cautions: Vec<Labels>,
+    /// The class of each row's part of a bar, which a page shows as a colour; empty without one.
+    pub(crate) swatches: Vec<&'static str>,
     /// The rows that begin a group, but for the first.
     pub(crate) breaks: Vec<usize>,
     /// What the letters of the cautions mean, where these stand by their letters.
@@ -200,7 +205,7 @@ impl Table {
     /// A table without rows: a head, and figures behind it.
     pub(crate) fn of_figures<T>(head: Column, figures: &[Figure<T>]) -> Self {
         Self {
-            columns: with_head(head, figures.iter().map(|(column, _)| *column)),
+            columns: with_head(head, figures.iter().map(|(column, _)| column.clone())),
             ..Self::default()
         }
     }
@@ -238,9 +243,9 @@ pub(crate) fn row<T>(head: String, figures: &[Figure<T>], of: Option<&T>) -> Vec
 }
 
 /// A column, and how long it stays where there is little room.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
+    pub(crate) title: Cow<'static, str>,
     /// 0 always stays; the highest number is dropped first. Texts have none above [`MOST_IN_TEXTS`].
     pub(crate) rank: u8,
     pub(crate) right: bool,
@@ -252,7 +257,7 @@ pub(crate) const MOST_IN_TEXTS: u8 = 12;
 impl Column {
     pub(crate) const fn number(title: &'static str, rank: u8) -> Self {
         Self {
-            title,
+            title: Cow::Borrowed(title),
             rank,
             right: true,
         }
@@ -260,7 +265,7 @@ impl Column {
 
     pub(crate) const fn text(title: &'static str, rank: u8) -> Self {
         Self {
-            title,
+            title: Cow::Borrowed(title),
             rank,
             right: false,
         }

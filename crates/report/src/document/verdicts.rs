@@ -15,6 +15,8 @@ pub(crate) use crate::words::{Answer, SIGNS};
 
 /// All verdicts of a study.
 pub(crate) struct Verdicts {
+    /// Their heading on a terminal.
+    pub(crate) title: &'static str,
     /// The placements in short, the study's own first.
     pub(crate) placements: Vec<&'static str>,
     pub(crate) groups: Vec<Group>,
@@ -118,6 +120,7 @@ pub(super) fn section(findings: &Findings) -> Option<Section> {
     let checks = || groups::a_a_checks(findings);
     let below = checks().map(check).chain(claims_counted(findings));
     let verdicts = Verdicts {
+        title: "Summary",
         placements,
         groups: groups
             .iter()
@@ -196,7 +199,7 @@ fn verdict(about: About<'_>, v: &PlacementVerdict, line: Line, margin: f64) -> V
         place: words::place(v.placement),
         on: words::on(v.placement),
         answer: line.answer,
-        found: words::brief(about.metric, v).by(about.operation),
+        found: words::brief(about, v),
         line,
         drawn: drawn(about, v, margin),
     }

@@ -4,6 +4,7 @@
 use super::page::{Page, filled, percent, rounded};
 use super::table;
 use crate::document::{Bar, Bars, Chart, Drawn, Named, Part, Plot, Size};
+use crate::words::joined;
 
 /// Width and height of a plot's own coordinates.
 const WIDTH: f64 = 1_000.0;
@@ -17,7 +18,7 @@ const EVENT_MARK: f64 = HEIGHT + 5.0;
 
 pub(super) fn chart(page: &mut Page, chart: &Chart) {
     page.put("<h3>{}</h3>", &[&chart.title]);
-    page.put("<p class=\"intro\">{}</p>\n", &[&chart.intro]);
+    page.each("<p class=\"intro\">{}</p>\n", filled(&chart.intro));
     if let Some(all) = &chart.bars {
         bars(page, all);
     }
@@ -33,7 +34,9 @@ pub(super) fn chart(page: &mut Page, chart: &Chart) {
 }
 
 fn bars(page: &mut Page, bars: &Bars) {
-    key(page, bars.key.iter());
+    if !bars.key.is_empty() {
+        key(page, bars.key.iter());
+    }
     for scale in &bars.scales {
         page.put(
             "<div class=\"bars\"><h4>{} <small>full width {}</small></h4>\n",
@@ -62,7 +65,14 @@ fn bar(page: &mut Page, bar: &Bar, full: f64) {
         &[&bar.name],
     );
     page.each(" <span class=\"mark\">{}</span>", filled(&bar.cautions));
-    page.raw("</div><div class=\"bar-track\"><div class=\"bar\">");
+    let said = bar
+        .parts
+        .iter()
+        .map(|part| format!("{} {}", part.named.1, part.value));
+    page.put(
+        "</div><div class=\"bar-track\" role=\"img\" aria-label=\"{}: {}\"><div class=\"bar\">",
+        &[&bar.total, &joined(said, ", ")],
+    );
     parts(page, &bar.parts, full);
     page.raw("</div>");
     if !bar.spans.is_empty() {
@@ -83,9 +93,11 @@ fn parts(page: &mut Page, parts: &[Part], full: f64) {
     for part in parts {
         let (class, name) = &part.named;
         page.put(
-            "<span class=\"seg {}\" style=\"width:{}%\" title=\"{}: {}\"></span>",
+            "<span class=\"seg {}\" style=\"width:{}%\" title=\"{}: {}\">",
             &[class, &percent(part.size / full), name, &part.value],
         );
+        page.each("<i>{}</i>", filled(&part.label));
+        page.raw("</span>");
     }
 }
 

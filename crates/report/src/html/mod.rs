@@ -216,7 +216,13 @@ fn table(page: &mut Page, table: &Table) {
                 page.put("{}</td>", &[cell]);
                 continue;
             }
-            page.put("<th scope=\"row\">{}", &[cell]);
+            page.raw("<th scope=\"row\">");
+            // Of a row without a colour too, so that all begin below each other.
+            page.each(
+                "<span class=\"swatch {}\"></span>",
+                table.swatches.get(index),
+            );
+            page.put("{}", &[cell]);
             let labels = table.cautions.get(index);
             if let Some(labels) = labels.filter(|labels| !labels.names.is_empty()) {
                 let class = if labels.main.is_empty() {

@@ -28,12 +28,15 @@ pub(super) fn verdicts(page: &mut Page, all: &Verdicts, most: Most) {
             page.each("<p class=\"crossing\">{}</p>\n", &question.crossings);
             page.each("<p class=\"note\">{}</p>\n", &question.cautions);
         }
-        page.put(
-            "<details class=\"more\"><summary>{}</summary>\n",
-            &[&group.title],
-        );
-        blocks(page, &group.more, most);
-        page.raw("</details></section>\n");
+        if !group.more.is_empty() {
+            page.put(
+                "<details class=\"more\"><summary>{}</summary>\n",
+                &[&group.title],
+            );
+            blocks(page, &group.more, most);
+            page.raw("</details>");
+        }
+        page.raw("</section>\n");
     }
     if let Some(checks) = &all.checks {
         page.put(

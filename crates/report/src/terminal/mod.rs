@@ -66,7 +66,7 @@ struct Page {
     style: Style,
     text: String,
     /// The columns that the last table had no room for.
-    dropped: Vec<&'static str>,
+    dropped: Vec<String>,
     /// The last log, of a subject that failed: the next may say the same.
     log: String,
 }
@@ -122,7 +122,13 @@ impl Page {
             Some(Block::Verdicts(_) | Block::Heading(_)) => {}
             _ => self.heading(&section.title),
         }
-        for block in &section.blocks {
+        let shown = section.blocks.iter().filter(|block| !is_chart(block));
+        let mut is_below_table = false;
+        for block in shown {
+            if is_below_table && matches!(block, Block::Table(_)) {
+                self.text.push('\n');
+            }
+            is_below_table = matches!(block, Block::Table(_));
             self.block(block);
         }
     }
@@ -232,8 +238,11 @@ impl Page {
     /// Each comparison in a line.
     fn summary(&mut self, verdicts: &Verdicts, questions: &[&Question]) {
         match &verdicts.placements[..] {
-            [own, _, ..] => self.heading(&format!("Summary ({own}, unless a line says otherwise)")),
-            _ => self.heading("Summary"),
+            [own, _, ..] => {
+                let title = verdicts.title;
+                self.heading(&format!("{title} ({own}, unless a line says otherwise)"));
+            }
+            _ => self.heading(verdicts.title),
         }
         let rows = || questions.iter().flat_map(|question| &question.rows);
         let phrase = rows().map(phrase_width).max().unwrap_or(0);

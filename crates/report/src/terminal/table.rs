@@ -11,7 +11,7 @@ const LEAST_NAME: usize = 12;
 
 /// Lines of at most `width` columns as far as that can be, the header first; the titles of the columns
 /// that were dropped.
-pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<&'static str>) {
+pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<String>) {
     let mut shown = columns(table);
     let mut dropped = Vec::new();
     let total = |shown: &[Fitted]| shown.iter().map(|column| column.width + GAP).sum::<usize>();
@@ -23,7 +23,7 @@ pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<&'static 
         let Some((1.., last)) = ranks.max() else {
             break;
         };
-        dropped.push(shown.remove(last).head.title);
+        dropped.push(shown.remove(last).head.title.into_owned());
     }
     let over = total(&shown).saturating_sub(width + GAP);
     if let Some(name) = shown.first_mut() {
@@ -34,7 +34,7 @@ pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<&'static 
         let fields = shown.iter().map(|column| column.padded(&cell(column)));
         joined(fields, &" ".repeat(GAP)).trim_end().to_owned()
     };
-    let mut lines = vec![line(&|column| column.head.title.to_owned())];
+    let mut lines = vec![line(&|column| column.head.title.to_string())];
     lines.extend((0..table.rows.len()).map(|row| line(&|column| column.cells[row].clone())));
     dropped.reverse();
     (lines, dropped)
@@ -49,7 +49,7 @@ struct Fitted {
 
 impl Fitted {
     fn of(head: Column, cells: Vec<String>) -> Self {
-        let texts = cells.iter().map(String::as_str).chain([head.title]);
+        let texts = cells.iter().map(String::as_str).chain([&*head.title]);
         let width = texts.map(|text| text.chars().count()).max();
         Self {
             width: width.unwrap_or(0),
@@ -83,7 +83,7 @@ fn columns(table: &Table) -> Vec<Fitted> {
     let mut all: Vec<Fitted> = columns
         .map(|(index, head)| {
             let cells = table.rows.iter().map(|row| safe(&row[index]));
-            Fitted::of(*head, units_aligned(cells.collect()))
+            Fitted::of(head.clone(), units_aligned(cells.collect()))
         })
         .collect();
     if !table.cautions.is_empty() {
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn numbers_are_aligned() {
         let (lines, dropped) = fitted(&table(), 80);
-        assert_eq!(dropped, Vec::<&str>::new());
+        assert_eq!(dropped, Vec::<String>::new());
         assert_eq!(
             lines,
             [

@@ -5,12 +5,11 @@ use super::ratio::Found;
 use super::reason::WORTHLESS;
 use super::verdict::{NOT_MEASURED, without};
 use crate::findings::verdict::{Estimate, PlacementVerdict};
-use crate::metric::row;
 use crate::units;
 
 /// The A/A pair's own line.
 pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
-    let (of, against, name) = (about.of, about.against, row(about.metric).name);
+    let (of, against, name) = (about.of, about.against, about.name());
     let Some(estimate) = &verdict.estimate else {
         let why = match without(verdict) {
             NOT_MEASURED => "were not both measured".to_owned(),
@@ -18,7 +17,7 @@ pub(crate) fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
         };
         return format!("A/A check missing: {of} and {against} {why}");
     };
-    let found = Found::of(about.metric, estimate).by(about.operation).text();
+    let found = Found::of(about, estimate).text();
     let (outcome, means) = a_a_outcome(estimate);
     let means = means.map_or_else(String::new, |means| format!("; {means}"));
     format!(

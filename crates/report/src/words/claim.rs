@@ -1,12 +1,12 @@
 //! Claims as sentences.
 
-use rpcgauge_study::plan::{Metric, Published};
+use rpcgauge_study::plan::Published;
 use rpcgauge_study::settings::{ENGINE, REFERENCE};
 
 use super::ratio::factor_phrase;
 use super::reason::{aa_misses_1, code_mark};
 use super::verdict::brief;
-use super::{capital, joined, on};
+use super::{About, capital, joined, on};
 use crate::findings::verdict::{
     ClaimFindings, ClaimOutcome, Outcome, PlacementVerdict, SizeMatch, Unresolved,
 };
@@ -51,8 +51,8 @@ fn measured_stacks(claim: &ClaimFindings) -> String {
 }
 
 /// The measured side of a claim: `3.10× faster [2.94, 3.27]`.
-pub(crate) fn claim_measured(metric: Metric, verdict: &PlacementVerdict) -> String {
-    let found = brief(metric, verdict).text();
+pub(crate) fn claim_measured(about: About<'_>, verdict: &PlacementVerdict) -> String {
+    let found = brief(about, verdict).text();
     let against_control = match verdict.outcome {
         Outcome::NoDifference => return format!("no difference, {found}{}", code_mark(verdict)),
         Outcome::NotResolved { reason, .. } => match reason {
@@ -82,7 +82,7 @@ pub(crate) fn claim_published(claim: &ClaimFindings) -> String {
     let Published { of, against, unit } = &claim.published;
     let figures = format!("{of} against {against} {unit}");
     match claim.published_ratio {
-        Some(ratio) => format!("{} ({figures})", factor_phrase(claim.metric, ratio)),
+        Some(ratio) => format!("{} ({figures})", factor_phrase(claim.into(), ratio)),
         None => figures,
     }
 }
@@ -102,12 +102,12 @@ pub(crate) fn claim(claim: &ClaimFindings) -> String {
             _ => format!(" {}", on(p.verdict.placement)),
         };
         if p.verdict.estimate.is_none() {
-            let without = brief(claim.metric, &p.verdict).text();
+            let without = brief(claim.into(), &p.verdict).text();
             text += &format!("; {without}{place}");
             continue;
         }
         let joint = if index == 0 { "; measured" } else { ", and" };
-        let measured = claim_measured(claim.metric, &p.verdict);
+        let measured = claim_measured(claim.into(), &p.verdict);
         let size = p.size.map(|size| format!(" ({})", size_match(size)));
         text += &format!("{joint}{place} {measured}{}", size.unwrap_or_default());
     }

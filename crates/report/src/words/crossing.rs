@@ -44,7 +44,7 @@ pub(crate) fn found(
     crossing: &Crossing,
     swept: &Swept,
 ) -> String {
-    let [better, _] = row(crossing.metric).sides();
+    let [better, _] = row(crossing.metric).sides(None);
     let names = Names {
         of: within_group(findings, sweep, &crossing.of),
         against: within_group(findings, sweep, &crossing.against),

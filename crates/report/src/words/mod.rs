@@ -27,8 +27,9 @@ pub(crate) use ratio::{Factor, Found, change_phrase, factor_phrase, interval_bes
 pub(crate) use reason::{LONGER, code_mark};
 pub(crate) use verdict::{Line, brief, line, lines};
 
-use crate::findings::verdict::{Combined, Comparison};
+use crate::findings::verdict::{ClaimFindings, Combined, Comparison};
 use crate::findings::{Figures, Findings};
+use crate::metric::row;
 use crate::units;
 
 /// What a verdict is about.
@@ -38,6 +39,19 @@ pub(crate) struct About<'a> {
     pub(crate) against: &'a str,
     pub(crate) metric: Metric,
     pub(crate) operation: Option<Operation>,
+    /// What is said of an application in place of the metric's own words.
+    pub(crate) said: Option<&'a Said>,
+}
+
+/// The words of a metric of an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) name: String,
+    pub(crate) verb: &'static str,
+    /// For the better and the worse of two variants.
+    pub(crate) sides: [&'static str; 2],
+    /// What stands behind two figures.
+    pub(crate) phrase: &'static str,
 }
 
 impl<'a> From<&'a Comparison> for About<'a> {
@@ -47,11 +61,52 @@ impl<'a> From<&'a Comparison> for About<'a> {
             against: &c.against,
             metric: c.metric,
             operation: c.operation,
+            said: None,
+        }
+    }
+}
+
+impl<'a> From<&'a ClaimFindings> for About<'a> {
+    fn from(c: &'a ClaimFindings) -> Self {
+        Self {
+            of: &c.of,
+            against: &c.against,
+            metric: c.metric,
+            operation: None,
+            said: None,
         }
     }
 }
 
 impl<'a> About<'a> {
+    /// The metric in a heading.
+    pub(crate) fn name(self) -> &'a str {
+        self.said.map_or(row(self.metric).name, |said| &said.name)
+    }
+
+    /// What a variant does better or worse.
+    fn verb(self) -> &'static str {
+        let own = || row(self.metric).verb(self.operation);
+        self.said.map_or_else(own, |said| said.verb)
+    }
+
+    /// The words for the better and the worse of two variants.
+    fn sides(self) -> [&'static str; 2] {
+        let own = || row(self.metric).sides(self.operation);
+        self.said.map_or_else(own, |said| said.sides)
+    }
+
+    /// What stands behind two figures.
+    fn phrase(self) -> String {
+        let own = || row(self.metric).phrase(self.operation);
+        self.said.map_or_else(own, |said| said.phrase.to_owned())
+    }
+
+    /// Whether users of an application make requests, not a client calls.
+    fn is_of_app(self) -> bool {
+        self.said.is_some()
+    }
+
     /// The same, without the group's name before both variants' where they are of one group: under
     /// the group's own question that is clear enough.
     pub(crate) fn within_group(self, findings: &'a Findings) -> Self {

@@ -2,8 +2,8 @@
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::settings::Operation;
 
+use super::About;
 use crate::findings::verdict::Estimate;
 use crate::metric::{better, is_counted, row};
 use crate::units;
@@ -38,15 +38,16 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn of(metric: Metric, estimate: &Estimate) -> Self {
+    pub(crate) fn of(about: About<'_>, estimate: &Estimate) -> Self {
+        let metric = about.metric;
         let is_alike = |end: f64| is_counted(metric) && (end - 1.0).abs() < ALIKE;
         match estimate.interval {
             Some(ends) if ends.into_iter().all(is_alike) => Self::word("equal"),
             Some([low, high]) if low <= 1.0 && 1.0 <= high => {
-                Self::word(both_ways(metric, low, high))
+                Self::word(both_ways(about, low, high))
             }
             _ => Self {
-                phrase: factor_phrase(metric, estimate.ratio),
+                phrase: factor_phrase(about, estimate.ratio),
                 interval: interval(metric, estimate),
             },
         }
@@ -60,19 +61,6 @@ impl Found {
         }
     }
 
-    /// The same of a codec, which makes and reads messages, and calls nothing.
-    pub(crate) fn by(self, operation: Option<Operation>) -> Self {
-        match operation {
-            None => self,
-            Some(_) => Self {
-                phrase: self
-                    .phrase
-                    .replace("calls per second", "messages per second"),
-                ..self
-            },
-        }
-    }
-
     pub(crate) fn text(&self) -> String {
         format!("{} {}", self.phrase, self.interval)
             .trim_end()
@@ -81,8 +69,8 @@ impl Found {
 }
 
 /// `2.31× faster`.
-pub(crate) fn factor_phrase(metric: Metric, ratio: f64) -> String {
-    phrase(metric, ratio, row(metric).sides())
+pub(crate) fn factor_phrase(about: About<'_>, ratio: f64) -> String {
+    phrase(about.metric, ratio, about.sides())
 }
 
 fn phrase(metric: Metric, ratio: f64, [better, worse]: [&str; 2]) -> String {
@@ -114,18 +102,23 @@ pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
 }
 
 /// The ends of an interval that holds 1, the better one first.
-fn both_ways(metric: Metric, low: f64, high: f64) -> String {
-    let (good, bad) = match better(metric) {
+fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
+    let (good, bad) = match better(about.metric) {
         Better::Lower => (1.0 / low, high),
         Better::Higher => (high, 1.0 / low),
     };
-    let [better, worse] = row(metric).sides();
+    let [better, worse] = about.sides();
     if good.min(bad) > units::MOST_RATIO {
         let most = units::count(units::MOST_RATIO as u64);
         return format!("over {most}× either way");
     }
     let near = good.min(bad) < 1.01;
     let (good, bad) = units::ratios([good, bad], if near { 3 } else { 2 });
+    // "1.2× more to 1.1× fewer calls per second": what both end with is said once.
+    let better = match better.split_once(' ') {
+        Some((word, what)) if worse.ends_with(what) => word,
+        _ => better,
+    };
     format!("{good}× {better} to {bad}× {worse}")
 }
 
@@ -159,7 +152,14 @@ mod tests {
             invocations: 4,
             blocks: 8,
         };
-        Found::of(metric, &estimate).text()
+        let about = About {
+            of: "a",
+            against: "b",
+            metric,
+            operation: None,
+            said: None,
+        };
+        Found::of(about, &estimate).text()
     }
 
     #[test]
@@ -185,7 +185,7 @@ mod tests {
         );
         assert_eq!(
             found(Metric::Goodput, 1.0, [0.5, 1.25]),
-            "1.25× more calls per second to 2.00× fewer calls per second"
+            "1.25× more to 2.00× fewer calls per second"
         );
     }
 

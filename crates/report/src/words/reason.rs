@@ -26,6 +26,9 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
             return match reason {
                 Withheld::Unanswered => unanswered,
                 Withheld::NotMeasured => Some("no block has figures of both".to_owned()),
+                Withheld::ClientBound if about.is_of_app() => {
+                    Some(load_generator_saturated(&verdict.blocks))
+                }
                 Withheld::ClientBound => Some(unfit(&verdict.blocks, Unfit::ClientBound)),
                 Withheld::LinkNotHeld => Some(unfit(&verdict.blocks, Unfit::LinkNotHeld)),
                 Withheld::SendDelay => Some(SENT_LATE.to_owned()),
@@ -37,10 +40,19 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
     sentence([
         Some(unresolved(why, about, verdict)),
         power(verdict),
-        more.map(|more| help(more, run)),
+        more.map(|more| help(about, more, run)),
         contrary(verdict),
         code,
     ])
+}
+
+fn load_generator_saturated(blocks: &BlockCounts) -> String {
+    format!(
+        "the load generator used more than 80% of a core in {} of {} rounds and may have set the pace itself; take \
+         fewer users or more think time",
+        blocks.client_bound,
+        blocks.planned - blocks.missing
+    )
 }
 
 /// What made most blocks unfit, and in how many: with other reasons it need not be most of them.
@@ -69,13 +81,21 @@ pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 /// That the two left different shares of their calls unanswered, and what that does to a verdict.
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
-    let does = match verdict.outcome {
-        Outcome::NoVerdict { .. } => "counting these could change the verdict",
-        _ => "counting these would not change the verdict",
+    let is_withheld = matches!(verdict.outcome, Outcome::NoVerdict { .. });
+    let does = match (about.is_of_app(), is_withheld) {
+        (true, true) => "failed: too many for a verdict on response times, which are of the others",
+        (true, false) => "failed, and are not in it",
+        (false, true) => "were not answered: counting these could change the verdict",
+        (false, false) => "were not answered: counting these would not change the verdict",
+    };
+    let calls = if about.is_of_app() {
+        "requests"
+    } else {
+        "calls"
     };
     let [of, against] = [shares.of, shares.against].map(units::percent);
     Some(format!(
-        "{of} of the calls of {} and {against} of those of {} were not answered: {does}",
+        "{of} of the {calls} of {} and {against} of those of {} {does}",
         about.of, about.against
     ))
 }
@@ -117,7 +137,7 @@ fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let Some(control) = &verdict.control else {
         return "what the A/A pair shows, which is one thing measured twice".to_owned();
     };
-    let found = Found::of(about.metric, &control.estimate).by(about.operation);
+    let found = Found::of(about, &control.estimate);
     format!(
         "what the A/A pair shows ({}), which is {} measured twice",
         found.text(),
@@ -164,7 +184,7 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
 const SENSIBLE_TIMES: u64 = 20;
 
 /// How much more measuring would settle it, beside the invocations there were.
-fn help(more: More, run: u64) -> String {
+fn help(about: About<'_>, more: More, run: u64) -> String {
     let (invocations, blocks) = (more.invocations as u64, more.blocks as u64);
     let further = if invocations == 0 {
         blocks
@@ -182,8 +202,13 @@ fn help(more: More, run: u64) -> String {
         return format!("about {blocks} of this length ({LONGER}) would settle it");
     }
     let longer = 1.0 + invocations as f64 / run.max(1) as f64;
+    let run = if about.is_of_app() {
+        "a run"
+    } else {
+        "a run, or a --budget,"
+    };
     format!(
-        "about {} ({}) would settle it: a run, or a --budget, {}× as long",
+        "about {} ({}) would settle it: {run} {}× as long",
         units::counted(invocations, "more invocation"),
         units::counted(blocks, "block"),
         units::number(longer)
@@ -218,6 +243,7 @@ mod tests {
         against: "b",
         metric: Metric::LatencyP99,
         operation: None,
+        said: None,
     };
 
     const NOT_BEYOND: Outcome = Outcome::NotResolved {
@@ -249,6 +275,7 @@ mod tests {
 
     fn needed(invocations: usize, blocks: usize, run: u64) -> String {
         help(
+            P99,
             More {
                 invocations,
                 blocks,

@@ -1,7 +1,5 @@
 //! Verdicts as lines: what is said, how sure it is, the figures behind it, why it is open.
 
-use rpcgauge_study::plan::Metric;
-
 use super::ratio::Found;
 use super::reason::reason;
 use super::{About, Answer, margin_percent};
@@ -54,7 +52,7 @@ pub(crate) fn line(
     let figures = verdict.of_value.zip(verdict.against_value);
     let unit = match is_further {
         true => String::new(),
-        false => format!(" {}", row(about.metric).phrase(about.operation)),
+        false => format!(" {}", about.phrase()),
     };
     Line {
         answer: Answer::under(verdict),
@@ -70,14 +68,13 @@ pub(crate) fn line(
 
 /// What is said of a pair, and the ratio and interval that stand behind it.
 fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (String, String) {
-    let (of, against, operation) = (about.of, about.against, about.operation);
-    let row = row(about.metric);
-    let (verb, name) = (row.verb(operation), row.name);
+    let (of, against) = (about.of, about.against);
+    let (verb, name) = (about.verb(), about.name());
     let no_verdict = format!("No verdict on {of} against {against} in {name}");
     let Some(estimate) = &verdict.estimate else {
         return (no_verdict, String::new());
     };
-    let found = Found::of(about.metric, estimate).by(operation);
+    let found = Found::of(about, estimate);
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => (
             format!("{of} {verb} {} than {against}", found.phrase),
@@ -100,7 +97,7 @@ fn further(about: About<'_>, verdict: &PlacementVerdict) -> (String, String) {
     let Some(estimate) = &verdict.estimate else {
         return ("no verdict".to_owned(), String::new());
     };
-    let found = Found::of(about.metric, estimate).by(about.operation);
+    let found = Found::of(about, estimate);
     match verdict.outcome {
         Outcome::Faster | Outcome::Slower => (found.phrase, found.interval),
         Outcome::NoDifference => ("no difference,".to_owned(), found.text()),
@@ -110,18 +107,22 @@ fn further(about: About<'_>, verdict: &PlacementVerdict) -> (String, String) {
 }
 
 /// A verdict in as few words as can be, for a table: `1.17× faster`, `[1.06, 1.29]`.
-pub(crate) fn brief(metric: Metric, verdict: &PlacementVerdict) -> Found {
+pub(crate) fn brief(about: About<'_>, verdict: &PlacementVerdict) -> Found {
     let withheld = match verdict.outcome {
         Outcome::NoVerdict { reason } => Some(reason),
         _ => None,
     };
     match (withheld, &verdict.estimate) {
+        (Some(Withheld::ClientBound), _) if about.is_of_app() => {
+            Found::word("load generator saturated")
+        }
+        (Some(Withheld::Unanswered), _) if about.is_of_app() => Found::word("failed requests"),
         (Some(Withheld::ClientBound), _) => Found::word("client-bound"),
         (Some(Withheld::LinkNotHeld), _) => Found::word("link not held"),
         (Some(Withheld::SendDelay), _) => Found::word("calls sent late"),
         (Some(Withheld::Unanswered), _) => Found::word("unanswered calls"),
         (_, None) => Found::word(without(verdict)),
-        (_, Some(estimate)) => Found::of(metric, estimate),
+        (_, Some(estimate)) => Found::of(about, estimate),
     }
 }
 
@@ -145,6 +146,7 @@ pub(super) const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]
 mod tests {
+    use rpcgauge_study::plan::Metric;
     use rpcgauge_study::settings::{Operation, Placement, Timing};
 
     use super::*;

@@ -61,7 +61,7 @@ fn a_pair_that_gains_less_is_found() {
     assert!(low < 1.4 && 1.4 < high, "{shift:?}");
     let text = shown(&diff);
     for part in [
-        "▼ grpc, mean response time, all requests: 1.4",
+        "▼ grpc, mean response time: 1.4",
         "× slower [1.",
         " against rest; 1.5",
         " before, 1.0",

@@ -1,7 +1,10 @@
 //! The report of an application as a document: the users' gain, where a request's time goes, the figures.
 
 mod parts;
+mod saturation;
 mod verdicts;
+
+use std::borrow::Cow;
 
 use rpcgauge_study::record::Fault;
 
@@ -10,7 +13,10 @@ pub(super) use verdicts::{brief, factor_phrase, name, subject, value};
 use super::findings::{
     AppFindings, AppVariantFindings, FailedSlice, InsideFigures, RequestFigures,
 };
-use crate::document::{Block, Column, Document, Item, Section, Shown, Table, Text, machine_facts};
+use super::is_one_by_one;
+use crate::document::{
+    Block, Column, Document, Item, Section, Shown, Table, Text, machine_facts, with_head,
+};
 use crate::units;
 use crate::words;
 
@@ -18,34 +24,43 @@ impl Document {
     /// Everything that there is to say of a run of a study of an application.
     pub(crate) fn of_app(findings: &AppFindings) -> Self {
         let mut sections = vec![
-            verdicts::section(findings),
-            verdicts::claims(findings),
+            verdicts::gain(findings),
             parts::section(findings),
+            saturation::section(findings),
             users(findings),
             inside(findings),
-            processes(findings),
+            saturation::processes(findings),
+            verdicts::claims(findings),
             failures(findings),
             environment(findings),
             reading(findings),
         ];
         sections.retain(|section| !section.blocks.is_empty());
-        let planned = findings.plan.slices() as u64;
-        let mut cautions = findings.warnings.clone();
-        if findings.measured < planned {
-            cautions.push(format!(
-                "{} of {planned} slices were measured: the results rest on these",
-                findings.measured
-            ));
-        }
         Self {
             title: findings.plan.name.clone(),
             question: findings.plan.question.clone(),
             facts: facts(findings),
-            cautions,
+            cautions: cautions(findings),
             sections,
             rpcgauge: findings.run.rpcgauge.clone(),
         }
     }
+}
+
+fn cautions(findings: &AppFindings) -> Vec<String> {
+    let planned = findings.plan.slices() as u64;
+    let failed = findings.failures.len() as u64;
+    let not_run = planned.saturating_sub(findings.measured + failed);
+    let missing = [(failed, "failed"), (not_run, "did not run")];
+    let missing = missing.into_iter().filter(|(count, _)| *count > 0);
+    let missing = missing.map(|(count, what)| format!("{count} {what}"));
+    let missing = words::joined(missing, " and ");
+    let rest = match findings.measured {
+        0 => "nothing was measured".to_owned(),
+        measured => format!("the results rest on the other {measured}"),
+    };
+    let missing = (!missing.is_empty()).then(|| format!("Of {planned} slices {missing}: {rest}"));
+    findings.warnings.iter().cloned().chain(missing).collect()
 }
 
 fn facts(findings: &AppFindings) -> Vec<String> {
@@ -58,13 +73,13 @@ fn facts(findings: &AppFindings) -> Vec<String> {
         let cores = units::counted(u64::from(environment.cores), "core");
         format!("{}, {cores}", environment.processor)
     });
+    let seconds: f64 = findings.variants.iter().map(|one| one.seconds).sum();
     let what = format!(
-        "{}: {} for each of {} configurations; {} slices of {}",
+        "application {}, {} at a time, {} slices of {}",
         plan.app,
         plan.users_shown(),
-        plan.variants.len(),
         findings.measured,
-        units::round_time(plan.slice_ms as f64 * 1e6)
+        units::time(1e9 * seconds / findings.measured.max(1) as f64)
     );
     [Some(what), started, machine]
         .into_iter()
@@ -74,6 +89,27 @@ fn facts(findings: &AppFindings) -> Vec<String> {
 
 fn or_none(value: Option<f64>, shown: fn(f64) -> String) -> String {
     value.map_or_else(units::none, shown)
+}
+
+/// Figures with a column for each variant that was measured; the second set of one goes first where there is
+/// little room.
+fn beside_each_other(findings: &AppFindings, head: &'static str) -> Table {
+    let column = |variant: &AppVariantFindings| Column {
+        title: Cow::Owned(variant.name.clone()),
+        ..Column::number("", u8::from(variant.repeats.is_some()))
+    };
+    Table {
+        columns: with_head(Column::text(head, 0), measured(findings).map(column)),
+        ..Table::default()
+    }
+}
+
+/// The variants that were measured.
+fn measured(findings: &AppFindings) -> impl Iterator<Item = &AppVariantFindings> + Clone {
+    findings
+        .variants
+        .iter()
+        .filter(|variant| variant.slices > 0)
 }
 
 fn users(findings: &AppFindings) -> Section {
@@ -94,7 +130,7 @@ fn users(findings: &AppFindings) -> Section {
             .collect(),
         ..Table::default()
     };
-    for variant in &findings.variants {
+    for variant in measured(findings) {
         let row = |one: &RequestFigures| {
             vec![
                 variant.name.clone(),
@@ -108,132 +144,41 @@ fn users(findings: &AppFindings) -> Section {
                 or_none(one.p99_ns, units::time),
             ]
         };
-        let requests = variant.requests.iter().filter(|_| variant.slices > 0);
-        table.add_group(requests.map(row));
+        table.add_group(variant.requests.iter().map(row));
     }
-    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
-    Section::new("users", "What users saw", Shown::Always, blocks)
+    let table = (!table.rows.is_empty()).then_some(Block::Table(table));
+    let blocks = verdicts::verdicts(findings, true).into_iter().chain(table);
+    Section::new("users", verdicts::OF_USERS, Shown::Always, blocks)
 }
 
 fn inside(findings: &AppFindings) -> Section {
-    let mut table = Table {
-        columns: vec![
-            Column::text("metric", 0),
-            Column::text("variant", 0),
-            Column::number("mean", 0),
-            Column::number("count", 2),
-            Column::number("for a request", 1),
-        ],
-        ..Table::default()
-    };
+    let mut table = beside_each_other(findings, "mean of");
+    let mut never = Vec::new();
     for metric in &findings.plan.metrics {
-        let is_it = |one: &&InsideFigures| one.name == metric.name;
         let shown = match metric.unit.ns() {
             Some(_) => units::time as fn(f64) -> String,
             None => units::size,
         };
-        let row = |variant: &AppVariantFindings| {
-            let one = variant.inside.iter().find(is_it)?;
-            Some(vec![
-                metric.title.clone(),
-                variant.name.clone(),
-                or_none(one.mean, shown),
-                units::number(one.count),
-                or_none(one.per_request, units::number),
-            ])
-        };
-        table.add_group(
-            findings
-                .variants
-                .iter()
-                .filter(|v| v.slices > 0)
-                .filter_map(row),
-        );
+        let is_it = |one: &&InsideFigures| one.name == metric.name;
+        let of = |variant: &AppVariantFindings| variant.inside.iter().find(is_it)?.mean;
+        let means: Vec<Option<f64>> = measured(findings).map(of).collect();
+        if means.iter().all(Option::is_none) {
+            never.push(metric.title.as_str());
+            continue;
+        }
+        let cells = means.into_iter().map(|mean| or_none(mean, shown));
+        table.rows.push(with_head(metric.title.clone(), cells));
     }
-    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
-    Section::new("inside", "Within the application", Shown::Always, blocks)
-}
-
-fn processes(findings: &AppFindings) -> Section {
-    let mut table = Table {
-        columns: vec![
-            Column::text("variant", 0),
-            Column::text("process", 0),
-            Column::number("cores used", 0),
-            Column::number("memory", 0),
-        ],
-        notes: vec![
-            "While the variant had load; a process that all variants share counts for each. Memory is the most at \
-             the end of a slice."
-                .to_owned(),
-        ],
-        ..Table::default()
-    };
-    for variant in &findings.variants {
-        let own = variant.processes.iter().map(|process| {
-            let shared = if process.is_shared { " (shared)" } else { "" };
-            vec![
-                variant.name.clone(),
-                format!("{}{shared}", process.name),
-                or_none(process.cores, units::number),
-                or_none(process.memory_bytes.map(|bytes| bytes as f64), units::size),
-            ]
-        });
-        let generator = (variant.slices > 0).then(|| {
-            let share = units::number(variant.load_generator_share);
-            vec![
-                variant.name.clone(),
-                "load generator".to_owned(),
-                share,
-                units::none(),
-            ]
-        });
-        table.add_group(own.chain(generator));
+    if !never.is_empty() {
+        let never = words::joined(never, "; ");
+        table
+            .notes
+            .push(format!("Never counted under load: {never}"));
     }
-    let tables = [table, jvms(findings)];
-    let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
-    let blocks = tables.map(Block::Table);
-    Section::new("processes", "CPU and memory", Shown::InFiles, blocks)
-}
-
-fn jvms(findings: &AppFindings) -> Table {
-    let mut table = Table {
-        columns: vec![
-            Column::text("variant", 0),
-            Column::text("JVM", 0),
-            Column::number("collections", 1),
-            Column::number("collecting", 0),
-            Column::number("stopped", 0),
-            Column::number("compilations", 1),
-            Column::number("compiling", 0),
-            Column::number("heap", 2),
-        ],
-        notes: vec![
-            "By the JVMs' own counters, while the variant had load: garbage collections, all stops with these among \
-             them, and the work of the compilers, as shares of the time. Of the heap the most at the end of a slice, as \
-             of the last collection."
-                .to_owned(),
-        ],
-        ..Table::default()
-    };
-    for variant in &findings.variants {
-        let share = |ns: u64| units::percent(ns as f64 / 1e9 / variant.seconds);
-        let told = variant.processes.iter();
-        let told = told.filter_map(|process| Some((&process.name, process.jvm?)));
-        table.add_group(told.map(|(name, jvm)| {
-            vec![
-                variant.name.clone(),
-                name.clone(),
-                units::count(jvm.collections),
-                share(jvm.collecting_ns),
-                share(jvm.stopped_ns),
-                units::count(jvm.compilations),
-                share(jvm.compiling_ns),
-                units::size(jvm.heap_bytes as f64),
-            ]
-        }));
-    }
-    table
+    let table =
+        (findings.measured > 0 && !findings.plan.metrics.is_empty()).then_some(Block::Table(table));
+    let blocks = verdicts::verdicts(findings, false).into_iter().chain(table);
+    Section::new("inside", verdicts::WITHIN, Shown::InFiles, blocks)
 }
 
 fn failures(findings: &AppFindings) -> Section {
@@ -260,15 +205,7 @@ fn failures(findings: &AppFindings) -> Section {
         }
     };
     let list = Block::list(findings.failures.iter().map(item));
-    let heading = list
-        .as_ref()
-        .map(|_| Block::Heading("Failed slices".to_owned()));
-    Section::new(
-        "failed",
-        "What failed",
-        Shown::Always,
-        heading.into_iter().chain(list),
-    )
+    Section::new("failed", "Failed slices", Shown::Always, list)
 }
 
 /// The machine, what the application was built from, and what sent its load.
@@ -309,13 +246,21 @@ fn reading(findings: &AppFindings) -> Section {
     let plan = &findings.plan;
     let [settle, slice, warm_up] = [plan.settle_ms, plan.slice_ms, plan.warm_up_ms]
         .map(|ms| units::round_time(ms as f64 * 1e6));
+    let in_turn = match is_one_by_one(plan, &findings.starts) {
+        true => {
+            "Memory did not carry all sets at once: each was measured alone, all its slices of an invocation one after \
+             the other"
+        }
+        false => {
+            "All sets are up at once, and load goes to one at a time, in an order drawn anew for each round"
+        }
+    };
     let text = format!(
-        "Each configuration has its own set of services and its own users; what backs them is shared. All sets are up \
-         at once. Load goes to one at a time: {settle} are left out, then {slice} are measured, in an order drawn anew \
-         for each round. Ratios are of the slices of one round; the interval is over {} fresh starts of the services, \
-         each warmed up for {warm_up}. The A/A pair is a second set of one configuration: what differs less than it \
-         differs from itself is not resolved.",
-        plan.invocations()
+        "Each variant has its own set of services and its own users; what backs them is shared. {in_turn}. Of each turn, \
+         {settle} are left out and {slice} measured. Ratios are of the slices of one round; the interval is over {} of \
+         the services, each warmed up for {warm_up}. The A/A pair is a second set of one configuration: what differs \
+         less than it differs from itself is not resolved.",
+        units::counted(u64::from(plan.invocations()), "fresh start")
     );
     Section::new(
         "reading",

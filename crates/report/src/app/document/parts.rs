@@ -1,153 +1,190 @@
-//! Where a request's time goes: a table and a chart.
+//! Where a request's time goes: for each request a bar of each variant, and below them a table of its parts.
+//!
+//! What stands apart in a bar has a number, which its row of the table has too.
 
 use std::borrow::Cow;
 
-use super::super::findings::{AppFindings, AppVariantFindings, RequestBar, TimePart};
+use super::super::findings::{
+    AppFindings, AppVariantFindings, RequestBar, RequestFigures, TimePart,
+};
+use crate::by_key;
 use crate::document::{
     Bar, Bars, Block, Chart, Column, Part, Scale, Section, Shown, Table, Weight,
 };
 use crate::units;
 
-/// Classes of the parts of bars, in turn; and that of what no metric explains.
-const CLASSES: [&str; 8] = [
+/// Classes of the parts of bars, in turn; neighbours differ.
+const CLASSES: [&str; 7] = [
     "encode",
     "decode",
     "connect",
     "compress",
+    "response",
     "decompress",
-    "send",
     "receive",
-    "wait",
 ];
-const REST: &str = "between";
+/// That of what lies outside the services.
+const OUTSIDE: &str = "between";
 
-/// The variants, without the second set of one.
-fn variants(findings: &AppFindings) -> impl Iterator<Item = &AppVariantFindings> {
-    findings
-        .variants
-        .iter()
-        .filter(|variant| variant.repeats.is_none())
-}
+/// Parts that come to more than this of their whole run at the same time.
+const OVERLAP: f64 = 1.005;
 
-/// Where a request's time goes: a table and a chart.
+/// How to read the table.
+const HOW_TO_READ: &str = "Means of all slices. What stands below a line and further in is within it; self time is what \
+     the parts within leave: own work, and waiting that no metric covers. Outside the services are the network, the load \
+     generator, and waiting before the first handler.";
+
+/// A variant, and its bar.
+type OfVariant<'a> = (&'a AppVariantFindings, &'a RequestBar);
+
+/// Where a request's time goes.
 pub(super) fn section(findings: &AppFindings) -> Section {
-    let mut table = Table {
-        columns: vec![
-            Column::text("part of a request", 0),
-            Column::text("variant", 0),
-            Column::number("time", 0),
-            Column::number("share", 1),
-        ],
-        notes: vec![
-            "A part's time is all of it in the slices, divided by the number of requests; what stands under a part \
-             is within it. The whole is the mean response time as users see it."
-                .to_owned(),
-        ],
-        ..Table::default()
-    };
-    let mut metrics = findings.plan.metrics.iter();
-    if metrics.any(|metric| metric.requests.len() > 1) {
-        let note = "The time of a metric of several requests is a mean over all of them.";
-        table.notes.push(note.to_owned());
-    }
-    let mut scales = Vec::new();
-    let mut key = Vec::new();
-    let all = || {
-        variants(findings).flat_map(|variant| variant.bars.iter().map(move |bar| (variant, bar)))
-    };
-    let mut requests: Vec<&str> = all().map(|(_, bar)| bar.request.as_str()).collect();
-    requests.dedup();
-    requests.sort_unstable();
-    requests.dedup();
-    for request in requests {
-        let of_request: Vec<_> = all().filter(|(_, bar)| bar.request == request).collect();
-        let whole = of_request
+    // Not of the second set of one variant.
+    let variants = findings.variants.iter().filter(|one| one.repeats.is_none());
+    let all = variants.flat_map(|variant| variant.bars.iter().map(move |bar| (variant, bar)));
+    let all: Vec<OfVariant<'_>> = all.collect();
+    // The most frequent one first.
+    let requests = by_key(all.iter().map(|(variant, bar)| {
+        let is_it = |one: &&RequestFigures| one.name.as_ref() == Some(&bar.request);
+        let count = variant
+            .requests
             .iter()
-            .map(|(variant, bar)| row_of(request, &variant.name, bar.mean_ns, bar.mean_ns));
-        table.add_group(whole);
-        let places = of_request
-            .iter()
-            .map(|(_, bar)| bar.parts.len())
-            .max()
-            .unwrap_or(0);
-        for place in 0..places {
-            let part = |(variant, bar): &(&AppVariantFindings, &RequestBar)| {
-                let part = bar.parts.get(place)?;
-                let title = format!("{}{}", "  ".repeat(part.depth + 1), part.title);
-                Some(row_of(&title, &variant.name, part.ns, bar.mean_ns))
-            };
-            table.rows.extend(of_request.iter().filter_map(part));
-        }
-        let full = of_request
-            .iter()
-            .map(|(_, bar)| bar.mean_ns)
-            .fold(0.0, f64::max);
-        let bars = of_request
-            .iter()
-            .map(|(variant, bar)| drawn_bar(&variant.name, bar));
-        let bars: Vec<Bar> = bars.collect();
-        for part in bars.iter().flat_map(|bar| &bar.parts) {
-            if !key.contains(&part.named) {
-                key.push(part.named.clone());
-            }
-        }
-        scales.push(Scale {
-            title: Some(request.to_owned()),
-            full,
-            width: units::time(full),
-            bars,
-        });
-    }
-    if table.rows.is_empty() {
-        return Section::new("parts", "", Shown::Always, []);
-    }
-    let chart = Chart::new(
-        Weight::Bars,
-        "From the gateway to the last service",
-        "The mean response time of each request, split into what the services' own metrics say of it.",
-        Some(Bars { key, scales }),
-        Vec::new(),
-    );
-    let blocks = chart
-        .map(Block::Chart)
+            .find(is_it)
+            .map_or(0, |one| one.succeeded);
+        (bar.request.as_str(), count)
+    }));
+    let mut requests: Vec<(&str, u64)> = requests
         .into_iter()
-        .chain([Block::Table(table)]);
+        .map(|(name, counts)| (name, counts.into_iter().sum()))
+        .collect();
+    requests.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let blocks = requests.iter().flat_map(|(request, _)| {
+        let of_request = all.iter().filter(|(_, bar)| bar.request == *request);
+        let bars: Vec<OfVariant<'_>> = of_request.copied().collect();
+        let chart = chart(request, &bars).map(Block::Chart);
+        chart
+            .into_iter()
+            .chain([Block::Table(table(request, &bars))])
+    });
+    let mut metrics = findings.plan.metrics.iter();
+    let of_several = match metrics.any(|metric| metric.requests.len() > 1) {
+        true => " The time of a metric of several requests is a mean over all of them.",
+        false => "",
+    };
+    let note = (!requests.is_empty()).then(|| Block::Note(format!("{HOW_TO_READ}{of_several}")));
     Section::new(
         "parts",
         "Where a request's time goes",
         Shown::Always,
-        blocks,
+        blocks.chain(note),
     )
 }
 
-fn row_of(title: &str, variant: &str, ns: f64, whole_ns: f64) -> Vec<String> {
-    vec![
-        title.to_owned(),
-        variant.to_owned(),
-        units::time(ns),
-        units::percent(ns / whole_ns),
-    ]
+/// The parts that stand apart in a bar, each with its number and class; none for those that others make up.
+fn numbered(parts: &[TimePart]) -> Vec<Option<(usize, &'static str)>> {
+    let mut leaves = 0;
+    let class = |leaf: usize, part: &TimePart| match (part.depth, &part.metric) {
+        (0, None) => OUTSIDE,
+        _ => CLASSES[leaf % CLASSES.len()],
+    };
+    let is_leaf = |place: usize| {
+        let next = parts.get(place + 1);
+        next.is_none_or(|next| next.depth <= parts[place].depth)
+    };
+    let mut number = |(place, part)| {
+        is_leaf(place).then(|| {
+            leaves += 1;
+            (leaves, class(leaves, part))
+        })
+    };
+    parts.iter().enumerate().map(&mut number).collect()
 }
 
-fn drawn_bar(variant: &str, bar: &RequestBar) -> Bar {
-    let class = |place: usize, part: &TimePart| match &part.metric {
-        None => REST,
-        Some(_) => CLASSES[place % CLASSES.len()],
-    };
-    let parts = bar
-        .parts
-        .iter()
-        .enumerate()
-        .filter(|(_, part)| part.own_ns > 0.0);
-    let parts = parts.map(|(place, part)| Part {
-        named: (class(place, part), Cow::Owned(part.title.clone())),
-        size: part.own_ns,
-        value: units::time(part.own_ns),
-    });
-    Bar {
-        name: variant.to_owned(),
-        parts: parts.collect(),
-        total: units::time(bar.mean_ns),
-        ..Bar::default()
+/// A part's title where it does not stand within another: self time is that of the part around it.
+fn alone(parts: &[TimePart], place: usize) -> String {
+    let part = &parts[place];
+    let around = parts[..place].iter().rfind(|one| one.depth < part.depth);
+    match around.filter(|_| part.metric.is_none()) {
+        Some(around) => format!("{}, {}", around.title, part.title),
+        None => part.title.clone(),
     }
+}
+
+fn chart(request: &str, bars: &[OfVariant<'_>]) -> Option<Chart> {
+    let whole = |bar: &RequestBar| {
+        bar.mean_ns
+            .max(bar.parts.iter().map(|one| one.own_ns).sum())
+    };
+    let full = bars.iter().map(|(_, bar)| whole(bar)).fold(0.0, f64::max);
+    let drawn = bars.iter().map(|(variant, bar)| {
+        let numbers = numbered(&bar.parts);
+        let parts = bar.parts.iter().zip(numbers).enumerate();
+        let parts = parts.filter_map(|(place, (part, number))| {
+            let (number, class) = number.filter(|_| part.own_ns > 0.0)?;
+            Some(Part {
+                named: (class, Cow::Owned(alone(&bar.parts, place))),
+                size: part.own_ns,
+                value: units::time(part.own_ns),
+                label: number.to_string(),
+            })
+        });
+        let overlap = whole(bar) > bar.mean_ns * OVERLAP;
+        let overlap = overlap.then(|| {
+            let together = units::time(whole(bar));
+            format!("some parts run at the same time: together they take {together}")
+        });
+        Bar {
+            name: variant.name.clone(),
+            parts: parts.collect(),
+            total: units::time(bar.mean_ns),
+            detail: overlap.unwrap_or_default(),
+            ..Bar::default()
+        }
+    });
+    let scale = Scale {
+        title: None,
+        full,
+        width: units::time(full),
+        bars: drawn.collect(),
+    };
+    let bars = Bars {
+        key: Vec::new(),
+        scales: vec![scale],
+    };
+    Chart::new(Weight::Bars, request, "", Some(bars), Vec::new())
+}
+
+/// The same in figures, the variants beside each other.
+fn table(request: &str, bars: &[OfVariant<'_>]) -> Table {
+    let column = |name: &str| Column {
+        title: Cow::Owned(name.to_owned()),
+        ..Column::number("", 0)
+    };
+    let head = Column {
+        right: false,
+        ..column(request)
+    };
+    let names = bars.iter().map(|(variant, _)| column(&variant.name));
+    let mut table = Table {
+        columns: std::iter::once(head).chain(names).collect(),
+        ..Table::default()
+    };
+    let mut row = |title: String, class: &'static str, ns: &dyn Fn(&RequestBar) -> Option<f64>| {
+        let cells = bars
+            .iter()
+            .map(|(_, bar)| ns(bar).map_or_else(units::none, units::time));
+        table
+            .rows
+            .push(std::iter::once(title).chain(cells).collect());
+        table.swatches.push(class);
+    };
+    row("response time".to_owned(), "", &|bar| Some(bar.mean_ns));
+    let parts = bars.first().map_or(&[][..], |(_, bar)| &bar.parts);
+    for (place, (part, number)) in parts.iter().zip(numbered(parts)).enumerate() {
+        let number_shown = number.map_or_else(String::new, |(number, _)| format!("{number} "));
+        let title = format!("{}{number_shown}{}", "│ ".repeat(part.depth), part.title);
+        let class = number.map_or("", |(_, class)| class);
+        row(title, class, &|bar| Some(bar.parts.get(place)?.ns));
+    }
+    table
 }

@@ -1,33 +1,78 @@
-//! The verdicts and the published figures.
+//! The users' gain, the verdicts and the published figures.
 
-use rpcgauge_study::app::AppMetric;
+use std::collections::BTreeSet;
+
+use rpcgauge_study::app::{AppMetric, AppPair};
 
 use super::super::findings::{AppClaimFindings, AppComparison, AppFindings};
-use super::super::like;
+use super::super::{like, metric_of};
 use crate::document::{
-    Answer, Block, Group, Item, Question, Row, Section, Shown, Text, Verdict, Verdicts, claimed,
-    drawn, ratios, reach,
+    Answer, Block, Claim, Drawn, Group, Item, Measured, Question, Row, Section, Shown, Text,
+    Verdict, Verdicts, claimed, drawn, ratios, reach, turned,
 };
-use crate::words::{self, About, Found, Line};
+use crate::findings::verdict::ClaimOutcome;
+use crate::units;
+use crate::words::{self, About, Line, Said};
+
+pub(super) const OF_USERS: &str = "What users saw";
+pub(super) const WITHIN: &str = "Within the application";
+
+/// How a metric is spoken of.
+fn words_of(findings: &AppFindings, metric: &AppMetric) -> Said {
+    let title = |name: &str| match metric_of(&findings.plan, name) {
+        Some(metric) => metric.title.clone(),
+        None => name.to_owned(),
+    };
+    let times = ["faster", "slower"];
+    let (name, verb, sides, phrase) = match metric {
+        AppMetric::RequestsPerSecond => {
+            let sides = ["more requests per second", "fewer requests per second"];
+            ("requests per second", "serves", sides, "requests/s")
+        }
+        AppMetric::ResponseMean => ("mean response time", "responds", times, "(mean)"),
+        AppMetric::ResponseP50 => ("median response time", "responds", times, "(median)"),
+        AppMetric::ResponseP99 => ("p99 response time", "responds", times, "(p99)"),
+        AppMetric::Cpu => {
+            let sides = ["less CPU per request", "more CPU per request"];
+            ("CPU per request", "takes", sides, "of CPU per request")
+        }
+        AppMetric::Inside(name) => {
+            let is_time = metric_of(&findings.plan, name).is_some_and(|m| m.unit.ns().is_some());
+            let (verb, sides) = match is_time {
+                true => ("takes", ["less time", "more time"]),
+                false => ("is", ["smaller", "larger"]),
+            };
+            return Said {
+                name: title(name),
+                verb,
+                sides,
+                phrase: "on average",
+            };
+        }
+    };
+    Said {
+        name: name.to_owned(),
+        verb,
+        sides,
+        phrase,
+    }
+}
+
+/// How a comparison is spoken of.
+fn said(findings: &AppFindings, comparison: &AppComparison) -> Said {
+    let of_metric = words_of(findings, &comparison.metric);
+    Said {
+        name: match &comparison.request {
+            Some(request) => format!("{}, {request}", of_metric.name),
+            None => of_metric.name,
+        },
+        ..of_metric
+    }
+}
 
 /// A metric in a heading.
 pub(crate) fn name(findings: &AppFindings, metric: &AppMetric) -> String {
-    let name = match metric {
-        AppMetric::RequestsPerSecond => "requests per second",
-        AppMetric::ResponseMean => "mean response time",
-        AppMetric::ResponseP50 => "median response time",
-        AppMetric::ResponseP99 => "p99 response time",
-        AppMetric::Cpu => "CPU of all processes for a request",
-        AppMetric::Inside(name) => {
-            let found = findings
-                .plan
-                .metrics
-                .iter()
-                .find(|metric| metric.name == *name);
-            found.map_or(name.as_str(), |metric| metric.title.as_str())
-        }
-    };
-    name.to_owned()
+    words_of(findings, metric).name
 }
 
 /// A figure of a metric with its unit.
@@ -37,179 +82,219 @@ pub(crate) fn value(findings: &AppFindings, metric: &AppMetric, figure: f64) -> 
 
 /// A verdict in as few words as can be.
 pub(crate) fn brief(findings: &AppFindings, one: &AppComparison) -> String {
-    let found = words::brief(like(&findings.plan, &one.metric), &one.verdict);
-    in_words(&one.metric, &found.text())
+    let said = said(findings, one);
+    words::brief(about(findings, one, &said), &one.verdict).text()
 }
 
 /// A ratio of what a comparison is about.
 pub(crate) fn factor_phrase(findings: &AppFindings, one: &AppComparison, ratio: f64) -> String {
-    let phrase = words::factor_phrase(like(&findings.plan, &one.metric), ratio);
-    in_words(&one.metric, &phrase)
+    let said = said(findings, one);
+    words::factor_phrase(about(findings, one, &said), ratio)
 }
 
 /// What a comparison is about, as a row's text.
-pub(crate) fn subject(findings: &AppFindings, comparison: &AppComparison) -> String {
-    let name = name(findings, &comparison.metric);
-    match (&comparison.request, comparison.metric.is_of_request()) {
-        (Some(request), _) => format!("{name}, {request}"),
-        (None, true) => format!("{name}, all requests"),
-        (None, false) => name.to_owned(),
-    }
+pub(crate) fn subject(findings: &AppFindings, one: &AppComparison) -> String {
+    said(findings, one).name
 }
 
-/// The words of a metric of calls, of an application.
-fn in_words(metric: &AppMetric, text: &str) -> String {
-    let text = text
-        .replace("calls per second", "requests per second")
-        .replace("calls/s", "requests/s")
-        .replace("per call (", "(")
-        .replace("server CPU per call", "CPU for a request")
-        .replace("server CPU", "CPU");
-    match metric {
-        AppMetric::Inside(_) => text
-            .replace(" responds ", " is ")
-            .replace("(mean)", "(mean of one)"),
-        _ => text,
+fn about<'a>(findings: &AppFindings, one: &'a AppComparison, said: &'a Said) -> About<'a> {
+    About {
+        of: &one.of,
+        against: &one.against,
+        metric: like(&findings.plan, &one.metric),
+        operation: None,
+        said: Some(said),
     }
 }
 
 fn row(findings: &AppFindings, comparison: &AppComparison) -> Row {
-    let about = About {
-        of: &comparison.of,
-        against: &comparison.against,
-        metric: like(&findings.plan, &comparison.metric),
-        operation: None,
-    };
+    let said = said(findings, comparison);
+    let about = about(findings, comparison, &said);
     let (verdict, margin) = (&comparison.verdict, findings.plan.margin);
-    let metric = &comparison.metric;
-    let words = |text: String| in_words(metric, &text);
     let line = match comparison.a_a {
         true => Line {
             answer: Answer::Check,
-            clause: words(words::a_a(about, verdict)),
+            clause: words::a_a(about, verdict),
             ratio: String::new(),
             figures: None,
             reason: None,
         },
-        false => {
-            let line = words::line(about, verdict, margin, false);
-            Line {
-                clause: words(line.clause),
-                ratio: words(line.ratio),
-                figures: line.figures.map(words),
-                reason: line.reason.map(words),
-                ..line
-            }
-        }
+        false => words::line(about, verdict, margin, false),
     };
-    let found = words::brief(about.metric, verdict);
     Row {
-        text: subject(findings, comparison),
         answer: line.answer,
         verdicts: vec![Verdict {
             place: "",
             on: "",
             answer: line.answer,
-            found: Found {
-                phrase: in_words(metric, &found.phrase),
-                interval: found.interval,
-            },
+            found: words::brief(about, verdict),
             line,
             drawn: drawn(about, verdict, margin),
         }],
+        text: said.name,
     }
 }
 
-pub(super) fn section(findings: &AppFindings) -> Section {
-    let question = |text: String, all: Vec<&AppComparison>| Question {
+/// What was compared of a pair, but for the A/A pair.
+fn of_pair<'a>(
+    findings: &'a AppFindings,
+    pair: &'a AppPair,
+) -> impl Iterator<Item = &'a AppComparison> {
+    let all = findings.comparisons.iter();
+    all.filter(|one| !one.a_a && (&one.of, &one.against) == (&pair.of, &pair.against))
+}
+
+/// What the users gain, in a sentence each for requests per second and for response time.
+pub(super) fn gain(findings: &AppFindings) -> Section {
+    let item = |of_metric: &[&AppComparison]| {
+        let is_whole = |one: &&&AppComparison| one.request.is_none();
+        let whole = *of_metric.iter().find(is_whole).or(of_metric.first())?;
+        let said = said(findings, whole);
+        let about = about(findings, whole, &said);
+        let line = words::line(about, &whole.verdict, findings.plan.margin, false);
+        let request = whole.request.as_deref();
+        let request = request.map_or_else(String::new, |name| format!("{name}: "));
+        let others = of_metric.iter().filter(|one| one.request != whole.request);
+        let others = others.map(|one| by_request(findings, one));
+        let reason = line.reason.as_deref().map(words::sentence);
+        Some(Item {
+            sign: Some((line.answer.sign(), line.answer)),
+            text: Text::from(request).and(line.text() + "."),
+            below: others.chain(reason).map(Text::from).collect(),
+            log: String::new(),
+        })
+    };
+    let of_users = [AppMetric::RequestsPerSecond, AppMetric::ResponseMean];
+    let items = findings.plan.pairs.iter().flat_map(|pair| {
+        let item = &item;
+        of_users.iter().filter_map(move |metric| {
+            let all = of_pair(findings, pair).filter(|one| one.metric == *metric);
+            item(&all.collect::<Vec<_>>())
+        })
+    });
+    let list = Block::list(items);
+    let note = list.as_ref().map(|_| {
+        let starts: BTreeSet<u32> = findings.slices.iter().map(|one| one.invocation).collect();
+        Block::Note(format!(
+            "In brackets: the {} interval, over {} of the services",
+            units::percent(findings.plan.confidence),
+            units::counted(starts.len() as u64, "fresh start")
+        ))
+    });
+    let blocks = list.into_iter().chain(note);
+    let blocks = blocks.filter(|_| findings.measured > 0);
+    Section::new("gain", "What users gain", Shown::Always, blocks)
+}
+
+/// `▲ search: 1.16× faster [1.10, 1.22], 399 ms against 487 ms`.
+fn by_request(findings: &AppFindings, one: &AppComparison) -> String {
+    let value = |figure: f64| value(findings, &one.metric, figure);
+    let figures = one.verdict.of_value.zip(one.verdict.against_value);
+    let figures = figures.map(|(of, other)| format!(", {} against {}", value(of), value(other)));
+    format!(
+        "{} {}: {}{}",
+        Answer::under(&one.verdict).sign(),
+        one.request.as_deref().unwrap_or("all requests"),
+        brief(findings, one),
+        figures.unwrap_or_default()
+    )
+}
+
+/// The verdicts on what users saw, or on what happened within.
+pub(super) fn verdicts(findings: &AppFindings, of_users: bool) -> Option<Block> {
+    let is_asked = |one: &&AppComparison| {
+        let has_figures = one.verdict.of_value.or(one.verdict.against_value).is_some();
+        one.metric.is_of_request() == of_users && (of_users || has_figures)
+    };
+    let question = |text: String, all: &[&AppComparison]| Question {
         text,
-        rows: all.into_iter().map(|one| row(findings, one)).collect(),
+        rows: all.iter().map(|one| row(findings, one)).collect(),
         crossings: Vec::new(),
         cautions: None,
     };
-    let is_inside = |one: &&AppComparison| !one.metric.is_of_request();
-    let mut groups = Vec::new();
-    for pair in &findings.plan.pairs {
-        let of_pair =
-            |one: &&AppComparison| !one.a_a && (&one.of, &one.against) == (&pair.of, &pair.against);
-        let all: Vec<&AppComparison> = findings.comparisons.iter().filter(of_pair).collect();
-        let (inside, users): (Vec<_>, Vec<_>) = all.iter().copied().partition(is_inside);
-        let asked = all
-            .first()
-            .map_or_else(String::new, |one| one.question.clone());
-        let names = format!("{} against {}", pair.of, pair.against);
-        let questions = [
-            (format!("{asked} ({names})"), users),
-            (format!("And within the application? ({names})"), inside),
-        ];
-        let questions = questions.into_iter().filter(|(_, all)| !all.is_empty());
-        groups.push(Group {
+    let groups = findings.plan.pairs.iter().filter_map(|pair| {
+        let all: Vec<_> = of_pair(findings, pair).filter(is_asked).collect();
+        let asked = all.first()?.question.as_str();
+        let asked = if of_users {
+            asked
+        } else {
+            "And within the application?"
+        };
+        let text = format!("{asked} ({} against {})", pair.of, pair.against);
+        Some(Group {
             reach: reach(all.iter().flat_map(|one| ratios(&one.verdict))),
-            questions: questions.map(|(text, all)| question(text, all)).collect(),
+            questions: vec![question(text, &all)],
             title: String::new(),
             cautions: None,
             more: Vec::new(),
-        });
-    }
-    let checks: Vec<&AppComparison> = findings.comparisons.iter().filter(|one| one.a_a).collect();
-    let below = checks.iter().filter(|one| {
-        matches!(
-            one.metric,
-            AppMetric::RequestsPerSecond | AppMetric::ResponseMean
-        )
+        })
     });
+    let groups: Vec<Group> = groups.filter(|_| findings.measured > 0).collect();
+    let checks = findings.comparisons.iter().filter(|one| one.a_a);
+    let checks: Vec<&AppComparison> = checks.filter(is_asked).collect();
+    let in_short = [AppMetric::RequestsPerSecond, AppMetric::ResponseMean];
+    let below = checks.iter().filter(|one| in_short.contains(&one.metric));
     let below = below.map(|one| {
-        let brief = in_words(&one.metric, &words::a_a_brief(&one.verdict));
-        format!(
-            "A/A check of {} in {}: {brief}",
-            one.against,
-            subject(findings, one)
-        )
+        let brief = words::a_a_brief(&one.verdict);
+        let name = subject(findings, one);
+        format!("A/A check of {} in {name}: {brief}", one.against)
     });
     let below = below.collect();
     let checks_reach = reach(checks.iter().flat_map(|one| ratios(&one.verdict)));
     let text = checks.first().map(|one| one.question.clone());
-    let verdicts = Verdicts {
-        placements: vec!["verdict"],
-        groups,
-        checks: text.map(|text| question(text, checks)),
-        checks_reach,
-        below,
-    };
-    let blocks = match findings.plan.pairs.is_empty() || findings.measured == 0 {
-        true => Vec::new(),
-        false => vec![Block::Verdicts(verdicts)],
-    };
-    Section::new("verdicts", "Verdicts", Shown::Always, blocks)
+    (!groups.is_empty()).then(|| {
+        Block::Verdicts(Verdicts {
+            title: if of_users { OF_USERS } else { WITHIN },
+            placements: vec!["verdict"],
+            groups,
+            checks: text.map(|text| question(text, &checks)),
+            checks_reach,
+            below,
+        })
+    })
 }
 
+/// The published figures, and what became of them.
 pub(super) fn claims(findings: &AppFindings) -> Section {
-    let item = |claim: &AppClaimFindings| {
-        let one = &claim.comparison;
-        let metric = like(&findings.plan, &one.metric);
-        let words = |text: String| in_words(&one.metric, &text);
-        let outcome = claimed(claim.claim, false);
-        let said = match outcome.1 {
-            Answer::Better => "reproduced",
-            _ if outcome.0 == '?' => "not resolved",
-            _ => "not reproduced",
-        };
-        let size = claim.size.map(words::size_match);
-        let size = size.map_or_else(String::new, |size| format!(", {size}"));
-        let published = words(words::factor_phrase(metric, claim.ratio));
-        let measured = words(words::claim_measured(metric, &one.verdict));
-        Item {
-            sign: Some(outcome),
-            text: Text::strong(said)
-                .and(format!(": {} against {} in ", one.of, one.against))
-                .and_foreign(subject(findings, one)),
-            below: vec![
-                Text::from(format!("published {published}; measured {measured}{size}")),
-                Text::foreign(claim.source.clone()),
-            ],
-            log: String::new(),
-        }
+    let all = findings.claims.iter();
+    let measured = all
+        .clone()
+        .flat_map(|claim| ratios(&claim.comparison.verdict));
+    let reach = reach(measured.chain(all.clone().map(|claim| claim.ratio)));
+    let sources: BTreeSet<&str> = all.clone().map(|claim| &*claim.source).collect();
+    let source = Block::Note(format!("Source: {}", words::joined(sources, "; ")));
+    let claims: Vec<Claim> = all.map(|one| claim(findings, one)).collect();
+    let blocks = (!claims.is_empty()).then_some([Block::Claims(claims, reach), source]);
+    let blocks = blocks.into_iter().flatten();
+    Section::new("claims", "Published figures", Shown::Always, blocks)
+}
+
+fn claim(findings: &AppFindings, claim: &AppClaimFindings) -> Claim {
+    let one = &claim.comparison;
+    let said = said(findings, one);
+    let about = about(findings, one, &said);
+    let published = words::factor_phrase(about, claim.ratio);
+    let drawn = drawn(about, &one.verdict, findings.plan.margin);
+    let outcome = match claim.claim {
+        ClaimOutcome::Reproduced => "reproduced",
+        ClaimOutcome::NotResolved => "not resolved",
+        ClaimOutcome::Contradicted | ClaimOutcome::NotReproduced => "not reproduced",
     };
-    let list = Block::list(findings.claims.iter().map(item));
-    Section::new("claims", "Published figures", Shown::Always, list)
+    Claim {
+        sign: claimed(claim.claim, false),
+        outcome: outcome.to_owned(),
+        about: format!("{}: {} against {}", said.name, one.of, one.against),
+        says: claim.source.clone(),
+        published: published.clone(),
+        published_in_full: published,
+        measured: vec![Measured {
+            place: None,
+            text: words::claim_measured(about, &one.verdict),
+            size: claim.size.map(words::size_match),
+            drawn: drawn.map(|drawn| Drawn {
+                published: Some(turned(about.metric, claim.ratio)),
+                ..drawn
+            }),
+        }],
+    }
 }

@@ -15,7 +15,9 @@ use super::findings::{
     AppFindings, AppVariantFindings, FailedSlice, InsideFigures, ProcessFigures, RequestFigures,
     SliceRow,
 };
+use super::is_one_by_one;
 use crate::findings::SCHEMA;
+use crate::units;
 
 /// A 99th percentile of fewer requests is the slowest of them.
 const MIN_FOR_P99: u64 = 100;
@@ -75,11 +77,9 @@ impl AppFindings {
         let variants = plan.variants.iter();
         let variants: Vec<_> = variants.map(|variant| blocks.variant(variant)).collect();
         let mut warnings = run.warnings.clone();
-        if run
-            .starts
-            .iter()
-            .any(|start| start.sets < plan.variants.len())
-        {
+        let noisy = run.environment.iter().flat_map(|one| &one.warnings);
+        warnings.extend(noisy.cloned());
+        if is_one_by_one(plan, &run.starts) {
             warnings.push(ONE_BY_ONE.to_owned());
         }
         warnings.extend(cautions(&blocks, &variants));
@@ -124,8 +124,8 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
             let Some(request) = &one.name else { continue };
             cautions.push(format!(
                 "{name}: {} of {} requests \"{request}\" failed, the first with {}",
-                one.failed,
-                one.failed + one.succeeded,
+                units::count(one.failed),
+                units::count(one.failed + one.succeeded),
                 one.error
             ));
         }

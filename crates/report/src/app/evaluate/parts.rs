@@ -45,12 +45,24 @@ fn add_parts(
         Some(whole) => metric.part_of.iter().any(|name| name == whole),
         None => metric.part_of.is_empty(),
     };
-    let mut explained = 0.0;
-    let mut any = false;
-    for metric in metrics.iter().filter(is_part) {
-        any = true;
+    let own: Vec<&&Metric> = metrics.iter().filter(is_part).collect();
+    if own.is_empty() {
+        return;
+    }
+    let explained: f64 = own.iter().map(|metric| time(metric)).sum();
+    let rest = (whole_ns - explained).max(0.0);
+    parts.push(TimePart {
+        metric: None,
+        title: match depth {
+            0 => "outside the services".to_owned(),
+            _ => "self time".to_owned(),
+        },
+        depth,
+        ns: rest,
+        own_ns: rest,
+    });
+    for metric in own {
         let ns = time(metric);
-        explained += ns;
         let at = parts.len();
         parts.push(TimePart {
             metric: Some(metric.name.clone()),
@@ -64,18 +76,5 @@ fn add_parts(
             // All of it is in its parts, and what they leave.
             parts[at].own_ns = 0.0;
         }
-    }
-    if any {
-        let rest = (whole_ns - explained).max(0.0);
-        parts.push(TimePart {
-            metric: None,
-            title: match depth {
-                0 => "rest: the network, the load generator, waiting before the handler".to_owned(),
-                _ => "its own work".to_owned(),
-            },
-            depth,
-            ns: rest,
-            own_ns: rest,
-        });
     }
 }

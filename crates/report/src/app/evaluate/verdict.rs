@@ -145,7 +145,7 @@ impl<'a> Blocks<'a> {
             control: control.map(|(control, _)| control),
             smallest_difference: estimate
                 .and_then(|estimate| stats::smallest_difference(&estimate, aa.as_slice())),
-            unanswered: (failed != [0.0, 0.0]).then_some(Unanswered {
+            unanswered: (about.0.is_of_request() && failed != [0.0, 0.0]).then_some(Unanswered {
                 of: failed[0],
                 against: failed[1],
             }),

@@ -64,7 +64,12 @@ fn parts(
     let has_size = |(named, size): (Named, Option<f64>)| {
         let size = size.filter(|size| *size > 0.0)?;
         let value = show(size);
-        Some(Part { named, size, value })
+        Some(Part {
+            named,
+            size,
+            value,
+            label: String::new(),
+        })
     };
     sizes.into_iter().filter_map(has_size).collect()
 }

@@ -1,0 +1,185 @@
+//! What is used up: cores, and what requests wait for within the application.
+
+use rpcgauge_study::app::Metric;
+
+use super::super::findings::{AppFindings, AppVariantFindings, ProcessFigures};
+use super::{beside_each_other, measured, or_none};
+use crate::document::{Block, Column, Section, Shown, Table, with_head};
+use crate::units;
+use crate::words;
+
+/// Beyond this share of the machine's cores there is hardly any left: queues grow before the last per cent.
+const SATURATED: f64 = 0.9;
+
+/// A process that uses about one core may run on one thread.
+const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
+
+/// Waiting that is less than this share of the mean response time is left out.
+const MIN_WAIT: f64 = 0.05;
+
+/// A metric whose title begins so is time spent waiting for something that is in short supply.
+const WAITING: &str = "waiting for ";
+
+/// So many processes are named beside the sum of all.
+const MOST_NAMED: usize = 3;
+
+/// What is used up, as far as can be told.
+pub(super) fn section(findings: &AppFindings) -> Section {
+    let own = measured(findings).filter(|variant| variant.repeats.is_none());
+    let cores = findings
+        .environment
+        .as_ref()
+        .map(|environment| environment.cores);
+    let cpu = own.clone().filter_map(|variant| cpu(variant, cores?));
+    let waits = findings.plan.metrics.iter();
+    let waits = waits.filter_map(|metric| Some(("Waiting".to_owned(), wait(metric, own.clone())?)));
+    let facts: Vec<(String, String)> = cpu.chain(waits).collect();
+    let blocks = (!facts.is_empty()).then(|| Block::facts(facts));
+    Section::new("saturation", "Saturation", Shown::Always, blocks)
+}
+
+/// What all processes used together; none where one cannot be read.
+fn all_cores(variant: &AppVariantFindings) -> Option<f64> {
+    let of_services: Option<f64> = variant.processes.iter().map(|one| one.cores).sum();
+    Some(of_services? + variant.load_generator_share)
+}
+
+/// `1.91 of 2 cores in use, saturated (gateway 0.52, user 0.48, post 0.33)`.
+fn cpu(variant: &AppVariantFindings, cores: u32) -> Option<(String, String)> {
+    let used = all_cores(variant)?;
+    let mut most: Vec<&ProcessFigures> = variant.processes.iter().collect();
+    most.sort_by(|one, other| {
+        other
+            .cores
+            .partial_cmp(&one.cores)
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    let named = most.iter().take(MOST_NAMED);
+    let named = named.map(|one| format!("{} {}", one.name, or_none(one.cores, units::number)));
+    let is_full = used > f64::from(cores) * SATURATED;
+    let alone = most
+        .iter()
+        .find(|one| one.cores.is_some_and(|cores| ABOUT_A_CORE.contains(&cores)));
+    let alone = alone.filter(|_| !is_full && cores > 1).map(|one| {
+        format!(
+            "; {} uses a whole core, which is its limit if it runs on one thread",
+            one.name
+        )
+    });
+    let text = format!(
+        "{} of {} in use{} ({}){}",
+        units::number(used),
+        units::counted(u64::from(cores), "core"),
+        if is_full { ", saturated" } else { "" },
+        words::joined(named, ", "),
+        alone.unwrap_or_default()
+    );
+    Some((format!("CPU, {}", variant.name), text))
+}
+
+/// How long something was waited for each time, where that is a good part of a response time.
+fn wait<'a>(
+    metric: &Metric,
+    variants: impl Iterator<Item = &'a AppVariantFindings> + Clone,
+) -> Option<String> {
+    metric
+        .unit
+        .ns()
+        .filter(|_| metric.title.starts_with(WAITING))?;
+    let mean = |variant: &AppVariantFindings| {
+        let found = variant.inside.iter().find(|one| one.name == metric.name);
+        found.and_then(|one| one.mean)
+    };
+    let share = |variant: &AppVariantFindings| {
+        let whole = variant.requests.first()?.mean_ns?;
+        Some(mean(variant)? / whole)
+    };
+    let is_long = variants
+        .clone()
+        .filter_map(share)
+        .any(|share| share > MIN_WAIT);
+    let each =
+        variants.map(|variant| format!("{} {}", variant.name, or_none(mean(variant), units::time)));
+    is_long.then(|| format!("{}: {} each time", metric.title, words::joined(each, ", ")))
+}
+
+/// The processor time and memory of each process.
+pub(super) fn processes(findings: &AppFindings) -> Section {
+    type Cell = fn(&ProcessFigures) -> String;
+    let cores: Cell = |one| or_none(one.cores, units::number);
+    let memory: Cell = |one| or_none(one.memory_bytes.map(|bytes| bytes as f64), units::size);
+    let first = measured(findings).next();
+    let table = |head: &'static str, cell: Cell| {
+        let mut table = beside_each_other(findings, head);
+        for process in first.into_iter().flat_map(|variant| &variant.processes) {
+            let is_it = |one: &&ProcessFigures| one.name == process.name;
+            let cells = measured(findings).map(|variant| {
+                let found = variant.processes.iter().find(is_it);
+                found.map_or_else(units::none, cell)
+            });
+            let shared = if process.is_shared { " (shared)" } else { "" };
+            table
+                .rows
+                .push(with_head(format!("{}{shared}", process.name), cells));
+        }
+        table
+    };
+    let mut used = table("cores used by", cores);
+    let generator = measured(findings).map(|one| units::number(one.load_generator_share));
+    used.rows
+        .push(with_head("load generator".to_owned(), generator));
+    let together = measured(findings).map(|one| or_none(all_cores(one), units::number));
+    used.rows.push(with_head("together".to_owned(), together));
+    let mut held = table("memory of", memory);
+    held.notes.push(
+        "While the variant had load; a process that all variants share counts for each. Memory is the most at the end of \
+         a slice"
+            .to_owned(),
+    );
+    let tables = first.map(|_| [used, held, jvms(findings)]);
+    let tables = tables.into_iter().flatten();
+    let blocks = tables
+        .filter(|table| !table.rows.is_empty())
+        .map(Block::Table);
+    Section::new("processes", "CPU and memory", Shown::InFiles, blocks)
+}
+
+fn jvms(findings: &AppFindings) -> Table {
+    let mut table = Table {
+        columns: vec![
+            Column::text("variant", 0),
+            Column::text("JVM", 0),
+            Column::number("collections", 1),
+            Column::number("collecting", 0),
+            Column::number("stopped", 0),
+            Column::number("compilations", 1),
+            Column::number("compiling", 0),
+            Column::number("heap", 2),
+        ],
+        notes: vec![
+            "By the JVMs' own counters, while the variant had load: garbage collections, all stops with these among \
+             them, and the work of the compilers, as shares of the time. Of the heap the most at the end of a slice, as \
+             of the last collection."
+                .to_owned(),
+        ],
+        ..Table::default()
+    };
+    for variant in &findings.variants {
+        let share = |ns: u64| units::percent(ns as f64 / 1e9 / variant.seconds);
+        let told = variant.processes.iter();
+        let told = told.filter_map(|process| Some((&process.name, process.jvm?)));
+        table.add_group(told.map(|(name, jvm)| {
+            vec![
+                variant.name.clone(),
+                name.clone(),
+                units::count(jvm.collections),
+                share(jvm.collecting_ns),
+                share(jvm.stopped_ns),
+                units::count(jvm.compilations),
+                share(jvm.compiling_ns),
+                units::size(jvm.heap_bytes as f64),
+            ]
+        }));
+    }
+    table
+}
