@@ -17,7 +17,7 @@ const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 /// Waiting that is less than this share of the mean response time is left out.
 const MIN_WAIT: f64 = 0.05;
 
-/// A metric whose title begins so is time spent waiting for something that is in short supply.
+/// A metric whose title holds this is time spent waiting for something that is in short supply.
 const WAITING: &str = "waiting for ";
 
 /// So many processes are named beside the sum of all.
@@ -85,7 +85,7 @@ fn wait<'a>(
     metric
         .unit
         .ns()
-        .filter(|_| metric.title.starts_with(WAITING))?;
+        .filter(|_| metric.title.contains(WAITING))?;
     let mean = |variant: &AppVariantFindings| {
         let found = variant.inside.iter().find(|one| one.name == metric.name);
         found.and_then(|one| one.mean)
