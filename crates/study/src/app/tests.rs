@@ -277,3 +277,16 @@ fn a_study_has_the_tags_of_the_load_or_its_own() {
     );
     assert!(tags("tags = []").is_empty());
 }
+
+#[test]
+fn a_metric_of_an_earlier_plan_is_read() {
+    let metrics = parse(SMALL).unwrap().metrics;
+    let written = serde_json::to_value(&metrics[1]).unwrap();
+    assert_eq!(written["part_of"], serde_json::json!(["handler"]));
+    let mut earlier = written;
+    earlier["part_of"] = "handler".into();
+    let read: Metric = serde_json::from_value(earlier).unwrap();
+    assert_eq!(read, metrics[1]);
+    let whole = serde_json::to_value(&metrics[0]).unwrap();
+    assert_eq!(serde_json::from_value::<Metric>(whole).unwrap(), metrics[0]);
+}
