@@ -339,6 +339,11 @@ fn a_load_is_what_the_users_see() {
         refused.stderr.contains("No module named 'no_such_module'"),
         "{refused:?}"
     );
+    place.file("shop/locustfile.py", "import os\nos._exit(7)\n");
+    let ended = run(&place, &args);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let told = "the load generator: ended by itself (exit code 7)";
+    assert!(ended.stderr.contains(told), "{ended:?}");
     place.file(
         "shop/locustfile.py",
         "from locust import HttpUser, constant, task\nclass Visitor(HttpUser):\n    wait_time = constant(0.05)\n    \

@@ -225,7 +225,10 @@ impl Users {
         for (name, value) in &load.env {
             command.env(name, set.text(value, &BTreeMap::new())?);
         }
-        let title = format!("the load generator ({})", set.name);
+        let title = match &*set.name {
+            "" => "the load generator".to_owned(),
+            name => format!("the load generator ({name})"),
+        };
         let machine = |error: io::Error| {
             TrialFailure::new(
                 Fault::Machine,
@@ -295,8 +298,9 @@ impl Users {
         let line = match reply {
             Ok(Reply::Line(line, _)) => line,
             Ok(Reply::End(_)) => {
-                self.process.end(Duration::from_secs(1));
-                return Err(self.failed("ended by itself"));
+                let how = self.process.how_it_ends();
+                self.process.end(Duration::ZERO);
+                return Err(self.failed(format!("ended by itself ({how})")));
             }
             Err(SubjectError::Stopped) => {
                 return Err(TrialFailure::new(

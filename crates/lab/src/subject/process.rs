@@ -308,7 +308,7 @@ impl Process {
     }
 
     /// How a process ends that has closed its output, in words.
-    pub(super) fn how_it_ends(&self) -> String {
+    pub(crate) fn how_it_ends(&self) -> String {
         wait_until_ended(&self.child, Instant::now() + TERM_GRACE);
         how_it_ended(&self.child).unwrap_or_else(|| "its output closed".to_owned())
     }
