@@ -12,7 +12,10 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use rpcgauge_study::app::{AppMetric, AppPlan, Metric as AppOwnMetric, StartRecord};
+use rpcgauge_stats::Better;
+use rpcgauge_study::app::{
+    AppMetric, AppPlan, Direction, Metric as AppOwnMetric, MetricUnit, StartRecord,
+};
 use rpcgauge_study::plan::Metric;
 
 pub use diff::AppDiff;
@@ -22,9 +25,9 @@ use crate::document::Document;
 use crate::error::ReportError;
 use crate::files::write_texts;
 use crate::terminal::Style;
-use crate::{html, json, markdown, terminal};
+use crate::{html, json, markdown, terminal, units};
 
-/// The metric of a call whose words, direction and unit one of an application's has.
+/// The metric of a call that one of an application's is most like.
 pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
     match metric {
         AppMetric::RequestsPerSecond => Metric::Goodput,
@@ -38,6 +41,28 @@ pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
                 None => Metric::ResponseBytes,
             }
         }
+    }
+}
+
+/// Which way of a metric is the good one.
+pub(crate) fn better(plan: &AppPlan, metric: &AppMetric) -> Better {
+    let own = match metric {
+        AppMetric::Inside(name) => metric_of(plan, name),
+        _ => None,
+    };
+    match own.map(|metric| metric.better) {
+        Some(Direction::More) => Better::Higher,
+        Some(Direction::Less) => Better::Lower,
+        None => crate::metric::better(like(plan, metric)),
+    }
+}
+
+/// How figures of a unit are shown, ns where they are times.
+fn shown(unit: MetricUnit) -> fn(f64) -> String {
+    match unit {
+        MetricUnit::Seconds | MetricUnit::Milliseconds | MetricUnit::Microseconds => units::time,
+        MetricUnit::Bytes => units::size,
+        MetricUnit::Number => units::number,
     }
 }
 

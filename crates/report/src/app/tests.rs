@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpcgauge_study::app::{
-    AppClaim, AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, JvmRecord, Metric,
-    MetricUnit, ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome, SliceRecord,
-    SumCount,
+    AppClaim, AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, Direction, JvmRecord,
+    Metric, MetricUnit, ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome,
+    SliceRecord, SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::Fault;
@@ -30,6 +30,7 @@ fn metric(name: &str, part_of: Option<&str>) -> Metric {
         metric: format!("{name}_seconds"),
         labels: BTreeMap::new(),
         unit: MetricUnit::Seconds,
+        better: Direction::Less,
         optional: false,
         requests: vec!["search".to_owned()],
         part_of: part_of.map(str::to_owned).into_iter().collect(),
@@ -279,6 +280,41 @@ fn a_metric_of_two_requests_is_within_another_one_in_each() {
     );
     let text = findings.markdown();
     assert!(text.contains("a mean over all of them"), "{text}");
+}
+
+#[test]
+fn what_is_better_when_it_is_more_is_told_in_its_own_words() {
+    let mut seed = 1;
+    let mut run = run(4, |variant, _, _| {
+        let mut slice = slice(20.0, 0);
+        let hits = if variant == "grpc" { 12.0 } else { 8.0 };
+        let hits = SumCount {
+            sum: hits * noise(&mut seed) * REQUESTS as f64,
+            count: REQUESTS as f64,
+        };
+        slice.metrics.insert("hits".to_owned(), hits);
+        slice
+    });
+    run.plan.metrics.push(Metric {
+        unit: MetricUnit::Number,
+        better: Direction::More,
+        ..metric("hits", None)
+    });
+    run.plan.pairs[0].metrics = vec![AppMetric::Inside("hits".to_owned())];
+    let findings = AppFindings::from_run(&run);
+    assert_eq!(findings.comparisons[0].verdict.outcome, Outcome::Faster);
+    let text = findings.terminal(Style {
+        verbose: true,
+        ..Style::new(false, None, Some(200))
+    });
+    let line = text.lines().find(|line| line.contains("grpc is 1.5"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("× larger than rest"), "{line}");
+    assert!(text.contains("12.0 against 7.99 on average"), "{text}");
+    // A number is no part of a time.
+    let bar = &findings.variants[0].bars[0];
+    let mut parts = bar.parts.iter();
+    assert!(parts.all(|part| part.metric.as_deref() != Some("hits")));
 }
 
 #[test]

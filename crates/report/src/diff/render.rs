@@ -8,7 +8,7 @@ use super::{
 };
 use crate::document::{Answer, Block, Column, Item, Section, Shown, Table};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
-use crate::metric::row;
+use crate::metric::{better, row};
 use crate::terminal::{self, Style};
 use crate::units;
 use crate::words::{self, Labels};
@@ -212,7 +212,7 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
 /// A change against one thing that both runs share.
 fn shift(change: &MetricChange, shift: &Shift) -> String {
     let phrase = words::change_phrase(change.metric, shift.ratio);
-    let factor = words::Factor::of(change.metric, shift.ratio, shift.interval);
+    let factor = words::Factor::of(better(change.metric), shift.ratio, shift.interval);
     let interval = factor.interval.map_or_else(String::new, |interval| {
         format!(" {}", words::interval_beside(factor.value, interval))
     });

@@ -59,7 +59,7 @@ fn claim(claim: &ClaimFindings, margin: f64) -> Claim {
     let several = claim.placements.len() > 1;
     let about = About::from(claim);
     let published = claim.published_ratio;
-    let published = published.map(|ratio| turned(claim.metric, ratio));
+    let published = published.map(|ratio| turned(about.better(), ratio));
     let measured = |(index, p): (usize, &ClaimMeasured)| Measured {
         place: several.then(|| words::place(p.verdict.placement)),
         text: words::claim_measured(about, &p.verdict),

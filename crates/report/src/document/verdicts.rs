@@ -1,14 +1,13 @@
 //! The verdicts: each question with its comparisons, and what was found under each placement.
 
 use rpcgauge_stats::Better;
-use rpcgauge_study::plan::Metric;
 
 use super::groups::{self, Asked};
 use super::{Block, Section, Shown, charts};
 use crate::by_key;
 use crate::findings::Findings;
 use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
-use crate::metric::{better, row as metric};
+use crate::metric::row as metric;
 use crate::units::MOST_RATIO;
 use crate::words::{self, About, Found, Line};
 pub(crate) use crate::words::{Answer, SIGNS};
@@ -296,7 +295,7 @@ pub(crate) fn ratios(verdict: &PlacementVerdict) -> impl Iterator<Item = f64> {
 /// A verdict to be drawn; none without an estimate.
 pub(crate) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> Option<Drawn> {
     let estimate = verdict.estimate?;
-    let turn = |ratio: f64| turned(about.metric, ratio);
+    let turn = |ratio: f64| turned(about.better(), ratio);
     let control = verdict.control.as_ref();
     let control = control.and_then(|control| control.estimate.interval);
     Some(Drawn {
@@ -312,8 +311,8 @@ pub(crate) fn drawn(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -
 }
 
 /// The logarithm of a ratio, better to the right.
-pub(crate) fn turned(metric: Metric, ratio: f64) -> f64 {
-    match better(metric) {
+pub(crate) fn turned(better: Better, ratio: f64) -> f64 {
+    match better {
         Better::Higher => ratio.ln(),
         Better::Lower => -ratio.ln(),
     }

@@ -12,6 +12,7 @@ mod reason;
 pub(crate) mod spikes;
 mod verdict;
 
+use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::Code;
 use rpcgauge_study::settings::{Operation, Placement};
@@ -29,7 +30,7 @@ pub(crate) use verdict::{Line, brief, line, lines};
 
 use crate::findings::verdict::{ClaimFindings, Combined, Comparison};
 use crate::findings::{Figures, Findings};
-use crate::metric::row;
+use crate::metric::{better, row};
 use crate::units;
 
 /// What a verdict is about.
@@ -44,14 +45,17 @@ pub(crate) struct About<'a> {
 }
 
 /// The words of a metric of an application.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Said {
     pub(crate) name: String,
     pub(crate) verb: &'static str,
+    pub(crate) better: Better,
     /// For the better and the worse of two variants.
     pub(crate) sides: [&'static str; 2],
     /// What stands behind two figures.
     pub(crate) phrase: &'static str,
+    /// A figure with its unit.
+    pub(crate) value: fn(f64) -> String,
 }
 
 impl<'a> From<&'a Comparison> for About<'a> {
@@ -82,6 +86,18 @@ impl<'a> About<'a> {
     /// The metric in a heading.
     pub(crate) fn name(self) -> &'a str {
         self.said.map_or(row(self.metric).name, |said| &said.name)
+    }
+
+    /// Which way is the good one.
+    pub(crate) fn better(self) -> Better {
+        let own = || better(self.metric);
+        self.said.map_or_else(own, |said| said.better)
+    }
+
+    /// A figure with its unit, where it has one.
+    pub(crate) fn value(self, figure: f64) -> String {
+        let own = || row(self.metric).value(figure);
+        self.said.map_or_else(own, |said| (said.value)(figure))
     }
 
     /// What a variant does better or worse.

@@ -17,13 +17,13 @@ pub(crate) struct Factor {
 }
 
 impl Factor {
-    pub(crate) fn of(metric: Metric, ratio: f64, interval: Option<[f64; 2]>) -> Self {
+    pub(crate) fn of(better: Better, ratio: f64, interval: Option<[f64; 2]>) -> Self {
         let less = ratio < 1.0;
         let turned = interval.map(|[low, high]| [1.0 / high, 1.0 / low]);
         Self {
             value: if less { 1.0 / ratio } else { ratio },
             interval: if less { turned } else { interval },
-            is_better: less == (better(metric) == Better::Lower),
+            is_better: less == (better == Better::Lower),
         }
     }
 }
@@ -48,7 +48,7 @@ impl Found {
             }
             _ => Self {
                 phrase: factor_phrase(about, estimate.ratio),
-                interval: interval(metric, estimate),
+                interval: interval(about, estimate),
             },
         }
     }
@@ -70,22 +70,22 @@ impl Found {
 
 /// `2.31× faster`.
 pub(crate) fn factor_phrase(about: About<'_>, ratio: f64) -> String {
-    phrase(about.metric, ratio, about.sides())
+    phrase(about.better(), ratio, about.sides())
 }
 
-fn phrase(metric: Metric, ratio: f64, [better, worse]: [&str; 2]) -> String {
-    let factor = Factor::of(metric, ratio, None);
+fn phrase(way: Better, ratio: f64, [better, worse]: [&str; 2]) -> String {
+    let factor = Factor::of(way, ratio, None);
     let side = if factor.is_better { better } else { worse };
     format!("{}× {side}", units::ratio(factor.value))
 }
 
 /// `[2.24, 2.39]`, in the direction in which the ratio is given; that there is none, or that there
 /// is nothing to be unsure of.
-fn interval(metric: Metric, estimate: &Estimate) -> String {
-    let factor = Factor::of(metric, estimate.ratio, estimate.interval);
+fn interval(about: About<'_>, estimate: &Estimate) -> String {
+    let factor = Factor::of(about.better(), estimate.ratio, estimate.interval);
     match factor.interval {
         None => "(no interval)".to_owned(),
-        Some(_) if is_exact(metric, estimate) => "(exact)".to_owned(),
+        Some(_) if is_exact(about.metric, estimate) => "(exact)".to_owned(),
         Some(ends) => interval_beside(factor.value, ends),
     }
 }
@@ -103,7 +103,7 @@ pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
 
 /// The ends of an interval that holds 1, the better one first.
 fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
-    let (good, bad) = match better(about.metric) {
+    let (good, bad) = match about.better() {
         Better::Lower => (1.0 / low, high),
         Better::Higher => (high, 1.0 / low),
     };
@@ -137,7 +137,7 @@ fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
 
 /// `1.12× slower`, of one variant before and after.
 pub(crate) fn change_phrase(metric: Metric, ratio: f64) -> String {
-    phrase(metric, ratio, row(metric).changes())
+    phrase(better(metric), ratio, row(metric).changes())
 }
 
 #[cfg(test)]

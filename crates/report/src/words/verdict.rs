@@ -4,7 +4,6 @@ use super::ratio::Found;
 use super::reason::reason;
 use super::{About, Answer, margin_percent};
 use crate::findings::verdict::{BlockCounts, Comparison, Outcome, PlacementVerdict, Withheld};
-use crate::metric::row;
 
 /// A verdict under one placement, in parts that each output puts together in its own way.
 pub(crate) struct Line {
@@ -59,7 +58,7 @@ pub(crate) fn line(
         clause,
         ratio,
         figures: figures.map(|(of, against)| {
-            let [of, against] = [of, against].map(|figure| row(about.metric).value(figure));
+            let [of, against] = [of, against].map(|figure| about.value(figure));
             format!("{of} against {against}{unit}")
         }),
         reason: reason(about, verdict),

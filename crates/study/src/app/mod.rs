@@ -208,6 +208,9 @@ pub struct Metric {
     pub labels: BTreeMap<String, String>,
     /// What the service tells it in.
     pub unit: MetricUnit,
+    /// Which direction is the good one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub better: Direction,
     /// Whether a configuration may do without it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optional: bool,
@@ -239,20 +242,36 @@ pub enum MetricUnit {
     /// Bytes.
     #[serde(rename = "B")]
     Bytes,
+    /// A number of something, or a share of 1.
+    #[serde(rename = "1")]
+    Number,
 }
 
 words! { MetricUnit, "unit of a metric":
-    "s" => Seconds, "ms" => Milliseconds, "us" => Microseconds, "B" => Bytes,
+    "s" => Seconds, "ms" => Milliseconds, "us" => Microseconds, "B" => Bytes, "1" => Number,
 }
 
+/// Which direction of a metric is the good one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Less of it, of a time or of bytes.
+    #[default]
+    Less,
+    /// More of it, such as hits of a cache.
+    More,
+}
+
+words!(Direction, "direction of a metric": "less" => Less, "more" => More);
+
 impl MetricUnit {
-    /// How many nanoseconds one is; none of bytes.
+    /// How many nanoseconds one is; none of what is no time.
     pub fn ns(self) -> Option<f64> {
         match self {
             Self::Seconds => Some(1e9),
             Self::Milliseconds => Some(1e6),
             Self::Microseconds => Some(1e3),
-            Self::Bytes => None,
+            Self::Bytes | Self::Number => None,
         }
     }
 }

@@ -97,6 +97,13 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(methods.collect::<Vec<_>>(), ["POST", "GET"]);
     assert_eq!(app.checks[0].name, "POST /login");
     assert_eq!(app.metrics[0].title, "handler");
+    assert_eq!(app.metrics[0].better, Direction::Less);
+    let hits = "[[metrics]]\nname = \"hits\"\nservice = \"front\"\nmetric = \"hits\"\nunit = \"1\"\nbetter = \"more\"\n";
+    let hits = &parse(&format!("{SMALL}{hits}")).unwrap().metrics[4];
+    assert_eq!(
+        (hits.better, hits.unit),
+        (Direction::More, MetricUnit::Number)
+    );
     assert_eq!(app.metrics[3].part_of, ["list", "call"]);
 }
 
@@ -233,6 +240,16 @@ fn what_does_not_fit_is_refused_with_its_place() {
             "locustfile = \"",
             "locustfile = \"../",
             "within the application's folder",
+        ),
+        (
+            "unit = \"s\"\nrequest = \"page\"",
+            "unit = \"s\"\nbetter = \"more\"\nrequest = \"page\"",
+            "a time that is a part of a request is better when it is less",
+        ),
+        (
+            "unit = \"s\"\nrequest = \"page\"",
+            "unit = \"1\"\nbetter = \"most\"",
+            "unknown value \"most\"; known are less, more",
         ),
         (
             "[load]",

@@ -18,13 +18,12 @@ use serde::Serialize;
 
 use super::evaluate::{About, Blocks};
 use super::findings::{AppComparison, AppFindings, AppVariantFindings};
-use super::{document, like};
+use super::{better, document};
 use crate::diff::{Base, Change, Difference, RunLabel, SCHEMA, SettingsChange, Shift};
 use crate::diff::{came_to, differences};
 use crate::error::ReportError;
 use crate::findings::verdict::{Outcome, Withheld};
 use crate::json;
-use crate::metric::better;
 use crate::terminal::Style;
 
 /// What differs between two runs of an application.
@@ -221,7 +220,7 @@ fn gains(
     let judged = open.into_iter().map(|(mut gain, held)| {
         if let Some((ratios, a_a)) = held {
             let rule = VerdictRule {
-                better: better(like(&before.plan, &gain.before.metric)),
+                better: better(&before.plan, &gain.before.metric),
                 margin,
             };
             let shift = ratios.change(comparisons);

@@ -69,7 +69,7 @@ fn changed(diff: &AppDiff, gain: &GainChange) -> Option<String> {
     let is_other = diff.settings.iter().any(|one| one.variant == old.of);
     let other = if is_other { " (set differently)" } else { "" };
     let factor = Factor::of(
-        super::like(&diff.run.plan, &old.metric),
+        super::better(&diff.run.plan, &old.metric),
         shift.ratio,
         shift.interval,
     );

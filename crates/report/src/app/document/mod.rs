@@ -155,10 +155,7 @@ fn inside(findings: &AppFindings) -> Section {
     let mut table = beside_each_other(findings, "mean of");
     let mut never = Vec::new();
     for metric in &findings.plan.metrics {
-        let shown = match metric.unit.ns() {
-            Some(_) => units::time as fn(f64) -> String,
-            None => units::size,
-        };
+        let shown = super::shown(metric.unit);
         let is_it = |one: &&InsideFigures| one.name == metric.name;
         let of = |variant: &AppVariantFindings| variant.inside.iter().find(is_it)?.mean;
         let means: Vec<Option<f64>> = measured(findings).map(of).collect();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rpcgauge_stats::Better;
 use rpcgauge_study::app::{AppMetric, AppPair};
 
 use super::super::findings::{AppClaimFindings, AppComparison, AppFindings};
-use super::super::{like, metric_of};
+use super::super::{better, like, metric_of, shown};
 use crate::document::{
     Answer, Block, Claim, Drawn, Group, Item, Measured, Question, Row, Section, Shown, Text,
     Verdict, Verdicts, claimed, drawn, ratios, reach, turned,
@@ -24,6 +25,7 @@ fn words_of(findings: &AppFindings, metric: &AppMetric) -> Said {
         None => name.to_owned(),
     };
     let times = ["faster", "slower"];
+    let better = better(&findings.plan, metric);
     let (name, verb, sides, phrase) = match metric {
         AppMetric::RequestsPerSecond => {
             let sides = ["more requests per second", "fewer requests per second"];
@@ -37,24 +39,34 @@ fn words_of(findings: &AppFindings, metric: &AppMetric) -> Said {
             ("CPU per request", "takes", sides, "of CPU per request")
         }
         AppMetric::Inside(name) => {
-            let is_time = metric_of(&findings.plan, name).is_some_and(|m| m.unit.ns().is_some());
-            let (verb, sides) = match is_time {
+            let own = metric_of(&findings.plan, name);
+            let (verb, [less, more]) = match own.is_some_and(|one| one.unit.ns().is_some()) {
                 true => ("takes", ["less time", "more time"]),
                 false => ("is", ["smaller", "larger"]),
             };
             return Said {
                 name: title(name),
                 verb,
-                sides,
+                better,
+                sides: match better {
+                    Better::Lower => [less, more],
+                    Better::Higher => [more, less],
+                },
                 phrase: "on average",
+                value: own.map_or(units::number, |one| shown(one.unit)),
             };
         }
     };
     Said {
         name: name.to_owned(),
         verb,
+        better,
         sides,
         phrase,
+        value: match metric {
+            AppMetric::RequestsPerSecond => units::number,
+            _ => units::time,
+        },
     }
 }
 
@@ -77,7 +89,7 @@ pub(crate) fn name(findings: &AppFindings, metric: &AppMetric) -> String {
 
 /// A figure of a metric with its unit.
 pub(crate) fn value(findings: &AppFindings, metric: &AppMetric, figure: f64) -> String {
-    crate::metric::row(like(&findings.plan, metric)).value(figure)
+    (words_of(findings, metric).value)(figure)
 }
 
 /// A verdict in as few words as can be.
@@ -292,7 +304,7 @@ fn claim(findings: &AppFindings, claim: &AppClaimFindings) -> Claim {
             text: words::claim_measured(about, &one.verdict),
             size: claim.size.map(words::size_match),
             drawn: drawn.map(|drawn| Drawn {
-                published: Some(turned(about.metric, claim.ratio)),
+                published: Some(turned(about.better(), claim.ratio)),
                 ..drawn
             }),
         }],

@@ -6,13 +6,12 @@ use rpcgauge_stats::{self as stats, Better, Bootstrap, PairedRatios, VerdictRule
 use rpcgauge_study::app::{AppClaim, AppMetric, AppPair, SliceFigures};
 use rpcgauge_study::settings::{Placement, Timing};
 
+use super::super::better;
 use super::super::findings::{AppClaimFindings, AppComparison};
-use super::super::like;
 use super::{About, Blocks, MAX_CORE_SHARE};
 use crate::findings::verdict::{
     BlockCounts, ClaimOutcome, Control, Estimate, Outcome, PlacementVerdict, Unanswered, Withheld,
 };
-use crate::metric::better;
 
 /// Where more of a variant's requests fail, its response times say nothing: failures are often quick.
 const MAX_FAILED_SHARE: f64 = 0.05;
@@ -116,7 +115,7 @@ impl<'a> Blocks<'a> {
             });
         let aa = control.as_ref().map(|(_, estimate)| *estimate);
         let rule = VerdictRule {
-            better: better(like(self.plan, about.0)),
+            better: better(self.plan, about.0),
             margin: self.plan.margin,
         };
         let is_of_users = about.0.is_of_request() && rule.better == Better::Lower;

@@ -6,7 +6,7 @@ use rpcgauge_message::nearest::Nearest;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::super::{Metric, MetricUnit, Process};
+use super::super::{Direction, Metric, MetricUnit, Process};
 use super::service;
 use crate::error::StudyError;
 use crate::read::{Line, Table, one_or_more};
@@ -24,7 +24,7 @@ struct WrittenMetric {
     unit: MetricUnit,
     #[serde(default)]
     optional: bool,
-    better: Option<Spanned<String>>,
+    better: Option<Spanned<Direction>>,
     request: Option<Requests>,
     part_of: Option<Spanned<PartOf>>,
 }
@@ -59,11 +59,15 @@ pub(super) fn metrics(
             let message = format!("the metric \"{name}\" is there twice");
             return Err(source.error(written.name.span(), message));
         }
-        if let Some(better) = &written.better
-            && better.get_ref() != "less"
+        let better = written.better.as_ref().map(|better| *better.get_ref());
+        if let Some(place) = written
+            .better
+            .filter(|better| *better.get_ref() == Direction::More)
+            && written.unit.ns().is_some()
+            && written.request.is_some()
         {
-            let message = "\"better\" is \"less\", of times as of bytes; leave it out";
-            return Err(source.error(better.span(), message));
+            let message = "a time that is a part of a request is better when it is less; leave out \"better\" or \"request\"";
+            return Err(source.error(place.span(), message));
         }
         let requests = written.request.map_or_else(Vec::new, |Requests(all)| {
             all.into_iter().map(String::from).collect()
@@ -78,6 +82,7 @@ pub(super) fn metrics(
             metric: written.metric.into(),
             labels: written.labels,
             unit: written.unit,
+            better: better.unwrap_or_default(),
             optional: written.optional,
             requests,
             part_of: written.part_of.map_or_else(Vec::new, |part_of| {
@@ -106,7 +111,7 @@ fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
             format!("there is no metric \"{name}\"{hint}")
         })?;
         if metric.unit.ns().is_none() || whole.unit.ns().is_none() {
-            return Err("bytes are no part of a time".to_owned());
+            return Err("only a time is a part of a time".to_owned());
         }
         of_wholes.extend(&whole.requests);
     }
