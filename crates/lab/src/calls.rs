@@ -5,7 +5,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
 use rpcgauge_study::settings::{HttpVersion, Protocol, Settings};
-use rpcgauge_trial::{Schedule, Stop, Timing};
+use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
 
 /// A trial in which only failures came for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,18 +37,30 @@ impl Check {
         let mut decompressor =
             Decompressor::new(self.compression, self.limits).map_err(|error| error.to_string())?;
         let mut plain = Vec::new();
-        Ok(Box::new(move |carried| {
+        let check = move |carried: &[u8]| {
             decompressor
                 .decompress(carried, &mut plain)
                 .map_err(|error| load::CodecError(error.to_string()))
-        }))
+        };
+        Ok(load::ResponseCheck {
+            of: load::Checked::Compressed,
+            check: Box::new(check),
+        })
     }
 }
 
 impl CallSpec {
     /// A trial of one call; a longer one starts from it.
     pub(crate) fn trial(&self, settings: &Settings) -> load::Trial {
-        let deadline = Duration::from_millis(settings.deadline_ms);
+        load::Trial {
+            connection_use: settings.connection,
+            keepalive: settings.target.live().and_then(|service| service.keepalive),
+            ..self.trial_within(Duration::from_millis(settings.deadline_ms))
+        }
+    }
+
+    /// The same, with all but its deadline as usual.
+    pub(crate) fn trial_within(&self, deadline: Duration) -> load::Trial {
         load::Trial {
             endpoint: self.endpoint.clone(),
             request: self.request.clone(),
@@ -56,8 +68,8 @@ impl CallSpec {
             schedule: Schedule::Closed { in_flight: 1 },
             seed: 0,
             connections: 1,
-            connection_use: settings.connection,
-            keepalive: settings.target.live().and_then(|service| service.keepalive),
+            connection_use: ConnectionUse::Reuse,
+            keepalive: None,
             timing: Timing::Load,
             keeps_slow: false,
             warmup: None,
@@ -113,6 +125,7 @@ pub(crate) fn media_type(settings: &Settings) -> Option<&'static str> {
 pub(crate) fn expect(settings: &Settings, limits: Limits) -> load::Expect {
     let compression = settings.response_compression;
     load::Expect {
+        status: None,
         content_type: media_type(settings).map(str::to_owned),
         encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
         max_response_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),

@@ -1,5 +1,7 @@
 //! What calls carry: bodies made ready before the clock starts, or a codec that works inside it.
 
+use rpcgauge_trial::FailureKind;
+
 /// What a codec could not do, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -56,8 +58,35 @@ pub trait Codec {
     fn verify(&mut self, call: u64) -> Result<(), CodecError>;
 }
 
-/// Says whether a compressed message can be decompressed, of a response that is not decoded.
-pub type ResponseCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+/// Checks responses that are not decoded: the first, then as many as a hundredth of the time is enough for and, from
+/// one that it refuses on, each.
+pub struct ResponseCheck<'a> {
+    /// Which of them.
+    pub of: Checked,
+    /// Says what is wrong with one.
+    pub check: MessageCheck<'a>,
+}
+
+/// Says what is wrong with a message as carried.
+pub type MessageCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
+
+/// Which responses are checked, and how calls fail whose response is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// Those that come compressed; as [`FailureKind::Decompress`].
+    Compressed,
+    /// All of them; as [`FailureKind::Decode`].
+    All,
+}
+
+impl Checked {
+    pub(crate) fn fails_as(self) -> FailureKind {
+        match self {
+            Self::Compressed => FailureKind::Decompress,
+            Self::All => FailureKind::Decode,
+        }
+    }
+}
 
 /// A request body made in advance.
 #[derive(Debug, Clone, PartialEq, Eq)]

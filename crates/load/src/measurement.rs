@@ -64,6 +64,9 @@ pub struct Measurement {
     /// Calls of the warm-up that still waited or were in flight when the first measured one was due. What they
     /// took then is in [`Measurement::traffic`] and [`Measurement::cpu`].
     pub late: LateCalls,
+    /// How many of them succeeded at a rate while calls were due: with the measured ones that were not answered late, what
+    /// the server answered in that time.
+    pub late_answered: u64,
     /// A session's slices; `None` where the measured part was one piece.
     pub slices: Option<SliceCount>,
     /// Sizes of the messages.

@@ -23,7 +23,7 @@ pub struct Endpoint {
 /// What kind of call a request is: how its body is framed and how a response says that it failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallStyle {
-    /// The body is the message; a status outside 200 to 299 is a failure.
+    /// The body is the message; a status that is not [`Expect::status`] is a failure.
     Http {
         /// The method, as in `POST`.
         method: String,
@@ -73,9 +73,11 @@ impl Request {
     }
 }
 
-/// What a response must be like, beside a good status.
+/// What a response must be like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expect {
+    /// The status of HTTP that it must have; `None` takes any from 200 to 299. gRPC calls do not look at this.
+    pub status: Option<u16>,
     /// The media type of the response (parameters are ignored); `None` takes any. gRPC calls check
     /// theirs by [`CallStyle::Grpc`] and do not look at this.
     pub content_type: Option<String>,
@@ -88,10 +90,11 @@ pub struct Expect {
 }
 
 impl Default for Expect {
-    /// Any content type, no encoding, responses of up to 64 MiB: far above what a call should carry, and
+    /// A good status, any content type, no encoding, responses of up to 64 MiB: far above what a call should carry, and
     /// still bounded.
     fn default() -> Self {
         Expect {
+            status: None,
             content_type: None,
             encoding: None,
             max_response_bytes: 64 << 20,

@@ -5,7 +5,7 @@ mod support;
 use std::io::Write;
 
 use rpcgauge_load::{Bodies, Trial};
-use rpcgauge_trial::{Arrivals, ConnectionUse, Ending, Schedule, Stage, Stop, Timing};
+use rpcgauge_trial::{Arrivals, ConnectionUse, Ending, FailureKind, Schedule, Stage, Stop, Timing};
 use support::*;
 #[test]
 fn every_call_is_answered_and_every_byte_counted() {
@@ -34,6 +34,20 @@ fn every_call_is_answered_and_every_byte_counted() {
     );
     assert!(measurement.cpu.total_ns > 0);
     assert!(measurement.elapsed.as_nanos() as u64 >= measurement.latency.max() / 1001 * 1000);
+}
+
+#[test]
+fn a_status_that_is_expected_is_good_and_any_other_is_not() {
+    let missing = |_: &[u8]| {
+        b"HTTP/1.1 404 No\r\ncontent-type: text/plain\r\ncontent-length: 0\r\n\r\n".to_vec()
+    };
+    let mut trial = trial(serve(respond_with(missing)));
+    trial.expect.status = Some(404);
+    assert_answered(&run(&trial, &[b"x"]), 100);
+    trial.endpoint.address = serve(respond_with(ok));
+    let measurement = run(&trial, &[b"x"]);
+    assert_sums_hold(&measurement);
+    assert_eq!(measurement.calls.failed[&FailureKind::HttpStatus(200)], 100);
 }
 
 #[test]

@@ -216,6 +216,12 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         assert!(warmup >= 200, "all that were due in 200 ms, not {warmup}");
         let elapsed = measurement.elapsed;
         assert!(elapsed <= since, "{elapsed:?} of {since:?}");
+        // The server takes 2 ms for each, so that in 100 ms no more than 52 can be read.
+        let in_time = measurement.calls.answered - measurement.calls.answered_late;
+        let late_answered = measurement.late_answered;
+        assert!(in_time + late_answered <= 52, "{in_time} {late_answered}");
+        let is_patient = deadline > Duration::from_secs(1);
+        assert!((u64::from(is_patient)..=measurement.late.answered()).contains(&late_answered));
         // Each request and each response has one byte.
         let (calls, late) = (&measurement.calls, measurement.late);
         assert!(late.is_sound(), "{late:?}");

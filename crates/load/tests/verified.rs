@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rpcgauge_load::{
-    Bodies, Body, Codec, CodecError, Hooks, LoadError, Measurement, Session, Settling, Trial,
+    Bodies, Body, Checked, Codec, CodecError, Hooks, LoadError, Measurement, ResponseCheck,
+    Session, Settling, Trial, measure_with,
 };
-use rpcgauge_trial::{Address, Schedule, Slice, Stop};
+use rpcgauge_trial::{Address, FailureKind, Schedule, Slice, Stop};
 use support::{assert_sums_hold, constant_rate, ok, respond_with, run_with, serve, trial, warmup};
 
 const MESSAGES: [&str; 2] = ["call 0", "call 1"];
@@ -191,4 +192,46 @@ fn samples_are_verified_at_the_end_and_the_rest_is_not_decoded() {
     let samples = &codec.verified[2..];
     assert!((16..=32).contains(&samples.len()), "{samples:?}");
     assert!(samples[samples.len() - 1] > 1_800, "{samples:?}");
+}
+
+/// What becomes of 40 calls whose responses are checked for the word "call".
+fn checked(address: Address) -> Measurement {
+    let mut trial = trial(address);
+    trial.stop.calls = Some(40);
+    let check = |body: &[u8]| match body.starts_with(b"call") {
+        true => Ok(()),
+        false => Err(CodecError("it is no call".to_owned())),
+    };
+    let hooks = Hooks {
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| ()),
+        check: Some(ResponseCheck {
+            of: Checked::All,
+            check: Box::new(check),
+        }),
+        progress: None,
+    };
+    let body = Body {
+        bytes: b"call".to_vec(),
+        compressed: false,
+        plain_len: 4,
+    };
+    let bodies = Bodies::Prepared {
+        bodies: vec![body],
+        verifier: None,
+    };
+    let measurement = measure_with(&trial, bodies, hooks, &AtomicBool::new(false)).unwrap();
+    assert_sums_hold(&measurement);
+    measurement
+}
+
+#[test]
+fn a_response_that_a_check_refuses_fails_its_call() {
+    assert_eq!(checked(right_for(u64::MAX, "")).calls.answered, 40);
+    // The first is checked, and after one that is wrong each: also one without a body.
+    for wrong in ["nobody", ""] {
+        let measurement = checked(right_for(0, wrong));
+        assert_eq!(measurement.calls.failed[&FailureKind::Decode], 40);
+        assert_eq!(measurement.error_samples[0].text, "it is no call");
+    }
 }

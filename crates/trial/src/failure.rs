@@ -92,7 +92,7 @@ pub enum FailureKind {
     Flood,
     /// The server accepts no request head of this size.
     HeadTooLarge,
-    /// An HTTP status outside 200 to 299.
+    /// Another HTTP status than a good response has.
     HttpStatus(u16),
     /// A gRPC status other than OK, sent by the server. Codes above 16 are absurd and all counted
     /// as 17.
@@ -105,7 +105,7 @@ pub enum FailureKind {
     Encode,
     /// The response could not be decompressed.
     Decompress,
-    /// The response could not be decoded.
+    /// The response could not be decoded, or does not hold what it has to.
     Decode,
     /// A call of a client subject failed: its library has its own names for the reasons.
     CallFailed,

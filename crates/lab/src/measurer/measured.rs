@@ -83,6 +83,8 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         steps,
         traffic,
         late,
+        // Goodput is of the measured calls alone.
+        late_answered: _,
         requests_sent,
         slices,
         payload,

@@ -90,9 +90,7 @@ pub struct Hooks<'r> {
     pub measuring: Box<dyn FnMut(bool) + 'r>,
     /// Receives snapshots of the measured part, at intervals; `None` costs nothing.
     pub progress: Option<ProgressHook<'r>>,
-    /// Checks responses that come compressed and are not decoded; one that it refuses fails its call as
-    /// [`rpcgauge_trial::FailureKind::Decompress`]. The first is checked, then as many as a hundredth of the time is
-    /// enough for and, from a damaged one on, each. `None` takes them as they are.
+    /// Checks responses that are not decoded; one that it refuses fails its call. `None` takes them as they are.
     pub check: Option<ResponseCheck<'r>>,
 }
 
@@ -314,6 +312,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
             bodies_late: recorder.bodies_late,
             stalls: recorder.stalls,
             late: self.phases.warmup.late,
+            late_answered: self.phases.warmup.answered_in_measured,
             requests_sent,
             most_in_flight,
             uncompressed_responses: self.messages.sizes.uncompressed,

@@ -4,6 +4,7 @@ use rpcgauge_trial::{ErrorSample, FailureKind, Timing};
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 
+use crate::bodies::Checked;
 use crate::trial::{CallStyle, Expect, Trial};
 
 /// The header in which a server says when its handler had the decoded request (decimal ns of its
@@ -63,8 +64,8 @@ pub(super) enum Keep {
     Nothing,
     /// It is kept for decoding.
     Message,
-    /// It is held for its check, if it is compressed and as long as there is room.
-    Compressed,
+    /// It is held for its check, if it is one of these and as long as there is room.
+    Check(Checked),
 }
 
 /// One response. Reusable: [`Response::reset`] keeps its memory.
@@ -169,7 +170,7 @@ impl Response {
             let room = ENOUGH.saturating_sub(self.message.len());
             self.message
                 .extend_from_slice(&payload[..payload.len().min(room)]);
-        } else if self.keep == Keep::Compressed && self.is_compressed() {
+        } else if self.is_for_check() {
             self.hold(payload, held);
         }
         (prefixes, too_large)
@@ -195,11 +196,19 @@ impl Response {
         }
     }
 
-    /// The message of a good response that is to be checked. An HTTP response without a body, as to HEAD, has
-    /// none, whatever its head says.
+    fn is_for_check(&self) -> bool {
+        match self.keep {
+            Keep::Check(Checked::All) => true,
+            Keep::Check(Checked::Compressed) => self.is_compressed(),
+            Keep::Nothing | Keep::Message => false,
+        }
+    }
+
+    /// The message of a good response that is to be checked. An HTTP response without a body, as to HEAD, is not
+    /// compressed, whatever its head says.
     pub(super) fn to_check(&self) -> Option<&[u8]> {
         let is_there = self.grpc.is_some() || self.carried > 0;
-        (self.keep == Keep::Compressed && self.is_compressed() && is_there)
+        (self.is_for_check() && (is_there || self.keep == Keep::Check(Checked::All)))
             .then_some(self.message.as_slice())
     }
 
@@ -249,7 +258,11 @@ impl Response {
     #[inline]
     fn http_head(&mut self, expect: &Expect, status: u16, fields: Fields<'_>) {
         self.encoding(expect, fields.get(b"content-encoding"));
-        if !(200..300).contains(&status) {
+        let is_good = match expect.status {
+            Some(expected) => status == expected,
+            None => (200..300).contains(&status),
+        };
+        if !is_good {
             self.problem = Some(FailureKind::HttpStatus(status));
             return;
         }

@@ -1,6 +1,6 @@
 //! Responses that grow when they are decompressed.
 
-use rpcgauge_load::{Codec, CodecError, ResponseCheck};
+use rpcgauge_load::{Checked, Codec, CodecError, ResponseCheck};
 use rpcgauge_message::{Compression, Compressor, Decompressor, Limits};
 
 use super::case::{Case, Over, fail};
@@ -108,7 +108,10 @@ fn check<const ZSTD: bool>() -> ResponseCheck<'static> {
         false => Compression::GZIP,
     };
     let (mut bounded, mut plain) = (Bounded::codec(compression), Vec::new());
-    Box::new(move |carried| bounded.decompress(carried, &mut plain))
+    ResponseCheck {
+        of: Checked::Compressed,
+        check: Box::new(move |carried| bounded.decompress(carried, &mut plain)),
+    }
 }
 
 pub(crate) fn cases() -> Vec<Case> {

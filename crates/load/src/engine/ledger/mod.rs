@@ -74,6 +74,8 @@ pub(super) struct EndedCall {
     pub(super) measured: bool,
     pub(super) sending: Sending,
     pub(super) succeeded: bool,
+    /// It ended too late to count in time.
+    pub(super) late: bool,
     /// It failed since this program stood still, which says nothing of the server.
     pub(super) stalled: bool,
 }
@@ -124,6 +126,7 @@ impl<'t> Ledger<'t> {
             measured,
             sending: Sending::NotSent,
             succeeded: false,
+            late: false,
             stalled: kind == STALLED.0,
         }
     }
@@ -281,6 +284,7 @@ impl<'t> Ledger<'t> {
             measured,
             sending: call.sending,
             succeeded: result.is_ok(),
+            late,
             stalled: result.is_err_and(|(kind, _)| kind == STALLED.0),
         });
         if !measured {

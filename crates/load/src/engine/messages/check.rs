@@ -1,8 +1,9 @@
-//! Checks of compressed responses that are not decoded: damaged ones fail their calls.
+//! Checks of responses that are not decoded: those that are refused fail their calls.
 
-use crate::bodies::{CodecError, ResponseCheck};
+use crate::bodies::ResponseCheck;
 use crate::clock;
-use crate::engine::response::Response;
+use crate::engine::messages::Unread;
+use crate::engine::response::{Keep, Response};
 
 /// Checks take at most one part in so many of the time. While one continues, no call is begun and no response
 /// read: more would show in the 99th percentile.
@@ -13,8 +14,8 @@ pub(super) struct Checking<'r> {
     /// When the first response was checked, ns.
     since: Option<u64>,
     spent: u64,
-    /// One was damaged: from there on each is checked, however long that takes.
-    damaged: bool,
+    /// One was refused: from there on each is checked, however long that takes.
+    refused: bool,
 }
 
 impl<'r> Checking<'r> {
@@ -23,23 +24,27 @@ impl<'r> Checking<'r> {
             check,
             since: None,
             spent: 0,
-            damaged: false,
+            refused: false,
         }
     }
 
+    pub(super) fn keep(&self) -> Keep {
+        Keep::Check(self.check.of)
+    }
+
     /// Checks a response, where it was held for that and there is time.
-    pub(super) fn check(&mut self, response: &Response) -> Result<(), CodecError> {
+    pub(super) fn check(&mut self, response: &Response) -> Result<(), Unread> {
         let Some(carried) = response.to_check() else {
             return Ok(());
         };
         let now = clock::now();
         let lasted = now.saturating_sub(*self.since.get_or_insert(now));
-        if !self.damaged && self.spent.saturating_mul(SHARE) > lasted {
+        if !self.refused && self.spent.saturating_mul(SHARE) > lasted {
             return Ok(());
         }
-        let checked = (self.check)(carried);
+        let checked = (self.check.check)(carried);
         self.spent += clock::now().saturating_sub(now);
-        self.damaged |= checked.is_err();
-        checked
+        self.refused |= checked.is_err();
+        checked.map_err(|error| Unread::Failed(self.check.of.fails_as(), error))
     }
 }

@@ -189,7 +189,7 @@ impl<'b, 'r> Messages<'b, 'r> {
     pub(super) fn keep(&self, verify: Verify) -> Keep {
         match &self.checking {
             _ if verify != Verify::Never || self.decodes() => Keep::Message,
-            Some(_) => Keep::Compressed,
+            Some(checking) => checking.keep(),
             None => Keep::Nothing,
         }
     }
@@ -276,10 +276,9 @@ impl<'b, 'r> Messages<'b, 'r> {
     /// size. Returns when that was done, as far as it is part of the call.
     pub(super) fn read(&mut self, call: &mut Call, read_at: u64) -> (u64, Result<(), Unread>) {
         if let Some(checking) = &mut self.checking
-            && let Err(error) = checking.check(&call.response)
+            && let Err(refused) = checking.check(&call.response)
         {
-            let failed = Unread::Failed(FailureKind::Decompress, error);
-            return (read_at, Err(failed));
+            return (read_at, Err(refused));
         }
         let plain = self.decode(call);
         let decodes = self.decodes();

@@ -238,6 +238,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
         self.warmup.outcome.failed += u64::from(!call.succeeded);
         if self.phase != Phase::WarmUp {
+            let is_in_time = call.succeeded && !call.late && self.measured_from < u64::MAX;
+            self.warmup.answered_in_measured += u64::from(is_in_time);
             return;
         }
         match self.warmup.call_ended(&call) {

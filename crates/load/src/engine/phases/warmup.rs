@@ -22,6 +22,8 @@ pub(crate) struct WarmUp<'r> {
     meter: Option<SliceMeter>,
     pub(crate) outcome: Warmup,
     pub(crate) late: LateCalls,
+    /// Calls that it left to the measured part and that succeeded in its time.
+    pub(crate) answered_in_measured: u64,
 }
 
 impl<'r> WarmUp<'r> {
@@ -35,6 +37,7 @@ impl<'r> WarmUp<'r> {
             meter: None,
             outcome: Warmup::default(),
             late: LateCalls::default(),
+            answered_in_measured: 0,
         }
     }
 
