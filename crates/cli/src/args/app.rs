@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand, ValueHint};
 
+use super::load::parse_rate;
 use super::parse_ms;
 
 /// `rpcgauge app`.
@@ -33,7 +34,7 @@ pub(crate) enum AppCommand {
         #[arg(long)]
         no_prometheus: bool,
     },
-    /// Start an application, send its users' load once, and print what they saw
+    /// Start an application, send load once, and print what came of it
     Load {
         #[command(flatten)]
         app: AppName,
@@ -45,6 +46,17 @@ pub(crate) enum AppCommand {
         /// Only tasks with one of these tags, instead of those of app.toml
         #[arg(long, value_name = "TAG,TAG", value_delimiter = ',')]
         tags: Vec<String>,
+        /// The check of app.toml whose request is sent at a rate, instead of users
+        #[arg(
+            long,
+            value_name = "CHECK",
+            requires = "rate",
+            conflicts_with_all = ["users", "tags"]
+        )]
+        call: Option<String>,
+        /// Requests per second, whatever became of those before (open loop)
+        #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "call")]
+        rate: Option<f64>,
         /// How long the load is measured
         #[arg(long, value_name = "TIME", value_parser = parse_ms, default_value = "20s")]
         duration: u64,

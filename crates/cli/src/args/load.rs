@@ -244,7 +244,7 @@ fn parse_warmup(text: &str) -> Result<u64, String> {
     }
 }
 
-fn parse_rate(text: &str) -> Result<f64, String> {
+pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
     let number = text.trim();
     let number = number.strip_suffix("/s").unwrap_or(number);
     number

@@ -168,6 +168,7 @@ Examples:
   rpcgauge app check examples/app-shop      every response right, in every configuration
   rpcgauge app up examples/app-shop --set connections=per-call
   rpcgauge app load examples/app-shop --duration 30s
+  rpcgauge app load examples/app-shop --call offer --rate 200
   rpcgauge run examples/app-shop/study.toml  compare its configurations")]
     App(AppArgs),
     /// Print encoded sizes of a sample in every encoding and compression; run nothing

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::app::{
-    AppPackage, Application, BuiltApp, Crowd, Locust, Prometheus, Responses, Set, Taken, Users,
+    AppPackage, Application, BuiltApp, Generator, Locust, Prometheus, Responses, Set,
 };
 use rpcgauge_lab::subjects::SubjectsError;
+use rpcgauge_report::app::of_rate;
 use rpcgauge_report::units;
-use rpcgauge_study::app::{App, Configuration};
+use rpcgauge_study::app::{App, AppLoad, Configuration, SliceFigures};
 use rpcgauge_study::record::Fault;
+use rpcgauge_trial::is_rate;
 
 use super::subjects::{show_tail, with_progress};
 use crate::args::{AppArgs, AppCommand, AppName, SetArgs};
@@ -37,11 +39,14 @@ pub(crate) fn run(args: AppArgs) -> Outcome {
             set,
             users,
             tags,
+            call,
+            rate,
             duration,
             warm_up,
         } => {
-            let [duration, warm_up] = [duration, warm_up].map(Duration::from_millis);
-            load(&app, &set, users, &tags, duration, warm_up)
+            let times = [warm_up, duration].map(Duration::from_millis);
+            let at_rate = call.zip(rate);
+            load(&app, &set, (users, tags), at_rate, times)
         }
     }
 }
@@ -69,12 +74,19 @@ pub(crate) fn build<'p>(
     with_progress(quiet, &what, |show| package.build(show, stop)).inspect_err(show_tail)
 }
 
-/// Locust, installed where it was not before.
-pub(crate) fn locust(quiet: bool, stop: &AtomicBool) -> Result<Locust, SubjectsError> {
+/// Locust, installed where it was not before; none where no users send load.
+pub(crate) fn locust_for(
+    load: &AppLoad,
+    quiet: bool,
+    stop: &AtomicBool,
+) -> Result<Option<Locust>, SubjectsError> {
+    if !matches!(load, AppLoad::Users { .. }) {
+        return Ok(None);
+    }
     let installed = with_progress(quiet, "installing Locust", |show| {
         Locust::install(show, stop)
     });
-    installed.inspect_err(show_tail)
+    installed.map(Some).inspect_err(show_tail)
 }
 
 fn build_one(name: &AppName) -> Outcome {
@@ -237,47 +249,30 @@ fn addresses(
 fn load(
     name: &AppName,
     set: &SetArgs,
-    users: Option<u32>,
-    tags: &[String],
-    duration: Duration,
-    warm_up: Duration,
+    users: (Option<u32>, Vec<String>),
+    at_rate: Option<(String, f64)>,
+    times: [Duration; 2],
 ) -> Outcome {
     let package = AppPackage::find(&name.name)?;
     let app = package.app();
     let configuration = configuration(app, set)?;
-    let Some(load) = &app.load else {
-        return Err(Failure::input(format!(
-            "{} has no [load] in its app.toml, which names a locustfile",
-            app.name
-        )));
-    };
-    let users = users.unwrap_or(load.users);
-    let crowd = Crowd {
-        users,
-        spawn_rate: load.spawn_rate.unwrap_or(f64::from(users)),
-        tags: if tags.is_empty() { &load.tags } else { tags },
-    };
+    let load = load_of(app, users, at_rate).map_err(Failure::input)?;
     let stop = signals::stop_flag()?;
     let built = build(&package, false, &stop)?;
-    let locust = locust(false, &stop)?;
+    let locust = locust_for(&load, false, &stop)?;
     let logs = built.logs()?;
-    let (application, _) = start(&built, app, configuration, logs.folder(), &stop)?;
+    let (application, responses) = start(&built, app, configuration, logs.folder(), &stop)?;
     let taken = application.sets().iter().map(|set| {
-        let log = logs.folder().join("locust.log");
-        let mut users = Users::start(&locust, &built, set, crowd, log, &stop)?;
-        note(&format!("{} users start", crowd.users));
-        users.spawn(crowd, &stop)?;
-        application.wait(warm_up, &stop)?;
-        users.count(&stop)?;
-        application.wait(duration, &stop)?;
-        // What was counted until Ctrl-C counts too.
-        users
-            .take(&AtomicBool::new(false))
-            .map(|taken| (set, taken))
+        let (log, kept) = (logs.folder().join("locust.log"), &responses.kept);
+        note(&format!("sending {load}"));
+        let locust = locust.as_ref();
+        let mut generator = Generator::start(&load, locust, &built, set, kept, log, &stop)?;
+        let taken = generator.send(&application, set, times, &mut |_| Ok(()), &stop)?;
+        Ok((set, taken))
     });
-    let taken: Vec<(&Set, Taken)> = taken.collect::<Result<_, _>>().map_err(shown)?;
+    let taken: Vec<(&Set, SliceFigures)> = taken.collect::<Result<_, _>>().map_err(shown)?;
     for (set, taken) in &taken {
-        print_plain(&table(set, taken, crowd))?;
+        print_plain(&table(set, taken, &load))?;
     }
     let failed = taken.iter().flat_map(|(_, taken)| &taken.requests);
     let failed: u64 = failed.map(|one| one.failures).sum();
@@ -288,8 +283,39 @@ fn load(
     }
 }
 
-/// What users saw.
-fn table(set: &Set, taken: &Taken, crowd: Crowd<'_>) -> String {
+/// The load that options ask for.
+fn load_of(
+    app: &App,
+    (users, tags): (Option<u32>, Vec<String>),
+    at_rate: Option<(String, f64)>,
+) -> Result<AppLoad, String> {
+    let Some((call, rate)) = at_rate else {
+        let load = app.load.as_ref().ok_or_else(|| {
+            format!(
+                "{} has no [load] in its app.toml, which names a locustfile; write one, or give --call and --rate",
+                app.name
+            )
+        })?;
+        let users = users.unwrap_or(load.users);
+        return Ok(AppLoad::Users {
+            users,
+            spawn_rate: load.spawn_rate.unwrap_or(f64::from(users)),
+            tags: match tags.is_empty() {
+                true => load.tags.clone(),
+                false => tags,
+            },
+        });
+    };
+    app.check(&call)
+        .map_err(|error| format!("--call: {error}"))?;
+    match is_rate(rate) {
+        true => Ok(AppLoad::Rate { call, rate }),
+        false => Err("--rate: must be more than 0 and at most 1e9".to_owned()),
+    }
+}
+
+/// What came of requests.
+fn table(set: &Set, taken: &SliceFigures, load: &AppLoad) -> String {
     let head = [
         "request",
         "requests",
@@ -303,7 +329,7 @@ fn table(set: &Set, taken: &Taken, crowd: Crowd<'_>) -> String {
     ];
     let mut rows = vec![head.map(str::to_owned)];
     for one in &taken.requests {
-        let times = one.times();
+        let times = one.times.unpack();
         let time = |ns: f64| match times.is_empty() {
             true => "–".to_owned(),
             false => units::time(ns),
@@ -313,7 +339,7 @@ fn table(set: &Set, taken: &Taken, crowd: Crowd<'_>) -> String {
             one.name.clone(),
             (count + one.failures).to_string(),
             one.failures.to_string(),
-            units::rate(count as f64 / taken.seconds),
+            units::rate(taken.answered(Some(&one.name)) as f64 / taken.seconds),
             time(1e3 * one.sum_us / count.max(1) as f64),
             time(times.quantile(0.5)),
             time(times.quantile(0.9)),
@@ -324,11 +350,10 @@ fn table(set: &Set, taken: &Taken, crowd: Crowd<'_>) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..head.len()).map(|at| width(at).unwrap_or(0)).collect();
     let mut text = format!(
-        "{} users, {:.1} s, {}; the load generator used {:.0}% of a core\n",
-        crowd.users,
+        "{load}, {:.1} s, {}; the load generator used {:.0}% of a core\n",
         taken.seconds,
         set.configuration,
-        100.0 * taken.cpu_seconds / taken.seconds
+        100.0 * taken.load_generator_cpu_seconds / taken.spent_seconds()
     );
     for row in &rows {
         let _ = write!(text, "{:<1$}", row[0], widths[0]);
@@ -339,6 +364,9 @@ fn table(set: &Set, taken: &Taken, crowd: Crowd<'_>) -> String {
     }
     for one in taken.requests.iter().filter(|one| one.failures > 0) {
         let _ = writeln!(text, "{}: the first failure: {}", one.name, one.error);
+    }
+    for caution in of_rate(&[taken]) {
+        let _ = writeln!(text, "! {caution}");
     }
     if taken.task_errors > 0 {
         let _ = writeln!(

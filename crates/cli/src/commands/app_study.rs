@@ -54,7 +54,7 @@ pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
         text,
         "\n{} each; {} fresh starts of the services; {} slices of {slice} s after {settle} s of settling, \
          {warm_up} s of warm-up for each variant and start\nabout {} without building and starting\n",
-        plan.users_shown(),
+        plan.load,
         plan.invocations(),
         plan.slices(),
         clock(Duration::from_millis(plan.estimate_ms()))
@@ -66,7 +66,7 @@ pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
 pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     let stop = signals::stop_flag()?;
     let built = app::build(&study.package, output.quiet, &stop)?;
-    let locust = app::locust(output.quiet, &stop)?;
+    let locust = app::locust_for(&study.plan.load, output.quiet, &stop)?;
     let now = SystemTime::now();
     let plan = &study.plan;
     let directory = match &output.out {
@@ -83,7 +83,7 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     let lab = AppLab {
         plan,
         built: &built,
-        locust: &locust,
+        locust: locust.as_ref(),
         logs: directory.join(names::LOGS),
         stop: &stop,
         earlier: None,
@@ -115,11 +115,11 @@ pub(crate) fn resume(directory: &Path, args: &RunArgs) -> Outcome {
     let stop = signals::stop_flag()?;
     let output = &args.output;
     let built = app::build(&package, output.quiet, &stop)?;
-    let locust = app::locust(output.quiet, &stop)?;
+    let locust = app::locust_for(&plan.load, output.quiet, &stop)?;
     let lab = AppLab {
         plan: &plan,
         built: &built,
-        locust: &locust,
+        locust: locust.as_ref(),
         logs: directory.join(names::LOGS),
         stop: &stop,
         earlier,

@@ -107,7 +107,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "MARGIN_PERCENT = 10",
             "MARGIN_PERCENT = 10 if KEPT else 11",
             &[
-                "the check \"one offer\" with connections=per-call, delay=0: /price is 1053 and not 1043",
+                "the check \"offer\" with connections=per-call, delay=0: /price is 1053 and not 1043",
             ],
         ),
         (
@@ -115,7 +115,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "found[\"stock\"] > 0",
             "KEPT",
             &[
-                "the check \"one offer\": with connections=per-call, delay=0 /in_stock is false and not true",
+                "the check \"offer\": with connections=per-call, delay=0 /in_stock is false and not true",
             ],
         ),
         (
@@ -389,4 +389,72 @@ fn tags_choose_what_users_do() {
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let line = "no task of the locustfile has the tag \"two\"; known are one";
     assert!(refused.stderr.contains(line), "{refused:?}");
+}
+
+#[test]
+fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
+    let load = |place: &Place, call: &str, rate: &str| {
+        let args = ["app", "load", "./shop", "--call", call, "--rate", rate];
+        let times = ["--duration", "990ms", "--warm-up", "200ms"];
+        run(place, &[&args[..], &times].concat())
+    };
+    let row = |printed: &str, name: &str| -> Vec<String> {
+        let line = printed.lines().find(|line| line.starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in:\n{printed}"));
+        let cells = line[name.len()..].split_whitespace();
+        cells.map(str::to_owned).collect()
+    };
+    let printed = load(&shop(), "offer", "50").well();
+    let head = "50 requests \"offer\" per second (open loop), 1.0 s, connections=kept, delay=0";
+    assert!(printed.starts_with(head), "{printed}");
+    assert_eq!(row(&printed, "offer")[..2], ["50", "0"], "{printed}");
+    // An error that a check asks for is a good response.
+    let printed = load(&shop(), "no such product", "20").well();
+    assert_eq!(row(&printed, "no such product")[..2], ["20", "0"]);
+    // A lock lets through one request at a time, and each holds it for 50 ms: about 20 a second.
+    let slow = "LOCK = threading.Lock()\n\n\ndef offers(product):\n    with LOCK:\n        time.sleep(0.05)";
+    let printed = load(
+        &shop_with("shop.py", "def offers(product):", slow),
+        "offer",
+        "40",
+    );
+    let printed = printed.well();
+    let cells = row(&printed, "offer");
+    assert_eq!(cells[..2], ["40", "0"], "{printed}");
+    assert!(cells[2].parse::<f64>().expect("a rate") < 30.0, "{printed}");
+    assert!(printed.contains("it did not keep up"), "{printed}");
+    // Another status and another body than the check asks for fail, once it has been right.
+    let turns =
+        "served = service.METRICS.values.get(('handler_seconds', '{path=\"offers\"}'), (0, 0))[1]";
+    for (then, said) in [
+        ("return 503, {}", "HTTP status 503: {}"),
+        ("return 200, {\"id\": 8}", "/id is 8 and not 7"),
+    ] {
+        let wrong = format!(
+            "def offers(product):\n    {turns}\n    if served > 5 and served % 2:\n        {then}"
+        );
+        let place = shop_with("shop.py", "def offers(product):", &wrong);
+        let failed = load(&place, "offer", "50");
+        assert_eq!(failed.code, Some(1), "{failed:?}");
+        assert_eq!(row(&failed.stdout, "offer")[0], "50");
+        let said = format!("offer: the first failure: {said}");
+        assert!(
+            failed.stdout.contains(&said),
+            "{said} is not in:\n{}",
+            failed.stdout
+        );
+    }
+    let refused = |args: &[&str], parts: &[&str]| {
+        shop()
+            .run(&[&["app", "load", "./shop"], args].concat())
+            .refused(parts);
+    };
+    refused(
+        &["--call", "ofer", "--rate", "5"],
+        &["--call: shop has no check \"ofer\"; did you mean \"offer\"?"],
+    );
+    refused(
+        &["--call", "offer", "--rate", "0"],
+        &["--rate: must be more than 0"],
+    );
 }

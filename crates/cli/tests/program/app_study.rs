@@ -362,7 +362,7 @@ fn what_is_not_right_is_never_timed() {
             "shop.py",
             "found[\"stock\"] > 0",
             "CATALOGUE",
-            "the check \"one offer\": with ",
+            "the check \"offer\": with ",
         ),
         (
             "app.toml",
@@ -443,4 +443,42 @@ fn a_study_that_does_not_fit_is_refused_with_its_place() {
     place(STUDY)
         .run(&["run", "study.toml", "quickstart"])
         .refused(&["study.toml is a study of an application; run it alone"]);
+}
+
+#[test]
+fn configurations_are_compared_at_a_rate() {
+    let at_rate = "call = \"page\"\nrate = 32";
+    let place = place(&STUDY.replace("users = 3", at_rate));
+    let plan = place.run(&["plan", "study.toml"]).well();
+    let said = "32 requests \"page\" per second (open loop) each";
+    assert!(plan.contains(said), "{plan}");
+    let printed = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]).well();
+    let report = report(&place.path().join("run"));
+    assert_eq!(report["measured"], 12);
+    // In 0.7 s 23 requests are due, and each is five calls of 5 ms in the slow one.
+    for slice in slices(&place) {
+        let (request, at_rate) = (
+            &slice["outcome"]["requests"][0],
+            &slice["outcome"]["at_rate"],
+        );
+        assert_eq!(
+            (&request["name"], &request["failures"]),
+            (&"page".into(), &0.into())
+        );
+        assert!(at_rate["answered"].as_u64() >= Some(1), "{slice}");
+    }
+    let stalled = slices(&place).into_iter();
+    let stalled: u64 = stalled
+        .filter_map(|slice| slice["outcome"]["at_rate"]["stalled"].as_u64())
+        .sum();
+    let variants = report["variants"].as_array().expect("variants");
+    let succeeded = variants
+        .iter()
+        .filter_map(|one| one["requests"][0]["succeeded"].as_u64());
+    assert_eq!(succeeded.sum::<u64>() + stalled, 12 * 23);
+    assert_eq!(variants[0]["bars"][0]["request"], "page");
+    let mean = verdict(&report, "response-mean");
+    assert!(mean["of_value"].as_f64().expect("a mean") >= 25e6, "{mean}");
+    assert!(mean["estimate"]["ratio"].as_f64().expect("a ratio") > 1.0);
+    assert!(printed.contains("per second (open loop)"), "{printed}");
 }

@@ -19,7 +19,7 @@ use crate::machine::placement::CoreSet;
 use crate::machine::process::kib_field;
 
 /// How often a wait looks whether all processes are there.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The ports of each process by their names.
 type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
@@ -239,7 +239,7 @@ impl<'a> Application<'a> {
     }
 
     /// As [`Application::check_processes`], without a look at memory, which takes the processes some milliseconds.
-    fn check_ended(&self) -> TrialResult {
+    pub(super) fn check_ended(&self) -> TrialResult {
         self.processes().try_for_each(Running::check_ended)
     }
 

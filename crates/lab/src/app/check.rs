@@ -72,23 +72,24 @@ impl Set {
         };
         for check in &app.checks {
             let body = make(check, self, &mut responses.kept).map_err(|failure| {
-                let entry = self
-                    .services
-                    .iter()
-                    .find(|one| one.name == app.entry.service);
                 let reason = format!(
                     "the check \"{}\" with {}: {failure}",
                     check.name, self.configuration
                 );
-                let failure = TrialFailure { reason, ..failure };
-                match entry {
-                    Some(entry) => entry.explain(failure),
-                    None => failure,
-                }
+                self.explain(app, TrialFailure { reason, ..failure })
             })?;
             responses.bodies.push(body);
         }
         Ok(responses)
+    }
+
+    /// What is in the entry's way, if it is: that it ended, or else `failure` with its log.
+    pub(super) fn explain(&self, app: &App, failure: TrialFailure) -> TrialFailure {
+        let mut services = self.services.iter();
+        match services.find(|one| one.name == app.entry.service) {
+            Some(entry) => entry.explain(failure),
+            None => failure,
+        }
     }
 }
 
@@ -96,8 +97,12 @@ fn wrong(what: String) -> TrialFailure {
     TrialFailure::new(Fault::Subject, what)
 }
 
-/// Makes one request and checks its response.
-fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialResult<Body> {
+/// The request of a check, with what checks before it have kept.
+pub(super) fn request(
+    check: &Check,
+    set: &Set,
+    kept: &BTreeMap<String, String>,
+) -> TrialResult<Fetch> {
     let mut headers = Vec::new();
     for (name, value) in &check.headers {
         headers.push((name.clone(), set.text(value, kept)?));
@@ -109,31 +114,25 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
             filled(json, set, kept)?.to_string().into_bytes()
         }
     };
-    let fetch = Fetch {
+    Ok(Fetch {
         address: set.entry,
         method: check.method.clone(),
         path: set.text(&check.path, kept)?,
         headers,
         body,
-    };
-    let fetched = fetch
-        .send(LIMIT)
-        .map_err(|error| wrong(format!("no response: {error}")))?;
-    let shown = || one_line(&String::from_utf8_lossy(&fetched.body));
-    if fetched.status != check.status {
-        return Err(wrong(format!(
-            "the status is {} and not {}: {}",
-            fetched.status,
-            check.status,
-            shown()
-        )));
-    }
-    let json: Option<Value> = serde_json::from_slice(&fetched.body).ok();
+    })
+}
+
+/// Whether a body holds what a check asks for. The body as JSON; none where it is not JSON and need not be.
+///
+/// # Errors
+/// What it does not hold, in one line.
+pub(super) fn holds(check: &Check, body: &[u8]) -> Result<Option<Value>, String> {
     let needs_json = !(check.holds.is_empty() && check.keep.is_empty());
-    let mut json = match json {
-        Some(json) => json,
-        None if needs_json => return Err(wrong(format!("the body is not JSON: {}", shown()))),
-        None => return Ok(Body::Bytes(fetched.body)),
+    let json: Value = match serde_json::from_slice(body) {
+        Ok(json) => json,
+        Err(_) if needs_json => return Err(format!("the body is not JSON: {}", shown(body))),
+        Err(_) => return Ok(None),
     };
     for (pointer, expected) in &check.holds {
         match json.pointer(pointer) {
@@ -141,10 +140,33 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
             found => {
                 let found = found.map_or("nothing".to_owned(), Value::to_string);
                 let found = one_line(&found);
-                return Err(wrong(format!("{pointer} is {found} and not {expected}")));
+                return Err(format!("{pointer} is {found} and not {expected}"));
             }
         }
     }
+    Ok(Some(json))
+}
+
+fn shown(body: &[u8]) -> String {
+    one_line(&String::from_utf8_lossy(body))
+}
+
+/// Makes one request and checks its response.
+fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialResult<Body> {
+    let fetched = request(check, set, kept)?
+        .send(LIMIT)
+        .map_err(|error| wrong(format!("no response: {error}")))?;
+    if fetched.status != check.status {
+        return Err(wrong(format!(
+            "the status is {} and not {}: {}",
+            fetched.status,
+            check.status,
+            shown(&fetched.body)
+        )));
+    }
+    let Some(mut json) = holds(check, &fetched.body).map_err(wrong)? else {
+        return Ok(Body::Bytes(fetched.body));
+    };
     for (name, pointer) in &check.keep {
         let value = match json.pointer(pointer) {
             Some(Value::String(text)) => text.clone(),
@@ -152,7 +174,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
             _ => {
                 return Err(wrong(format!(
                     "{pointer}, to be kept, is no text: {}",
-                    shown()
+                    shown(&fetched.body)
                 )));
             }
         };

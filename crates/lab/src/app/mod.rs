@@ -4,15 +4,19 @@
 //! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process, ready)
 //!                           Application::add     a set of services for a configuration     (process)
 //!                           Set::check           its responses are right                   (check)
-//! Locust ────► Users        a load generator for each set, open to one set at a time       (users)
+//! Generator::start          what sends load to a set, open to one set at a time             (generator)
+//!   Users                   those of a locustfile, by Locust                                (users)
+//!   Caller                  one request at a rate, by rpcgauge's engine                     (caller)
 //! AppLab::run               invocations, rounds and slices of a study                      (run)
 //! ```
 //!
 //! `docs/measure-an-application.md` says what a user is promised of each step.
 
 mod application;
+mod caller;
 mod check;
 mod exposition;
+mod generator;
 mod package;
 mod process;
 mod prometheus;
@@ -22,8 +26,9 @@ mod users;
 
 pub use application::{Application, Set};
 pub use check::Responses;
+pub use generator::Generator;
 pub use package::{AppPackage, BuiltApp, Logs};
 pub use process::Running;
 pub use prometheus::Prometheus;
 pub use run::{AppLab, AppRunError, Progress};
-pub use users::{Crowd, Locust, RequestCounts, Taken, Users};
+pub use users::Locust;

@@ -5,7 +5,7 @@
 //! for each invocation
 //!   a set of services and a load generator for each variant; checks; warm-up, one after the other
 //!   for each round, for each variant in the plan's order
-//!     users begin ─ settle ─ edge, count ─ slice ─ edge, take ─ users end
+//!     load begins ─ settle ─ edge, count ─ slice ─ edge, take ─ load ends
 //! ```
 //!
 //! Where memory does not carry all sets at once, an invocation has one after the other, each with its slices of all
@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rpcgauge_study::app::{
-    AppPlan, AppRecord, AppVariant, ProcessRecord, RequestRecord, Round, SliceFigures,
-    SliceOutcome, SliceRecord, StartRecord, SumCount,
+    AppPlan, AppRecord, AppVariant, ProcessRecord, Round, SliceFigures, SliceOutcome, SliceRecord,
+    StartRecord, SumCount,
 };
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::run::{RunError, RunWriter};
@@ -30,9 +30,10 @@ use rpcgauge_study::settings::Idle;
 use super::application::{Application, Set, carries};
 use super::check::Responses;
 use super::exposition;
+use super::generator::Generator;
 use super::package::BuiltApp;
 use super::process::{Running, Used};
-use super::users::{Crowd, LOCUST, Locust, Taken, Users};
+use super::users::Locust;
 use crate::environment::{self, continued};
 use crate::error::{LabError, TrialFailure, TrialResult};
 use crate::run::{Earlier, RunEnding};
@@ -43,8 +44,8 @@ pub struct AppLab<'a> {
     pub plan: &'a AppPlan,
     /// The application.
     pub built: &'a BuiltApp<'a>,
-    /// The load generator.
-    pub locust: &'a Locust,
+    /// What runs users, where the plan has any.
+    pub locust: Option<&'a Locust>,
     /// Where logs go.
     pub logs: PathBuf,
     /// Set when the run should end.
@@ -79,11 +80,6 @@ pub enum AppRunError {
     Records(#[from] RunError),
 }
 
-/// The load generator and its version.
-fn load_generator() -> String {
-    format!("Locust {LOCUST}")
-}
-
 /// A reading at the begin or the end of a slice.
 struct Edge {
     metrics: BTreeMap<String, SumCount>,
@@ -91,7 +87,7 @@ struct Edge {
     processes: Vec<Used>,
 }
 
-impl AppLab<'_> {
+impl<'a> AppLab<'a> {
     /// Checks that slices can join what is recorded already, before anything is started.
     ///
     /// # Errors
@@ -104,7 +100,8 @@ impl AppLab<'_> {
         let mut provenance = provenance.clone();
         provenance.add_environment(&environment::examine(Idle::AsIs))?;
         let build = self.built.build();
-        Ok(provenance.add_application(&self.plan.app, &build, &load_generator())?)
+        let load_generator = Generator::name(&self.plan.load);
+        Ok(provenance.add_application(&self.plan.app, &build, &load_generator)?)
     }
 
     /// Runs `rounds`, which are those of the plan's invocations that are not complete: all for a new run. Appends
@@ -149,21 +146,21 @@ impl AppLab<'_> {
         let mut right = None;
         for rounds in rounds.chunk_by(|a, b| a.invocation == b.invocation) {
             for together in rounds[0].order.chunks(at_once) {
-                let mut users = self.begin(&mut application, together, &mut right, report)?;
+                let mut generators = self.begin(&mut application, together, &mut right, report)?;
                 writer.append(&AppRecord::Start(Box::new(StartRecord {
                     invocation: rounds[0].invocation,
                     ready_at_ms: now_ms(),
-                    sets: users.len(),
+                    sets: generators.len(),
                     build: self.built.build(),
-                    load_generator: load_generator(),
+                    load_generator: Generator::name(&self.plan.load),
                     environment: Some(now.clone()),
                 })))?;
                 for round in rounds {
-                    if !self.round(&application, &mut users, round, writer, report)? {
+                    if !self.round(&application, &mut generators, round, writer, report)? {
                         break;
                     }
                 }
-                drop(users);
+                drop(generators);
                 application.end_sets();
             }
         }
@@ -177,7 +174,7 @@ impl AppLab<'_> {
         variants: &[usize],
         right: &mut Option<Responses>,
         report: &mut dyn FnMut(Progress<'_>),
-    ) -> TrialResult<Vec<Users>> {
+    ) -> TrialResult<Vec<Generator<'a>>> {
         for &place in variants {
             let AppVariant {
                 name,
@@ -188,29 +185,26 @@ impl AppLab<'_> {
             application.add(name, configuration.clone(), &mut say, self.stop)?;
         }
         let app = self.built.app;
+        let mut kept = Vec::new();
         for set in application.sets() {
             report(Progress::Checking(&set.name));
             let responses = set.check(app)?;
+            kept.push(responses.kept.clone());
             match right {
                 None => *right = Some(responses),
                 Some(right) => right.compare(&responses, app)?,
             }
         }
-        let crowd = Crowd {
-            users: self.plan.users,
-            spawn_rate: self.plan.spawn_rate,
-            tags: &self.plan.tags,
-        };
         let mut all = Vec::new();
-        for set in application.sets() {
+        for (set, kept) in application.sets().iter().zip(kept) {
             report(Progress::WarmingUp(&set.name));
             let log = self.logs.join(format!("locust-{}.log", set.name));
-            let mut users = Users::start(self.locust, self.built, set, crowd, log, self.stop)?;
-            users.spawn(crowd, self.stop)?;
-            self.wait(application, self.plan.warm_up_ms)?;
-            users.close(self.stop)?;
+            let (load, stop) = (&self.plan.load, self.stop);
+            let mut one = Generator::start(load, self.locust, self.built, set, &kept, log, stop)?;
+            let times = [0, self.plan.warm_up_ms].map(Duration::from_millis);
+            one.send(application, set, times, &mut |_| Ok(()), stop)?;
+            all.push(one);
             self.all_are_told(set, &self.edge(application, set)?)?;
-            all.push(users);
         }
         Ok(all)
     }
@@ -244,20 +238,20 @@ impl AppLab<'_> {
     fn round(
         &self,
         application: &Application<'_>,
-        users: &mut [Users],
+        generators: &mut [Generator<'_>],
         round: &Round,
         writer: &mut RunWriter,
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<bool, AppRunError> {
         for &place in &round.order {
-            let mut up = application.sets().iter().zip(&mut *users);
+            let mut up = application.sets().iter().zip(&mut *generators);
             let name = &self.plan.variants[place].name;
-            let Some((set, users)) = up.find(|(set, _)| set.name == *name) else {
+            let Some((set, generator)) = up.find(|(set, _)| set.name == *name) else {
                 continue;
             };
             report(Progress::Measuring(&set.name));
             let mut started_at_ms = now_ms();
-            let measured = self.slice(application, set, users, &mut started_at_ms);
+            let measured = self.slice(application, set, generator, &mut started_at_ms);
             if self.stop.load(Ordering::Relaxed) {
                 let reason = "interrupted during a slice";
                 return Err(TrialFailure::new(Fault::Instrument, reason).into());
@@ -288,32 +282,26 @@ impl AppLab<'_> {
         &self,
         application: &Application<'_>,
         set: &Set,
-        users: &mut Users,
+        generator: &mut Generator<'_>,
         started_at_ms: &mut u64,
     ) -> TrialResult<SliceFigures> {
-        users.open(self.stop)?;
-        self.wait(application, self.plan.settle_ms)?;
-        let before = self.edge(application, set)?;
-        *started_at_ms = now_ms();
-        users.count(self.stop)?;
-        self.wait(application, self.plan.slice_ms)?;
-        // In the same order as before: what is counted within and without is of equal length then.
-        let after = self.edge(application, set)?;
-        let taken = users.take(self.stop)?;
-        users.close(self.stop)?;
+        let times = [self.plan.settle_ms, self.plan.slice_ms].map(Duration::from_millis);
+        let mut edges = Vec::new();
+        let mut edge = |begins: bool| {
+            edges.push(self.edge(application, set)?);
+            if begins {
+                *started_at_ms = now_ms();
+            }
+            Ok(())
+        };
+        let taken = generator.send(application, set, times, &mut edge, self.stop)?;
         application.check_processes()?;
-        Ok(figures(application, set, taken, &before, &after))
-    }
-
-    /// Waits while all processes are there.
-    fn wait(&self, application: &Application<'_>, ms: u64) -> TrialResult {
-        application.wait(Duration::from_millis(ms), self.stop)?;
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err(TrialFailure::new(
+        match &edges[..] {
+            [before, after] => Ok(figures(application, set, taken, before, after)),
+            _ => Err(TrialFailure::new(
                 Fault::Instrument,
-                "interrupted during the load",
+                "a slice has a begin and an end",
             )),
-            false => Ok(()),
         }
     }
 
@@ -339,18 +327,10 @@ impl AppLab<'_> {
 fn figures(
     application: &Application<'_>,
     set: &Set,
-    taken: Taken,
+    taken: SliceFigures,
     before: &Edge,
     after: &Edge,
 ) -> SliceFigures {
-    let requests = taken.requests.iter().map(|one| RequestRecord {
-        name: one.name.clone(),
-        method: one.method.clone(),
-        times: one.times().counts().clone().into(),
-        sum_us: one.sum_us,
-        failures: one.failures,
-        error: one.error.clone(),
-    });
     let metrics = after.metrics.iter().map(|(name, after)| {
         let before = before.metrics.get(name).copied().unwrap_or_default();
         let added = SumCount {
@@ -378,13 +358,9 @@ fn figures(
                 .map(|(before, after)| after.since(&before)),
         });
     SliceFigures {
-        seconds: taken.seconds,
-        requests: requests.collect(),
         metrics: metrics.collect(),
         processes: processes.collect(),
-        load_generator_cpu_seconds: taken.cpu_seconds,
-        task_errors: taken.task_errors,
-        task_error: taken.task_error,
+        ..taken
     }
 }
 

@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_study::app::{RequestRecord, SliceFigures};
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::subject::{Tool, Version};
@@ -122,18 +123,18 @@ impl Locust {
 
 /// How many users there are, how fast they start, and what they do.
 #[derive(Debug, Clone, Copy)]
-pub struct Crowd<'a> {
+pub(super) struct Crowd<'a> {
     /// How many.
-    pub users: u32,
+    pub(super) users: u32,
     /// How many of them start in a second.
-    pub spawn_rate: f64,
+    pub(super) spawn_rate: f64,
     /// The tags of their tasks; all tasks where there is none.
-    pub tags: &'a [String],
+    pub(super) tags: &'a [String],
 }
 
 /// The users of one set.
 #[derive(Debug)]
-pub struct Users {
+pub(super) struct Users {
     process: Process,
     title: String,
 }
@@ -146,46 +147,61 @@ struct Line {
     rest: serde_json::Value,
 }
 
-/// What users did since counting began.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Taken {
-    /// How long that was.
-    pub seconds: f64,
-    /// Processor time of the load generator.
-    pub cpu_seconds: f64,
-    /// The requests that ended, by method and name.
-    pub requests: Vec<RequestCounts>,
-    /// Tasks that broke off with an exception that is no failed request.
-    pub task_errors: u64,
-    /// The first one's.
-    pub task_error: String,
+/// What users did since counting began, as the script says it.
+#[derive(Deserialize)]
+struct Taken {
+    seconds: f64,
+    cpu_seconds: f64,
+    requests: Vec<RequestCounts>,
+    task_errors: u64,
+    task_error: String,
 }
 
-/// Requests of one name.
-#[derive(Debug, Clone, Deserialize)]
-pub struct RequestCounts {
-    /// The method.
-    pub method: String,
-    /// The name that the locustfile gives it.
-    pub name: String,
-    /// The sum of the response times of those that succeeded, µs.
-    pub sum_us: f64,
-    /// Those response times with four digits, µs, each with how often it came.
+/// Requests of one method and name.
+#[derive(Deserialize)]
+struct RequestCounts {
+    method: String,
+    name: String,
+    sum_us: f64,
+    /// Response times with four digits, µs, each with how often it came.
     times_us: Vec<(u64, u64)>,
-    /// Those that failed.
-    pub failures: u64,
-    /// The first failure.
-    pub error: String,
+    failures: u64,
+    error: String,
 }
 
-impl RequestCounts {
-    /// The response times.
-    pub fn times(&self) -> Times {
+impl From<RequestCounts> for RequestRecord {
+    fn from(counts: RequestCounts) -> Self {
         let mut times = Times::new(Unit::Ns);
-        for (time_us, count) in &self.times_us {
+        for (time_us, count) in &counts.times_us {
             times.add_each(1_000 * time_us * count, *count);
         }
-        times
+        Self {
+            name: counts.name,
+            method: counts.method,
+            times: times.into(),
+            sum_us: counts.sum_us,
+            failures: counts.failures,
+            error: counts.error,
+        }
+    }
+}
+
+impl From<Taken> for SliceFigures {
+    fn from(taken: Taken) -> Self {
+        Self {
+            seconds: taken.seconds,
+            requests: taken
+                .requests
+                .into_iter()
+                .map(RequestRecord::from)
+                .collect(),
+            metrics: BTreeMap::new(),
+            processes: Vec::new(),
+            load_generator_cpu_seconds: taken.cpu_seconds,
+            task_errors: taken.task_errors,
+            task_error: taken.task_error,
+            at_rate: None,
+        }
     }
 }
 
@@ -194,7 +210,7 @@ impl Users {
     ///
     /// # Errors
     /// Locust does not start, or refuses the locustfile; its last lines are with it.
-    pub fn start(
+    pub(super) fn start(
         locust: &Locust,
         built: &BuiltApp<'_>,
         set: &Set,
@@ -249,7 +265,7 @@ impl Users {
     ///
     /// # Errors
     /// As those of [`Users::take`].
-    pub fn spawn(&mut self, crowd: Crowd<'_>, stop: &AtomicBool) -> TrialResult {
+    pub(super) fn spawn(&mut self, crowd: Crowd<'_>, stop: &AtomicBool) -> TrialResult {
         let ramp = Duration::from_secs_f64(f64::from(crowd.users) / crowd.spawn_rate);
         self.ask("spawn", REPLY_WITHIN + ramp, stop).map(drop)
     }
@@ -258,7 +274,7 @@ impl Users {
     ///
     /// # Errors
     /// As those of [`Users::take`].
-    pub fn open(&mut self, stop: &AtomicBool) -> TrialResult {
+    pub(super) fn open(&mut self, stop: &AtomicBool) -> TrialResult {
         self.ask("open", REPLY_WITHIN, stop).map(drop)
     }
 
@@ -266,17 +282,18 @@ impl Users {
     ///
     /// # Errors
     /// As those of [`Users::take`].
-    pub fn count(&mut self, stop: &AtomicBool) -> TrialResult {
+    pub(super) fn count(&mut self, stop: &AtomicBool) -> TrialResult {
         self.ask("count", REPLY_WITHIN, stop).map(drop)
     }
 
-    /// What users did since counting began.
+    /// What users did since counting began; nothing of the services.
     ///
     /// # Errors
     /// The load generator died, hangs, or says what is wrong; its last lines are with it.
-    pub fn take(&mut self, stop: &AtomicBool) -> TrialResult<Taken> {
+    pub(super) fn take(&mut self, stop: &AtomicBool) -> TrialResult<SliceFigures> {
         let line = self.ask("take", REPLY_WITHIN, stop)?;
-        serde_json::from_value(line)
+        serde_json::from_value::<Taken>(line)
+            .map(SliceFigures::from)
             .map_err(|error| self.failed(format!("said something else: {error}")))
     }
 
@@ -284,7 +301,7 @@ impl Users {
     ///
     /// # Errors
     /// As those of [`Users::take`].
-    pub fn close(&mut self, stop: &AtomicBool) -> TrialResult {
+    pub(super) fn close(&mut self, stop: &AtomicBool) -> TrialResult {
         self.ask("close", REPLY_WITHIN, stop).map(drop)
     }
 

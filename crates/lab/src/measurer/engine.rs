@@ -273,7 +273,7 @@ const NO_SECRETS: [&str; 5] = ["content-type", "accept", "te", "user-agent", "gr
 
 /// A text that the server sent, with "…" in place of the request's header values: they may be secret, and
 /// records do not hold them. A credential is looked for without its scheme (RFC 9110, 11.4) too.
-fn without_values(text: &str, headers: &[(String, String)]) -> String {
+pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String {
     let given = headers.iter().filter(|(name, _)| {
         let name = name.to_ascii_lowercase();
         !name.ends_with("-encoding") && !NO_SECRETS.contains(&&*name)

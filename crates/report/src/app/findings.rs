@@ -85,7 +85,7 @@ pub struct AppVariantFindings {
     pub repeats: Option<String>,
     /// Slices that were measured.
     pub slices: u64,
-    /// How long these were together.
+    /// How long these were together, with what requests at a rate took to end after them: what CPU is of.
     pub seconds: f64,
     /// All requests together; then each, by its name.
     pub requests: Vec<RequestFigures>,

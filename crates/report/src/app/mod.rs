@@ -19,6 +19,7 @@ use rpcgauge_study::app::{
 use rpcgauge_study::plan::Metric;
 
 pub use diff::AppDiff;
+pub use evaluate::of_rate;
 pub use findings::AppFindings;
 
 use crate::document::Document;

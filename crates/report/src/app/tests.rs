@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpcgauge_study::app::{
-    AppClaim, AppMetric, AppPair, AppPlan, AppRun, AppVariant, Configuration, Direction, JvmRecord,
-    Metric, MetricUnit, ProcessRecord, RequestRecord, Round, SliceFigures, SliceOutcome,
-    SliceRecord, SumCount,
+    AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppRun, AppVariant, AtRate, Configuration,
+    Direction, JvmRecord, Metric, MetricUnit, ProcessRecord, RequestRecord, Round, SliceFigures,
+    SliceOutcome, SliceRecord, SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::run::{RunInfo, RunKind};
 
-use super::AppFindings;
+use super::{AppFindings, of_rate};
 use crate::findings::verdict::{Outcome, Withheld};
 use crate::terminal::Style;
 
@@ -59,9 +59,11 @@ pub(super) fn plan(invocations: u32) -> AppPlan {
         app: "campus".to_owned(),
         description: "a community".to_owned(),
         folder: None,
-        users: 10,
-        spawn_rate: 10.0,
-        tags: Vec::new(),
+        load: AppLoad::Users {
+            users: 10,
+            spawn_rate: 10.0,
+            tags: Vec::new(),
+        },
         warm_up_ms: 1,
         settle_ms: 1,
         slice_ms: 1_000,
@@ -119,6 +121,7 @@ pub(super) fn slice(time_ms: f64, failures: u64) -> SliceFigures {
         load_generator_cpu_seconds: 0.1,
         task_errors: 0,
         task_error: String::new(),
+        at_rate: None,
     }
 }
 
@@ -505,4 +508,46 @@ fn the_bars_of_the_page() {
     let (_, section) = page.split_once("<section id=\"parts\">").unwrap();
     let (section, _) = section.split_once("</section>").unwrap();
     insta::assert_snapshot!(section);
+}
+
+/// A slice of a second at a rate, in whose time so many requests were answered.
+fn at_rate(answered: u64, delay_ms: u64) -> SliceFigures {
+    let mut delays = Times::new(Unit::Ns);
+    (0..REQUESTS).for_each(|_| delays.add_each(1_000_000 * delay_ms, 1));
+    SliceFigures {
+        at_rate: Some(Box::new(AtRate {
+            answered,
+            spent_seconds: 2.0,
+            send_delay: delays.into(),
+            stalled: 0,
+        })),
+        ..slice(20.0, 0)
+    }
+}
+
+#[test]
+fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
+    let run = run(2, |variant, _, _| {
+        at_rate(if variant == "grpc" { 200 } else { 150 }, 0)
+    });
+    let findings = AppFindings::from_run(&run);
+    let [grpc, rest] = [&findings.variants[0], &findings.variants[1]];
+    assert_eq!(
+        [grpc, rest].map(|one| one.requests[0].per_second),
+        [200.0, 150.0]
+    );
+    assert_eq!(rest.requests[1].succeeded, 8 * REQUESTS);
+    // Metrics and processor time are of twice the time.
+    assert_eq!(rest.processes[0].cores, Some(0.25));
+    assert_eq!(rest.cpu_per_request_ns, Some(2.5e6));
+    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 were answered: it did not keep up, so that response times grow with the length of a slice; lower the rate");
+    assert_eq!(findings.warnings.len(), 2, "of the second set, too");
+}
+
+#[test]
+fn a_tail_that_is_the_wait_to_be_sent_is_said() {
+    let said = |delay| of_rate(&[&at_rate(REQUESTS, delay)]);
+    assert_eq!(said(9), [""; 0]);
+    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly the delay of sends (15.0 ms of 20.0 ms): calls waited for a connection or for this client, and it says little of the service");
+    assert_eq!(of_rate(&[&slice(20.0, 0)]), [""; 0]);
 }

@@ -26,10 +26,10 @@ use crate::read::one_or_more;
 use crate::subject::Tool;
 use crate::words::words;
 
-pub use plan::{AppClaim, AppMetric, AppPair, AppPlan, AppVariant, Round};
+pub use plan::{AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppVariant, Round};
 pub use record::{
-    AppRecord, JvmRecord, ProcessRecord, RequestRecord, SliceFigures, SliceOutcome, SliceRecord,
-    StartRecord, SumCount,
+    AppRecord, AtRate, JvmRecord, ProcessRecord, RequestRecord, SliceFigures, SliceOutcome,
+    SliceRecord, StartRecord, SumCount,
 };
 pub use run::AppRun;
 pub use study::{AppOf, AppOverrides, AppStudy};
@@ -321,6 +321,26 @@ impl App {
             }));
         }
         all
+    }
+
+    /// The check of that name.
+    ///
+    /// # Errors
+    /// One line: there is none, or there are several.
+    pub fn check(&self, name: &str) -> Result<&Check, String> {
+        let mut named = self.checks.iter().filter(|check| check.name == name);
+        match (named.next(), named.next()) {
+            (Some(check), None) => Ok(check),
+            (Some(_), Some(_)) => Err(format!(
+                "{} has several checks \"{name}\"; give each its own name in app.toml",
+                self.name
+            )),
+            (None, _) => {
+                let known = self.checks.iter().map(|check| check.name.as_str());
+                let hint = Nearest::or_known(name, known);
+                Err(format!("{} has no check \"{name}\"{hint}", self.name))
+            }
+        }
     }
 
     /// The process of that name.

@@ -29,13 +29,9 @@ pub struct AppPlan {
     /// Its folder, absolute; none of a built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// How many users there are for each variant.
-    pub users: u32,
-    /// How many of them start in a second.
-    pub spawn_rate: f64,
-    /// The tags of the tasks that users do; all of them where there is none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
+    /// What sends load to each variant.
+    #[serde(flatten)]
+    pub load: AppLoad,
     /// Load for each variant before the first slice of an invocation, ms.
     pub warm_up_ms: u64,
     /// Load before a slice that is left out of it, ms.
@@ -53,6 +49,43 @@ pub struct AppPlan {
     /// Published figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<AppClaim>,
+}
+
+/// What sends load to an application.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AppLoad {
+    /// Locust's users, each of whom waits for a response before the next request (closed loop).
+    Users {
+        /// How many there are.
+        users: u32,
+        /// How many of them start in a second.
+        spawn_rate: f64,
+        /// The tags of the tasks that they do; all of them where there is none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tags: Vec<String>,
+    },
+    /// rpcgauge's engine, which sends one request at a rate, whatever became of those before (open loop).
+    Rate {
+        /// The name of the check whose request that is.
+        call: String,
+        /// Requests per second.
+        rate: f64,
+    },
+}
+
+impl std::fmt::Display for AppLoad {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Users { users, tags, .. } if tags.is_empty() => write!(f, "{users} users"),
+            Self::Users { users, tags, .. } => {
+                write!(f, "{users} users (tags: {})", tags.join(", "))
+            }
+            Self::Rate { call, rate } => {
+                write!(f, "{rate} requests \"{call}\" per second (open loop)")
+            }
+        }
+    }
 }
 
 /// A configuration of the application, with a set of services of its own.
@@ -201,14 +234,6 @@ impl AppPlan {
             .map(|round| round.invocation + 1)
             .max()
             .unwrap_or(0)
-    }
-
-    /// The users of a variant, and the tags of what they do.
-    pub fn users_shown(&self) -> String {
-        match &self.tags[..] {
-            [] => format!("{} users", self.users),
-            tags => format!("{} users (tags: {})", self.users, tags.join(", ")),
-        }
     }
 
     /// How many slices there are.

@@ -78,9 +78,9 @@ pub enum SliceOutcome {
 /// The figures of a slice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceFigures {
-    /// How long users were counted, seconds.
+    /// How long requests were counted, seconds.
     pub seconds: f64,
-    /// What users saw, by the name of the request.
+    /// What became of them, by the name of the request.
     pub requests: Vec<RequestRecord>,
     /// What was added to each metric of the plan, by its name.
     #[serde(default)]
@@ -95,6 +95,47 @@ pub struct SliceFigures {
     /// Why the first did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task_error: String,
+    /// What there is beside of requests at a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_rate: Option<Box<AtRate>>,
+}
+
+/// Requests at a rate. Those that were due in the slice are among its requests whenever they ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AtRate {
+    /// Requests that succeeded while others were due, with those that were due before the slice: what requests per
+    /// second are of.
+    pub answered: u64,
+    /// The slice and what its requests took to end after it, seconds: what metrics and processor time are of.
+    pub spent_seconds: f64,
+    /// How long after it was due each request was sent.
+    pub send_delay: Histogram,
+    /// Requests that are left out, since rpcgauge did not run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stalled: u64,
+}
+
+impl SliceFigures {
+    /// How many requests of a name succeeded in the slice's time; of all names where none is given.
+    pub fn answered(&self, request: Option<&str>) -> u64 {
+        match &self.at_rate {
+            // All are of one name.
+            Some(at_rate) => at_rate.answered,
+            None => {
+                let is_asked = |one: &&RequestRecord| request.is_none_or(|name| one.name == name);
+                let asked = self.requests.iter().filter(is_asked);
+                asked.map(|one| one.times.count()).sum()
+            }
+        }
+    }
+
+    /// What metrics and processor time are of, seconds.
+    pub fn spent_seconds(&self) -> f64 {
+        match &self.at_rate {
+            Some(at_rate) => at_rate.spent_seconds,
+            None => self.seconds,
+        }
+    }
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -285,7 +285,10 @@ fn a_study_has_the_tags_of_the_load_or_its_own() {
         let study =
             format!("# Why?\n[app]\nname = \"shop\"\n{line}\n[[variants]]\nname = \"one\"\n");
         let study = AppStudy::parse(&study, "why.toml").unwrap();
-        study.resolve(&app, &AppOverrides::default()).unwrap().tags
+        match study.resolve(&app, &AppOverrides::default()).unwrap().load {
+            AppLoad::Users { tags, .. } => tags,
+            other => panic!("{other}"),
+        }
     };
     assert_eq!(tags(""), ["offers"]);
     assert_eq!(
@@ -306,4 +309,66 @@ fn a_metric_of_an_earlier_plan_is_read() {
     assert_eq!(read, metrics[1]);
     let whole = serde_json::to_value(&metrics[0]).unwrap();
     assert_eq!(serde_json::from_value::<Metric>(whole).unwrap(), metrics[0]);
+}
+
+/// The load of a study of the shop with these lines in its `[app]`.
+fn load(lines: &str) -> Result<AppLoad, String> {
+    let text = format!("# Is it?\n[app]\npath = \".\"\n{lines}\n[[variants]]\nname = \"one\"\n");
+    let study = AppStudy::parse(&text, "study.toml").map_err(|error| error.to_string())?;
+    let plan = study.resolve(&parse(SMALL).unwrap(), &AppOverrides::default());
+    let plan = plan.map_err(|error| error.to_string())?;
+    let json = serde_json::to_string(&plan).unwrap();
+    assert_eq!(serde_json::from_str::<AppPlan>(&json).unwrap(), plan);
+    Ok(plan.load)
+}
+
+#[test]
+fn load_is_of_users_or_at_a_rate_and_not_of_both() {
+    let users = AppLoad::Users {
+        users: 10,
+        spawn_rate: 10.0,
+        tags: Vec::new(),
+    };
+    assert_eq!(load(""), Ok(users));
+    let at_rate = AppLoad::Rate {
+        call: "GET /offers".to_owned(),
+        rate: 200.0,
+    };
+    assert_eq!(load("call = \"GET /offers\"\nrate = 200"), Ok(at_rate));
+    let cases = [
+        (
+            "call = \"GET /offers\"",
+            "study.toml:4:8: \"call\" needs \"rate\"",
+        ),
+        ("rate = 200", "study.toml:4:8: \"rate\" needs \"call\""),
+        (
+            "call = \"GET /ofers\"\nrate = 200",
+            "study.toml:4:8: shop has no check \"GET /ofers\"; did you mean \"GET /offers\"?",
+        ),
+        (
+            "call = \"GET /offers\"\nrate = 0",
+            "study.toml:5:8: \"rate\" must be more than 0",
+        ),
+        (
+            "call = \"GET /offers\"\nrate = 200\nusers = 3",
+            "study.toml:6:9: there are no users where \"rate\" says",
+        ),
+    ];
+    for (lines, expected) in cases {
+        let error = load(lines).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_check_is_called_by_a_name_of_its_own() {
+    let twice = SMALL.replace(
+        "path = \"/login\"\n",
+        "name = \"GET /offers\"\npath = \"/login\"\n",
+    );
+    let error = parse(&twice).unwrap().check("GET /offers").unwrap_err();
+    assert_eq!(
+        error,
+        "shop has several checks \"GET /offers\"; give each its own name in app.toml"
+    );
 }

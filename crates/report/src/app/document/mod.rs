@@ -6,6 +6,7 @@ mod verdicts;
 
 use std::borrow::Cow;
 
+use rpcgauge_study::app::AppLoad;
 use rpcgauge_study::record::Fault;
 
 pub(super) use verdicts::{brief, factor_phrase, name, subject, value};
@@ -74,12 +75,18 @@ fn facts(findings: &AppFindings) -> Vec<String> {
         format!("{}, {cores}", environment.processor)
     });
     let seconds: f64 = findings.variants.iter().map(|one| one.seconds).sum();
+    let (load, slice_ns) = match plan.load {
+        AppLoad::Users { .. } => (
+            format!("{} at a time", plan.load),
+            1e9 * seconds / findings.measured.max(1) as f64,
+        ),
+        AppLoad::Rate { .. } => (plan.load.to_string(), plan.slice_ms as f64 * 1e6),
+    };
     let what = format!(
-        "application {}, {} at a time, {} slices of {}",
+        "application {}, {load}, {} slices of {}",
         plan.app,
-        plan.users_shown(),
         findings.measured,
-        units::time(1e9 * seconds / findings.measured.max(1) as f64)
+        units::time(slice_ns)
     );
     [Some(what), started, machine]
         .into_iter()
@@ -252,8 +259,20 @@ fn reading(findings: &AppFindings) -> Section {
             "All sets are up at once, and load goes to one at a time, in an order drawn anew for each round"
         }
     };
+    let (own, at_rate) = match &plan.load {
+        AppLoad::Users { .. } => (" and its own users", String::new()),
+        AppLoad::Rate { .. } => (
+            "",
+            format!(
+                " rpcgauge's engine sends {}, evenly spaced and whatever became of those before. A response time runs \
+                 from when its request was due, so that waiting is in it, and requests per second are those that were \
+                 answered while others were due.",
+                plan.load
+            ),
+        ),
+    };
     let text = format!(
-        "Each variant has its own set of services and its own users; what backs them is shared. {in_turn}. Of each turn, \
+        "Each variant has its own set of services{own}; what backs them is shared. {in_turn}.{at_rate} Of each turn, \
          {settle} are left out and {slice} measured. Ratios are of the slices of one round; the interval is over {} of \
          the services, each warmed up for {warm_up}. The A/A pair is a second set of one configuration: what differs \
          less than it differs from itself is not resolved.",

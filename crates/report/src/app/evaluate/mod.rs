@@ -1,15 +1,18 @@
 //! From the slices of a run to figures, verdicts and bars.
 
 mod parts;
+mod rate;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_study::app::{
-    AppMetric, AppPlan, AppRun, AppVariant, JvmRecord, RequestRecord, SliceFigures, SliceOutcome,
-    SumCount,
+    AppLoad, AppMetric, AppPlan, AppRun, AppVariant, JvmRecord, RequestRecord, SliceFigures,
+    SliceOutcome, SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
+
+pub use rate::of_rate;
 
 use super::findings::{
     AppFindings, AppVariantFindings, FailedSlice, InsideFigures, ProcessFigures, RequestFigures,
@@ -108,15 +111,18 @@ impl AppFindings {
     }
 }
 
-/// What weakens the findings of users.
+/// What weakens what load shows.
 fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String> {
     let mut cautions = Vec::new();
     for variant in variants {
         let name = &variant.name;
         if variant.load_generator_share > MAX_CORE_SHARE {
+            let advice = match blocks.plan.load {
+                AppLoad::Users { .. } => "take fewer users or more think time",
+                AppLoad::Rate { .. } => "lower the rate",
+            };
             cautions.push(format!(
-                "{name}: the load generator used {:.0}% of a core and may have set the pace itself; take fewer \
-                 users or more think time",
+                "{name}: the load generator used {:.0}% of a core and may have set the pace itself; {advice}",
                 100.0 * variant.load_generator_share
             ));
         }
@@ -152,12 +158,11 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
                 ));
             }
         }
-        let slices = blocks
-            .slices
-            .get(name.as_str())
-            .into_iter()
-            .flat_map(BTreeMap::values);
-        let broken_off: Vec<&&SliceFigures> = slices.filter(|one| one.task_errors > 0).collect();
+        let slices: Vec<&SliceFigures> = blocks.of(name).collect();
+        let of_rate = of_rate(&slices).into_iter();
+        cautions.extend(of_rate.map(|text| format!("{name}: {text}")));
+        let broken_off = slices.iter().filter(|one| one.task_errors > 0);
+        let broken_off: Vec<&&SliceFigures> = broken_off.collect();
         let tasks: u64 = broken_off.iter().map(|one| one.task_errors).sum();
         if let Some(first) = broken_off.first() {
             cautions.push(format!(
@@ -172,7 +177,7 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
 /// All requests of some slices together, then each by its name.
 fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<RequestFigures> {
     let seconds: f64 = slices.clone().map(|slice| slice.seconds).sum();
-    let requests = slices.flat_map(|slice| &slice.requests);
+    let requests = slices.clone().flat_map(|slice| &slice.requests);
     let mut by_name: BTreeMap<&str, Vec<&RequestRecord>> = BTreeMap::new();
     for request in requests {
         by_name.entry(&request.name).or_default().push(request);
@@ -187,7 +192,7 @@ fn of_users<'a>(slices: impl Iterator<Item = &'a SliceFigures> + Clone) -> Vec<R
             succeeded: times.len(),
             failed: of.iter().map(|one| one.failures).sum(),
             error: failed.map_or_else(String::new, |one| one.error.clone()),
-            per_second: times.len() as f64 / seconds,
+            per_second: answered(slices.clone(), name) as f64 / seconds,
             mean_ns: (!times.is_empty()).then(|| 1e3 * sum_us / times.len() as f64),
             p50_ns: quantile(0.5),
             p90_ns: quantile(0.9),
@@ -214,6 +219,11 @@ fn sum<'a>(slices: impl Iterator<Item = &'a SliceFigures>, metric: &str) -> SumC
         sum: all.sum + one.sum,
         count: all.count + one.count,
     })
+}
+
+/// How many requests of a name succeeded in the time of some slices.
+fn answered<'a>(slices: impl Iterator<Item = &'a SliceFigures>, request: Option<&str>) -> u64 {
+    slices.map(|slice| slice.answered(request)).sum()
 }
 
 fn succeeded(slice: &SliceFigures) -> u64 {
@@ -258,7 +268,7 @@ impl<'a> Blocks<'a> {
     fn variant(&self, variant: &AppVariant) -> AppVariantFindings {
         let slices = || self.of(&variant.name);
         let requests = of_users(slices());
-        let seconds: f64 = slices().map(|slice| slice.seconds).sum();
+        let seconds: f64 = slices().map(SliceFigures::spent_seconds).sum();
         let inside = self.plan.metrics.iter().map(|metric| {
             let SumCount { sum, count } = sum(slices(), &metric.name);
             let of_requests = number_of(&requests, &metric.requests);
@@ -329,8 +339,8 @@ impl<'a> Blocks<'a> {
         let value = match metric {
             _ if count == 0 => None,
             AppMetric::RequestsPerSecond => {
-                let seconds: f64 = slices.map(|slice| slice.seconds).sum();
-                Some(count as f64 / seconds)
+                let seconds: f64 = slices.clone().map(|slice| slice.seconds).sum();
+                Some(answered(slices, request) as f64 / seconds)
             }
             AppMetric::ResponseMean => {
                 let sum_us: f64 = of.iter().map(|one| one.sum_us).sum();

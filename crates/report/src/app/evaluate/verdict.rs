@@ -34,7 +34,7 @@ impl<'a> Blocks<'a> {
                 continue;
             };
             let is_of_users = !matches!(about.0, AppMetric::Cpu | AppMetric::Inside(_));
-            let share = |one: &SliceFigures| one.load_generator_cpu_seconds / one.seconds;
+            let share = |one: &SliceFigures| one.load_generator_cpu_seconds / one.spent_seconds();
             if is_of_users && share(of).max(share(against)) > MAX_CORE_SHARE {
                 counts.client_bound += 1;
                 continue;

@@ -68,9 +68,11 @@ struct Top {
 struct WrittenApp {
     name: Option<Name>,
     path: Option<PathText>,
+    call: Option<Spanned<Line>>,
+    rate: Option<Spanned<f64>>,
     users: Option<Spanned<NonZeroU32>>,
     spawn_rate: Option<Spanned<f64>>,
-    tags: Option<Vec<Line>>,
+    tags: Option<Spanned<Vec<Line>>>,
     warm_up: Option<Time>,
     settle: Option<Time>,
     slice: Option<Time>,

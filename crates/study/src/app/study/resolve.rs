@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::ops::Range;
 
 use rpcgauge_message::nearest::Nearest;
-use rpcgauge_trial::Random;
+use rpcgauge_trial::{Random, is_rate};
 use toml::Spanned;
 
-use super::super::plan::{AppClaim, AppMetric, AppPair, AppPlan, AppVariant, Round};
+use super::super::plan::{AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppVariant, Round};
 use super::super::read::MAX_USERS;
 use super::super::{App, Configuration};
 use super::{AppOverrides, AppStudy, Metrics, Names};
@@ -42,31 +42,7 @@ impl AppStudy {
                 checked.map_err(|message| refuse(value.span(), message))?;
             }
         }
-        let Some(load) = &app.load else {
-            let message = format!(
-                "{} has no [load] in its app.toml: there are no users",
-                app.name
-            );
-            return Err(refuse(self.app.place.clone(), message));
-        };
-        let users = match &self.app.users {
-            Some(users) if users.get_ref().get() > MAX_USERS => {
-                return Err(refuse(
-                    users.span(),
-                    format!("\"users\" is at most {MAX_USERS}"),
-                ));
-            }
-            Some(users) => users.get_ref().get(),
-            None => load.users,
-        };
-        let spawn_rate = match &self.app.spawn_rate {
-            Some(rate) if !(rate.get_ref().is_finite() && *rate.get_ref() > 0.0) => {
-                let message = "\"spawn-rate\" must be a number above 0".to_owned();
-                return Err(refuse(rate.span(), message));
-            }
-            Some(rate) => *rate.get_ref(),
-            None => load.spawn_rate.unwrap_or(f64::from(users)),
-        };
+        let load = self.resolve_load(app)?;
         let mut variants = self.resolve_variants(app)?;
         let mut pairs = self.resolve_pairs(app, &variants)?;
         let mut claims = self.resolve_claims(app, &variants)?;
@@ -114,12 +90,7 @@ impl AppStudy {
             app: app.name.clone(),
             description: app.description.clone(),
             folder: None,
-            users,
-            spawn_rate,
-            tags: match &self.app.tags {
-                Some(tags) => tags.iter().map(|tag| tag.0.clone()).collect(),
-                None => load.tags.clone(),
-            },
+            load,
             warm_up_ms: ms(self.app.warm_up, WARM_UP_MS),
             settle_ms: ms(self.app.settle, SETTLE_MS),
             slice_ms: ms(self.app.slice, SLICE_MS),
@@ -128,6 +99,81 @@ impl AppStudy {
             metrics: app.metrics.clone(),
             pairs,
             claims,
+        })
+    }
+
+    fn resolve_load(&self, app: &App) -> Result<AppLoad, StudyError> {
+        let refuse = |place: Range<usize>, message: &str| Err(self.source.error(place, message));
+        let (call, rate) = match (&self.app.call, &self.app.rate) {
+            (None, None) => return self.resolve_users(app),
+            (Some(call), None) => {
+                return refuse(
+                    call.span(),
+                    "\"call\" needs \"rate\": how often, per second",
+                );
+            }
+            (None, Some(rate)) => {
+                let message =
+                    "\"rate\" needs \"call\": the check of app.toml whose request is sent";
+                return refuse(rate.span(), message);
+            }
+            (Some(call), Some(rate)) => (call, rate),
+        };
+        let users = self.app.users.as_ref().map(Spanned::span);
+        let spawn_rate = self.app.spawn_rate.as_ref().map(Spanned::span);
+        let tags = self.app.tags.as_ref().map(Spanned::span);
+        if let Some(place) = users.or(spawn_rate).or(tags) {
+            let message =
+                "there are no users where \"rate\" says how often a request is sent; leave one out";
+            return refuse(place, message);
+        }
+        if !is_rate(*rate.get_ref()) {
+            let message = "\"rate\" must be more than 0 and at most 1e9, per second";
+            return refuse(rate.span(), message);
+        }
+        let check = app.check(&call.get_ref().0);
+        let check = check.map_err(|message| self.source.error(call.span(), message))?;
+        Ok(AppLoad::Rate {
+            call: check.name.clone(),
+            rate: *rate.get_ref(),
+        })
+    }
+
+    fn resolve_users(&self, app: &App) -> Result<AppLoad, StudyError> {
+        let refuse = |place: Range<usize>, message: String| self.source.error(place, message);
+        let Some(load) = &app.load else {
+            let message = format!(
+                "{} has no [load] in its app.toml: there are no users; write one, or \"call\" and \"rate\" here",
+                app.name
+            );
+            return Err(refuse(self.app.place.clone(), message));
+        };
+        let users = match &self.app.users {
+            Some(users) if users.get_ref().get() > MAX_USERS => {
+                return Err(refuse(
+                    users.span(),
+                    format!("\"users\" is at most {MAX_USERS}"),
+                ));
+            }
+            Some(users) => users.get_ref().get(),
+            None => load.users,
+        };
+        let spawn_rate = match &self.app.spawn_rate {
+            Some(rate) if !(rate.get_ref().is_finite() && *rate.get_ref() > 0.0) => {
+                let message = "\"spawn-rate\" must be a number above 0".to_owned();
+                return Err(refuse(rate.span(), message));
+            }
+            Some(rate) => *rate.get_ref(),
+            None => load.spawn_rate.unwrap_or(f64::from(users)),
+        };
+        let tags = match &self.app.tags {
+            Some(tags) => tags.get_ref().iter().map(|tag| tag.0.clone()).collect(),
+            None => load.tags.clone(),
+        };
+        Ok(AppLoad::Users {
+            users,
+            spawn_rate,
+            tags,
         })
     }
 

@@ -1,0 +1,225 @@
+//! One request of an application at a rate: rpcgauge's own engine calls the entry (open loop).
+//!
+//! The engine has a thread of its own. This one watches the processes meanwhile, and reads their counters where the
+//! engine says that requests begin and cease to count.
+
+use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use rpcgauge_load as load;
+use rpcgauge_study::app::{App, AtRate, Check, RequestRecord, SliceFigures};
+use rpcgauge_study::record::Fault;
+use rpcgauge_study::settings::DEFAULT_DEADLINE_MS;
+use rpcgauge_trial::{Address, Arrivals, Ending, FailureKind, Schedule, Stop};
+
+use super::application::{Application, LOOK_EVERY, Set};
+use super::check::{holds, request};
+use crate::calls::CallSpec;
+use crate::error::{TrialFailure, TrialResult};
+use crate::measurer::without_values;
+use crate::verify;
+
+/// The most connections.
+const MAX_CONNECTIONS: u32 = 200;
+
+/// Sends the request of one check at a rate to a set, whatever became of those before.
+pub(super) struct Caller<'a> {
+    app: &'a App,
+    check: &'a Check,
+    spec: CallSpec,
+    body: load::Body,
+    rate: f64,
+}
+
+impl<'a> Caller<'a> {
+    /// What sends the request of `check` so often a second, with what checks of this set have `kept`.
+    ///
+    /// # Errors
+    /// A word of the check has nothing to stand for.
+    pub(super) fn new(
+        app: &'a App,
+        check: &'a Check,
+        rate: f64,
+        set: &Set,
+        kept: &BTreeMap<String, String>,
+    ) -> TrialResult<Self> {
+        let fetch = request(check, set, kept)?;
+        let spec = CallSpec {
+            endpoint: load::Endpoint {
+                address: Address::Tcp(fetch.address),
+                protocol: load::Protocol::Http1,
+                tls: None,
+            },
+            request: load::Request {
+                style: load::CallStyle::Http {
+                    method: fetch.method,
+                },
+                path: fetch.path,
+                authority: fetch.address.to_string(),
+                headers: fetch.headers,
+            },
+            expect: load::Expect {
+                status: Some(check.status),
+                ..load::Expect::default()
+            },
+            check: None,
+        };
+        Ok(Self {
+            app,
+            check,
+            spec,
+            body: load::Body {
+                plain_len: fetch.body.len() as u64,
+                bytes: fetch.body,
+                compressed: false,
+            },
+            rate,
+        })
+    }
+
+    /// Over how many connections a rate is sent, each with one request at a time: enough where a response takes a
+    /// second, up to a bound.
+    pub(super) fn connections(rate: f64) -> u32 {
+        (rate.ceil() as u32).clamp(1, MAX_CONNECTIONS)
+    }
+
+    /// Sends requests for `settle`, which do not count, and then for `time`. `edge` is called with true as they begin
+    /// to count, and with false once all that count have ended. `stop` ends it with what was counted until then.
+    ///
+    /// # Errors
+    /// A process ended, `edge` failed, or no request succeeded.
+    pub(super) fn call(
+        &self,
+        application: &Application<'_>,
+        set: &Set,
+        [settle, time]: [Duration; 2],
+        edge: &mut dyn FnMut(bool) -> TrialResult,
+        stop: &AtomicBool,
+    ) -> TrialResult<SliceFigures> {
+        let (edges, told) = mpsc::channel();
+        let end = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let engine = scope.spawn(|| self.measure(settle, time, edges, &end));
+            let watched = watch(application, &told, edge, || {
+                end.fetch_or(stop.load(Ordering::Relaxed), Ordering::Relaxed);
+            });
+            end.fetch_or(watched.is_err(), Ordering::Relaxed);
+            let measured = engine.join().unwrap_or_else(|panic| resume_unwind(panic));
+            watched?;
+            self.figures(measured?)
+                .map_err(|failure| set.explain(self.app, failure))
+        })
+    }
+
+    fn measure(
+        &self,
+        settle: Duration,
+        time: Duration,
+        edges: Sender<bool>,
+        end: &AtomicBool,
+    ) -> TrialResult<load::Measurement> {
+        let trial = load::Trial {
+            schedule: Schedule::Rate {
+                per_second: self.rate,
+                arrivals: Arrivals::Constant,
+            },
+            connections: Self::connections(self.rate),
+            warmup: (!settle.is_zero()).then_some(load::WarmupBounds {
+                max_calls: u64::MAX,
+                max_time: settle,
+                least_calls: u64::MAX,
+                slice_calls: u64::MAX,
+                slice_time: settle,
+            }),
+            // Of no time there is one request.
+            stop: Stop::after_ms((time.as_millis() as u64).max(1)),
+            ..self
+                .spec
+                .trial_within(Duration::from_millis(DEFAULT_DEADLINE_MS))
+        };
+        let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
+        let hooks = load::Hooks {
+            settling: Box::new(|_| load::Settling::GoOn),
+            // Nobody listens where the watching has failed, which ends this too.
+            measuring: Box::new(move |begins| {
+                let _ = edges.send(begins);
+            }),
+            progress: None,
+            check: (!self.check.holds.is_empty()).then(|| load::ResponseCheck {
+                of: load::Checked::All,
+                check: Box::new(check),
+            }),
+        };
+        let bodies = load::Bodies::Prepared {
+            bodies: vec![self.body.clone()],
+            verifier: None,
+        };
+        load::measure_with(&trial, bodies, hooks, end).map_err(verify::failure)
+    }
+
+    fn figures(&self, mut measured: load::Measurement) -> TrialResult<SliceFigures> {
+        for sample in &mut measured.error_samples {
+            sample.text = without_values(&sample.text, &self.spec.request.headers);
+        }
+        let calls = &measured.calls;
+        if calls.answered == 0 || measured.ending == Ending::GaveUp {
+            return Err(match measured.ending {
+                Ending::Interrupted => TrialFailure::new(
+                    Fault::Instrument,
+                    "interrupted before the first response that counts",
+                ),
+                _ => verify::unanswered(&measured),
+            });
+        }
+        let failed = measured
+            .error_samples
+            .iter()
+            .find(|sample| sample.kind != FailureKind::ClientStalled);
+        let slices = measured.timeline.slices.iter();
+        let sum_ns: u64 = slices.map(|slice| slice.latency_sum_ns).sum();
+        let request = RequestRecord {
+            name: self.check.name.clone(),
+            method: self.check.method.clone(),
+            times: measured.latency.into(),
+            sum_us: sum_ns as f64 / 1e3,
+            failures: calls.attributable() - calls.answered,
+            error: failed.map_or_else(String::new, |sample| sample.text.clone()),
+        };
+        Ok(SliceFigures {
+            seconds: measured.elapsed.as_secs_f64(),
+            requests: vec![request],
+            metrics: BTreeMap::new(),
+            processes: Vec::new(),
+            load_generator_cpu_seconds: measured.cpu.total_ns as f64 / 1e9,
+            task_errors: 0,
+            task_error: String::new(),
+            at_rate: Some(Box::new(AtRate {
+                answered: calls.answered - calls.answered_late + measured.late_answered,
+                spent_seconds: measured.spent_over.as_secs_f64(),
+                send_delay: measured.send_delay.into(),
+                stalled: calls.stalled(),
+            })),
+        })
+    }
+}
+
+/// Looks after the processes until the engine has ended, and calls `edge` where it says so.
+fn watch(
+    application: &Application<'_>,
+    told: &Receiver<bool>,
+    edge: &mut dyn FnMut(bool) -> TrialResult,
+    look: impl Fn(),
+) -> TrialResult {
+    loop {
+        match told.recv_timeout(LOOK_EVERY) {
+            Ok(begins) => edge(begins)?,
+            Err(RecvTimeoutError::Timeout) => application.check_ended()?,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        look();
+    }
+}
