@@ -199,7 +199,7 @@ fn carry_out(
         // What failed before it was resumed counts as well.
         RunEnding::Complete if !findings.failures.is_empty() => {
             note(&format!(
-                "slices failed, and ended their invocations; when that is fixed: {resume} --retry-failed"
+                "some slices failed and ended their invocations; when that is fixed: {resume} --retry-failed"
             ));
             ExitCode::from(NOT_ALL_WELL)
         }
