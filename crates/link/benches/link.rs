@@ -73,8 +73,14 @@ fn main() {
     }
     println!("a new connection against the model, 100 Mbit/s, 50 ms");
     let modelled = link(MODEL_RATE, MODEL_DELAY_US, 0.0);
+    let network = Network::open(&modelled, &options).expect("a link");
+    let options = Options {
+        calibrated: Some(network.calibration()),
+        ..options
+    };
+    drop(network);
     for bytes in [1_000, 14_480, 14_600, 43_000, 101_000, 300_000, 1_000_000] {
-        let times = (0..5).map(|_| first_call(bytes, &modelled, &options));
+        let times = (0..5).map(|_| first_call(bytes, &modelled, &options, 0));
         let arrivals = arrivals(bytes);
         against_model(
             &format!("{bytes} bytes"),
@@ -82,7 +88,8 @@ fn main() {
             arrivals[arrivals.len() - 1],
         );
     }
-    let lossy = link(MODEL_RATE, MODEL_DELAY_US, 0.01);
+    let mut lossy = link(MODEL_RATE, MODEL_DELAY_US, 0.01);
+    lossy.down.loss = None;
     for (bytes, lost) in [(14_480, 4), (43_000, 14)] {
         let arrivals = arrivals(bytes);
         let seeds = (0..).filter(|&seed| loses_only(lost, arrivals.len(), &lossy.up, seed));
@@ -91,7 +98,7 @@ fn main() {
                 seed,
                 ..options.clone()
             };
-            first_call(bytes, &lossy, &options)
+            first_call(bytes, &lossy, &options, 1)
         });
         against_model(
             &format!("{bytes} bytes, segment {lost} lost"),
@@ -319,18 +326,21 @@ fn goodput(link: &Link, options: &Options) {
     late("lateness of TCP", &counts);
 }
 
-/// How long a new connection and its first call take, s. The answer goes up: a link's seed is that of its way up.
-fn first_call(bytes: u64, link: &Link, options: &Options) -> f64 {
-    let mut link = link.clone();
-    link.down.loss = None;
-    let network = Network::open(&link, options).expect("a link");
+/// How long a new connection and its first call take, s, on the way of whose response so many packets are lost. The
+/// response goes up: a link's seed is that of its way up.
+fn first_call(bytes: u64, link: &Link, options: &Options, lost: u64) -> f64 {
+    let network = Network::open(link, options).expect("a link");
     let address = serve(network.client(), CLIENT);
+    let before = network.counts().expect("counts");
     let start = Instant::now();
     let mut stream =
         within(network.server(), || TcpStream::connect(address)).expect("a connection");
     stream.set_nodelay(true).expect("no delay");
     ask(&mut stream, bytes);
-    start.elapsed().as_secs_f64()
+    let took = start.elapsed().as_secs_f64();
+    let counts = network.counts().expect("counts").since(&before);
+    assert_eq!(counts.up.lost, lost, "the kernel sends other packets");
+    took
 }
 
 fn against_model(what: &str, times: impl Iterator<Item = f64>, expected: f64) {
@@ -356,7 +366,7 @@ fn sending(packet: u64) -> f64 {
     packet as f64 * 8.0 / MODEL_RATE as f64
 }
 
-/// When each segment of an answer arrives, s after the connection was begun: handshake and request, then an initial
+/// When each segment of a response arrives, s after the connection was begun: handshake and request, then an initial
 /// window of 10 segments that grows by each one acknowledged; every second one is.
 fn arrivals(bytes: u64) -> Vec<f64> {
     let delay = MODEL_DELAY_US as f64 / 1e6;
@@ -386,7 +396,7 @@ fn arrivals(bytes: u64) -> Vec<f64> {
     }
 }
 
-/// When an answer is complete whose segment of this number, counted from 1, was lost in the last flight: the third
+/// When a response is complete whose segment of this number, counted from 1, was lost in the last flight: the third
 /// segment after it makes the third selective acknowledgement, and with that the sender sends it again (RFC 6675,
 /// RFC 8985).
 fn after_loss(lost: usize, arrivals: &[f64]) -> f64 {
@@ -395,8 +405,8 @@ fn after_loss(lost: usize, arrivals: &[f64]) -> f64 {
     third + round_trip + sending(HEADERS + 12) + sending(PACKET)
 }
 
-/// Whether a way loses only that segment of an answer: it follows two packets, of the handshake and for the request,
-/// and after the last segment it is sent again.
+/// Whether a way loses only that segment of a response. The SYN-ACK and the ACK of the request precede the first
+/// segment, and the lost one is sent again after the last.
 fn loses_only(lost: usize, segments: usize, way: &Direction, seed: u64) -> bool {
     let mut path = Path::new(way, seed);
     let offered = (0..2 + segments + 1).map(|_| path.offer(0, PACKET));

@@ -52,8 +52,8 @@ enum Command {
     Count(Sender<Totals>),
     /// Uses these paths for packets from now on.
     Use(Box<[Path; 2]>),
-    /// Draws losses and jitter from these seeds from now on, up and down.
-    Draw([u64; 2]),
+    /// Begins jitter again from these seeds, up and down, and answers.
+    RestartJitter([u64; 2], Sender<()>),
 }
 
 impl Emulator {
@@ -103,9 +103,11 @@ impl Emulator {
         self.command(Command::Use(Box::new(paths)))
     }
 
-    /// Draws losses and jitter from other seeds from now on, up and down.
-    pub(crate) fn draw_anew(&self, seeds: [u64; 2]) -> Result<(), LinkError> {
-        self.command(Command::Draw(seeds))
+    /// Begins jitter again from other seeds, up and down; it has when this returns.
+    pub(crate) fn restart_jitter(&self, seeds: [u64; 2]) -> Result<(), LinkError> {
+        let (tell, told) = channel();
+        self.command(Command::RestartJitter(seeds, tell))?;
+        told.recv().map_err(|_| ended())
     }
 
     fn command(&self, command: Command) -> Result<(), LinkError> {
@@ -223,10 +225,11 @@ impl Thread {
                         lane.path = path;
                     }
                 }
-                Ok(Command::Draw(seeds)) => {
+                Ok(Command::RestartJitter(seeds, tell)) => {
                     for (lane, seed) in self.lanes.iter_mut().zip(seeds) {
-                        lane.path.draw_anew(seed);
+                        lane.path.restart_jitter(seed);
                     }
+                    let _ = tell.send(());
                 }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,

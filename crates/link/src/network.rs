@@ -100,13 +100,13 @@ impl Network {
         self.emulator.use_paths(paths)
     }
 
-    /// Draws losses and jitter from another seed from now on. Links of the same terms that do so with one seed then do
-    /// the same to their packets: common random numbers for variants that are compared.
+    /// Begins the jitter again from another seed. Links of the same terms that do so with one seed then delay packets
+    /// alike that are sent at the same times: common random numbers for variants that are compared.
     ///
     /// # Errors
     /// Where the link has ended.
-    pub fn draw_anew(&self, seed: u64) -> Result<(), LinkError> {
-        self.emulator.draw_anew(seeds(seed))
+    pub fn restart_jitter(&self, seed: u64) -> Result<(), LinkError> {
+        self.emulator.restart_jitter(seeds(seed))
     }
 
     /// The client's end.

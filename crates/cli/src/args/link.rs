@@ -26,7 +26,7 @@ pub(crate) struct LinkArgs {
     /// A program and its arguments at the client's end
     #[arg(last = true, value_name = "CMD", requires = "link")]
     pub(crate) program: Vec<OsString>,
-    /// Decides which packets are lost
+    /// Decides which packets are lost, and the jitter
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }

@@ -61,9 +61,10 @@ impl LinkMeter {
 /// Measures by another measurer, whose sockets are the link's.
 pub(crate) struct OverLink<'m, T> {
     link: Rc<LinkMeter>,
-    /// The same in all variants of a block: in each slice the link then delays and loses alike for all of them, and what
-    /// it draws is no part of their differences, as far as they send the same packets at the same times.
-    draws: Random,
+    /// Seeds of the jitter, one for each slice and the same in all variants that take turns: packets that they send at
+    /// the same times are delayed alike, and that cancels in their ratio. Losses are each variant's own: a lost packet
+    /// changes those after it, so that nothing would cancel, and only the A/A pair would hide it.
+    seeds: Random,
     within: Box<dyn Measurer<T> + 'm>,
     /// Puts what the link did into what was measured.
     note: fn(&mut T, LinkCounts),
@@ -78,7 +79,7 @@ impl<'m, T> OverLink<'m, T> {
     ) -> Self {
         Self {
             link,
-            draws: Random::new(seed),
+            seeds: Random::new(seed),
             within,
             note,
         }
@@ -95,7 +96,7 @@ impl<T> Measurer<T> for OverLink<'_, T> {
         if !self.within.warms_up_in_slice() {
             self.link.begin();
         }
-        self.link.network.draw_anew(self.draws.seed())?;
+        self.link.network.restart_jitter(self.seeds.seed())?;
         let _entered = self.link.network.client().enter()?;
         self.link.since.set(Instant::now());
         let spent = self.within.slice(stop);

@@ -10,7 +10,7 @@ use rpcgauge_study::record::{
     Fault, FloorRecord, Histogram, Measured, Record, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::Idle;
-use rpcgauge_trial::LinkCounts;
+use rpcgauge_trial::{LinkCounts, Random};
 
 use super::instance::Instance;
 use super::invocation::{FloorHalves, Invocation};
@@ -30,7 +30,7 @@ use crate::warmup;
 /// A floor has at least this many slices, however few the variants on it take; over a link fewer, whose round
 /// trips are long and alike.
 const MIN_FLOOR_SLICES: u32 = 10;
-const MIN_FLOOR_SLICES_OVER_LINK: u32 = 3;
+const MIN_FLOOR_SLICES_OVER_LINK: u32 = 2;
 
 /// What a rotation measured, before it is recorded.
 struct RotationResult {
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
         let bound = Bound::to(&layout.client)?;
         let idle = IdleHold::ask(self.plan.idle);
         let waiting = Waiting::start(&layout);
-        let mut rotation = Rotation::new(self.seed(first));
+        let mut rotation = Rotation::new(self.plan.seed ^ u64::from(first.index));
         let mut started_at = Vec::new();
         for ((planned, instance), trial) in trials.iter().zip(&mut instances).zip(&engine_trials) {
             if self.is_stopped() {
@@ -206,9 +206,10 @@ impl<'a> Run<'a> {
         Ok(left)
     }
 
-    /// What a rotation draws from: its orders, and what its links do.
-    fn seed(&self, first: &TrialSpec) -> u64 {
-        self.plan.seed ^ u64::from(first.index)
+    /// The seed of what the links of a rotation draw. Of plans with neighbouring seeds it has nothing in common.
+    fn link_seed(&self, first: &TrialSpec) -> u64 {
+        let of_plan = Random::new(self.plan.seed).seed();
+        of_plan.wrapping_add(first.index.into())
     }
 
     fn measurer<'m>(
@@ -221,7 +222,7 @@ impl<'a> Run<'a> {
     where
         'a: 'm,
     {
-        let seed = self.seed(first);
+        let seed = self.link_seed(first);
         let slice = self.plan.slice(&variant.settings);
         let note = |measured: &mut Measured, counts| measured.link = Some(counts);
         let (caller, server) = match instance {
@@ -267,7 +268,7 @@ impl<'a> Run<'a> {
         trials: &[Planned<'_>],
         halves: &mut FloorHalves,
     ) -> Vec<FloorUnder> {
-        let seed = self.seed(first);
+        let seed = self.link_seed(first);
         let mut floors = Vec::new();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
             let settings = &planned.variant.settings;

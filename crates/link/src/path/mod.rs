@@ -6,7 +6,7 @@ mod sender;
 
 use std::collections::VecDeque;
 
-use rpcgauge_trial::{Direction, Loss, Queue};
+use rpcgauge_trial::{Direction, Queue};
 
 use jitter::Jitter;
 use loss::Losses;
@@ -26,10 +26,11 @@ pub struct Path {
     delay: f64,
     jitter_ns: u64,
     jitter: Option<Jitter>,
-    loss: Option<Loss>,
     losses: Option<Losses>,
     /// When the last packet has left, ns.
     free: u64,
+    /// When the last one that is not lost arrives, ns.
+    last: u64,
     /// The packets whose last bit has not left: when it will, ns, and their bytes.
     queue: VecDeque<(u64, u64)>,
     queued: u64,
@@ -55,7 +56,7 @@ pub enum Offered {
 }
 
 impl Path {
-    /// A direction that nothing was sent in yet. The seed decides which packets are lost.
+    /// A direction that nothing was sent in yet. The seed decides which packets are lost, and the jitter.
     pub fn new(direction: &Direction, seed: u64) -> Self {
         let sender = Sender::new(&direction.rate);
         let limit = match direction.queue {
@@ -69,21 +70,20 @@ impl Path {
             delay: direction.delay_ns as f64,
             jitter_ns: direction.jitter_ns,
             jitter: None,
-            loss: direction.loss,
-            losses: None,
+            losses: direction.loss.map(|loss| Losses::new(loss, seed)),
             free: 0,
+            last: 0,
             queue: VecDeque::new(),
             queued: 0,
         };
-        path.draw_anew(seed);
+        path.restart_jitter(seed);
         path
     }
 
-    /// Draws losses and jitter from another seed, as from the next packet on: queue and rate stay as they are.
-    pub fn draw_anew(&mut self, seed: u64) {
+    /// Begins the jitter again with the next packet, from another seed. Everything else goes on.
+    pub fn restart_jitter(&mut self, seed: u64) {
         let jitter = self.jitter_ns;
         self.jitter = (jitter > 0).then(|| Jitter::new(jitter, seed ^ JITTER_SEED));
-        self.losses = self.loss.map(|loss| Losses::new(loss, seed));
     }
 
     /// Whether the delay is too short for its jitter: it would be cut at 0, and its mean not be kept.
@@ -108,13 +108,15 @@ impl Path {
             self.queue.push_back((sent, bytes));
             self.queued += bytes;
         }
+        let jitter = self.jitter.as_mut().map_or(0.0, |jitter| jitter.at(sent));
         if lost {
             return Offered::Lost { queued };
         }
-        let jitter = self.jitter.as_mut().map_or(0.0, |jitter| jitter.at(sent));
         let travel = (self.delay + jitter).max(0.0);
+        // Jitter that begins again may fall by more than it does otherwise.
+        self.last = self.last.max(sent + travel as u64);
         Offered::Due {
-            at: sent + travel as u64,
+            at: self.last,
             queued,
         }
     }

@@ -148,8 +148,12 @@ proptest! {
         let mut path = Path::new(&direction, seed);
         let limit = path.limit.max(1_538);
         let (mut now, mut last) = (0, 0);
-        for (gap, bytes) in packets {
+        let middle = packets.len() / 2;
+        for (place, (gap, bytes)) in packets.into_iter().enumerate() {
             now += gap;
+            if place == middle {
+                path.restart_jitter(!seed);
+            }
             if let Offered::Due { at, .. } = path.offer(now, bytes) {
                 prop_assert!(at >= last && at >= now);
                 last = at;
@@ -180,12 +184,13 @@ proptest! {
             prop_assert!(one.is_none() || other.is_none() || one == other);
         }
     }
+
     /// What links of variants that are compared have in common.
     #[test]
-    fn a_path_drawn_anew_does_the_same_at_another_time(
+    fn jitter_begun_again_from_a_seed_is_the_same_at_another_time(
         mut direction in directions(), packets in packets(), seed: u64, before: u64, later in 0..1_u64 << 50,
     ) {
-        direction.loss = Some(Loss { part: 0.1, burst: 3.0 });
+        direction.loss = None;
         // As many packets as there are wait for the rate in both.
         direction.rate = LinkRate::Unlimited;
         let offered = |path: &mut Path, begin: u64| -> Vec<Option<u64>> {
@@ -201,7 +206,7 @@ proptest! {
         let mut fresh = Path::new(&direction, seed);
         let mut used = Path::new(&direction, before);
         offered(&mut used, 7);
-        used.draw_anew(seed);
+        used.restart_jitter(seed);
         prop_assert_eq!(offered(&mut fresh, 0), offered(&mut used, (1 << 50) + later));
     }
 }

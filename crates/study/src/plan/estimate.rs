@@ -26,7 +26,7 @@ const WARMUP_SLICES: f64 = 100.0;
 /// Calibrating a link, without its round trips: once for each link and placement of a run.
 const CALIBRATION: Duration = Duration::from_secs(1);
 /// Slices of a floor over a link at least, and the round trips of one: its connection, a warm-up and two.
-const FLOOR_SLICES: f64 = 3.0;
+const FLOOR_SLICES: f64 = 2.0;
 const FLOOR_SLICE_CALLS: f64 = 4.0;
 /// Variants whose messages differ by no more bytes usually share a floor.
 const CLOSE_BYTES: u64 = 500;
