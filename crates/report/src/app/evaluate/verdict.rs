@@ -218,7 +218,7 @@ impl<'a> Blocks<'a> {
                 of: claim.of.clone(),
                 against: claim.against.clone(),
                 metric: claim.metric.clone(),
-                request: claim.request.clone(),
+                request: request.map(str::to_owned),
                 a_a: false,
                 verdict,
             },

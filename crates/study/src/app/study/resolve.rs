@@ -257,6 +257,26 @@ impl AppStudy {
         }
     }
 
+    /// Whether `request` says anything beside these metrics: one of them at least is told by request.
+    fn check_is_of_request(
+        &self,
+        place: Range<usize>,
+        metrics: &[AppMetric],
+    ) -> Result<(), StudyError> {
+        if metrics.iter().any(AppMetric::is_of_request) {
+            return Ok(());
+        }
+        let all = AppMetric::all(&[]);
+        let told = all.iter().filter(|metric| metric.is_of_request());
+        let told: Vec<String> = told.cloned().map(String::from).collect();
+        let message = format!(
+            "\"metric\" is of all requests together, and \"request\" says of which one; leave out \"request\", or name \
+             one of {}",
+            told.join(", ")
+        );
+        Err(self.source.error(place, message))
+    }
+
     fn resolve_pairs(
         &self,
         app: &App,
@@ -276,6 +296,9 @@ impl AppStudy {
             if of == against {
                 let message = "a variant is not compared with itself; that is what \"a-a\" makes";
                 return Err(self.source.error(written.against.span(), message));
+            }
+            if let (Some(_), Some(named)) = (&written.request, &written.metric) {
+                self.check_is_of_request(named.span(), &metrics)?;
             }
             let requests = written.request.as_ref();
             let requests = requests.map_or_else(Vec::new, |Names(all)| {
@@ -330,10 +353,14 @@ impl AppStudy {
                 let message = "\"ratio\" must be a number above 0: of \"of\" to \"against\"";
                 return Err(self.source.error(written.ratio.span(), message));
             }
+            let metric = self.metric(app, written.metric.span(), written.metric.get_ref())?;
+            if written.request.is_some() {
+                self.check_is_of_request(written.metric.span(), std::slice::from_ref(&metric))?;
+            }
             Ok(AppClaim {
                 of: self.named(variants, &written.of)?,
                 against: self.named(variants, &written.against)?,
-                metric: self.metric(app, written.metric.span(), written.metric.get_ref())?,
+                metric,
                 request: written.request.as_ref().map(|request| request.0.clone()),
                 ratio,
                 source: written.source.0.clone(),

@@ -116,3 +116,24 @@ fn only_of_nothing_and_a_name_that_the_a_a_pair_needs_are_refused() {
     let line = "study.toml:16:1: the name \"kept-again\" is taken by the A/A pair";
     assert!(refused.contains(line), "{refused}");
 }
+
+#[test]
+fn a_request_of_what_is_not_told_by_request_is_refused() {
+    let line = "\"metric\" is of all requests together, and \"request\" says of which one; leave out \"request\", or \
+                name one of requests-per-second, response-mean, response-p50, response-p99";
+    for (from, place) in [
+        ("[[pairs]]\nof = \"grpc\"\n", "study.toml:24:10: "),
+        ("[[claims]]\n", "study.toml:33:10: "),
+    ] {
+        let request = STUDY.replace(from, &format!("{from}request = \"page\"\n"));
+        let refused = plan(&request, &[]).unwrap_err();
+        assert!(refused.contains(&format!("{place}{line}")), "{refused}");
+    }
+    // Beside one that is.
+    let both = STUDY.replacen(
+        "metric = \"cpu\"",
+        "metric = [\"cpu\", \"response-mean\"]\nrequest = \"page\"",
+        1,
+    );
+    assert_eq!(plan(&both, &[]).unwrap().pairs[0].requests, ["page"]);
+}
