@@ -196,6 +196,16 @@ fn what_does_not_fit_is_refused_with_its_place() {
         ),
         ("path = \"/health\"", "log = \"up\"", "\"ready\" is one of"),
         (
+            "/health",
+            "/${calls}",
+            "app.toml:24:33: \"/${calls}\": ${…} is not filled in here",
+        ),
+        (
+            "keep = { token = \"/token\" }",
+            "holds = { \"/a\" = 1, \"/ids\" = [1, \"${kept.id}\"] }",
+            "app.toml:41:30: \"${kept.id}\": ${…} is not filled in here",
+        ),
+        (
             "service = \"front\"\nport",
             "service = \"frnt\"\nport",
             "there is no service \"frnt\"",

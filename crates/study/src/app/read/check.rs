@@ -23,7 +23,7 @@ struct WrittenCheck {
     json: Option<Spanned<Value>>,
     status: Option<Status>,
     #[serde(default)]
-    holds: BTreeMap<Pointer, Value>,
+    holds: BTreeMap<Pointer, Spanned<Value>>,
     #[serde(default)]
     keep: BTreeMap<Name, Pointer>,
     #[serde(default)]
@@ -54,6 +54,7 @@ impl TryFrom<String> for PathAndQuery {
     type Error = String;
 
     fn try_from(path: String) -> Result<Self, String> {
+        check_plain(&path)?;
         let is_visible = path.bytes().all(|byte| byte.is_ascii_graphic());
         match path.starts_with('/') && is_visible {
             true => Ok(Self(path)),
@@ -119,12 +120,16 @@ pub(super) fn check(table: Table<'_>, scope: Scope<'_>) -> Result<Check, StudyEr
         })
         .map_err(|message| source.error(json.span(), message))?;
     }
+    for value in written.holds.values() {
+        texts_of(value.get_ref(), &mut check_plain)
+            .map_err(|message| source.error(value.span(), message))?;
+    }
     let name = written.name.map(String::from);
     let pointers = |all: Vec<Pointer>| all.into_iter().map(|Pointer(pointer)| pointer).collect();
     let holds = written
         .holds
         .into_iter()
-        .map(|(Pointer(at), value)| (at, value));
+        .map(|(Pointer(at), value)| (at, value.into_inner()));
     let keep = written
         .keep
         .into_iter()
@@ -140,6 +145,14 @@ pub(super) fn check(table: Table<'_>, scope: Scope<'_>) -> Result<Check, StudyEr
         keep: keep.collect(),
         ignore: pointers(written.ignore),
     })
+}
+
+/// Refuses a word where nothing fills it in.
+fn check_plain(text: &str) -> Result<(), String> {
+    match text.contains("${") {
+        true => Err(format!("\"{text}\": ${{…}} is not filled in here")),
+        false => Ok(()),
+    }
 }
 
 /// Calls `of` with every text in a value.
