@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_message::contract::Fault;
+use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
@@ -90,7 +91,7 @@ pub struct SliceFigures {
     /// Processor time of the load generator, seconds.
     pub load_generator_cpu_seconds: f64,
     /// Tasks of the locustfile that broke off, and why the first did.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub task_errors: u64,
     /// Why the first did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -111,7 +112,7 @@ pub struct AtRate {
     /// How long after it was due each request was sent.
     pub send_delay: Histogram,
     /// Requests that are left out, since rpcgauge did not run.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub stalled: u64,
 }
 
@@ -136,10 +137,6 @@ impl SliceFigures {
             None => self.seconds,
         }
     }
-}
-
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 /// Requests of one name.

@@ -16,6 +16,7 @@ use crate::only;
 use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
 use crate::plan::draft::DraftError;
 use crate::read::{Line, Time};
+use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN};
 
 /// Where a study does not say.
 const INVOCATIONS: u32 = 3;
@@ -23,8 +24,6 @@ const BLOCKS: u32 = 5;
 const WARM_UP_MS: u64 = 10_000;
 const SETTLE_MS: u64 = 1_000;
 const SLICE_MS: u64 = 5_000;
-const MARGIN_USUAL: f64 = 0.03;
-const CONFIDENCE_USUAL: f64 = 0.95;
 
 impl AppStudy {
     /// Makes the plan, with no defaults left.
@@ -81,12 +80,12 @@ impl AppStudy {
                 .top
                 .margin
                 .as_ref()
-                .map_or(MARGIN_USUAL, |share| *share.get_ref()),
+                .map_or(DEFAULT_MARGIN, |share| *share.get_ref()),
             confidence: self
                 .top
                 .confidence
                 .as_ref()
-                .map_or(CONFIDENCE_USUAL, |share| *share.get_ref()),
+                .map_or(DEFAULT_CONFIDENCE, |share| *share.get_ref()),
             app: app.name.clone(),
             description: app.description.clone(),
             folder: None,
