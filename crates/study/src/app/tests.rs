@@ -229,17 +229,17 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "request = [\"offer\"]",
             "request = [\"page\"]",
-            "\"call\" happens in [\"page\"], and what it is part of in [\"offer\"]: in each \"request\" one metric",
+            "\"part-of\" must name exactly one metric for each request: \"call\" happens in [\"page\"], its parents in [\"offer\"]",
         ),
         (
             "[\"list\", \"call\"]",
             "\"call\"",
-            "\"query\" happens in [\"offer\", \"page\"], and what it is part of in [\"offer\"]",
+            "\"query\" happens in [\"offer\", \"page\"], its parents in [\"offer\"]",
         ),
         (
             "[\"list\", \"call\"]",
             "[\"list\", \"handler\", \"call\"]",
-            "and what it is part of in [\"offer\", \"offer\", \"page\"]",
+            "its parents in [\"offer\", \"offer\", \"page\"]",
         ),
         (
             "[\"list\", \"call\"]",

@@ -124,7 +124,7 @@ fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
             names => format!("{names:?}"),
         };
         return Err(format!(
-            "\"{}\" happens in {}, and what it is part of in {}: in each \"request\" one metric must hold it",
+            "\"part-of\" must name exactly one metric for each request: \"{}\" happens in {}, its parents in {}",
             metric.name,
             shown(&requests),
             shown(&of_wholes)
