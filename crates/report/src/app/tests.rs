@@ -226,6 +226,29 @@ fn a_request_s_time_is_all_in_its_parts() {
 }
 
 #[test]
+fn parts_that_run_at_the_same_time_are_told_wherever_the_table_is() {
+    let run = run(2, |variant, _, _| {
+        let mut slice = slice(20.0, 0);
+        if variant == "grpc" {
+            // 8 ms in each of three calls at once, of a handler of 16 ms.
+            slice.metrics.get_mut("call").unwrap().sum *= 3.0;
+        }
+        slice
+    });
+    let findings = AppFindings::from_run(&run);
+    let wide = Style::new(false, None, Some(200));
+    let told = "Some parts of grpc run at the same time: together they take 28.0 ms";
+    for text in [
+        findings.terminal(wide),
+        findings.markdown(),
+        findings.html(),
+    ] {
+        assert_eq!(text.matches(told).count(), 1, "{text}");
+        assert!(!text.contains("Some parts of rest"), "{text}");
+    }
+}
+
+#[test]
 fn a_metric_of_two_requests_is_within_another_one_in_each() {
     let mut run = run(2, |_, _, _| {
         let mut slice = slice(20.0, 0);

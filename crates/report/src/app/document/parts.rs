@@ -110,11 +110,13 @@ fn alone(parts: &[TimePart], place: usize) -> String {
     }
 }
 
+/// How long a request's parts are together: longer than the request where some run at the same time.
+fn whole(bar: &RequestBar) -> f64 {
+    let parts = bar.parts.iter().map(|one| one.own_ns).sum();
+    bar.mean_ns.max(parts)
+}
+
 fn chart(request: &str, bars: &[OfVariant<'_>]) -> Option<Chart> {
-    let whole = |bar: &RequestBar| {
-        bar.mean_ns
-            .max(bar.parts.iter().map(|one| one.own_ns).sum())
-    };
     let full = bars.iter().map(|(_, bar)| whole(bar)).fold(0.0, f64::max);
     let drawn = bars.iter().map(|(variant, bar)| {
         let numbers = numbered(&bar.parts);
@@ -128,16 +130,10 @@ fn chart(request: &str, bars: &[OfVariant<'_>]) -> Option<Chart> {
                 label: number.to_string(),
             })
         });
-        let overlap = whole(bar) > bar.mean_ns * OVERLAP;
-        let overlap = overlap.then(|| {
-            let together = units::time(whole(bar));
-            format!("some parts run at the same time: together they take {together}")
-        });
         Bar {
             name: variant.name.clone(),
             parts: parts.collect(),
             total: units::time(bar.mean_ns),
-            detail: overlap.unwrap_or_default(),
             ..Bar::default()
         }
     });
@@ -164,9 +160,20 @@ fn table(request: &str, bars: &[OfVariant<'_>]) -> Table {
         right: false,
         ..column(request)
     };
+    let overlap = bars
+        .iter()
+        .filter(|(_, bar)| whole(bar) > bar.mean_ns * OVERLAP);
+    let overlap = overlap.map(|(variant, bar)| {
+        let together = units::time(whole(bar));
+        format!(
+            "Some parts of {} run at the same time: together they take {together}.",
+            variant.name
+        )
+    });
     let names = bars.iter().map(|(variant, _)| column(&variant.name));
     let mut table = Table {
         columns: std::iter::once(head).chain(names).collect(),
+        notes: overlap.collect(),
         ..Table::default()
     };
     let mut row = |title: String, class: &'static str, ns: &dyn Fn(&RequestBar) -> Option<f64>| {
