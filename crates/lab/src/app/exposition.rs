@@ -126,6 +126,7 @@ only_sum 1
             unit: MetricUnit::Seconds,
             better: Direction::Less,
             optional: false,
+            wait: false,
             requests: Vec::new(),
             part_of: Vec::new(),
         };

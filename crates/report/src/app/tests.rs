@@ -32,6 +32,7 @@ fn metric(name: &str, part_of: Option<&str>) -> Metric {
         unit: MetricUnit::Seconds,
         better: Direction::Less,
         optional: false,
+        wait: false,
         requests: vec!["search".to_owned()],
         part_of: part_of.map(str::to_owned).into_iter().collect(),
     }
@@ -488,7 +489,10 @@ fn campus() -> AppRun {
         ),
         other("thread", "waiting for a thread", MetricUnit::Seconds),
     ];
-    run.plan.metrics.extend(more);
+    run.plan.metrics.extend(more.map(|metric| Metric {
+        wait: metric.unit == MetricUnit::Seconds,
+        ..metric
+    }));
     run.plan.pairs[0].metrics = AppMetric::all(&run.plan.metrics);
     let claim = |metric: &str, request: Option<&str>, ratio| AppClaim {
         of: "grpc".to_owned(),
@@ -531,6 +535,36 @@ fn the_bars_of_the_page() {
     let (_, section) = page.split_once("<section id=\"parts\">").unwrap();
     let (section, _) = section.split_once("</section>").unwrap();
     insta::assert_snapshot!(section);
+}
+
+#[test]
+fn a_wait_is_held_against_the_requests_that_it_is_in() {
+    let told = |request: &str, wait| {
+        let mut run = run(2, |_, _, _| {
+            // Feeds take 200 ms and searches 20 ms.
+            let mut slice = slice(20.0, 0);
+            slice.requests.push(RequestRecord {
+                name: "feed".to_owned(),
+                ..self::slice(200.0, 0).requests[0].clone()
+            });
+            let sum = 2e-3 * REQUESTS as f64;
+            let count = REQUESTS as f64;
+            slice
+                .metrics
+                .insert("pool".to_owned(), SumCount { sum, count });
+            slice
+        });
+        run.plan.metrics.push(Metric {
+            wait,
+            requests: vec![request.to_owned()],
+            ..metric("pool", None)
+        });
+        let text = AppFindings::from_run(&run).markdown();
+        text.contains("the pool: grpc 2.00 ms, rest 2.00 ms each time")
+    };
+    assert!(told("search", true));
+    assert!(!told("search", false));
+    assert!(!told("feed", true));
 }
 
 /// A slice of a second at a rate, in whose time so many requests were answered.

@@ -214,6 +214,9 @@ pub struct Metric {
     /// Whether a configuration may do without it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optional: bool,
+    /// Whether it is time spent waiting for what is in short supply: a thread, a connection.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wait: bool,
     /// The names of the load's requests that it happens in.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,

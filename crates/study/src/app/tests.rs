@@ -258,6 +258,11 @@ fn what_does_not_fit_is_refused_with_its_place() {
         ),
         (
             "unit = \"s\"\nrequest = \"page\"",
+            "unit = \"B\"\nwait = true",
+            "only a time is a \"wait\"",
+        ),
+        (
+            "unit = \"s\"\nrequest = \"page\"",
             "unit = \"1\"\nbetter = \"most\"",
             "unknown value \"most\"; known are less, more",
         ),

@@ -2,7 +2,7 @@
 
 use rpcgauge_study::app::Metric;
 
-use super::super::findings::{AppFindings, AppVariantFindings, ProcessFigures};
+use super::super::findings::{AppFindings, AppVariantFindings, ProcessFigures, RequestFigures};
 use super::{beside_each_other, measured, or_none};
 use crate::document::{Block, Column, Section, Shown, Table, with_head};
 use crate::units;
@@ -14,11 +14,8 @@ const SATURATED: f64 = 0.9;
 /// A process that uses about one core may run on one thread.
 const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 
-/// Waiting that is less than this share of the mean response time is left out.
+/// Waiting that is less than this share of the mean response time of its requests is left out.
 const MIN_WAIT: f64 = 0.05;
-
-/// A metric whose title holds this is time spent waiting for something that is in short supply.
-const WAITING: &str = "waiting for ";
 
 /// So many processes are named beside the sum of all.
 const MOST_NAMED: usize = 3;
@@ -31,7 +28,7 @@ pub(super) fn section(findings: &AppFindings) -> Section {
         .as_ref()
         .map(|environment| environment.cores);
     let cpu = own.clone().filter_map(|variant| cpu(variant, cores?));
-    let waits = findings.plan.metrics.iter();
+    let waits = findings.plan.metrics.iter().filter(|metric| metric.wait);
     let waits = waits.filter_map(|metric| Some(("Waiting".to_owned(), wait(metric, own.clone())?)));
     let facts: Vec<(String, String)> = cpu.chain(waits).collect();
     let blocks = (!facts.is_empty()).then(|| Block::facts(facts));
@@ -82,17 +79,12 @@ fn wait<'a>(
     metric: &Metric,
     variants: impl Iterator<Item = &'a AppVariantFindings> + Clone,
 ) -> Option<String> {
-    metric
-        .unit
-        .ns()
-        .filter(|_| metric.title.contains(WAITING))?;
     let mean = |variant: &AppVariantFindings| {
         let found = variant.inside.iter().find(|one| one.name == metric.name);
         found.and_then(|one| one.mean)
     };
     let share = |variant: &AppVariantFindings| {
-        let whole = variant.requests.first()?.mean_ns?;
-        Some(mean(variant)? / whole)
+        Some(mean(variant)? / response_time(variant, &metric.requests)?)
     };
     let is_long = variants
         .clone()
@@ -101,6 +93,20 @@ fn wait<'a>(
     let each =
         variants.map(|variant| format!("{} {}", variant.name, or_none(mean(variant), units::time)));
     is_long.then(|| format!("{}: {} each time", metric.title, words::joined(each, ", ")))
+}
+
+/// The mean response time of the requests of these names; of all where there is none.
+fn response_time(variant: &AppVariantFindings, names: &[String]) -> Option<f64> {
+    let is_it = |one: &&RequestFigures| match &one.name {
+        Some(name) => names.contains(name),
+        None => names.is_empty(),
+    };
+    let found = variant.requests.iter().filter(is_it);
+    let (sum_ns, count) = found.fold((0.0, 0), |(sum_ns, count), one| {
+        let of_one = one.mean_ns.map_or(0.0, |ns| ns * one.succeeded as f64);
+        (sum_ns + of_one, count + one.succeeded)
+    });
+    (count > 0).then(|| sum_ns / count as f64)
 }
 
 /// The processor time and memory of each process.

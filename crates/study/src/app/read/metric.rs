@@ -24,6 +24,7 @@ struct WrittenMetric {
     unit: MetricUnit,
     #[serde(default)]
     optional: bool,
+    wait: Option<Spanned<bool>>,
     better: Option<Spanned<Direction>>,
     request: Option<Requests>,
     part_of: Option<Spanned<PartOf>>,
@@ -59,6 +60,12 @@ pub(super) fn metrics(
             let message = format!("the metric \"{name}\" is there twice");
             return Err(source.error(written.name.span(), message));
         }
+        let wait = written.wait.filter(|wait| *wait.get_ref());
+        if let Some(wait) = &wait
+            && written.unit.ns().is_none()
+        {
+            return Err(source.error(wait.span(), "only a time is a \"wait\""));
+        }
         let better = written.better.as_ref().map(|better| *better.get_ref());
         if let Some(place) = written
             .better
@@ -84,6 +91,7 @@ pub(super) fn metrics(
             unit: written.unit,
             better: better.unwrap_or_default(),
             optional: written.optional,
+            wait: wait.is_some(),
             requests,
             part_of: written.part_of.map_or_else(Vec::new, |part_of| {
                 let PartOf(names) = part_of.into_inner();
