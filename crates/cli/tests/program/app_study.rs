@@ -92,6 +92,13 @@ fn a_slow_inner_call_is_found_where_it_is() {
             "{found}"
         );
     }
+    // Services are ready before their warm-ups: of three sets, 300 ms each.
+    let ready_at = report["starts"][0]["ready_at_ms"].as_u64();
+    let begun_at = slices(&place)[0]["started_at_ms"].as_u64();
+    assert!(
+        begun_at.expect("a time") >= ready_at.expect("a time") + 3 * 300,
+        "{begun_at:?} {ready_at:?}"
+    );
     // Each page is five calls, each in its handler, and that in the response.
     let variants = report["variants"].as_array().expect("variants");
     let slow = variants

@@ -80,6 +80,9 @@ pub enum AppRunError {
     Records(#[from] RunError),
 }
 
+/// What checks have kept, by name.
+type Kept = BTreeMap<String, String>;
+
 /// A reading at the begin or the end of a slice.
 struct Edge {
     metrics: BTreeMap<String, SumCount>,
@@ -146,10 +149,12 @@ impl<'a> AppLab<'a> {
         let mut right = None;
         for rounds in rounds.chunk_by(|a, b| a.invocation == b.invocation) {
             for together in rounds[0].order.chunks(at_once) {
-                let mut generators = self.begin(&mut application, together, &mut right, report)?;
+                let kept = self.start(&mut application, together, &mut right, report)?;
+                let ready_at_ms = now_ms();
+                let mut generators = self.warm_up(&application, &kept, report)?;
                 writer.append(&AppRecord::Start(Box::new(StartRecord {
                     invocation: rounds[0].invocation,
-                    ready_at_ms: now_ms(),
+                    ready_at_ms,
                     sets: generators.len(),
                     build: self.built.build(),
                     load_generator: Generator::name(&self.plan.load),
@@ -167,14 +172,14 @@ impl<'a> AppLab<'a> {
         Ok(())
     }
 
-    /// Starts a set of services for each of these variants, proves them right, and warms them up.
-    fn begin(
+    /// Starts a set of services for each of these variants and proves them right. What the checks of each have kept.
+    fn start(
         &self,
         application: &mut Application<'_>,
         variants: &[usize],
         right: &mut Option<Responses>,
         report: &mut dyn FnMut(Progress<'_>),
-    ) -> TrialResult<Vec<Generator<'a>>> {
+    ) -> TrialResult<Vec<Kept>> {
         for &place in variants {
             let AppVariant {
                 name,
@@ -195,12 +200,22 @@ impl<'a> AppLab<'a> {
                 Some(right) => right.compare(&responses, app)?,
             }
         }
+        Ok(kept)
+    }
+
+    /// Warms up all sets that are up, one after the other.
+    fn warm_up(
+        &self,
+        application: &Application<'_>,
+        kept: &[Kept],
+        report: &mut dyn FnMut(Progress<'_>),
+    ) -> TrialResult<Vec<Generator<'a>>> {
         let mut all = Vec::new();
         for (set, kept) in application.sets().iter().zip(kept) {
             report(Progress::WarmingUp(&set.name));
             let log = self.logs.join(format!("locust-{}.log", set.name));
             let (load, stop) = (&self.plan.load, self.stop);
-            let mut one = Generator::start(load, self.locust, self.built, set, &kept, log, stop)?;
+            let mut one = Generator::start(load, self.locust, self.built, set, kept, log, stop)?;
             let times = [0, self.plan.warm_up_ms].map(Duration::from_millis);
             one.send(application, set, times, &mut |_| Ok(()), stop)?;
             all.push(one);
