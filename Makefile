@@ -14,7 +14,7 @@ BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir targ
 # A check starts some five hundred JVMs: with one compiler each is up sooner.
 QUICK_JVM := -XX:TieredStopAtLevel=1
 
-.PHONY: help build test check conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin
+.PHONY: help build test test-quick check doc conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -33,6 +33,13 @@ test: tools ## Every test; those of the Go, Node and JVM subjects need Go 1.26, 
 	./scripts/test-campus
 	@for tool in go npm mvn; do command -v $$tool > /dev/null || echo "NOT TESTED: the subject that needs $$tool, which is not here"; done
 
+# Of the program's tests those that start no toolchain, no load of seconds and no link.
+QUICK := arguments:: compare:: doctor:: report:: serve:: served:: size:: studies:: tls::
+
+test-quick: tools ## Unit tests, snapshots and short runs of the program: 3 minutes at most, once it is built
+	$(CARGO) test --workspace --locked --lib --bins --test architecture
+	$(CARGO) test --workspace --locked --test program -- $(QUICK)
+
 check: fmt clippy deps ## Formatting, lints, and who may use whom
 
 fmt:
@@ -47,6 +54,9 @@ clippy:
 
 deps:
 	$(CARGO) test --locked -p rpcgauge --test architecture
+
+doc: ## The documentation of the crates; warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 conformance: ## The gRPC client and server against other projects' test suites; needs Go
 	./scripts/conformance
