@@ -14,7 +14,7 @@ BENCH_SERVERS := --manifest-path bench/servers/rust/Cargo.toml --target-dir targ
 # A check starts some five hundred JVMs: with one compiler each is up sooner.
 QUICK_JVM := -XX:TieredStopAtLevel=1
 
-.PHONY: help build test test-quick check doc conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin
+.PHONY: help build test test-quick check doc dist test-dist conformance fmt clippy deps tools fuzz fuzz-long fuzz-replay fuzz-tools bench bench-quickstart bench-report bench-stamps bench-floor bench-aa bench-build bench-peers bench-levels bench-truth bench-link bench-slices bench-sharp bench-campus-twin
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | sort
@@ -57,6 +57,12 @@ deps:
 
 doc: ## The documentation of the crates; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+dist: ## The files of a release, in target/dist: archive, Debian package, wheel, SBOM, checksums
+	./scripts/dist
+
+test-dist: ## Installs the files of `make dist` in a bare Debian and a fresh venv, and measures there; as root
+	./scripts/test-dist
 
 conformance: ## The gRPC client and server against other projects' test suites; needs Go
 	./scripts/conformance
