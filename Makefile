@@ -55,8 +55,8 @@ clippy:
 deps:
 	$(CARGO) test --locked -p rpcgauge --test architecture
 
-doc: ## The documentation of the crates; warnings are errors
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+doc: ## The documentation of the library crates; warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --lib --no-deps --locked
 
 dist: ## The files of a release, in target/dist: archive, Debian package, wheel, SBOM, checksums
 	./scripts/dist

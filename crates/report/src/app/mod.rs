@@ -1,7 +1,7 @@
 //! What a run of a study of an application means.
 //!
 //! The verdicts are those of any study: paired by round, an interval over fresh starts, with the A/A pair as their
-//! threshold. They are said in the words of the metric of a call that each is most like ([`like`]).
+//! threshold. They are said in the words of the metric of a call that each is most like (`like`).
 
 mod diff;
 mod document;

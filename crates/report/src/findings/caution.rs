@@ -1,7 +1,7 @@
 //! What a reader must know beside a figure or a verdict: one model of it for every output.
 //!
 //! A caution is a kind, what it is about, and how many of how many. Its letter, its name and its
-//! sentence are in [`crate::words`], in one place.
+//! sentence are in `words`, in one place.
 
 use rpcgauge_study::settings::Placement;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `report.html`: one file that needs nothing else.
 //!
 //! Plots are inline SVG and HTML, there is no script, and a content security policy forbids one as well
-//! as any request. [`page::Page`] takes markup from this program alone, and escapes everything else.
+//! as any request. `page::Page` takes markup from this program alone, and escapes everything else.
 
 mod chart;
 mod page;
