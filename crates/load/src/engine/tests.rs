@@ -134,6 +134,11 @@ fn waits_in_its_reads(trial: &Trial) {
     };
     let mut event_loop = EventLoop::new(trial, bodies, hooks).unwrap();
     event_loop.run(&AtomicBool::new(false)).unwrap();
-    assert!(event_loop.engine.ledger.recorder.account.calls.answered > 10);
-    assert_eq!(event_loop.polled, 0, "the rest was waited for in the read");
+    let answered = event_loop.engine.ledger.recorder.account.calls.answered;
+    assert!(answered > 10);
+    // On a busy machine a read can wait for as long as it may, once.
+    assert!(
+        event_loop.polled <= 1,
+        "the rest was waited for in the read"
+    );
 }
