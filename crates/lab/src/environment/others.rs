@@ -24,7 +24,7 @@ const BUSY_SHARE: f64 = 0.10;
 const FEWEST_TICKS: u64 = 2;
 
 /// Programs that are named, the busiest first.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// A process's ancestors are looked for no further than this: what is read while processes come and
 /// go might go in circles.
@@ -81,7 +81,7 @@ fn disturbing(mut used: Vec<Used>, cores: &BTreeSet<usize>, waited: f64) -> Vec<
 }
 
 fn named_in_a_line(used: &[Used], when: &str, waited: f64) -> Option<String> {
-    let named: Vec<String> = used.iter().take(MOST_NAMED).map(Used::to_string).collect();
+    let named: Vec<String> = used.iter().take(MAX_NAMED).map(Used::to_string).collect();
     let waited = match waited > WAITED_SHARE {
         true => format!(
             "; up to {:.1}% of a trial the measuring thread waited for its core",

@@ -143,7 +143,7 @@ impl Lab {
     }
 
     /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
-    /// `plan.trials` for a new run, what is missing for one that is taken up again.
+    /// `plan.trials` for a new run, what is missing for a resumed one.
     ///
     /// The lab reads `stop` during and between trials: once it is true, the lab gives up the trials that
     /// run and ends the run. It records a given-up trial of a live service as interrupted, and no other.

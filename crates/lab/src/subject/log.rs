@@ -125,7 +125,7 @@ impl State {
             return true;
         }
         if self.file.is_none() {
-            // Appended to: a run that is taken up again starts the same subject once more.
+            // Appended to: a resumed run starts the same subject once more.
             let mut options = OpenOptions::new();
             self.file = regular::open_with(options.create(true).append(true), &self.path).ok();
         }

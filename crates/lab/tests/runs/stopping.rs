@@ -1,4 +1,4 @@
-//! Runs that are stopped, and taken up again.
+//! Runs that are stopped and resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;

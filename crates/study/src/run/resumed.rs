@@ -7,7 +7,7 @@ use super::{Run, RunError, RunWriter, names};
 use crate::plan::TrialSpec;
 use crate::record::{Difference, Environment, Provenance, Record, TrialOutcome};
 
-/// A run taken up again.
+/// A resumed run.
 #[derive(Debug)]
 pub struct Resumed<R: Resumable = Run> {
     /// Appends to it.
@@ -21,7 +21,7 @@ pub struct Resumed<R: Resumable = Run> {
     broken_off: BTreeSet<u32>,
 }
 
-/// A run that can be taken up again, invocation by invocation: what is compared was measured in the same
+/// A run that can be resumed, invocation by invocation: what is compared was measured in the same
 /// processes.
 pub trait Resumable: Sized {
     /// What an invocation consists of.

@@ -18,7 +18,7 @@ const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 const MIN_WAIT: f64 = 0.05;
 
 /// So many processes are named beside the sum of all.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// What is used up, as far as can be told.
 pub(super) fn section(findings: &AppFindings) -> Section {
@@ -51,7 +51,7 @@ fn cpu(variant: &AppVariantFindings, cores: u32) -> Option<(String, String)> {
             .partial_cmp(&one.cores)
             .unwrap_or(std::cmp::Ordering::Equal)
     });
-    let named = most.iter().take(MOST_NAMED);
+    let named = most.iter().take(MAX_NAMED);
     let named = named.map(|one| format!("{} {}", one.name, or_none(one.cores, units::number)));
     let is_full = used > f64::from(cores) * SATURATED;
     let alone = most
