@@ -53,6 +53,17 @@ pub(crate) fn run(place: &Place, args: &[&str]) -> Finished {
     output.expect("the program starts").into()
 }
 
+/// A load of the example, as short as one can be.
+pub(crate) const SHORT_LOAD: [&str; 7] = [
+    "app",
+    "load",
+    "./shop",
+    "--duration",
+    "1s",
+    "--warm-up",
+    "1ms",
+];
+
 #[test]
 fn every_response_is_right_in_every_configuration() {
     let checked = run(&shop(), &["app", "check", "./shop"]).well();
@@ -370,18 +381,7 @@ fn tags_choose_what_users_do() {
     let text = fs::read_to_string(name).expect("the locustfile");
     let text = text.replacen("between, task", "between, tag, task", 1);
     place.file("shop/locustfile.py", &text);
-    let load = |tags: &str| {
-        let args = [
-            "app",
-            "load",
-            "./shop",
-            "--duration",
-            "1s",
-            "--warm-up",
-            "1ms",
-        ];
-        run(&place, &[&args[..], &["--tags", tags]].concat())
-    };
+    let load = |tags: &str| run(&place, &[&SHORT_LOAD[..], &["--tags", tags]].concat());
     let printed = load("one").well();
     assert!(printed.contains("\noffer "), "{printed}");
     assert!(!printed.contains("\npage "), "{printed}");

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::app::{command, run, shop, shop_with};
+use crate::app::{SHORT_LOAD, command, run, shop, shop_with};
 use crate::common::{Place, interrupt, json, report, wait_until};
 
 /// The shop with a catalogue that takes 5 ms longer than it has to, against one that does not.
@@ -171,16 +171,7 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let begin = |args: &[&str]| command(&place, args).spawn().expect("it starts");
     let resume = ["run", "--resume", "run", "--quiet"];
     // Locust may have to be installed first, which can take longer than a test waits.
-    let load = [
-        "app",
-        "load",
-        "./shop",
-        "--duration",
-        "1s",
-        "--warm-up",
-        "1ms",
-    ];
-    run(&place, &load).well();
+    run(&place, &SHORT_LOAD).well();
     // Ctrl-C keeps what was measured, and leaves nothing else behind.
     let mut child = begin(&["run", "study.toml", "--out", "run", "--only", "slow,quick"]);
     wait_until("a slice", || measured() > 1);
