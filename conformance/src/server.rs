@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use buffa::Message;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use rpcgauge_message::contract::Address;
 use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 use rpcgauge_reference::{Server, Settings};
+use rpcgauge_trial::Address;
 
 use crate::suites::connectrpc::conformance::v1 as suite;
 use crate::suites::google::{protobuf::Any, rpc};

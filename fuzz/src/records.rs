@@ -1,6 +1,6 @@
 //! What other programs leave for this one in lines of JSON.
 
-use rpcgauge_message::contract::{Answer, Record as CallRecord, Reply};
+use rpcgauge_contract::{Answer, Record as CallRecord, Reply};
 use rpcgauge_study::record::Record;
 
 /// A line of `trials.jsonl`, which people and tools may have edited, a subject's reply, a client's

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 
 use rpcgauge_lab::app::AppPackage;
 use rpcgauge_lab::subjects::Subjects;
-use rpcgauge_message::contract::Sample;
 use rpcgauge_message::workload::OwnWorkload;
-use rpcgauge_message::{Limits, OverLimit, Schema, whole_file};
+use rpcgauge_message::{Limits, OverLimit, Sample, Schema, whole_file};
 use rpcgauge_study::app::{AppOf, AppOverrides, AppPlan, AppStudy};
 use rpcgauge_study::builtin;
 use rpcgauge_study::file::StudyFile;

@@ -9,18 +9,26 @@ use std::process::Command;
 use serde_json::Value;
 
 /// For each crate, the siblings that its own code may use. Tests may use more.
-const ALLOWED: [(&str, &[&str]); 12] = [
-    ("rpcgauge-message", &["rpcgauge-trial"]),
+const ALLOWED: [(&str, &[&str]); 13] = [
+    ("rpcgauge-contract", &["rpcgauge-message", "rpcgauge-trial"]),
+    ("rpcgauge-message", &[]),
     ("rpcgauge-wire", &[]),
     ("rpcgauge-stats", &[]),
     ("rpcgauge-trial", &[]),
-    ("rpcgauge-study", &["rpcgauge-message", "rpcgauge-trial"]),
+    (
+        "rpcgauge-study",
+        &["rpcgauge-contract", "rpcgauge-message", "rpcgauge-trial"],
+    ),
     ("rpcgauge-link", &["rpcgauge-trial"]),
     ("rpcgauge-load", &["rpcgauge-trial", "rpcgauge-wire"]),
-    ("rpcgauge-reference", &["rpcgauge-message"]),
+    (
+        "rpcgauge-reference",
+        &["rpcgauge-contract", "rpcgauge-message"],
+    ),
     (
         "rpcgauge-lab",
         &[
+            "rpcgauge-contract",
             "rpcgauge-study",
             "rpcgauge-message",
             "rpcgauge-link",
@@ -32,7 +40,12 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     ("rpcgauge-report", &["rpcgauge-study", "rpcgauge-stats"]),
     (
         "rpcgauge-conformance",
-        &["rpcgauge-message", "rpcgauge-reference", "rpcgauge-wire"],
+        &[
+            "rpcgauge-message",
+            "rpcgauge-reference",
+            "rpcgauge-trial",
+            "rpcgauge-wire",
+        ],
     ),
     (
         "rpcgauge",

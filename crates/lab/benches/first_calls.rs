@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_contract::{self as contract, HttpVersion, Protocol};
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_lab::machine::idle::IdleHold;
 use rpcgauge_lab::machine::placement::{Bound, Placements};
 use rpcgauge_lab::subject::{Start, Subject};
 use rpcgauge_load as load;
-use rpcgauge_message::contract::{self, HttpVersion, Protocol};
 use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
 };

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_contract::{FloorSettings, LOOPBACK, Listen, Settings};
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
-use rpcgauge_message::contract::{FloorSettings, LOOPBACK, Listen, Settings};
 
 const SCRIPT: &str =
     r#"echo '{"contract":1,"ready":true,"address":"127.0.0.1:9"}'; exec sleep 600"#;

@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_load::monotonic_ns;
-use rpcgauge_message::Workload;
-use rpcgauge_message::contract::{
+use rpcgauge_contract::{
     ClientSettings, CodecSettings, Record, Settings, SliceAsk, SliceBounds, SliceDone,
 };
+use rpcgauge_load::monotonic_ns;
+use rpcgauge_message::Workload;
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Operation;
 use rustix::thread::sched_getaffinity;

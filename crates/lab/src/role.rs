@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rpcgauge_message::contract::{
-    self, ClientSettings, CodecSettings, Listen, Ready, ServerSettings,
+use rpcgauge_contract::{
+    self as contract, ClientSettings, CodecSettings, Listen, Ready, ServerSettings,
 };
 use rpcgauge_message::{Encoding, Limits, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;

@@ -8,8 +8,8 @@ use std::time::Instant;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use form::other_form;
+use rpcgauge_contract::{JsonText, MAX_LINE_BYTES, Operation, Verified};
 use rpcgauge_load::{self as load};
-use rpcgauge_message::contract::{JsonText, MAX_LINE_BYTES, Operation, Verified};
 use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, MessageType, Workload, first_difference,
 };

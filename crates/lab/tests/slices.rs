@@ -4,14 +4,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_contract::{
+    CodecSettings, JsonText, Limits, Operation, Settings, SliceAsk, SliceDone, Until, Verified,
+};
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
-use rpcgauge_message::WorkloadSpec;
-use rpcgauge_message::contract::{
-    CodecSettings, JsonText, Limits, Operation, Sample, Settings, SliceAsk, SliceDone, Until,
-    Verified,
-};
-use rpcgauge_message::{Compression, Encoding};
+use rpcgauge_message::{Compression, Encoding, Sample, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 
 /// Longer than anything takes on a busy machine.

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rpcgauge_contract::{FloorSettings, Listen, Settings};
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::machine::placement::Placements;
 use rpcgauge_lab::machine::process::ProcessMeter;
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
-use rpcgauge_message::contract::{FloorSettings, Listen, Settings};
 use rpcgauge_message::workload::{OwnWorkload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Placement;
@@ -215,11 +215,11 @@ fn more_threads_than_cores_may_take_longer_to_be_ready() {
 }
 
 fn server(workload: WorkloadSpec, threads: u32) -> Settings {
-    Settings::Server(Box::new(rpcgauge_message::contract::ServerSettings {
+    Settings::Server(Box::new(rpcgauge_contract::ServerSettings {
         stack: None,
         workload,
-        protocol: rpcgauge_message::contract::Protocol::Grpc,
-        http: rpcgauge_message::contract::HttpVersion::Http2,
+        protocol: rpcgauge_contract::Protocol::Grpc,
+        http: rpcgauge_contract::HttpVersion::Http2,
         encoding: rpcgauge_message::Encoding::Protobuf,
         listen: Listen::Tcp {
             host: "127.0.0.1".to_owned(),
@@ -229,7 +229,7 @@ fn server(workload: WorkloadSpec, threads: u32) -> Settings {
         marks: false,
         tls: false,
         protobuf_samples: Vec::new(),
-        limits: rpcgauge_message::contract::Limits::default(),
+        limits: rpcgauge_contract::Limits::default(),
     }))
 }
 

@@ -124,20 +124,6 @@ impl Default for Limits {
     }
 }
 
-impl TryFrom<crate::contract::Limits> for Limits {
-    type Error = BadLimit;
-
-    fn try_from(asked: crate::contract::Limits) -> Result<Self, BadLimit> {
-        let default = Self::DEFAULT;
-        let limits = Self {
-            max_message_bytes: asked.max_message_bytes.unwrap_or(default.max_message_bytes),
-            max_depth: asked.max_depth.unwrap_or(default.max_depth),
-            max_inflation: asked.max_inflation.unwrap_or(default.max_inflation),
-        };
-        limits.checked()
-    }
-}
-
 /// A limit that a message broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenLimit {

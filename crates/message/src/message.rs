@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use buffa_descriptor::{DynamicMessage, MessageIndex};
+use serde::{Deserialize, Serialize};
 
-pub use crate::contract::Code;
 use crate::diff::first_difference;
 use crate::error::{DecodeError, EncodeError, SampleError};
 use crate::format::{self, DecodeFn, Generated};
@@ -23,6 +23,16 @@ const ANY_SIZE: Limits = Limits {
     max_message_bytes: usize::MAX,
     ..Limits::DEFAULT
 };
+
+/// Whether generated or dynamic code makes and reads the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Code {
+    /// Code made from the message's description before the program was built.
+    Generated,
+    /// The description is read while the program runs.
+    Dynamic,
+}
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -6,12 +6,11 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rpcgauge_message::contract::{
-    Code, CodecSettings, Failed, Fault, JsonText, Operation, Record, Sample, SliceAsk, SliceDone,
-    Until, Verified,
+use rpcgauge_contract::{
+    CodecSettings, Failed, Fault, JsonText, Operation, Record, SliceAsk, SliceDone, Until, Verified,
 };
 use rpcgauge_message::error::{DecodeError, EncodeError};
-use rpcgauge_message::{Codec, Encoding, Limits, Message, Workload};
+use rpcgauge_message::{Code, Codec, Encoding, Limits, Message, Sample, Workload};
 
 use crate::clock::{monotonic_ns, process_cpu_ns};
 

@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rpcgauge_message::contract::{self, Address, Fault};
+use rpcgauge_contract::{self as contract, Address, Fault};
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The handler marks of a response (contract/README.md, "Marks").
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use rpcgauge_message::contract::{HANDLER_END, HANDLER_START};
+use rpcgauge_contract::{HANDLER_END, HANDLER_START};
 
 use crate::clock::monotonic_ns;
 

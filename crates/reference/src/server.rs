@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rpcgauge_message::Workload;
-use rpcgauge_message::contract::{Address, Code, Fault};
+use rpcgauge_contract::{Address, Fault};
 use rpcgauge_message::workload::WorkloadError;
+use rpcgauge_message::{Code, Workload};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 

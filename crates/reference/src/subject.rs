@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 
-use rpcgauge_message::Limits;
-use rpcgauge_message::contract::{
-    self, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion, Protocol, Ready,
-    Reply, ServerSettings,
+use rpcgauge_contract::{
+    self as contract, Answer, Ask, CodecSettings, Failed, Fault, FloorSettings, HttpVersion,
+    Protocol, Ready, Reply, ServerSettings,
 };
+use rpcgauge_message::Limits;
 
 use crate::budget::default_memory;
 use crate::listen::Listener;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use rpcgauge_message::contract::{Address, LOOPBACK};
+use rpcgauge_contract::{Address, LOOPBACK};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;

@@ -9,10 +9,11 @@ mod provenance;
 
 use std::collections::BTreeMap;
 
-pub use rpcgauge_message::contract::{Code, EventKind, Fault, RuntimeEvent};
+pub use rpcgauge_contract::{EventKind, RuntimeEvent};
+pub use rpcgauge_message::Code;
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Calibration, Calls, Cpu, DirectionCounts, Ending, ErrorSample, FailureKind, LateCalls,
+    Calibration, Calls, Cpu, DirectionCounts, Ending, ErrorSample, FailureKind, Fault, LateCalls,
     Lateness, LinkCounts, Payload, Stage, Stalls, Timeline, TimelineSlice, Warmup,
 };
 use serde::{Deserialize, Serialize};

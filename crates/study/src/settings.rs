@@ -3,12 +3,13 @@
 use std::fmt;
 use std::path::PathBuf;
 
-pub use rpcgauge_message::contract::{
-    ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style,
-};
-use rpcgauge_message::{Compression, Encoding, data::Order, workload::WorkloadSpec};
+pub use rpcgauge_contract::{HttpVersion, Operation, Protocol, Style};
+pub use rpcgauge_message::Sample;
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec, data::Order};
 use rpcgauge_trial::is_default;
-pub use rpcgauge_trial::{Arrivals, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing};
+pub use rpcgauge_trial::{
+    Arrivals, ConnectionUse, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::link::NamedLink;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
-use rpcgauge_message::contract::READY_TIMEOUT;
+use rpcgauge_contract::READY_TIMEOUT;
 use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Deserializer, Serialize};
 

@@ -1,8 +1,8 @@
 //! The words of every closed set of values, as studies write them and messages show them.
 
-use rpcgauge_message::Encoding;
-use rpcgauge_message::contract::{ConnectionUse, HttpVersion, Operation, Protocol, Sample, Style};
-use rpcgauge_trial::LONGEST_MS;
+use rpcgauge_contract::{HttpVersion, Operation, Protocol, Style};
+use rpcgauge_message::{Encoding, Sample};
+use rpcgauge_trial::{ConnectionUse, LONGEST_MS};
 
 /// A closed set of values, each with a word.
 pub trait Word: Copy + PartialEq + Sized + 'static {

@@ -25,7 +25,7 @@ pub use link::{
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;
 pub use schedule::{Arrivals, Schedule, Slice, Stop};
-pub use stage::{Stage, Timing};
+pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
 
 /// Whether a value is what a record without it means: counts of what should not happen, for one, are
 /// left out where it did not.

@@ -14,6 +14,14 @@ pub enum Timing {
     Load,
 }
 
+/// Response header: the host's monotonic clock in decimal nanoseconds when the handler had the
+/// decoded request.
+pub const HANDLER_START: &str = "rpcgauge-handler-start";
+
+/// Response header: the host's monotonic clock in decimal nanoseconds when the handler handed its
+/// response back, before it was encoded.
+pub const HANDLER_END: &str = "rpcgauge-handler-end";
+
 /// The stages of a call, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::str::FromStr as _;
 
-use rpcgauge_message::contract::{Code, Fault};
-use rpcgauge_message::{Compression, Encoding, Workload, WorkloadSpec};
+use rpcgauge_message::{Code, Compression, Encoding, Workload, WorkloadSpec};
 use rpcgauge_reference::{ListenOn, ServeError, Server, Settings, default_memory};
+use rpcgauge_trial::Fault;
 use serde::Serialize;
 use signal_hook::iterator::Signals;
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
+use rpcgauge_contract::{Record, SliceAsk, SliceDone, Until};
 use rpcgauge_load as load;
-use rpcgauge_message::contract::{Record, SliceAsk, SliceDone, Until};
 use rpcgauge_study::record::{Fault, Measured};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rpcgauge_contract::{Operation, Record, SliceDone};
 use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
-use rpcgauge_message::contract::{Operation, Record, SliceDone};
 use rpcgauge_study::histogram::{Times, Unit};
 use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
 use rpcgauge_trial::{

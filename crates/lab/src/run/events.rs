@@ -1,6 +1,6 @@
 //! The events of runtimes: where each process writes them, and how they are read once it has ended.
 
-use rpcgauge_message::contract::RuntimeEvent;
+use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_study::features::Role;
 use rpcgauge_study::record::{EventsRecord, Record};
 use rpcgauge_study::settings::Placement;

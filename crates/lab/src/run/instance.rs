@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use rpcgauge_message::contract::{self, FloorSettings, Listen};
+use rpcgauge_contract::{self as contract, FloorSettings, Listen};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::link::NamedLink;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rpcgauge_message::contract::{self, MAX_VERSIONS};
+use rpcgauge_contract::{self as contract, MAX_VERSIONS};
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, TrialSpec, Variant};
 use rpcgauge_study::record::{

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_message::contract::{Answer, Ask, SliceAsk, SliceDone, Verified};
+use rpcgauge_contract::{Answer, Ask, SliceAsk, SliceDone, Verified};
 
 use super::error::{SubjectError, one_line};
 use super::handshake::{Reply, exchange};

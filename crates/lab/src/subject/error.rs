@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use rpcgauge_message::contract;
+use rpcgauge_contract as contract;
 use rpcgauge_study::record::Fault;
 use thiserror::Error;
 

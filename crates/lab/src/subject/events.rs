@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rpcgauge_message::contract::RuntimeEvent;
+use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_study::subject::EVENTS;
 
 use super::ending::{MAX_PRINTED_BYTES, bound_output, run};

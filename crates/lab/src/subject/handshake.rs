@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rpcgauge_message::contract::MAX_LINE_BYTES;
+use rpcgauge_contract::MAX_LINE_BYTES;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rpcgauge_message::contract::{self, Address, Failed, Listen, Ready, Settings};
+use rpcgauge_contract::{self as contract, Address, Failed, Listen, Ready, Settings};
 use rpcgauge_study::record::{Cold, Fault};
 use rpcgauge_study::subject::TEMPORARY;
 

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read as _, Seek as _};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use rpcgauge_message::contract::{RECORD_BYTES, Record, SliceDone};
+use rpcgauge_contract::{RECORD_BYTES, Record, SliceDone};
 
 use super::error::SubjectError;
 use crate::regular;

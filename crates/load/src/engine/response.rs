@@ -1,18 +1,11 @@
 //! The response to one call, from its head to whether it is good.
 
-use rpcgauge_trial::{ErrorSample, FailureKind, Timing};
+use rpcgauge_trial::{ErrorSample, FailureKind, HANDLER_END, HANDLER_START, Timing};
 use rpcgauge_wire::Fields;
 use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 
 use crate::bodies::Checked;
 use crate::trial::{CallStyle, Expect, Trial};
-
-/// The header in which a server says when its handler had the decoded request (decimal ns of its
-/// host's CLOCK_MONOTONIC).
-const HANDLER_START: &[u8] = b"rpcgauge-handler-start";
-
-/// And when its handler handed the response back.
-const HANDLER_END: &[u8] = b"rpcgauge-handler-end";
 
 /// gRPC status codes above this are absurd; they are counted as one kind.
 const LAST_GRPC_CODE: u32 = 16;
@@ -353,9 +346,9 @@ impl Response {
     fn read_marks(&mut self, fields: Fields<'_>) -> u64 {
         let mut sum = 0;
         for (name, value, wire_bytes) in fields.iter_wire_bytes() {
-            let mark = if name.eq_ignore_ascii_case(HANDLER_START) {
+            let mark = if name.eq_ignore_ascii_case(HANDLER_START.as_bytes()) {
                 &mut self.handler_start
-            } else if name.eq_ignore_ascii_case(HANDLER_END) {
+            } else if name.eq_ignore_ascii_case(HANDLER_END.as_bytes()) {
                 &mut self.handler_end
             } else {
                 continue;

@@ -6,14 +6,14 @@ mod closure;
 mod message_set;
 mod own;
 mod records;
+mod spec;
 
 use std::sync::Arc;
 
-pub use crate::contract::{OwnWorkload, WorkloadSpec};
 pub use message_set::{MessageFiles, MessageSet};
 pub use records::CSV as RECORDS_CSV;
+pub use spec::{OwnWorkload, Sample, WorkloadSpec};
 
-use crate::contract::Sample;
 use crate::format::decode_fn;
 use crate::generated::GeneratedMessage;
 use crate::message::{Code, Message, MessageType};

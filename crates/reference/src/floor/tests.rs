@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_message::contract::Address;
+use rpcgauge_contract::Address;
 
 use super::*;
 use crate::listen::ListenOn;

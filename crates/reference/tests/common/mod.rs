@@ -20,7 +20,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rpcgauge_message::contract::Address;
+use rpcgauge_contract::Address;
 use rpcgauge_message::{Workload, WorkloadSpec};
 use rpcgauge_reference::grpc::Methods;
 use rpcgauge_reference::{ListenOn, Server, Settings};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_message::contract::Fault;
-use rpcgauge_trial::is_default;
+use rpcgauge_trial::{Fault, is_default};
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_message::contract::check_versions;
+use rpcgauge_contract::check_versions;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

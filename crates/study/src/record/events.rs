@@ -1,6 +1,6 @@
 //! What may explain slow calls: what runtimes did, and what others took.
 
-use rpcgauge_message::contract::RuntimeEvent;
+use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_trial::is_default;
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +96,7 @@ impl EventsRecord {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_message::contract::EventKind;
+    use rpcgauge_contract::EventKind;
 
     use super::*;
 

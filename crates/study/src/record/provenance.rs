@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use rpcgauge_message::contract::check_versions;
+use rpcgauge_contract::check_versions;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 

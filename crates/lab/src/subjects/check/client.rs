@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use rpcgauge_contract::{self as contract, Address, ConnectionUse, Ready, SliceAsk, Style, Until};
 use rpcgauge_message::Workload;
-use rpcgauge_message::contract::{self, Address, ConnectionUse, Ready, SliceAsk, Style, Until};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Transport};
 use rpcgauge_study::words::Word as _;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use rpcgauge_message::contract::{self, Operation, Sample};
+use rpcgauge_contract::{self as contract, Operation};
+use rpcgauge_message::Sample;
 use rpcgauge_study::settings::Target;
 use rpcgauge_study::words::Word as _;
 

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use rpcgauge_message::contract::{self, END_TIMEOUT, READY_TIMEOUT};
+use rpcgauge_contract::{self as contract, END_TIMEOUT, READY_TIMEOUT};
 use rpcgauge_message::workload::MessageSet;
 use rpcgauge_message::{Limits, Workload, WorkloadSpec};
 use rpcgauge_study::features::{Features, Role, WorkloadKind};

@@ -1,7 +1,7 @@
 //! Servers: called by the engine.
 
+use rpcgauge_contract as contract;
 use rpcgauge_load as load;
-use rpcgauge_message::contract;
 use rpcgauge_study::features::{Role, WorkloadKind};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{FailureKind, Timing};

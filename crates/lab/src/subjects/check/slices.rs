@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rpcgauge_message::contract::{Record, SliceAsk, Until};
+use rpcgauge_contract::{Record, SliceAsk, Until};
 
 use super::{PATIENCE, StackCheck};
 use crate::caller::Caller;

@@ -1,34 +1,33 @@
-//! The subject contract's messages: one line of JSON in, one line of JSON out.
+//! The subject contract: what the lab and a subject say to each other.
 //!
 //! A subject reads one line of [`Settings`] from its standard input and writes one [`Reply`] line
 //! to its standard output. A client or codec then answers each [`Ask`] by one [`Answer`], and
-//! appends a [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`. What a subject obeys
-//! is strict: a setting that it does not know is refused, since ignoring it would measure
-//! something else than is wanted. What it writes is read leniently: unknown keys of a reply are skipped.
+//! appends a [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`.
+//!
+//! Settings are read strictly: a subject that ignored one it does not know would measure something
+//! else. Replies are read leniently: unknown keys are skipped.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rpcgauge_message::limits::BadLimit;
+use rpcgauge_message::{Code, Compression, Encoding, Sample, WorkloadSpec};
+use rpcgauge_trial::is_default;
+pub use rpcgauge_trial::{Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START};
 use serde::{Deserialize, Serialize};
 
 mod error;
 mod line;
 mod record;
 mod slice;
-mod workload;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::ContractError;
 pub use record::{RECORD_BYTES, Record, RecordError};
-use rpcgauge_trial::is_default;
-pub use rpcgauge_trial::{Address, ConnectionUse, Fault};
 pub use slice::{Answer, Ask, JsonText, SliceAsk, SliceBounds, SliceDone, Until, Verified};
-pub use workload::{OwnWorkload, WorkloadSpec};
-
-use crate::{Compression, Encoding};
 
 /// The contract's version. A subject refuses every other one.
 pub const VERSION: u32 = 1;
@@ -45,14 +44,6 @@ pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Longest line either side accepts, in bytes: a user's descriptor set and samples fit in it.
 pub const MAX_LINE_BYTES: usize = 64 << 20;
-
-/// Response header: the host's monotonic clock in decimal nanoseconds when the handler had the
-/// decoded request.
-pub const HANDLER_START: &str = "rpcgauge-handler-start";
-
-/// Response header: the host's monotonic clock in decimal nanoseconds when the handler handed its
-/// response back, before it was encoded.
-pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
 /// What one subject process is asked to do: its role and that role's settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -268,16 +259,6 @@ pub enum Style {
     Async,
 }
 
-/// Which of a workload's two samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sample {
-    /// What a client sends.
-    Request,
-    /// What a server sends back.
-    Response,
-}
-
 /// Which direction a codec is timed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -301,6 +282,20 @@ pub struct Limits {
     /// How many times its compressed size a message may grow to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_inflation: Option<usize>,
+}
+
+impl TryFrom<Limits> for rpcgauge_message::Limits {
+    type Error = BadLimit;
+
+    fn try_from(asked: Limits) -> Result<Self, BadLimit> {
+        let default = Self::DEFAULT;
+        let limits = Self {
+            max_message_bytes: asked.max_message_bytes.unwrap_or(default.max_message_bytes),
+            max_depth: asked.max_depth.unwrap_or(default.max_depth),
+            max_inflation: asked.max_inflation.unwrap_or(default.max_inflation),
+        };
+        limits.checked()
+    }
 }
 
 /// What a subject answers to its settings, once.
@@ -331,16 +326,6 @@ pub struct Ready {
     /// Whether generated or dynamic code makes and reads the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-}
-
-/// Whether generated or dynamic code makes and reads the messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Code {
-    /// Code made from the message's description before the program was built.
-    Generated,
-    /// The description is read while the program runs.
-    Dynamic,
 }
 
 /// The subject cannot do what was asked.

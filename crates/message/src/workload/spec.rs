@@ -35,6 +35,16 @@ pub enum WorkloadSpec {
     Own(Box<OwnWorkload>),
 }
 
+/// Which of a workload's two samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sample {
+    /// What a client sends.
+    Request,
+    /// What a server sends back.
+    Response,
+}
+
 /// A user's own method and its samples, complete in itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rpcgauge_message::contract::{
-    Address, Answer, Ask, ClientSettings, Code, CodecSettings, ConnectionUse, Failed, Fault,
+use rpcgauge_contract::{
+    Address, Answer, Ask, ClientSettings, CodecSettings, ConnectionUse, Failed, Fault,
     FloorSettings, HttpVersion, JsonText, Limits, Listen, Operation, Protocol, Ready, Record,
-    Reply, RuntimeEvent, Sample, ServerSettings, Settings, SliceAsk, SliceDone, Style, Until,
-    Verified,
+    Reply, RuntimeEvent, ServerSettings, Settings, SliceAsk, SliceDone, Style, Until, Verified,
 };
-use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_message::{Code, Compression, Encoding, Sample, WorkloadSpec};
 use serde_json::Value;
 
 fn document(name: &str) -> String {
