@@ -243,6 +243,11 @@ impl<'a> Application<'a> {
         self.processes().try_for_each(Running::check_ended)
     }
 
+    /// Gives the compilers of all JVMs this nice value, where that is permitted.
+    pub(super) fn set_compiler_nice(&self, nice: i32) {
+        self.processes().for_each(|one| one.set_compiler_nice(nice));
+    }
+
     fn processes(&self) -> impl Iterator<Item = &Running> {
         let services = self.sets.iter().flat_map(|set| &set.services);
         self.backing.iter().chain(services)

@@ -354,6 +354,13 @@ impl Running {
         }
     }
 
+    /// Gives the compilers of its JVMs this nice value, where that is permitted.
+    pub(super) fn set_compiler_nice(&self, nice: i32) {
+        let meter = self.meter();
+        let pids = meter.iter().flat_map(ProcessMeter::pids);
+        pids.for_each(|pid| jvm::set_compiler_nice(pid, nice));
+    }
+
     /// What it holds now, with the processes that it has started, bytes.
     pub(super) fn held_bytes(&self) -> Option<u64> {
         self.meter()?.held_bytes().ok()

@@ -2,6 +2,8 @@
 //!
 //! HotSpot keeps its counters in a file that it maps, `/tmp/hsperfdata_USER/PID` (perfMemory.hpp), unless it is
 //! told not to (`-XX:-UsePerfData`). They cost it nothing, and need no agent in it.
+//!
+//! Its just-in-time compilers are threads, whose priority can be set from outside.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,6 +11,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use rpcgauge_study::app::JvmRecord;
+use rustix::process::{Pid, setpriority_process};
 
 use crate::regular;
 
@@ -30,6 +33,21 @@ pub(crate) fn read(pid: u32) -> Option<JvmRecord> {
         name.as_encoded_bytes().starts_with(b"hsperfdata_")
     });
     folders.find_map(|folder| read_file(&folder.path().join(pid.to_string())))
+}
+
+/// Gives the compilers of the JVM of that number this nice value, from -20, the highest priority, to 19. Those that
+/// they start later inherit it. Without the privilege to raise a priority they keep theirs.
+pub(crate) fn set_compiler_nice(pid: u32, nice: i32) {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    for thread in threads.into_iter().flatten().flatten() {
+        let name = fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+        let id = thread.file_name().to_str().and_then(|id| id.parse().ok());
+        // The kernel keeps 15 bytes of "C2 CompilerThread0".
+        let is_compiler = name.contains(" CompilerThre");
+        if let Some(id) = id.and_then(Pid::from_raw).filter(|_| is_compiler) {
+            let _ = setpriority_process(Some(id), nice);
+        }
+    }
 }
 
 fn read_file(path: &Path) -> Option<JvmRecord> {
@@ -89,7 +107,38 @@ fn record(counters: &BTreeMap<&str, u64>) -> Option<JvmRecord> {
 
 #[cfg(test)]
 mod tests {
+    use std::process;
+    use std::sync::Barrier;
+    use std::thread;
+
+    use rustix::process::getpriority_process;
+
     use super::*;
+
+    #[test]
+    fn compilers_get_the_nice_value_and_no_other_thread() {
+        let own = getpriority_process(None).unwrap();
+        let [named, set] = [Barrier::new(3), Barrier::new(3)];
+        // Each thread has a nice value of its own on Linux.
+        let nice = || {
+            named.wait();
+            set.wait();
+            getpriority_process(None).unwrap()
+        };
+        thread::scope(|scope| {
+            let names = ["C2 CompilerThread0", "GC Thread#0"];
+            let [compiler, other] = names.map(|name| {
+                let named = thread::Builder::new().name(name.to_owned());
+                named.spawn_scoped(scope, nice).unwrap()
+            });
+            named.wait();
+            // A lower priority may always be given.
+            set_compiler_nice(process::id(), 15);
+            set.wait();
+            assert_eq!(compiler.join().unwrap(), 15);
+            assert_eq!(other.join().unwrap(), own);
+        });
+    }
 
     /// A file with these counters, as HotSpot lays it out.
     fn file(counters: &[(&str, u64)]) -> Vec<u8> {
