@@ -52,9 +52,14 @@ fn every_built_in_study_is_listed_shown_and_planned() {
 }
 
 #[test]
-fn the_example_study_is_planned() {
-    let plan = Place::new().run(&["plan", &orders("../google-protobuf.toml")]);
-    assert!(plan.well().contains("node/google-protobuf"));
+fn the_example_studies_are_planned() {
+    for (file, stack) in [
+        ("google-protobuf.toml", "node/google-protobuf"),
+        ("inner-call.toml", "jvm/web-client"),
+    ] {
+        let plan = Place::new().run(&["plan", &orders(&format!("../{file}"))]);
+        assert!(plan.well().contains(stack), "{file}");
+    }
 }
 
 /// Runs `plan` on a study and expects a refusal that holds `parts`.
