@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use rpcgauge_fuzz::decode::{SHALLOW, TYPES};
 use rpcgauge_contract::{Answer, Reply};
+use rpcgauge_fuzz::decode::{SHALLOW, TYPES};
 use rpcgauge_message::{Compression, Compressor, Encoding, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::{self, Record};
 use serde_json::json;
