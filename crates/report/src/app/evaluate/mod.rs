@@ -114,8 +114,11 @@ impl AppFindings {
 /// What weakens what load shows.
 fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String> {
     let mut cautions = Vec::new();
+    // By variant: an application has many JVMs, and what they need is the same.
+    let mut cold: Vec<String> = Vec::new();
     for variant in variants {
         let name = &variant.name;
+        let mut compiled = Vec::new();
         if variant.load_generator_share > MAX_CORE_SHARE {
             let advice = match blocks.plan.load {
                 AppLoad::Users { .. } => "take fewer users or more think time",
@@ -150,13 +153,11 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
                 ));
             }
             if compiling > MAX_COMPILING {
-                cautions.push(format!(
-                    "{name}: the JVM of {} still compiled for {:.0}% of the time, with cores that the application \
-                     could have used; take a longer \"warm-up\"",
-                    process.name,
-                    100.0 * compiling
-                ));
+                compiled.push(format!("{} {:.0}%", process.name, 100.0 * compiling));
             }
+        }
+        if !compiled.is_empty() {
+            cold.push(format!("{name} ({})", compiled.join(", ")));
         }
         let slices: Vec<&SliceFigures> = blocks.of(name).collect();
         let of_rate = of_rate(&slices).into_iter();
@@ -170,6 +171,13 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
                 first.task_error
             ));
         }
+    }
+    if !cold.is_empty() {
+        cautions.push(format!(
+            "JVMs still compiled, for this share of the time, with cores that the application could have used: {}; \
+             take a longer \"warm-up\"",
+            cold.join(", ")
+        ));
     }
     cautions
 }
