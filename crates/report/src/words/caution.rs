@@ -177,9 +177,11 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         ),
         Kind::NoControl => "no A/A pair covers this".to_owned(),
         Kind::BlocksLeftOut => format!(
-            "rests on {} of {of} blocks",
+            "{variant} rests on {} of {of} blocks",
             units::count(caution.of - caution.count)
-        ),
+        )
+        .trim_start()
+        .to_owned(),
         Kind::Interrupted => "interrupted; the figures are those of the part before".to_owned(),
         Kind::GaveUp => format!(
             "ended early{of_it}: nothing but failures came for so long that more would show nothing new"
@@ -257,31 +259,48 @@ pub(crate) fn of_run(
 }
 
 /// The cautions of some comparisons, each once; none where there are none. Of several placements each is
-/// named: a sentence for what is so under every one, and one for what is so under some.
+/// named: a sentence for what is so under every one, and one for what is so under some. What is so of several
+/// variants is one clause.
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     let verdicts = comparisons.iter().flat_map(|one| &one.placements);
     let placements = distinct(verdicts.map(|verdict| verdict.placement));
-    // In the order of kinds, then of variants.
-    let mut clauses: BTreeMap<(Kind, String), Vec<Placement>> = BTreeMap::new();
+    // In the order of kinds, then of counts, then of what they are about.
+    let mut about: BTreeMap<(Kind, u64, u64, String), Vec<Placement>> = BTreeMap::new();
     for comparison in comparisons {
         for verdict in &comparison.placements {
             for caution in verdict.cautions.iter().filter(|c| stands_apart(c, verdict)) {
-                let text = clause(caution, true);
-                let text = match caution.kind {
+                let subject = match caution.kind {
                     Kind::BlocksLeftOut if comparisons.len() > 1 => {
-                        format!("{} against {} {text}", comparison.of, comparison.against)
+                        format!("{} against {}", comparison.of, comparison.against)
                     }
-                    _ => text,
+                    _ => caution.variant.clone().unwrap_or_default(),
                 };
-                let places = clauses.entry((caution.kind, text)).or_default();
+                let key = (caution.kind, caution.count, caution.of, subject);
+                let places = about.entry(key).or_default();
                 if !places.contains(&verdict.placement) {
                     places.push(verdict.placement);
                 }
             }
         }
     }
-    let clauses = clauses.into_iter();
-    let mut sentences = by_key(clauses.map(|((_, text), places)| (places, text)));
+    let about = about.into_iter();
+    let alike = by_key(about.map(|((kind, count, of, subject), places)| {
+        let alike = (places, kind, count, of);
+        (alike, subject)
+    }));
+    let clauses = alike
+        .into_iter()
+        .map(|((places, kind, count, of), subjects)| {
+            let caution = Caution {
+                kind,
+                variant: Some(each_of(kind, &subjects)),
+                placement: None,
+                count,
+                of,
+            };
+            (places, clause(&caution, true))
+        });
+    let mut sentences = by_key(clauses);
     sentences.sort_by_key(|(places, _)| std::cmp::Reverse(places.len()));
     let label = |places: &[Placement]| match places.len() {
         _ if placements.len() == 1 => String::new(),
@@ -292,6 +311,17 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     let sentences = sentences.map(|(places, texts)| label(places) + &texts.join("; "));
     let text = joined(sentences.map(|clauses| capital(&clauses) + "."), " ");
     Some(text).filter(|text| !text.is_empty())
+}
+
+/// What a clause is about. More than three are a number: the tables mark them.
+fn each_of(kind: Kind, subjects: &[String]) -> String {
+    match (subjects, kind) {
+        ([one], _) => one.clone(),
+        ([a, b], _) => format!("each of {a} and {b}"),
+        ([a, b, c], _) => format!("each of {a}, {b} and {c}"),
+        (all, Kind::BlocksLeftOut) => format!("each of {} comparisons", all.len()),
+        (all, _) => format!("each of {} variants", all.len()),
+    }
 }
 
 /// Whether a caution is not in a verdict's own line, and is about enough to be said of a verdict: the
@@ -427,9 +457,34 @@ mod tests {
         let comparisons = findings(&sample).comparisons;
         let mut other = comparisons[0].clone();
         other.of = "thrift".to_owned();
-        let text = of_comparisons(&[&comparisons[0], &other]).unwrap();
-        assert!(text.starts_with("Grpc against rest rests on "), "{text}");
-        assert!(text.contains("; thrift against rest rests on "), "{text}");
+        let of_two = of_comparisons(&[&comparisons[0], &other]).unwrap();
+        assert!(
+            of_two.starts_with(
+                "Each of grpc against rest and thrift against rest rests on 6 of 12 blocks."
+            ),
+            "{of_two}"
+        );
+        let more = ["avro", "cbor"].map(|of| {
+            let mut other = other.clone();
+            other.of = of.to_owned();
+            other
+        });
+        let of_four = of_comparisons(&[&comparisons[0], &other, &more[0], &more[1]]).unwrap();
+        assert!(
+            of_four.starts_with("Each of 4 comparisons rests on 6 of 12 blocks."),
+            "{of_four}"
+        );
+    }
+
+    #[test]
+    fn what_is_so_of_several_variants_is_said_once() {
+        let mut builder = two(2.0);
+        builder.specs[0].unsettled = true;
+        builder.specs[1].unsettled = true;
+        assert_eq!(
+            of_first(&builder).unwrap(),
+            "The warm-up of each of grpc and rest reached its limit before latency had settled in 12 of 12 trials."
+        );
     }
 
     #[test]
