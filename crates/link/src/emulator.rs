@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
@@ -47,12 +48,13 @@ pub(crate) struct Emulator {
     priority: Priority,
 }
 
+/// What the thread does, and then answers.
 enum Command {
-    /// Answers with what was counted.
+    /// With what was counted.
     Count(Sender<Totals>),
-    /// Uses these paths for packets from now on.
-    Use(Box<[Path; 2]>),
-    /// Begins jitter again from these seeds, up and down, and answers.
+    /// Uses these paths for packets from now on. With those before.
+    Use(Box<[Path; 2]>, Sender<Box<[Path; 2]>>),
+    /// Begins jitter again from these seeds, up and down.
     RestartJitter([u64; 2], Sender<()>),
 }
 
@@ -93,28 +95,28 @@ impl Emulator {
 
     /// What was counted since the start.
     pub(crate) fn count(&self) -> Result<Totals, LinkError> {
-        let (tell, told) = channel();
-        self.command(Command::Count(tell))?;
-        told.recv().map_err(|_| ended())
+        self.ask(Command::Count)
     }
 
-    /// Uses other paths for packets from now on; those on their way arrive as it was decided.
-    pub(crate) fn use_paths(&self, paths: [Path; 2]) -> Result<(), LinkError> {
-        self.command(Command::Use(Box::new(paths)))
+    /// Uses other paths for packets from now on, and returns those before; packets on their way arrive as it was
+    /// decided.
+    pub(crate) fn use_paths(&self, paths: [Path; 2]) -> Result<[Path; 2], LinkError> {
+        self.ask(|tell| Command::Use(Box::new(paths), tell))
+            .map(|before| *before)
     }
 
-    /// Begins jitter again from other seeds, up and down; it has when this returns.
+    /// Begins jitter again from other seeds, up and down.
     pub(crate) fn restart_jitter(&self, seeds: [u64; 2]) -> Result<(), LinkError> {
-        let (tell, told) = channel();
-        self.command(Command::RestartJitter(seeds, tell))?;
-        told.recv().map_err(|_| ended())
+        self.ask(|tell| Command::RestartJitter(seeds, tell))
     }
 
-    fn command(&self, command: Command) -> Result<(), LinkError> {
+    /// Gives a command, and waits until it is carried out.
+    fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, LinkError> {
         let commands = self.commands.as_ref().ok_or_else(ended)?;
-        commands.send(command).map_err(|_| ended())?;
+        let (tell, told) = channel();
+        commands.send(command(tell)).map_err(|_| ended())?;
         self.wake();
-        Ok(())
+        told.recv().map_err(|_| ended())
     }
 
     fn wake(&self) {
@@ -220,10 +222,11 @@ impl Thread {
                     self.totals.waited = self.schedstat.as_ref().map_or(0, waited);
                     drop(tell.send(self.totals.clone()));
                 }
-                Ok(Command::Use(paths)) => {
-                    for (lane, path) in self.lanes.iter_mut().zip(*paths) {
-                        lane.path = path;
+                Ok(Command::Use(mut paths, tell)) => {
+                    for (lane, path) in self.lanes.iter_mut().zip(&mut *paths) {
+                        mem::swap(&mut lane.path, path);
                     }
+                    let _ = tell.send(paths);
                 }
                 Ok(Command::RestartJitter(seeds, tell)) => {
                     for (lane, seed) in self.lanes.iter_mut().zip(seeds) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rpcgauge_trial::{Calibration, Direction, Link, LinkRate};
+use rpcgauge_trial::{Calibration, Direction, Link, LinkRate, Queue};
 
 use crate::calibrate::{Probes, quantile};
 use crate::counters::{Counters, KernelCounts, Snapshot};
@@ -20,6 +20,15 @@ const CHECK_PROBES: usize = 40;
 /// How often calibration is tried at most, and the error of the round trip that is good enough, ns.
 const MOST_ATTEMPTS: usize = 4;
 const GOOD_NS: u64 = 20_000;
+/// A direction that packets cross at once.
+const INSTANT: Direction = Direction {
+    rate: LinkRate::Unlimited,
+    delay_ns: 0,
+    jitter_ns: 0,
+    loss: None,
+    queue: Queue::Bytes(u64::MAX),
+    overhead: 0,
+};
 /// Makes the seed down from the one up.
 const DOWN_SEED: u64 = 0x646f_776e_0000_0000;
 
@@ -86,6 +95,19 @@ impl Network {
         Ok(network)
     }
 
+    /// Does something while packets cross at once and none is lost: what is not timed need not wait for the link.
+    /// Its losses continue afterwards as if nothing had been sent.
+    ///
+    /// # Errors
+    /// Where the link has ended.
+    pub fn at_once<T>(&self, work: impl FnOnce() -> T) -> Result<T, LinkError> {
+        let instant = || Path::new(&INSTANT, 0);
+        let paths = self.emulator.use_paths([instant(), instant()])?;
+        let done = work();
+        self.emulator.use_paths(paths)?;
+        Ok(done)
+    }
+
     /// Applies `link` to packets from now on; the kernels' settings stay.
     pub(crate) fn change(&self, link: &Link, seed: u64) -> Result<(), LinkError> {
         let [up, down] = calibrated(link, base(&self.calibration));
@@ -97,7 +119,8 @@ impl Network {
                 down_ns: self.calibration.base_down_ns,
             });
         }
-        self.emulator.use_paths(paths)
+        self.emulator.use_paths(paths)?;
+        Ok(())
     }
 
     /// Begins the jitter again from another seed. Links of the same terms that do so with one seed then delay packets

@@ -213,12 +213,22 @@ fn a_seed_loses_the_packets_that_it_says() {
         }
         arrived
     });
-    for at in 0..packets {
+    let send = |at: u32| {
         client.send(&at.to_ne_bytes()).expect("sent");
         thread::sleep(Duration::from_micros(200));
-    }
+    };
+    // What crosses at once is not lost, and changes nothing of what is lost after it.
+    let at_once = packets..packets + 100;
+    (0..packets / 2).for_each(send);
+    network
+        .at_once(|| at_once.clone().for_each(send))
+        .expect("the link is there");
+    (packets / 2..packets).for_each(send);
     let arrived = receiving.join().expect("received");
-    assert_eq!(arrived, kept, "those, and in their order");
+    let (sent, sent_at_once): (Vec<u32>, Vec<u32>) =
+        arrived.into_iter().partition(|&at| at < packets);
+    assert_eq!(sent, kept, "those, and in their order");
+    assert_eq!(sent_at_once, at_once.collect::<Vec<u32>>());
 }
 
 fn a_full_queue_drops_at_its_tail() {
