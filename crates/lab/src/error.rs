@@ -8,7 +8,7 @@ use rpcgauge_study::record::{Difference, Fault, TrialOutcome};
 use thiserror::Error;
 
 use crate::machine::placement::PlacementError;
-use crate::records::RecordsError;
+use crate::run::RecordsError;
 
 /// Why a run could not continue at all. What was recorded before stays valid.
 #[derive(Debug, Error)]

@@ -4,7 +4,7 @@
 //! ```text
 //! Lab::run
 //!   for each invocation: fresh subject processes
-//!     for each variant:   start, prove its responses right        (subject, verify)
+//!     for each variant:   start, prove its responses right        (subject, variant)
 //!     for each block:
 //!       for the trials that are measured in turn: place, hold idle     (machine)
 //!         warm each up, then go round them, a slice each, with the     (measurer)
@@ -15,31 +15,22 @@
 //! [`Observer`]. Only this crate starts processes.
 
 pub mod app;
-mod caller;
-mod calls;
 pub mod doctor;
 mod environment;
 mod error;
-mod exchange;
+mod files;
 pub mod live;
 pub mod machine;
 mod measurer;
-mod observer;
-mod records;
-mod regular;
-mod role;
 mod run;
-mod scratch;
-mod server;
-mod stacks;
 pub mod subject;
 pub mod subjects;
-mod verify;
-mod warmup;
+mod variant;
 
 pub use error::{LabError, TrialFailure};
-pub use observer::{Event, Observer, RunProgress, Watch};
-pub use records::{Records, RecordsError};
-pub use run::{Earlier, Lab, Options, RateSearch, RunEnding, Summary};
-pub use stacks::Stacks;
+pub use run::{
+    Earlier, Event, Lab, Observer, Options, RateSearch, Records, RecordsError, RunEnding,
+    RunProgress, Summary, Watch,
+};
 pub use subject::{RuntimeFlags, SubjectCommand};
+pub use subjects::Stacks;

@@ -18,10 +18,10 @@ use rpcgauge_trial::{Address, Arrivals, Ending, FailureKind, Schedule, Stop};
 
 use super::application::{Application, LOOK_EVERY, Set};
 use super::check::{holds, request};
-use crate::calls::CallSpec;
 use crate::error::{TrialFailure, TrialResult};
 use crate::measurer::without_values;
-use crate::verify;
+use crate::variant::call_spec::CallSpec;
+use crate::variant::verify;
 
 /// The most connections.
 const MAX_CONNECTIONS: u32 = 200;

@@ -20,10 +20,10 @@ use rustix::process::geteuid;
 use super::application::Words;
 use super::ready::ReadyWhen;
 use crate::error::{TrialFailure, TrialResult};
+use crate::files::scratch::Scratch;
 use crate::machine::jvm;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::ProcessMeter;
-use crate::scratch::Scratch;
 use crate::subject::{Log, Process};
 use crate::subjects::{Built, run_one};
 

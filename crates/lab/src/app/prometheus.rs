@@ -17,7 +17,7 @@ use rpcgauge_study::subject::Tool;
 
 use super::application::Application;
 use crate::error::{TrialFailure, TrialResult};
-use crate::scratch::Scratch;
+use crate::files::scratch::Scratch;
 use crate::subject::{Log, Process};
 use crate::subjects::tools::find;
 

@@ -11,9 +11,9 @@ use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::settings::{Idle, Placement};
 use serde::Serialize;
 
+use crate::files::scratch::Scratch;
 use crate::machine::placement::Placements;
 use crate::run::{Lab, Options};
-use crate::scratch::Scratch;
 use crate::subject::SubjectCommand;
 
 /// What a short A/A measured: the same call under two names, in turns.

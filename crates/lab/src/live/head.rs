@@ -4,7 +4,7 @@ use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveService, Protocol, Settings};
 
 use super::{LiveError, LiveInputs};
-use crate::calls::{USER_AGENT, coding_headers};
+use crate::variant::call_spec::{USER_AGENT, coding_headers};
 
 /// The media type of a body where the user names none: what most services take.
 const JSON: &str = "application/json";

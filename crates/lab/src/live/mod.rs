@@ -34,7 +34,7 @@ use bodies::LiveBodies;
 pub use reflection::reflect;
 pub use resolve::tls;
 
-use crate::calls::{CallSpec, Check, expect, protocol};
+use crate::variant::call_spec::{CallSpec, Check, expect, protocol};
 
 /// Why a live service is not called. Each is one line: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]

@@ -12,8 +12,8 @@ use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
 use rpcgauge_trial::{Ending, FailureKind};
 
 use super::LiveError;
-use crate::calls::{CallSpec, Check};
 use crate::subject::one_line;
+use crate::variant::call_spec::{CallSpec, Check};
 
 /// Makes one call and checks how it ends.
 pub(super) fn probe(

@@ -16,7 +16,7 @@ use rpcgauge_study::settings::{LiveService, Settings};
 use rpcgauge_trial::FailureKind;
 
 use super::{LiveError, LiveInputs, calls, no_service, probe};
-use crate::calls::CallSpec;
+use crate::variant::call_spec::CallSpec;
 
 /// How long a service is asked in all.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use rpcgauge_study::url;
 use rpcgauge_trial::Address;
 
 use super::{LiveError, no_service};
-use crate::scratch::MAX_SOCKET_PATH;
+use crate::files::scratch::MAX_SOCKET_PATH;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.

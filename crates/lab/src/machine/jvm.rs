@@ -13,7 +13,7 @@ use std::path::Path;
 use rpcgauge_study::app::JvmRecord;
 use rustix::process::{Pid, setpriority_process};
 
-use crate::regular;
+use crate::files::regular;
 
 /// Where HotSpot puts its files, whatever `TMPDIR` says.
 const FOLDER: &str = "/tmp";

@@ -14,12 +14,12 @@ use super::measured::Surroundings;
 use super::reached::{Look, Reached};
 use super::sum::Sum;
 use super::{Measurer, Watch, epoch_ms, part_done};
-use crate::caller::Caller;
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
-use crate::server::Server;
 use crate::subject::{Subject, SubjectError};
-use crate::warmup::Rule;
+use crate::variant::caller::Caller;
+use crate::variant::server::Server;
+use crate::variant::warmup::Rule;
 
 /// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
 const BATCH_NS: f64 = 20_000.0;

@@ -15,11 +15,11 @@ use super::{Carried, LinkMeter, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::machine::process::{CpuReading, ProcessMeter};
-use crate::observer::Observer;
-use crate::server::{Opened, Server};
+use crate::run::Observer;
 use crate::subject::Subject;
-use crate::verify;
-use crate::warmup::Rule;
+use crate::variant::server::{Opened, Server};
+use crate::variant::verify;
+use crate::variant::warmup::Rule;
 
 /// Measures one variant by the engine.
 pub(crate) struct EngineMeasurer<'s, 'o> {

@@ -5,7 +5,7 @@ use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::Address;
 
 use crate::machine::connections::{Connections, Sent};
-use crate::server::{Server, enter_server};
+use crate::variant::server::{Server, enter_server};
 
 /// A call's response may have fewer bytes than that of the call by which the client was proved right, by this factor
 /// at most: the messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.

@@ -18,16 +18,16 @@ use super::Run;
 use super::events::EventSource;
 use super::invocation::FloorHalf;
 use super::networks::User;
-use crate::caller::{Caller, Proof};
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::REQUESTS;
+use crate::files::scratch::Scratch;
 use crate::live::Live;
 use crate::machine::placement::{CoreSet, Layout};
-use crate::observer::Event;
-use crate::role;
-use crate::scratch::Scratch;
-use crate::server::{Server, Up, enter_client, enter_server};
+use crate::run::Event;
 use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
+use crate::variant::caller::{Caller, Proof};
+use crate::variant::server::{Server, Up, enter_client, enter_server};
+use crate::variant::settings_line;
+use crate::variant::workload_calls::REQUESTS;
 
 /// What a variant is measured with.
 pub(super) enum Instance {
@@ -171,7 +171,7 @@ impl Run<'_> {
             self.plan.seed ^ u64::from(starting.index),
         )?;
         let listen = self.listen(settings.transport, link.is_some(), &starting.file)?;
-        let line = role::server(settings, &workload, listen, command, limits)?;
+        let line = settings_line::server(settings, &workload, listen, command, limits)?;
         let entered = enter_server(link.as_deref())?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
         drop(entered);
@@ -191,7 +191,7 @@ impl Run<'_> {
         let called = server.process().ok_or_else(no_server)?;
         let command = &self.command(client, starting, Role::Client)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
-        let line = role::client(
+        let line = settings_line::client(
             &starting.variant.settings,
             (&workload, REQUESTS),
             called.ready(),
@@ -215,7 +215,7 @@ impl Run<'_> {
     ) -> TrialResult<Caller> {
         let command = &self.command(codec, starting, Role::Codec)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
-        let (line, sample) = role::codec(
+        let (line, sample) = settings_line::codec(
             &starting.variant.settings,
             workload,
             command,
@@ -326,7 +326,7 @@ impl Run<'_> {
             Transport::Tcp => PathBuf::new(),
             Transport::Unix => self.file(&format!("{name}.sock"))?,
         };
-        Ok(role::listen(transport, path))
+        Ok(settings_line::listen(transport, path))
     }
 
     /// The path of a socket or of records, in a folder that is made when the first of them is needed.

@@ -4,7 +4,9 @@ mod events;
 mod instance;
 mod invocation;
 mod networks;
+mod observer;
 mod pace;
+mod records;
 mod rotation;
 mod search;
 
@@ -25,19 +27,19 @@ use rpcgauge_study::settings::REFERENCE;
 
 use crate::environment::{self, Disturbances, continued};
 use crate::error::{LabError, TrialFailure};
+use crate::files::scratch::Scratch;
 use crate::live::Live;
 use crate::machine::placement::Placements;
-use crate::observer::{Event, Observer};
-use crate::records::Records;
-use crate::scratch::Scratch;
-use crate::stacks::Stacks;
 use crate::subject::SubjectCommand;
+use crate::subjects::Stacks;
 
 use invocation::Invocation;
 use networks::Networks;
 use pace::Pace;
 use rotation::go_together;
 
+pub use observer::{Event, Observer, RunProgress, Watch};
+pub use records::{Records, RecordsError};
 pub use search::RateSearch;
 
 /// What a lab needs to know beside the plan.

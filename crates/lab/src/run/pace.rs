@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_study::plan::{Plan, TrialSpec};
 
-use crate::observer::RunProgress;
+use crate::run::RunProgress;
 
 #[derive(Debug)]
 pub(super) struct Pace {

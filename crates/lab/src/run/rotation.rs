@@ -23,9 +23,9 @@ use crate::measurer::{
     CallerMeasurer, EngineMeasurer, FloorKey, FloorMeasurer, FloorUnder, LinkMeter, Measurer,
     OverLink, Rotation, epoch_ms, note,
 };
-use crate::observer::Event;
-use crate::server::Server;
-use crate::warmup;
+use crate::run::Event;
+use crate::variant::server::Server;
+use crate::variant::warmup;
 
 /// A floor has at least this many slices, however few the variants on it take; over a link fewer, whose round
 /// trips are long and alike.

@@ -7,8 +7,7 @@ use rpcgauge_study::record::TrialRecord;
 
 use super::{Lab, Planned, Run, Summary, check};
 use crate::error::LabError;
-use crate::observer::{Event, Observer};
-use crate::records::Records;
+use crate::run::{Event, Observer, Records};
 
 /// Chooses the rates of a search, trial by trial. What a trial proves is not for the lab to judge.
 pub trait RateSearch {

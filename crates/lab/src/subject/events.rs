@@ -13,7 +13,7 @@ use rpcgauge_study::subject::EVENTS;
 use super::ending::{MAX_PRINTED_BYTES, bound_output, run};
 use super::log::file_tail;
 use super::{SubjectCommand, filled, one_line};
-use crate::regular;
+use crate::files::regular;
 
 /// How long the command that prints events may take.
 const MOST_TIME: Duration = Duration::from_secs(120);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::regular;
+use crate::files::regular;
 
 /// The most that is kept of one process's log, bytes. What follows is counted, not kept.
 const MAX_LOG_BYTES: u64 = 4 << 20;

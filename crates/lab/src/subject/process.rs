@@ -18,9 +18,9 @@ use super::handshake::{Reply, exchange};
 use super::log::Log;
 use super::started::Process;
 use crate::error::{TrialFailure, TrialResult};
+use crate::files::scratch::Scratch;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::{ProcessMeter, descendants};
-use crate::scratch::Scratch;
 
 /// How long the end of a process that failed is waited for.
 const MOMENT: Duration = Duration::from_millis(300);

@@ -8,7 +8,7 @@ use std::path::Path;
 use rpcgauge_contract::{RECORD_BYTES, Record, SliceDone};
 
 use super::error::SubjectError;
-use crate::regular;
+use crate::files::regular;
 
 /// Records as they are appended, each read once.
 #[derive(Debug)]

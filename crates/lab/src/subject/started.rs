@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::ending::{TERM_GRACE, end, how_it_ended, spawn};
 use super::log::{Log, wait_for_log};
+use crate::files::scratch::Scratch;
 use crate::machine::placement::CoreSet;
-use crate::scratch::Scratch;
 
 /// A process that was started. It is ended when this is dropped, and killed by the kernel when the thread
 /// that started it ends in any other way.

@@ -24,8 +24,8 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::{CommandFailed, SubjectsError};
-use crate::regular;
-use crate::scratch::Scratch;
+use crate::files::regular;
+use crate::files::scratch::Scratch;
 use crate::subject::{Log, run, wait_for_log};
 
 /// The last file of a folder.

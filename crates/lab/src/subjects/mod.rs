@@ -6,6 +6,7 @@ mod check;
 mod commands;
 mod error;
 pub(crate) mod sources;
+mod stacks;
 pub(crate) mod tools;
 mod walk;
 
@@ -25,6 +26,7 @@ pub use commands::Step;
 pub(crate) use commands::{Commands, beside, empty, run_one};
 pub use error::{CommandFailed, SubjectsError};
 use sources::{SourceFile, Sources, unreadable};
+pub use stacks::Stacks;
 
 // The files that the program carries: `BUILT_IN`, `BUILT_IN_APPS`, `GOLDEN` and `PROTO`.
 include!(concat!(env!("OUT_DIR"), "/subjects.rs"));

@@ -10,11 +10,11 @@ use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Transport};
 use rpcgauge_study::words::Word as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
-use crate::caller::{Caller, Proof};
 use crate::error::TrialResult;
-use crate::role;
 use crate::subject::Subject;
 use crate::subjects::SubjectsError;
+use crate::variant::caller::{Caller, Proof};
+use crate::variant::settings_line;
 
 /// Requests that a client is given, where each call's differs.
 const REQUESTS: u64 = 3;
@@ -146,10 +146,10 @@ impl StackCheck<'_> {
 
     /// The embedded server.
     fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
-        let listen = role::listen(way.transport, path);
+        let listen = settings_line::listen(way.transport, path);
         let (settings, workload) = (way.call(None)?, workload(&way.spec()?)?);
         let reference = self.asked.reference;
-        let line = role::server(&settings, &workload, listen, reference, LIMITS)?;
+        let line = settings_line::server(&settings, &workload, listen, reference, LIMITS)?;
         Subject::start(&self.starts(reference, &line), self.stop)
     }
 
@@ -183,7 +183,7 @@ impl StackCheck<'_> {
         };
         let workload = workload(&way.spec()?)?;
         let records = self.path();
-        let line = role::client(
+        let line = settings_line::client(
             &settings,
             (&workload, REQUESTS),
             server,

@@ -8,11 +8,11 @@ use rpcgauge_study::settings::Target;
 use rpcgauge_study::words::Word as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
-use crate::caller::{Caller, Proof};
 use crate::error::TrialResult;
-use crate::role;
 use crate::subjects::SubjectsError;
-use crate::verify::CodecSample;
+use crate::variant::caller::{Caller, Proof};
+use crate::variant::settings_line;
+use crate::variant::verify::CodecSample;
 
 /// Operations of a batch.
 const BATCH: u32 = 4;
@@ -94,7 +94,7 @@ impl StackCheck<'_> {
         let records = self.path();
         let spec = settings.target.workload();
         let command = self.stacks.command(self.stack, spec)?;
-        let (line, sample) = role::codec(&settings, &workload, command, &records, LIMITS)?;
+        let (line, sample) = settings_line::codec(&settings, &workload, command, &records, LIMITS)?;
         Ok((line, sample))
     }
 }

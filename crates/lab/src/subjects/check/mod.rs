@@ -28,9 +28,9 @@ use self::versions::Reported;
 use self::way::{OWN, Way};
 use super::{Built, Package, Step, SubjectsError};
 use crate::error::{TrialFailure, TrialResult};
-use crate::scratch::Scratch;
-use crate::stacks::Stacks;
+use crate::files::scratch::Scratch;
 use crate::subject::{EventsFile, Start, Subject, SubjectCommand};
+use crate::subjects::Stacks;
 
 /// A heap that every runtime can start with.
 const HEAP_BYTES: u64 = 256 << 20;

@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::{LIMITS, StackCheck, Way, broken, workload, wrong};
 use crate::error::TrialResult;
-use crate::role;
-use crate::server::Up;
 use crate::subjects::SubjectsError;
-use crate::verify;
+use crate::variant::server::Up;
+use crate::variant::settings_line;
+use crate::variant::verify;
 
 /// Bytes that are not a message in any encoding: no end of a number for protobuf, no text for JSON, no
 /// object for MessagePack, an end without a beginning for CBOR.
@@ -128,7 +128,7 @@ impl StackCheck<'_> {
             timing: Timing::Stages,
             ..up.calls.trial(settings)
         };
-        let (measured, _) = verify::prove(&mut up.exchange, &calls, 0, self.stop)
+        let (measured, _) = verify::prove(&mut up.workload_calls, &calls, 0, self.stop)
             .map_err(|failure| up.subject.explain(failure))?;
         match measured.marks.implausible {
             0 => Ok(()),
@@ -140,10 +140,10 @@ impl StackCheck<'_> {
 
     fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
         let settings = way.call(None)?;
-        let listen = role::listen(way.transport, self.path());
+        let listen = settings_line::listen(way.transport, self.path());
         let spec = way.spec()?;
         let command = self.stacks.command(self.stack, Some(&spec))?;
-        let line = role::server(&settings, &workload(&spec)?, listen, command, LIMITS)?;
+        let line = settings_line::server(&settings, &workload(&spec)?, listen, command, LIMITS)?;
         Ok((line, settings))
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rpcgauge_contract::{Record, SliceAsk, Until};
 
 use super::{PATIENCE, StackCheck};
-use crate::caller::Caller;
 use crate::error::TrialResult;
+use crate::variant::caller::Caller;
 
 /// How long a subject that must do nothing is watched.
 const SILENCE: Duration = Duration::from_millis(20);

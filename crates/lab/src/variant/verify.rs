@@ -17,8 +17,8 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_trial::{Ending, Stop};
 
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::{Exchange, distinct_requests};
 use crate::subject::one_line;
+use crate::variant::workload_calls::{WorkloadCalls, distinct_requests};
 
 /// Calls whose responses are compared. A first response can differ from later ones: connections are
 /// set up, and compressors and caches are empty.
@@ -30,7 +30,7 @@ const CALLS: u64 = 3;
 /// # Errors
 /// The first wrong response with its JSON path, or why calls failed.
 pub(crate) fn prove(
-    exchange: &mut Exchange,
+    workload_calls: &mut WorkloadCalls,
     trial: &load::Trial,
     calls: u64,
     stop: &AtomicBool,
@@ -45,7 +45,7 @@ pub(crate) fn prove(
     };
     let compressed = trial.expect.encoding.clone();
     let mut prover = Prover {
-        exchange,
+        workload_calls,
         wrong: None,
         call: 0,
         began: Instant::now(),
@@ -75,7 +75,9 @@ pub(crate) fn prove(
         return Err(unanswered(&measurement));
     }
     match compressed {
-        Some(coding) if measurement.uncompressed_responses > 0 && exchange.compression_pays() => {
+        Some(coding)
+            if measurement.uncompressed_responses > 0 && workload_calls.compression_pays() =>
+        {
             Err(TrialFailure::new(
                 Fault::Subject,
                 format!("the server responds without compression although {coding} was asked for"),
@@ -134,7 +136,7 @@ pub(crate) fn failure(error: load::LoadError) -> TrialFailure {
 
 /// Compares every response as it is decoded, and keeps the first difference.
 struct Prover<'a> {
-    exchange: &'a mut Exchange,
+    workload_calls: &'a mut WorkloadCalls,
     wrong: Option<String>,
     call: u64,
     began: Instant,
@@ -145,29 +147,29 @@ impl load::Codec for Prover<'_> {
     fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
         self.call = call;
         self.began = Instant::now();
-        self.exchange.encode(call, out)
+        self.workload_calls.encode(call, out)
     }
 
     fn compresses(&self) -> bool {
-        self.exchange.compresses()
+        self.workload_calls.compresses()
     }
 
     fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
-        self.exchange.compress(plain, out)
+        self.workload_calls.compress(plain, out)
     }
 
     fn decompress(&mut self, carried: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {
-        self.exchange.decompress(carried, out)
+        self.workload_calls.decompress(carried, out)
     }
 
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
-        self.exchange.decode(plain)?;
+        self.workload_calls.decode(plain)?;
         let latency = self.began.elapsed().as_nanos();
         self.latencies_ns
             .push(u64::try_from(latency).unwrap_or(u64::MAX));
         self.verify(self.call)?;
-        let expected = self.exchange.expected(self.call);
-        match other_form(self.exchange.encoding, expected, plain) {
+        let expected = self.workload_calls.expected(self.call);
+        match other_form(self.workload_calls.encoding, expected, plain) {
             None => Ok(()),
             Some(form) => {
                 self.wrong.get_or_insert_with(|| form.clone());
@@ -177,7 +179,7 @@ impl load::Codec for Prover<'_> {
     }
 
     fn verify(&mut self, call: u64) -> Result<(), load::CodecError> {
-        self.exchange.verify(call).inspect_err(|difference| {
+        self.workload_calls.verify(call).inspect_err(|difference| {
             self.wrong.get_or_insert_with(|| difference.0.clone());
         })
     }

@@ -14,9 +14,9 @@ fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
     }
 }
 
-fn exchange(settings: &Settings) -> Exchange {
+fn workload_calls(settings: &Settings) -> WorkloadCalls {
     let workload = Workload::new(settings.target.workload().unwrap()).unwrap();
-    Exchange::new(workload, settings, Limits::DEFAULT).unwrap()
+    WorkloadCalls::new(workload, settings, Limits::DEFAULT).unwrap()
 }
 
 fn header<'a>(request: &'a load::Request, wanted: &str) -> Option<&'a str> {
@@ -32,8 +32,8 @@ fn a_grpc_head_names_its_subtype_and_compressions() {
     let mut settings = settings(Protocol::Grpc, Encoding::Msgpack);
     settings.request_compression = GZIP;
     settings.response_compression = Compression::Zstd { level: 3 };
-    let exchange = exchange(&settings);
-    let request = exchange.request("localhost".to_owned());
+    let workload_calls = workload_calls(&settings);
+    let request = workload_calls.request("localhost".to_owned());
     assert_eq!(
         request.style,
         CallStyle::Grpc {
@@ -56,8 +56,8 @@ fn a_grpc_head_names_its_subtype_and_compressions() {
 fn a_rest_head_names_its_media_type_and_compressions() {
     let mut settings = settings(Protocol::Rest, Encoding::Json);
     settings.response_compression = GZIP;
-    let exchange = exchange(&settings);
-    let request = exchange.request("127.0.0.1:80".to_owned());
+    let workload_calls = workload_calls(&settings);
+    let request = workload_calls.request("127.0.0.1:80".to_owned());
     assert_eq!(
         request.style,
         CallStyle::Http {
@@ -78,7 +78,7 @@ fn a_rest_head_names_its_media_type_and_compressions() {
 fn a_connect_head_names_its_version_and_type() {
     let mut settings = settings(Protocol::Connect, Encoding::Protobuf);
     settings.request_compression = GZIP;
-    let request = exchange(&settings).request("localhost".to_owned());
+    let request = workload_calls(&settings).request("localhost".to_owned());
     assert_eq!(request.path, "/hello.Hello/SayHello");
     let style = CallStyle::Http {
         method: "POST".to_owned(),
@@ -97,49 +97,49 @@ fn a_call_goes_through_its_stages_and_is_verified() {
     let mut settings = settings(Protocol::Grpc, Encoding::Protobuf);
     settings.request_compression = GZIP;
     settings.response_compression = GZIP;
-    let mut exchange = exchange(&settings);
+    let mut workload_calls = workload_calls(&settings);
     let (mut plain, mut carried) = (Vec::new(), Vec::new());
-    exchange.encode(5, &mut plain).unwrap();
-    exchange.compress(&plain, &mut carried).unwrap();
+    workload_calls.encode(5, &mut plain).unwrap();
+    workload_calls.compress(&plain, &mut carried).unwrap();
     assert_ne!(plain, carried);
 
-    let right = exchange
+    let right = workload_calls
         .workload
         .expected(5)
         .to_bytes(Encoding::Protobuf)
         .unwrap();
     let mut response = Vec::new();
-    exchange
+    workload_calls
         .response_codec
         .compress(&right, &mut response)
         .unwrap();
     let mut restored = Vec::new();
-    exchange.decompress(&response, &mut restored).unwrap();
+    workload_calls.decompress(&response, &mut restored).unwrap();
     assert_eq!(restored, right);
-    exchange.decode(&restored).unwrap();
-    exchange.verify(5).unwrap();
-    let wrong = exchange.verify(6).unwrap_err().to_string();
+    workload_calls.decode(&restored).unwrap();
+    workload_calls.verify(5).unwrap();
+    let wrong = workload_calls.verify(6).unwrap_err().to_string();
     assert!(wrong.starts_with("$.message: expected"), "{wrong}");
 }
 
 #[test]
 fn prepared_bodies_are_what_a_call_would_send() {
-    let mut exchange = exchange(&settings(Protocol::Rest, Encoding::Json));
-    let bodies = exchange.prepared().unwrap();
+    let mut workload_calls = workload_calls(&settings(Protocol::Rest, Encoding::Json));
+    let bodies = workload_calls.prepared().unwrap();
     assert_eq!(bodies.len() as u64, REQUESTS);
     for (call, body) in (0..).zip(&bodies) {
         let mut out = Vec::new();
-        exchange.encode(call, &mut out).unwrap();
+        workload_calls.encode(call, &mut out).unwrap();
         assert_eq!(body.bytes, out);
         assert_eq!(body.plain_len, out.len() as u64);
         assert!(!body.compressed);
     }
-    assert!(exchange.response_size() > 0.0);
+    assert!(workload_calls.response_size() > 0.0);
 }
 
 #[test]
 fn nothing_decoded_is_no_right_response() {
-    let mut exchange = exchange(&settings(Protocol::Grpc, Encoding::Protobuf));
-    assert!(exchange.verify(0).is_err());
-    assert!(exchange.decode(&[0xff]).is_err());
+    let mut workload_calls = workload_calls(&settings(Protocol::Grpc, Encoding::Protobuf));
+    assert!(workload_calls.verify(0).is_err());
+    assert!(workload_calls.decode(&[0xff]).is_err());
 }

@@ -15,7 +15,7 @@ use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use crate::error::LabError;
-use crate::regular;
+use crate::files::regular;
 
 /// The longest path of a Unix socket that the system takes, bytes (unix(7)).
 pub(crate) const MAX_SOCKET_PATH: usize = 107;

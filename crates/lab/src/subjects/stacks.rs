@@ -6,9 +6,9 @@ use rpcgauge_message::WorkloadSpec;
 use rpcgauge_message::workload::MessageSet;
 use rpcgauge_study::record::Fault;
 
+use super::SubjectsError;
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::SubjectCommand;
-use crate::subjects::SubjectsError;
 
 /// How each stack is started, by SUBJECT/STACK as in a variant's settings.
 #[derive(Debug, Clone, Default)]

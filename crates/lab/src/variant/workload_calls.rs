@@ -1,7 +1,9 @@
 //! One variant's calls: their head, their messages, and what their responses must be.
 
-use crate::calls::{CallSpec, USER_AGENT, coding_headers, expect, media_type, protocol};
 use crate::error::{TrialFailure, TrialResult};
+use crate::variant::call_spec::{
+    CallSpec, USER_AGENT, coding_headers, expect, media_type, protocol,
+};
 use rpcgauge_load as load;
 use rpcgauge_message::{
     Codec, EncodeError, Encoding, Limits, Message, MessageType, Workload, content_type,
@@ -22,7 +24,7 @@ pub(crate) const LOCALHOST: &str = "localhost";
 const GRPC_SUBTYPE: &str = "application/grpc+";
 
 /// One variant's calls, ready to be made.
-pub(crate) struct Exchange {
+pub(crate) struct WorkloadCalls {
     settings: Settings,
     pub(crate) encoding: Encoding,
     limits: Limits,
@@ -34,7 +36,7 @@ pub(crate) struct Exchange {
     response: Option<Message>,
 }
 
-impl Exchange {
+impl WorkloadCalls {
     /// Makes a variant's calls out of its workload.
     ///
     /// # Errors
@@ -211,7 +213,7 @@ fn wrong(error: impl ToString) -> load::CodecError {
     load::CodecError(error.to_string())
 }
 
-impl load::Codec for Exchange {
+impl load::Codec for WorkloadCalls {
     fn encode(&mut self, call: u64, out: &mut Vec<u8>) -> Result<(), load::CodecError> {
         let request = Self::in_turn(&self.requests, call);
         self.request_codec.encode(request, out).map_err(wrong)

@@ -13,9 +13,9 @@ use rpcgauge_study::settings::{Sample, Settings, Target, Transport};
 use rpcgauge_trial::{Schedule, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::{distinct_requests, encoding};
 use crate::subject::SubjectCommand;
-use crate::verify::{self, CodecSample};
+use crate::variant::verify::{self, CodecSample};
+use crate::variant::workload_calls::{distinct_requests, encoding};
 
 /// A variant's server.
 pub(crate) fn server(

@@ -13,13 +13,13 @@ use rpcgauge_study::record::{Code, Cold, Fault};
 use rpcgauge_study::settings::{AtEnd, Settings};
 use rpcgauge_trial::{Address, Timing};
 
-use crate::calls::{CallSpec, Check};
 use crate::error::{TrialFailure, TrialResult};
-use crate::exchange::{Exchange, LOCALHOST};
 use crate::live::Live;
 use crate::subject::Subject;
-use crate::verify;
-use crate::warmup;
+use crate::variant::call_spec::{CallSpec, Check};
+use crate::variant::verify;
+use crate::variant::warmup;
+use crate::variant::workload_calls::{LOCALHOST, WorkloadCalls};
 
 /// For how long a live service may only fail: it may be down for a while and come back, which its user
 /// wants to see.
@@ -36,7 +36,7 @@ pub(crate) enum Server {
 /// A server subject that is up, and the calls for it.
 pub(crate) struct Up {
     pub(crate) subject: Subject,
-    pub(crate) exchange: Exchange,
+    pub(crate) workload_calls: WorkloadCalls,
     pub(crate) calls: CallSpec,
     /// The emulated link over which it is called; none for loopback.
     pub(crate) link: Option<Rc<Network>>,
@@ -54,12 +54,12 @@ impl Up {
         link: Option<Rc<Network>>,
     ) -> TrialResult<Self> {
         let address = subject.listening()?;
-        let exchange = Exchange::new(workload, settings, limits)?;
+        let workload_calls = WorkloadCalls::new(workload, settings, limits)?;
         let tls = settings.tls.then(|| tls(&subject, &address)).transpose()?;
         Ok(Self {
-            calls: exchange.calls(address, tls),
+            calls: workload_calls.calls(address, tls),
             subject,
-            exchange,
+            workload_calls,
             link,
             response_bytes: None,
         })
@@ -109,7 +109,7 @@ impl Server {
         let trial = up.calls.trial(settings);
         let cold_calls = settings.cold_calls;
         let _entered = enter_client(up.link.as_deref())?;
-        let mut prove = || verify::prove(&mut up.exchange, &trial, cold_calls.into(), stop);
+        let mut prove = || verify::prove(&mut up.workload_calls, &trial, cold_calls.into(), stop);
         let proof = match &up.link {
             // Nothing of it is timed.
             Some(link) if cold_calls == 0 => link.at_once(prove)?,
@@ -160,16 +160,18 @@ impl Server {
         Ok(match self {
             Self::Subject(up) => {
                 let Up {
-                    subject, exchange, ..
+                    subject,
+                    workload_calls,
+                    ..
                 } = &mut **up;
-                let code = Some(exchange.workload.code());
+                let code = Some(workload_calls.workload.code());
                 let (response_size, bodies) = match timing {
-                    Timing::Stages => (None, load::Bodies::PerCall(exchange)),
+                    Timing::Stages => (None, load::Bodies::PerCall(workload_calls)),
                     Timing::Load => {
-                        let size = exchange.response_size();
+                        let size = workload_calls.response_size();
                         let bodies = load::Bodies::Prepared {
-                            bodies: exchange.prepared()?,
-                            verifier: Some(exchange),
+                            bodies: workload_calls.prepared()?,
+                            verifier: Some(workload_calls),
                         };
                         (Some(size), bodies)
                     }

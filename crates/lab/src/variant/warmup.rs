@@ -46,15 +46,15 @@ fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
 }
 
 /// Says when a warm-up is over.
-pub(super) struct Rule(WarmUp);
+pub(crate) struct Rule(WarmUp);
 
 impl Rule {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(WarmUp::default())
     }
 
     /// Takes the median latency of a slice, ns.
-    pub(super) fn push(&mut self, median_ns: f64) -> load::Settling {
+    pub(crate) fn push(&mut self, median_ns: f64) -> load::Settling {
         match self.0.push(median_ns) {
             Ok(Settling::Settled { .. }) => load::Settling::Settled,
             Ok(Settling::NeverSettled) => load::Settling::NeverSettled,

@@ -16,7 +16,7 @@ use rustix::thread::sched_getaffinity;
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::{RecordsFile, Subject, SubjectError};
-use crate::verify::{self, CodecSample};
+use crate::variant::verify::{self, CodecSample};
 
 pub(crate) struct Caller {
     pub(crate) subject: Subject,
