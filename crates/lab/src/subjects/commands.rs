@@ -18,6 +18,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -229,6 +230,9 @@ fn has(folder: &Path, marker: &str) -> bool {
     read.is_ok() && names.split(|&byte| byte == 0).all(is_there)
 }
 
+/// The markers of the folders in use: open, and so locked, until this program ends.
+static IN_USE: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
+
 /// Takes a folder into use if it was filled: no other program removes it while this program runs.
 fn take(folder: &Path) -> bool {
     let Ok(marker) = regular::open(&folder.join(MARKER)) else {
@@ -237,8 +241,10 @@ fn take(folder: &Path) -> bool {
     // A cache that can be neither locked nor written still serves.
     let _ = flock(&marker, FlockOperation::LockShared);
     let _ = marker.set_modified(SystemTime::now());
-    // Open, and so locked, until this program ends.
-    std::mem::forget(marker);
+    // One for each folder: it may be asked for often.
+    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
+    in_use.insert(folder.to_owned(), marker);
+    drop(in_use);
     // It may have been removed before it was locked.
     is_whole(folder)
 }
@@ -483,5 +489,24 @@ mod tests {
         filled(&folder, 2 * KEPT_UNUSED);
         remove_unused_beside(&cache.path().join("py-0123456789abcdef"));
         assert!(is_whole(&folder));
+    }
+
+    #[test]
+    fn a_folder_that_is_asked_for_often_is_open_once() {
+        let cache = tempfile::tempdir().unwrap();
+        let folder = cache
+            .path()
+            .canonicalize()
+            .unwrap()
+            .join("py-00000000000000aa");
+        filled(&folder, Duration::ZERO);
+        for _ in 0..3 {
+            assert!(take(&folder));
+        }
+        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let of_marker = open.filter(|entry| {
+            fs::read_link(entry.path()).is_ok_and(|path| path == folder.join(MARKER))
+        });
+        assert_eq!(of_marker.count(), 1);
     }
 }
