@@ -1,6 +1,7 @@
 //! What measures one variant of a block, a slice at a time.
 
 mod caller;
+mod cover;
 mod engine;
 mod floor;
 mod link;
