@@ -1,17 +1,22 @@
 //! `subject.toml`: what a subject is, needs, and can do.
 
+mod stack;
+mod tool;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
 
 use rpcgauge_contract::READY_TIMEOUT;
 use rpcgauge_message::nearest::Nearest;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
+pub use self::stack::{Recommended, Stack};
+pub use self::tool::{Tool, Version};
+
+use self::stack::check_codecs;
 use crate::error::{Source, StudyError};
-use crate::features::{Adjustable, Features, Role};
-use crate::read::{Line, Size, Table, Time, filled, of, one_or_more};
-use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
-use crate::words::{Word as _, is_plain};
+use crate::features::{Adjustable, Features};
+use crate::read::{Line, Size, Table, Time, filled, of};
+use crate::words::is_plain;
 
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
@@ -27,9 +32,6 @@ pub const PROGRAM: &str = "{program}";
 
 /// In `run`, the folder for the temporary files of the process.
 pub const TEMPORARY: &str = "{temporary}";
-
-/// The most paths of a stack's `disk`.
-const MAX_DISK_PATHS: usize = 64;
 
 /// The word of the command that runs a subject in whose place the flags of its runtime come.
 pub const FLAGS: &str = "{flags}";
@@ -128,58 +130,6 @@ pub struct Events {
     pub read: Vec<String>,
 }
 
-/// A program that a subject needs.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tool {
-    /// What it is called in commands and in messages.
-    pub name: String,
-    /// Names to look for in `PATH`, the best first; its own where there are none.
-    #[serde(default, deserialize_with = "filled")]
-    pub programs: Vec<String>,
-    /// Folders to look in after `PATH`. Where there are some, the newest program of all is used.
-    #[serde(default, deserialize_with = "filled")]
-    pub folders: Vec<String>,
-    /// Arguments that make it tell its version.
-    #[serde(default = "ask_version", deserialize_with = "filled")]
-    pub version: Vec<String>,
-    /// The least version that will do.
-    pub least: Option<Version>,
-    /// What to do where it is missing.
-    pub install: String,
-}
-
-/// A version of numbers with dots between them: `3.10` is after `3.9`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Version(Vec<u64>);
-
-/// One way of a subject to answer, call or encode.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stack {
-    /// Its name within the subject.
-    pub name: String,
-    /// The program that holds it, which other stacks may share, and those that it starts; its own name
-    /// unless it says others.
-    pub programs: Vec<String>,
-    /// What it can do.
-    pub features: Features,
-    /// What its library's own guide recommends, and the stack does.
-    pub recommended: Vec<Recommended>,
-    /// The files and folders that it needs to run, without the language's runtime.
-    pub disk: Vec<String>,
-}
-
-/// A setting that a library's own guide recommends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Recommended {
-    /// The setting, in words.
-    pub setting: String,
-    /// The guide.
-    pub guide: String,
-}
-
 /// A command's words.
 #[derive(Deserialize)]
 pub(crate) struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
@@ -188,10 +138,6 @@ pub(crate) struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Name(pub(crate) String);
-
-/// One program or more.
-#[derive(Deserialize)]
-struct Programs(#[serde(deserialize_with = "one_or_more")] Vec<Name>);
 
 fn commands<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<String>>, D::Error> {
     let commands: Vec<Command> = filled(deserializer)?;
@@ -207,10 +153,6 @@ fn collectors<'de, D: Deserializer<'de>>(
         (name, words)
     });
     Ok(named.collect())
-}
-
-fn ask_version() -> Vec<String> {
-    vec!["--version".to_owned()]
 }
 
 fn usual_timeout() -> u64 {
@@ -375,118 +317,6 @@ impl Manifest {
     }
 }
 
-/// Whether the codecs of a stack are there, and make what it makes.
-fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
-    for (encoding, codec) in &stack.features.codecs {
-        let has = |stack: &Stack| stack.features.encodings.contains(encoding);
-        let (word, name) = (encoding.word(), &stack.name);
-        if !has(stack) {
-            return Err(format!(
-                "\"codecs\" has {word}, which is not an encoding of \"{name}\""
-            ));
-        }
-        let is_codec = |stack: &Stack| stack.features.roles.contains(&Role::Codec);
-        let fitting = all.iter().filter(|stack| is_codec(stack) && has(stack));
-        let fitting: Vec<&str> = fitting.map(|stack| &*stack.name).collect();
-        if !fitting.contains(&&**codec) {
-            let hint = Nearest::or_known(codec, fitting);
-            return Err(format!(
-                "\"codecs\": \"{codec}\" is not a codec of this subject with the encoding {word}{hint}"
-            ));
-        }
-    }
-    Ok(())
-}
-
-impl Stack {
-    fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
-        let name: Name = table.need("name")?;
-        let programs: Option<Programs> = table.take("program")?;
-        let recommended = table.take("recommended")?.unwrap_or_default();
-        let disk_place = table.place("disk");
-        let disk: Option<Vec<Line>> = table.take("disk")?;
-        let disk: Vec<String> = disk.into_iter().flatten().map(String::from).collect();
-        let is_within = |path: &String| {
-            let mut parts = Path::new(path).components();
-            parts.all(|part| matches!(part, Component::Normal(_)))
-        };
-        if disk.len() > MAX_DISK_PATHS || !disk.iter().all(is_within) {
-            let message = format!(
-                "\"disk\" must be at most {MAX_DISK_PATHS} paths within the subject's folder: neither \
-                 absolute nor with \"..\""
-            );
-            let place = disk_place.unwrap_or_else(|| table.span.clone());
-            return Err(table.source.error(place, message));
-        }
-        const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
-        const SERVER: (&str, &[Role]) = ("server's", &[Role::Server]);
-        const EITHER: (&str, &[Role]) = ("server's or client's", &[Role::Server, Role::Client]);
-        // Which roles have a key, and whether they need it.
-        let keys = [
-            ("protocols", EITHER, true),
-            ("transports", EITHER, true),
-            ("tls", EITHER, false),
-            ("styles", CLIENT, true),
-            ("connections", CLIENT, false),
-            ("channels", CLIENT, false),
-            ("in-flight", CLIENT, false),
-            ("threads", SERVER, false),
-            ("codecs", EITHER, false),
-        ];
-        let keys = keys.map(|(key, roles, is_needed)| (key, roles, is_needed, table.place(key)));
-        let (source, span) = (table.source, table.span.clone());
-        let mut features: Features = table.rest()?;
-        let is = |role| features.roles.contains(&role);
-        let (is_server, is_client) = (is(Role::Server), is(Role::Client));
-        for (key, (whose, roles), is_needed, place) in keys {
-            let is_used = roles.iter().any(|role| features.roles.contains(role));
-            match place {
-                Some(place) if !is_used => {
-                    let message = format!("\"{key}\" is a {whose}; leave it out");
-                    return Err(source.error(place, message));
-                }
-                None if is_used && is_needed => {
-                    let message = format!("[stacks] needs the key \"{key}\", a {whose}");
-                    return Err(source.error(span, message));
-                }
-                Some(place) => {
-                    let (number, most) = match key {
-                        "channels" => (features.channels, MOST_IN_FLIGHT),
-                        "in-flight" => (features.in_flight, MOST_IN_FLIGHT),
-                        "threads" => (features.threads, MOST_THREADS),
-                        _ => continue,
-                    };
-                    if !(1..=most).contains(&number) {
-                        let message = format!("\"{key}\" must be from 1 to {most}");
-                        return Err(source.error(place, message));
-                    }
-                }
-                None => {}
-            }
-        }
-        if is_server {
-            features.threads = features.threads.max(1);
-        }
-        if is_client {
-            features.channels = features.channels.max(1);
-            features.in_flight = features.in_flight.max(1);
-            if features.connections.is_empty() {
-                features.connections.push(ConnectionUse::Reuse);
-            }
-        }
-        Ok(Self {
-            programs: match programs {
-                Some(Programs(names)) => names.into_iter().map(String::from).collect(),
-                None => vec![name.0.clone()],
-            },
-            name: name.0,
-            features,
-            recommended,
-            disk,
-        })
-    }
-}
-
 impl TryFrom<String> for Name {
     type Error = String;
 
@@ -498,53 +328,6 @@ impl TryFrom<String> for Name {
                  a letter or digit"
             )),
         }
-    }
-}
-
-impl Tool {
-    /// Has those be looked for by their own name that say no other.
-    pub(crate) fn name_programs(tools: &mut [Self]) {
-        for tool in tools {
-            if tool.programs.is_empty() {
-                tool.programs.push(tool.name.clone());
-            }
-        }
-    }
-}
-
-impl TryFrom<String> for Version {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        let version = Self::parse(&text);
-        version.ok_or_else(|| format!("\"{text}\" is not a version; write it as 3.10"))
-    }
-}
-
-impl Version {
-    /// The numbers of `1.2.3`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let numbers = text.split('.').map(|number| number.parse().ok());
-        numbers.collect::<Option<Vec<u64>>>().map(Self)
-    }
-
-    /// The version in what a program says of itself: the first number with a dot in it, else the
-    /// first number.
-    pub fn find(text: &str) -> Option<Self> {
-        let numbers = || {
-            text.split(|c: char| !c.is_ascii_digit() && c != '.')
-                .map(|part| part.trim_matches('.'))
-                .filter(|part| !part.is_empty())
-        };
-        let dotted = numbers().find(|part| part.contains('.'));
-        dotted.or_else(|| numbers().next()).and_then(Self::parse)
-    }
-}
-
-impl std::fmt::Display for Version {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let numbers: Vec<String> = self.0.iter().map(u64::to_string).collect();
-        f.write_str(&numbers.join("."))
     }
 }
 

@@ -1,0 +1,158 @@
+//! `[[stacks]]`: the ways of a subject to answer, call or encode.
+
+use std::path::{Component, Path};
+
+use rpcgauge_message::nearest::Nearest;
+use serde::{Deserialize, Serialize};
+
+use super::Name;
+use crate::error::StudyError;
+use crate::features::{Features, Role};
+use crate::read::{Line, Table, one_or_more};
+use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
+use crate::words::Word as _;
+
+/// The most paths of a stack's `disk`.
+const MAX_DISK_PATHS: usize = 64;
+
+/// One way of a subject to answer, call or encode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stack {
+    /// Its name within the subject.
+    pub name: String,
+    /// The program that holds it, which other stacks may share, and those that it starts; its own name
+    /// unless it says others.
+    pub programs: Vec<String>,
+    /// What it can do.
+    pub features: Features,
+    /// What its library's own guide recommends, and the stack does.
+    pub recommended: Vec<Recommended>,
+    /// The files and folders that it needs to run, without the language's runtime.
+    pub disk: Vec<String>,
+}
+
+/// A setting that a library's own guide recommends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recommended {
+    /// The setting, in words.
+    pub setting: String,
+    /// The guide.
+    pub guide: String,
+}
+
+/// One program or more.
+#[derive(Deserialize)]
+struct Programs(#[serde(deserialize_with = "one_or_more")] Vec<Name>);
+
+impl Stack {
+    pub(super) fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
+        let name: Name = table.need("name")?;
+        let programs: Option<Programs> = table.take("program")?;
+        let recommended = table.take("recommended")?.unwrap_or_default();
+        let disk_place = table.place("disk");
+        let disk: Option<Vec<Line>> = table.take("disk")?;
+        let disk: Vec<String> = disk.into_iter().flatten().map(String::from).collect();
+        let is_within = |path: &String| {
+            let mut parts = Path::new(path).components();
+            parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        if disk.len() > MAX_DISK_PATHS || !disk.iter().all(is_within) {
+            let message = format!(
+                "\"disk\" must be at most {MAX_DISK_PATHS} paths within the subject's folder: neither \
+                 absolute nor with \"..\""
+            );
+            let place = disk_place.unwrap_or_else(|| table.span.clone());
+            return Err(table.source.error(place, message));
+        }
+        const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
+        const SERVER: (&str, &[Role]) = ("server's", &[Role::Server]);
+        const EITHER: (&str, &[Role]) = ("server's or client's", &[Role::Server, Role::Client]);
+        // Which roles have a key, and whether they need it.
+        let keys = [
+            ("protocols", EITHER, true),
+            ("transports", EITHER, true),
+            ("tls", EITHER, false),
+            ("styles", CLIENT, true),
+            ("connections", CLIENT, false),
+            ("channels", CLIENT, false),
+            ("in-flight", CLIENT, false),
+            ("threads", SERVER, false),
+            ("codecs", EITHER, false),
+        ];
+        let keys = keys.map(|(key, roles, is_needed)| (key, roles, is_needed, table.place(key)));
+        let (source, span) = (table.source, table.span.clone());
+        let mut features: Features = table.rest()?;
+        let is = |role| features.roles.contains(&role);
+        let (is_server, is_client) = (is(Role::Server), is(Role::Client));
+        for (key, (whose, roles), is_needed, place) in keys {
+            let is_used = roles.iter().any(|role| features.roles.contains(role));
+            match place {
+                Some(place) if !is_used => {
+                    let message = format!("\"{key}\" is a {whose}; leave it out");
+                    return Err(source.error(place, message));
+                }
+                None if is_used && is_needed => {
+                    let message = format!("[stacks] needs the key \"{key}\", a {whose}");
+                    return Err(source.error(span, message));
+                }
+                Some(place) => {
+                    let (number, most) = match key {
+                        "channels" => (features.channels, MOST_IN_FLIGHT),
+                        "in-flight" => (features.in_flight, MOST_IN_FLIGHT),
+                        "threads" => (features.threads, MOST_THREADS),
+                        _ => continue,
+                    };
+                    if !(1..=most).contains(&number) {
+                        let message = format!("\"{key}\" must be from 1 to {most}");
+                        return Err(source.error(place, message));
+                    }
+                }
+                None => {}
+            }
+        }
+        if is_server {
+            features.threads = features.threads.max(1);
+        }
+        if is_client {
+            features.channels = features.channels.max(1);
+            features.in_flight = features.in_flight.max(1);
+            if features.connections.is_empty() {
+                features.connections.push(ConnectionUse::Reuse);
+            }
+        }
+        Ok(Self {
+            programs: match programs {
+                Some(Programs(names)) => names.into_iter().map(String::from).collect(),
+                None => vec![name.0.clone()],
+            },
+            name: name.0,
+            features,
+            recommended,
+            disk,
+        })
+    }
+}
+
+/// Whether the codecs of a stack are there, and make what it makes.
+pub(super) fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
+    for (encoding, codec) in &stack.features.codecs {
+        let has = |stack: &Stack| stack.features.encodings.contains(encoding);
+        let (word, name) = (encoding.word(), &stack.name);
+        if !has(stack) {
+            return Err(format!(
+                "\"codecs\" has {word}, which is not an encoding of \"{name}\""
+            ));
+        }
+        let is_codec = |stack: &Stack| stack.features.roles.contains(&Role::Codec);
+        let fitting = all.iter().filter(|stack| is_codec(stack) && has(stack));
+        let fitting: Vec<&str> = fitting.map(|stack| &*stack.name).collect();
+        if !fitting.contains(&&**codec) {
+            let hint = Nearest::or_known(codec, fitting);
+            return Err(format!(
+                "\"codecs\": \"{codec}\" is not a codec of this subject with the encoding {word}{hint}"
+            ));
+        }
+    }
+    Ok(())
+}
