@@ -1,10 +1,11 @@
 //! What of a subject is built, and what is built again: only the programs of the stacks that a run needs,
-//! and what a cache has lost.
+//! once, and what a cache has lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Output;
 
-use crate::common::Place;
+use crate::common::{Finished, Place, interrupt, wait_until};
 use crate::generated::{command, count, left_out, place_with, run};
 use crate::killed;
 
@@ -45,6 +46,122 @@ fn cached(place: &Place, name: &str) -> Option<PathBuf> {
         }
     }
     None
+}
+
+/// A subject that is built by `build` and is never run.
+fn built_by(build: &str) -> Place {
+    let place = Place::new();
+    place.file(
+        "mine/made/subject.toml",
+        &format!(
+            "name = \"made\"\nlanguage = \"sh\"\nbuild = {build}\nrun = [\"./program\"]\n\
+             [[stacks]]\nname = \"json\"\nroles = [\"codec\"]\nencodings = [\"json\"]\n\
+             workloads = [\"hello\"]\n"
+        ),
+    );
+    place
+}
+
+fn build(place: &Place) -> Finished {
+    place.run(&["subjects", "build", "made", "--subjects", "mine"])
+}
+
+/// The folder that a subject was built in.
+fn folder_of(finished: Finished) -> PathBuf {
+    let text = finished.well();
+    PathBuf::from(text.trim().split(": ").last().expect("a folder"))
+}
+
+#[test]
+fn a_build_is_done_once_and_again_when_a_source_changes() {
+    let place = built_by(r#"[["sh", "-c", "echo building; echo made > program"]]"#);
+    let first = build(&place);
+    assert!(
+        first.stderr.contains("building made, 1 of 1"),
+        "{}",
+        first.stderr
+    );
+    let folder = folder_of(first);
+    assert_eq!(
+        fs::read_to_string(folder.join("program")).expect("what was built"),
+        "made\n"
+    );
+    assert!(folder.join("contract/proto/hello.proto").is_file());
+    let log = fs::read_to_string(format!("{}.log", folder.display())).expect("the log");
+    assert!(log.contains("building"), "{log}");
+
+    let again = build(&place);
+    assert_eq!(again.stderr, "", "nothing is built");
+    assert_eq!(folder_of(again), folder);
+    place.file("mine/made/src/new", "");
+    assert_ne!(folder_of(build(&place)), folder);
+}
+
+#[test]
+fn a_build_that_broke_off_is_not_taken_for_one() {
+    let place = built_by(r#"[["sh", "-c", "test ! -e left && echo made > program"]]"#);
+    let folder = folder_of(build(&place));
+    // As if the program had been killed in the middle of it.
+    fs::remove_file(folder.join(".built")).expect("the mark of a whole build");
+    fs::remove_file(folder.join("program")).expect("what was built");
+    fs::write(folder.join("left"), "").expect("a leftover");
+    assert_eq!(folder_of(build(&place)), folder);
+    assert!(folder.join("program").is_file());
+}
+
+#[test]
+fn a_build_that_fails_says_which_command_and_what_it_said() {
+    let place = built_by(r#"[["sh", "-c", "echo no such library; exit 7"]]"#);
+    for _ in 0..2 {
+        let failed = build(&place);
+        assert_eq!(failed.code, Some(3), "{failed:?}");
+        for part in [
+            "  no such library\n",
+            "exit status: 7",
+            "its log is",
+            ".log",
+        ] {
+            assert!(failed.stderr.contains(part), "{part}: {}", failed.stderr);
+        }
+    }
+}
+
+#[test]
+fn two_that_build_at_once_build_it_once() {
+    let place = built_by(r#"[["sh", "-c", "echo x >> \"$COUNT\"; sleep 1; touch program"]]"#);
+    let count = place.path().join("count");
+    let start = || {
+        let mut command = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
+        command.env("COUNT", &count);
+        command.stdout(std::process::Stdio::piped());
+        command.stderr(std::process::Stdio::piped());
+        command.spawn().expect("the program starts")
+    };
+    let ended = [start(), start()].map(|child| child.wait_with_output().expect("it ends"));
+    let [one, other] = ended.map(|output: Output| folder_of(Finished::from(output)));
+    assert_eq!(one, other);
+    assert_eq!(fs::read_to_string(&count).expect("a count"), "x\n");
+}
+
+#[test]
+fn a_build_ends_when_it_is_interrupted() {
+    let place = built_by(r#"[["sh", "-c", "touch \"$COUNT\"; sleep 1000"]]"#);
+    let count = place.path().join("count");
+    let mut command = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
+    let child = command
+        .env("COUNT", &count)
+        .spawn()
+        .expect("the program starts");
+    wait_until("the build", || Path::new(&count).exists());
+    interrupt(&child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(
+        place
+            .run(&["subjects", "--json", "--subjects", "mine"])
+            .code,
+        Some(0)
+    );
 }
 
 #[test]
@@ -206,7 +323,7 @@ fn a_temporary_folder_that_cannot_be_written_is_no_missing_tool() {
     );
     let mut build = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
     let nowhere = place.path().join("nowhere");
-    let finished: crate::common::Finished = build
+    let finished: Finished = build
         .env("TMPDIR", nowhere)
         .output()
         .expect("it starts")

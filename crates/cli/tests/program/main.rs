@@ -7,6 +7,7 @@ mod app_study;
 mod arguments;
 mod builds;
 mod capacity;
+mod checks;
 mod cold;
 mod common;
 mod compare;
