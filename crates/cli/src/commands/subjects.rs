@@ -1,25 +1,18 @@
 //! `rpcgauge subjects`, and the subjects that a run needs.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rpcgauge_lab::subjects::{Built, Check, Package, State, Step, Subjects, SubjectsError, Tried};
+use rpcgauge_lab::subjects::{
+    BuildEvent, Check, Package, Preparation, State, Step, Subjects, SubjectsError, Tried,
+};
 use rpcgauge_lab::{Stacks, SubjectCommand};
-use rpcgauge_message::WorkloadSpec;
-use rpcgauge_message::workload::MessageSet;
 use rpcgauge_report::{escape, units};
-use rpcgauge_study::features::{Features, embedded_only};
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::REFERENCE;
-use rpcgauge_study::subject::Recommended;
 use rpcgauge_study::words::Word;
-use serde::Serialize;
 
 use crate::args::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 use crate::exit::{BAD_INPUT, Failure, Outcome, note, print_json, print_plain, report_failure};
@@ -49,7 +42,7 @@ pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
 }
 
 /// How the stacks that plans measure are started: built, with code for the messages, where that was not
-/// done yet. The embedded one is this program itself. What cannot be had is left out with its reason.
+/// done yet. What cannot be had is left out with its reason.
 ///
 /// # Errors
 /// It is interrupted, there is no cache, or no variant is left.
@@ -59,123 +52,20 @@ pub(crate) fn commands<'p>(
     quiet: bool,
     stop: &AtomicBool,
 ) -> Result<Stacks, Failure> {
-    let mut needed = Needed {
-        subjects,
-        quiet,
-        stop,
-        built: BTreeMap::new(),
-        known: BTreeMap::new(),
-        failed: BTreeMap::new(),
-        stacks: Stacks::default(),
-    };
-    let (mut reason, mut can_run) = (None, false);
-    let variants = plans.into_iter().flat_map(|plan| &plan.variants);
-    for target in variants.map(|variant| &variant.settings.target) {
-        let mut lacks = None;
-        for stack in target.stacks() {
-            // The embedded one has no / in its name.
-            if let (Some(stack), Some(workload)) = (stack.split_once('/'), target.workload()) {
-                lacks = lacks.or(needed.add(stack, workload)?);
-            }
-        }
-        can_run |= lacks.is_none();
-        reason = reason.or(lacks);
+    let mut progress = BuildProgress::new(quiet);
+    let prepared = subjects.prepare(plans, &mut |event| progress.event(event), stop);
+    progress.finish();
+    let Preparation {
+        stacks,
+        left_out,
+        failure,
+    } = prepared?;
+    for (error, stacks) in left_out {
+        note(&format!("left out: {}: {error}", stacks.join(", ")));
     }
-    needed.say_what_is_left_out();
-    if let Some(error) = reason.filter(|_| !can_run) {
-        return Err(Failure::from(&*error));
-    }
-    Ok(needed.stacks)
-}
-
-/// The stacks of a run, as they are made ready.
-struct Needed<'a> {
-    subjects: &'a Subjects,
-    quiet: bool,
-    stop: &'a AtomicBool,
-    /// By the subject's name.
-    built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
-    /// By SUBJECT/STACK: why it is left out, if it is.
-    known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
-    /// By the subject's name: why some of its stacks have no code for a set of messages.
-    failed: BTreeMap<(&'a str, MessageSet), Vec<Rc<SubjectsError>>>,
-    stacks: Stacks,
-}
-
-impl<'a> Needed<'a> {
-    /// Makes a stack ready for a workload; why it is left out, if it is.
-    fn add(
-        &mut self,
-        (subject, stack): (&str, &str),
-        workload: &WorkloadSpec,
-    ) -> Result<Option<Rc<SubjectsError>>, Failure> {
-        let (name, messages) = (format!("{subject}/{stack}"), MessageSet::from(workload));
-        let key = (name.clone(), messages.clone());
-        if let Some(known) = self.known.get(&key) {
-            return Ok(known.clone());
-        }
-        let package = self.subjects.find(subject)?;
-        let manifest = package.manifest();
-        let (quiet, stop) = (self.quiet, self.stop);
-        let built = match self.built.entry(&manifest.name) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(kept(build(package, quiet, stop))?),
-        };
-        let failed = (&*manifest.name, messages.clone());
-        let failed = self.failed.entry(failed).or_default();
-        let of_stack = manifest.stack(stack);
-        let is_of_this =
-            |error: &&Rc<SubjectsError>| of_stack.is_some_and(|stack| error.is_of(stack));
-        let command = match (built, failed.iter().find(is_of_this)) {
-            (Err(error), _) => Err(Rc::clone(error)),
-            (_, Some(error)) => Err(Rc::clone(error)),
-            (Ok(built), None) => kept(with_progress(quiet, &making_code(subject), |show| {
-                built.command(manifest, stack, &messages, show, stop)
-            }))?,
-        };
-        let error = command.as_ref().err().cloned();
-        failed.extend(error.clone());
-        let command = command.as_ref().map_err(|error| &**error);
-        self.stacks.add_for(&name, messages, command);
-        self.known.insert(key, error.clone());
-        Ok(error)
-    }
-
-    /// One line for each reason, with the stacks that it leaves out.
-    fn say_what_is_left_out(&self) {
-        let mut reasons: Vec<(&Rc<SubjectsError>, Vec<&str>)> = Vec::new();
-        for ((stack, _), error) in &self.known {
-            let Some(error) = error else {
-                continue;
-            };
-            match reasons
-                .iter_mut()
-                .find(|(known, _)| Rc::ptr_eq(known, error))
-            {
-                Some((_, stacks)) if stacks.contains(&stack.as_str()) => {}
-                Some((_, stacks)) => stacks.push(stack),
-                None => reasons.push((error, vec![stack])),
-            }
-        }
-        for (error, stacks) in reasons {
-            note(&format!("left out: {}: {error}", stacks.join(", ")));
-        }
-    }
-}
-
-/// An error that leaves a stack out is kept and shown; others end the command.
-fn kept<T>(made: Result<T, SubjectsError>) -> Result<Result<T, Rc<SubjectsError>>, Failure> {
-    match made {
-        Ok(made) => Ok(Ok(made)),
-        Err(
-            error @ (SubjectsError::Missing { .. }
-            | SubjectsError::Command(_)
-            | SubjectsError::Incomplete { .. }),
-        ) => {
-            show_tail(&error);
-            Ok(Err(Rc::new(error)))
-        }
-        Err(error) => Err(error.into()),
+    match failure {
+        Some(error) => Err(Failure::from(&*error)),
+        None => Ok(stacks),
     }
 }
 
@@ -206,10 +96,8 @@ impl From<SubjectsError> for Failure {
     }
 }
 
-/// Builds one, and shows how far it is.
-fn build(package: &Package, quiet: bool, stop: &AtomicBool) -> Result<Built, SubjectsError> {
-    let what = format!("building {}", package.manifest().name);
-    with_progress(quiet, &what, |show| package.build(show, stop))
+fn building(subject: &str) -> String {
+    format!("building {subject}")
 }
 
 fn making_code(subject: &str) -> String {
@@ -217,14 +105,29 @@ fn making_code(subject: &str) -> String {
 }
 
 /// Shows how far commands are that fill a folder.
-pub(crate) fn with_progress<T>(
-    quiet: bool,
-    what: &str,
-    work: impl FnOnce(&mut dyn FnMut(Step<'_>)) -> T,
-) -> T {
-    let screen = Screen::new(quiet, "{spinner} {wide_msg}");
-    let mut shown = String::new();
-    let made = work(&mut |step| {
+struct BuildProgress {
+    screen: Screen,
+    /// The line that was shown last.
+    shown: String,
+}
+
+impl BuildProgress {
+    fn new(quiet: bool) -> Self {
+        Self {
+            screen: Screen::new(quiet, "{spinner} {wide_msg}"),
+            shown: String::new(),
+        }
+    }
+
+    fn event(&mut self, event: BuildEvent<'_>) {
+        match event {
+            BuildEvent::Building(subject, step) => self.step(&building(subject), step),
+            BuildEvent::MakingCode(subject, step) => self.step(&making_code(subject), step),
+            BuildEvent::Failed(error) => show_tail_on(&self.screen, error),
+        }
+    }
+
+    fn step(&mut self, what: &str, step: Step<'_>) {
         let (line, time) = match step {
             Step::Waiting => (format!("{what}: another rpcgauge does it"), String::new()),
             Step::Running {
@@ -237,20 +140,38 @@ pub(crate) fn with_progress<T>(
                 format!("{} ", clock(elapsed)),
             ),
         };
-        if screen.has_lines() && line != shown {
-            screen.line(&line);
+        if self.screen.has_lines() && line != self.shown {
+            self.screen.line(&line);
         }
-        screen.draw(|bar| bar.set_message(escape::terminal(&format!("{time}{line}"))));
-        shown = line;
-    });
-    screen.finish();
+        self.screen
+            .draw(|bar| bar.set_message(escape::terminal(&format!("{time}{line}"))));
+        self.shown = line;
+    }
+
+    fn finish(self) {
+        self.screen.finish();
+    }
+}
+
+/// Shows how far commands are that fill a folder.
+pub(crate) fn with_progress<T>(
+    quiet: bool,
+    what: &str,
+    work: impl FnOnce(&mut dyn FnMut(Step<'_>)) -> T,
+) -> T {
+    let mut progress = BuildProgress::new(quiet);
+    let made = work(&mut |step| progress.step(what, step));
+    progress.finish();
     made
 }
 
 /// The last lines that a command printed which failed.
 pub(crate) fn show_tail(error: &SubjectsError) {
+    show_tail_on(&Screen::new(true, ""), error);
+}
+
+fn show_tail_on(screen: &Screen, error: &SubjectsError) {
     if let SubjectsError::Command(failed) = error {
-        let screen = Screen::new(true, "");
         for line in failed.tail.lines() {
             screen.line(&format!("  {line}"));
         }
@@ -263,19 +184,11 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     let stop = signals::stop_flag()?;
     let mut code = code_of_left_out(subjects, names);
     for package in named(subjects, names)? {
-        let (manifest, start) = (package.manifest(), Instant::now());
-        let name = &manifest.name;
+        let (name, start) = (&package.manifest().name, Instant::now());
         let was_built = matches!(package.state(), Ok(State::Built));
-        let built = build(package, false, &stop).and_then(|built| {
-            let code = with_progress(false, &making_code(name), |show| {
-                let mut programs = manifest.programs().into_iter();
-                programs.try_for_each(|program| {
-                    let made = built.generate(manifest, program, &MessageSet::BuiltIn, show, &stop);
-                    made.map(drop)
-                })
-            });
-            code.map(|()| built)
-        });
+        let mut progress = BuildProgress::new(false);
+        let built = package.build_with_code(&mut |event| progress.event(event), &stop);
+        progress.finish();
         match built {
             Ok(built) => {
                 let size = units::size(built.bytes() as f64);
@@ -351,7 +264,8 @@ fn check(
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let name = &package.manifest().name;
-    let built = build(package, false, stop).inspect_err(show_tail)?;
+    let built = with_progress(false, &building(name), |show| package.build(show, stop))
+        .inspect_err(show_tail)?;
     let check = Check {
         package,
         built: &built,
@@ -399,33 +313,8 @@ fn check(
     }
 }
 
-/// A subject in the list.
-#[derive(Serialize)]
-struct Listed<'a> {
-    name: &'a str,
-    language: &'a str,
-    /// `built`, `not-built`, `missing` or `embedded`.
-    state: &'static str,
-    /// What is not there that it needs, and what to do.
-    missing: Vec<String>,
-    versions: BTreeMap<String, String>,
-    stacks: Vec<ListedStack<'a>>,
-}
-
-#[derive(Serialize)]
-struct ListedStack<'a> {
-    /// As a study writes it.
-    name: String,
-    #[serde(flatten)]
-    features: Features,
-    recommended: &'a [Recommended],
-}
-
 fn list(subjects: &Subjects, json: bool) -> Outcome {
-    let mut listed = vec![embedded()];
-    for package in subjects.all() {
-        listed.push(describe(package)?);
-    }
+    let listed = subjects.list()?;
     if json {
         return print_json(&listed);
     }
@@ -448,46 +337,6 @@ fn list(subjects: &Subjects, json: bool) -> Outcome {
     text +=
         "\nA study names one as server, client or codec = \"SUBJECT/STACK\" (docs/studies.md).\n";
     print_plain(&text)
-}
-
-fn embedded() -> Listed<'static> {
-    let stack = |(name, features)| ListedStack {
-        name,
-        features,
-        recommended: &[],
-    };
-    Listed {
-        name: REFERENCE,
-        language: "Rust",
-        state: "embedded",
-        missing: Vec::new(),
-        versions: BTreeMap::new(),
-        stacks: embedded_only().into_iter().map(stack).collect(),
-    }
-}
-
-fn describe(package: &Package) -> Result<Listed<'_>, Failure> {
-    let manifest = package.manifest();
-    let (state, missing) = match package.state()? {
-        State::Built => ("built", Vec::new()),
-        State::NotBuilt => ("not-built", Vec::new()),
-        State::Missing(missing) => ("missing", missing),
-    };
-    let stacks = manifest.stacks.iter().zip(manifest.features());
-    Ok(Listed {
-        name: &manifest.name,
-        language: &manifest.language,
-        state,
-        missing,
-        versions: manifest.versions.clone(),
-        stacks: stacks
-            .map(|(stack, (name, features))| ListedStack {
-                name,
-                features,
-                recommended: &stack.recommended,
-            })
-            .collect(),
-    })
 }
 
 fn words<T: Word>(values: &[T]) -> String {

@@ -81,7 +81,7 @@ impl Built {
     ///
     /// # Errors
     /// A command of the generator failed; its log is kept.
-    pub fn command(
+    pub(super) fn command(
         &self,
         manifest: &Manifest,
         stack: &str,
@@ -183,7 +183,7 @@ impl Built {
     ///
     /// # Errors
     /// A command of the generator failed; its log is kept.
-    pub fn generate(
+    pub(super) fn generate(
         &self,
         manifest: &Manifest,
         program: &str,

@@ -5,6 +5,8 @@ mod build;
 mod check;
 mod commands;
 mod error;
+mod listing;
+mod preparation;
 pub(crate) mod sources;
 mod stacks;
 pub(crate) mod tools;
@@ -25,6 +27,8 @@ pub use check::{Check, Tried};
 pub use commands::Step;
 pub(crate) use commands::{Commands, beside, empty, run_one};
 pub use error::{CommandFailed, SubjectsError};
+pub use listing::{ListedStack, ListedSubject};
+pub use preparation::{BuildEvent, Preparation};
 use sources::{SourceFile, Sources, unreadable};
 pub use stacks::Stacks;
 

@@ -1,0 +1,197 @@
+//! The preparation of the stacks that plans measure: their subjects are built, and have code for the messages.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+
+use rpcgauge_message::WorkloadSpec;
+use rpcgauge_message::workload::MessageSet;
+use rpcgauge_study::plan::Plan;
+
+use super::{Built, Package, Stacks, Step, Subjects, SubjectsError};
+
+/// What happens during a preparation, by the subject's name.
+#[derive(Debug, Clone, Copy)]
+pub enum BuildEvent<'a> {
+    /// A step of its build.
+    Building(&'a str, Step<'a>),
+    /// A step of making its code for a set of messages.
+    MakingCode(&'a str, Step<'a>),
+    /// Stacks are left out for this reason.
+    Failed(&'a SubjectsError),
+}
+
+/// The stacks that plans measure, as far as they can be started.
+#[derive(Debug)]
+pub struct Preparation {
+    /// All of them; a trial of one that is left out fails with the reason.
+    pub stacks: Stacks,
+    /// Why stacks are left out: each reason with its stacks, as SUBJECT/STACK.
+    pub left_out: Vec<(Rc<SubjectsError>, Vec<String>)>,
+    /// Why the first variant cannot be measured, where none can.
+    pub failure: Option<Rc<SubjectsError>>,
+}
+
+impl Subjects {
+    /// Makes ready the stacks that plans measure, each once: built, with code for its messages, where that
+    /// was not done yet. The embedded one is this program itself.
+    ///
+    /// # Errors
+    /// It is stopped, there is no cache, or a plan names a subject that there is not. What cannot be
+    /// built is left out instead.
+    pub fn prepare<'p>(
+        &self,
+        plans: impl IntoIterator<Item = &'p Plan>,
+        report: &mut dyn FnMut(BuildEvent<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Preparation, SubjectsError> {
+        let mut needed = Needed {
+            subjects: self,
+            report,
+            stop,
+            built: BTreeMap::new(),
+            known: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            stacks: Stacks::default(),
+        };
+        let (mut failure, mut can_run) = (None, false);
+        let variants = plans.into_iter().flat_map(|plan| &plan.variants);
+        for target in variants.map(|variant| &variant.settings.target) {
+            let mut lacks = None;
+            for stack in target.stacks() {
+                // The embedded one has no / in its name.
+                if let (Some(stack), Some(workload)) = (stack.split_once('/'), target.workload()) {
+                    lacks = lacks.or(needed.add(stack, workload)?);
+                }
+            }
+            can_run |= lacks.is_none();
+            failure = failure.or(lacks);
+        }
+        Ok(Preparation {
+            left_out: needed.left_out(),
+            stacks: needed.stacks,
+            failure: failure.filter(|_| !can_run),
+        })
+    }
+}
+
+/// The stacks of a run, as they are made ready.
+struct Needed<'a> {
+    subjects: &'a Subjects,
+    report: &'a mut dyn FnMut(BuildEvent<'_>),
+    stop: &'a AtomicBool,
+    /// By the subject's name.
+    built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
+    /// By SUBJECT/STACK: why it is left out, if it is.
+    known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
+    /// By the subject's name: why some of its stacks have no code for a set of messages.
+    failed: BTreeMap<(&'a str, MessageSet), Vec<Rc<SubjectsError>>>,
+    stacks: Stacks,
+}
+
+impl Needed<'_> {
+    /// Makes a stack ready for a workload; why it is left out, if it is.
+    fn add(
+        &mut self,
+        (subject, stack): (&str, &str),
+        workload: &WorkloadSpec,
+    ) -> Result<Option<Rc<SubjectsError>>, SubjectsError> {
+        let (name, messages) = (format!("{subject}/{stack}"), MessageSet::from(workload));
+        let key = (name.clone(), messages.clone());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let package = self.subjects.find(subject)?;
+        let manifest = package.manifest();
+        let (report, stop) = (&mut *self.report, self.stop);
+        let built = match self.built.entry(&manifest.name) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let mut show = |step: Step<'_>| report(BuildEvent::Building(subject, step));
+                let built = package.build(&mut show, stop);
+                new.insert(keep(built, report)?)
+            }
+        };
+        let failed = (&*manifest.name, messages.clone());
+        let failed = self.failed.entry(failed).or_default();
+        let of_stack = manifest.stack(stack);
+        let is_of_this =
+            |error: &&Rc<SubjectsError>| of_stack.is_some_and(|stack| error.is_of(stack));
+        let command = match (built, failed.iter().find(is_of_this)) {
+            (Err(error), _) => Err(Rc::clone(error)),
+            (_, Some(error)) => Err(Rc::clone(error)),
+            (Ok(built), None) => {
+                let mut show = |step: Step<'_>| report(BuildEvent::MakingCode(subject, step));
+                let command = built.command(manifest, stack, &messages, &mut show, stop);
+                keep(command, report)?
+            }
+        };
+        let error = command.as_ref().err().cloned();
+        failed.extend(error.clone());
+        let command = command.as_ref().map_err(|error| &**error);
+        self.stacks.add_for(&name, messages, command);
+        self.known.insert(key, error.clone());
+        Ok(error)
+    }
+
+    /// Each reason, with the stacks that it leaves out.
+    fn left_out(&self) -> Vec<(Rc<SubjectsError>, Vec<String>)> {
+        let mut reasons: Vec<(Rc<SubjectsError>, Vec<String>)> = Vec::new();
+        for ((stack, _), error) in &self.known {
+            let Some(error) = error else {
+                continue;
+            };
+            match reasons
+                .iter_mut()
+                .find(|(known, _)| Rc::ptr_eq(known, error))
+            {
+                Some((_, stacks)) if stacks.contains(stack) => {}
+                Some((_, stacks)) => stacks.push(stack.clone()),
+                None => reasons.push((Rc::clone(error), vec![stack.clone()])),
+            }
+        }
+        reasons
+    }
+}
+
+/// An error that leaves a stack out is kept and shown; others end the preparation.
+fn keep<T>(
+    made: Result<T, SubjectsError>,
+    report: &mut dyn FnMut(BuildEvent<'_>),
+) -> Result<Result<T, Rc<SubjectsError>>, SubjectsError> {
+    match made {
+        Ok(made) => Ok(Ok(made)),
+        Err(
+            error @ (SubjectsError::Missing { .. }
+            | SubjectsError::Command(_)
+            | SubjectsError::Incomplete { .. }),
+        ) => {
+            report(BuildEvent::Failed(&error));
+            Ok(Err(Rc::new(error)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl Package {
+    /// Builds it, and makes code for the built-in messages for all its stacks.
+    ///
+    /// # Errors
+    /// As [`Package::build`], or a command of the generator failed; its log is kept.
+    pub fn build_with_code(
+        &self,
+        report: &mut dyn FnMut(BuildEvent<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Built, SubjectsError> {
+        let manifest = self.manifest();
+        let name = &manifest.name;
+        let mut show = |step: Step<'_>| report(BuildEvent::Building(name, step));
+        let built = self.build(&mut show, stop)?;
+        let mut show = |step: Step<'_>| report(BuildEvent::MakingCode(name, step));
+        for program in manifest.programs() {
+            built.generate(manifest, program, &MessageSet::BuiltIn, &mut show, stop)?;
+        }
+        Ok(built)
+    }
+}
