@@ -1,7 +1,7 @@
 //! What can go wrong between a message and its bytes.
 
 use crate::limits::BrokenLimit;
-use crate::path::clip;
+use crate::path::{clip, without_position};
 use crate::{Compression, Encoding};
 
 /// Bytes that are not a message.
@@ -125,23 +125,17 @@ pub enum SampleError {
 }
 
 impl SampleError {
-    /// The error of a text that is not JSON, from a JSON reader's words, which end with the place.
-    pub(crate) fn not_json(text: &str, said: &str) -> Self {
-        let (what, place) = match said.rsplit_once(" at line ") {
-            Some((what, place)) => (what, place.split_once(" column ")),
-            None => (said, None),
+    /// The error of a text that is not JSON.
+    pub(crate) fn not_json(text: &str, error: &serde_json::Error) -> Self {
+        let what = if text.trim().is_empty() {
+            "there is nothing in it; {} is a message without fields".to_owned()
+        } else if error.is_eof() {
+            "the JSON ends too early; is it cut off?".to_owned()
+        } else {
+            clip(&without_position(error))
         };
-        let place = place.and_then(|(line, column)| {
-            // The reader counts the bytes that it took, which is 0 at the start of a line.
-            Some((line.parse().ok()?, column.parse::<usize>().ok()?.max(1)))
-        });
-        let what = match what {
-            _ if text.trim().is_empty() => {
-                "there is nothing in it; {} is a message without fields".to_owned()
-            }
-            what if what.starts_with("EOF") => "the JSON ends too early; is it cut off?".to_owned(),
-            what => what.to_owned(),
-        };
+        // The reader counts the bytes that it took, which is 0 at the start of a line.
+        let place = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
         Self::NotJson { what, place }
     }
 

@@ -196,7 +196,7 @@ pub(crate) fn decode_dynamic(
                     ReadError::Limit(limit) => Refusal::Limit(limit),
                     ReadError::At { path, what } if path == "$" => Refusal::Damage(what),
                     ReadError::At { path, what } => Refusal::Damage(format!("{path}: {what}")),
-                    ReadError::NotJson(what) => Refusal::Damage(what),
+                    ReadError::NotJson(error) => Refusal::Damage(clip(&error.to_string())),
                 })
             })?
         }
@@ -247,18 +247,16 @@ pub(crate) fn read_dynamic(
     limits: &Limits,
 ) -> Result<DynamicMessage, ReadError> {
     let reading = Reading::new(types, index, limits);
-    let mut is_json = true;
     let read = match encoding {
         Encoding::Msgpack => read_msgpack(bytes, reading.seed()),
         Encoding::Cbor => read_cbor(bytes, reading.seed()),
-        _ => read_json(bytes, reading.seed()).map_err(|error| {
-            is_json = error.is_data();
-            error.to_string()
-        }),
+        _ => match read_json(bytes, reading.seed()) {
+            Err(error) if !error.is_data() => return Err(ReadError::NotJson(error)),
+            read => read.map_err(|error| error.to_string()),
+        },
     };
     match read {
         Ok(message) => reading.finish(message),
-        Err(said) if !is_json => Err(ReadError::NotJson(clip(&said))),
         Err(said) => {
             let in_digits = match encoding {
                 Encoding::Msgpack | Encoding::Cbor => None,

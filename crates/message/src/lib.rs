@@ -36,6 +36,6 @@ pub use encoding::Encoding;
 pub use error::{DecodeError, EncodeError, SampleError};
 pub use limits::{BrokenLimit, Limits};
 pub use message::{Code, Message, MessageType};
-pub use path::position;
+pub use path::{position, without_position};
 pub use schema::{Method, Schema, SchemaError};
 pub use workload::{OverLimit, Sample, Workload, WorkloadError, WorkloadSpec};

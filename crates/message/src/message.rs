@@ -88,7 +88,7 @@ impl MessageType {
         let sample_error = |error| match error {
             ReadError::Limit(limit) => SampleError::Limit(limit),
             ReadError::At { path, what } => SampleError::At { path, what },
-            ReadError::NotJson(what) => SampleError::not_json(json, &what),
+            ReadError::NotJson(error) => SampleError::not_json(json, &error),
         };
         let (types, bytes) = (&self.types, json.as_bytes());
         let message = format::read_dynamic(types, self.index, bytes, Encoding::Json, &ANY_SIZE)

@@ -123,6 +123,13 @@ pub fn position(text: &str, byte: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
+/// What a JSON reader says is wrong, without where, which the error has as numbers.
+pub fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&position).unwrap_or(&text).to_owned()
+}
+
 /// Longest part of a parser's words that is shown, in characters: they repeat what they read.
 const SHOWN: usize = 240;
 

@@ -1,17 +1,21 @@
 //! Reading TOML by serde: an error names its place, its key and the nearest name.
 
+mod forms;
+mod node;
+mod refusal;
+
 use std::ops::Range;
 
 use rpcgauge_message::nearest::Nearest;
 use serde::Deserialize;
-use serde::de::{
-    Deserializer, Error as _, IntoDeserializer, Visitor, value::SeqAccessDeserializer,
-};
+use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
-use crate::error::{Refusal, Source, StudyError};
-use crate::words::{parse_size, parse_time_ms};
+pub(crate) use self::forms::{Line, PathText, Size, Time, filled, of, one_or_more, place, value};
+use self::node::Node;
+use self::refusal::{Refusal, Why};
+use crate::error::{Source, StudyError};
 
 /// A table under reading. Each key is taken once; keys that are left at the end are refused.
 pub(crate) struct Table<'a> {
@@ -76,9 +80,9 @@ impl<'a> Table<'a> {
             return Ok(None);
         };
         let place = value.span();
-        match T::deserialize(ValueDeserializer::from(value)) {
+        match T::deserialize(Node::from(value)) {
             Ok(read) => Ok(Some(read)),
-            Err(error) => Err(self.refusal(key, place, error)),
+            Err(refusal) => Err(self.refused(key, place, refusal)),
         }
     }
 
@@ -164,8 +168,8 @@ impl<'a> Table<'a> {
     pub(crate) fn rest<T: Deserialize<'a>>(mut self) -> Result<T, StudyError> {
         let entries = std::mem::take(&mut self.entries);
         let table = Spanned::new(self.span.clone(), DeValue::Table(entries));
-        T::deserialize(ValueDeserializer::from(table))
-            .map_err(|error| self.refusal("", self.span.clone(), error))
+        T::deserialize(Node::from(table))
+            .map_err(|refusal| self.refused("", self.span.clone(), refusal))
     }
 
     /// Refuses the keys that were not taken.
@@ -198,50 +202,37 @@ impl<'a> Table<'a> {
         format!("{} has no key \"{name}\"{hint}", titled(path))
     }
 
-    /// What serde says of the value of `key`, which stands at `place`, in our words.
-    fn refusal(&self, key: &str, place: Range<usize>, mut error: toml::de::Error) -> StudyError {
-        let place = error.span().unwrap_or(place);
-        // The keys that lead to the place stand only in what the error shows without its input.
-        error.set_input(None);
-        let shown = error.to_string();
-        let keys = shown.rsplit_once("\nin `").map_or("", |(_, keys)| keys);
-        let path = joined(&[&self.path, key, keys.trim_end().trim_end_matches('`')]);
-        let message = self.in_our_words(&path, error.message());
+    /// The error of a refusal within the value of `key`, which stands at `place`.
+    fn refused(&self, key: &str, place: Range<usize>, refusal: Refusal) -> StudyError {
+        let place = refusal.span.unwrap_or(place);
+        let path = joined(&[&self.path, key, &refusal.path.join(".")]);
+        let message = match refusal.why {
+            Why::UnknownKey { name, known } => {
+                let mut known = known.to_vec();
+                if path == self.path {
+                    known.extend(&self.known);
+                }
+                self.no_key(&path, &name, &known)
+            }
+            Why::UnknownWord { name, known } => {
+                let hint = Nearest::or_known(&name, known.iter().copied());
+                format!("unknown value \"{name}\"{hint}")
+            }
+            Why::MissingKey(name) => format!("{} {}", titled(&path), needs(&path, name)),
+            Why::Kind { wanted, found } => {
+                let key = path.rsplit('.').next().unwrap_or_default();
+                let [wanted, found] = [&wanted, &found].map(|kind| kind.in_words("a table"));
+                format!("\"{key}\" must be {wanted}, not {found}")
+            }
+            Why::Other(message) => message,
+        };
         self.source.error(place, message)
     }
+}
 
-    /// A sentence of serde's with the key and the nearest name.
-    fn in_our_words(&self, path: &str, message: &str) -> String {
-        let named = |kind: &str| message.strip_prefix(kind)?.split_once('`');
-        let listed = |names: &str| -> Vec<String> {
-            let names = names.split('`').skip(1).step_by(2);
-            names.map(str::to_owned).collect()
-        };
-        if let Some((name, names)) = named("unknown field `") {
-            let names = listed(names);
-            let mut known: Vec<&str> = names.iter().map(String::as_str).collect();
-            if path == self.path {
-                known.extend(&self.known);
-            }
-            return self.no_key(path, name, &known);
-        }
-        if let Some((name, names)) = named("unknown variant `") {
-            let names = listed(names);
-            let hint = Nearest::or_known(name, names.iter().map(String::as_str));
-            return format!("unknown value \"{name}\"{hint}");
-        }
-        if let Some((name, _)) = named("missing field `") {
-            return format!("{} {}", titled(path), needs(path, name));
-        }
-        let key = path.rsplit('.').next().unwrap_or_default();
-        if let Some(Refusal { wanted, found }) = Refusal::of(message, "a table") {
-            return format!("\"{key}\" must be {wanted}, not {found}");
-        }
-        match message {
-            "wanted string or table" => format!("\"{key}\" must be a string"),
-            message => message.to_owned(),
-        }
-    }
+/// Why JSON that is read as a `T` is refused, if it is.
+pub(crate) fn refusal_of_json<T: DeserializeOwned>(value: serde_json::Value) -> Option<Refusal> {
+    T::deserialize(Node::from(value)).err()
 }
 
 fn joined(keys: &[&str]) -> String {
@@ -299,135 +290,4 @@ fn needs(path: &str, key: &str) -> String {
     let example = EXAMPLES.iter().find(|(end, _)| whole.ends_with(end));
     let example = example.map_or(String::new(), |(_, text)| format!("; write {text}"));
     format!("needs the key \"{key}\"{example}")
-}
-
-/// A text that is not blank, and holds no control characters where it must be of one line.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Text<const OF_ONE_LINE: bool>(pub(crate) String);
-
-pub(crate) type Line = Text<true>;
-pub(crate) type PathText = Text<false>;
-
-impl<const OF_ONE_LINE: bool> TryFrom<String> for Text<OF_ONE_LINE> {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.trim().is_empty() {
-            return Err("this is empty");
-        }
-        match OF_ONE_LINE && text.contains(char::is_control) {
-            true => Err("this must be one line without tabs"),
-            false => Ok(Self(text)),
-        }
-    }
-}
-
-impl<const OF_ONE_LINE: bool> std::ops::Deref for Text<OF_ONE_LINE> {
-    type Target = String;
-
-    fn deref(&self) -> &String {
-        &self.0
-    }
-}
-
-/// A time such as `150ms`, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Time(pub(crate) u64);
-
-impl TryFrom<String> for Time {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        parse_time_ms(&text).map(Self)
-    }
-}
-
-/// A size such as `256MiB`, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Size(pub(crate) u64);
-
-impl TryFrom<String> for Size {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        parse_size(&text).map(Self)
-    }
-}
-
-impl From<Size> for Option<u64> {
-    fn from(Size(bytes): Size) -> Self {
-        Some(bytes)
-    }
-}
-
-impl From<Line> for String {
-    fn from(line: Line) -> Self {
-        line.0
-    }
-}
-
-impl From<Time> for u64 {
-    fn from(Time(ms): Time) -> Self {
-        ms
-    }
-}
-
-/// Where a value stands that is written.
-pub(crate) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
-    written.as_ref().map(Spanned::span)
-}
-
-/// The value itself.
-pub(crate) fn value<T: Clone>(written: &Option<Spanned<T>>) -> Option<T> {
-    written.as_ref().map(|value| value.get_ref().clone())
-}
-
-/// What can be made of a value that is read as a `T`.
-pub(crate) fn of<'de, D, T, U>(deserializer: D) -> Result<U, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Into<U>,
-{
-    T::deserialize(deserializer).map(Into::into)
-}
-
-/// A list that is not empty.
-pub(crate) fn filled<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    let list = Vec::deserialize(deserializer)?;
-    match list.is_empty() {
-        true => Err(D::Error::custom("this list is empty")),
-        false => Ok(list),
-    }
-}
-
-/// One string alone or a list that is not empty.
-pub(crate) fn one_or_more<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    struct OneOrMore<T>(std::marker::PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a string, or a list of them")
-        }
-
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
-            T::deserialize(text.into_deserializer()).map(|one| vec![one])
-        }
-
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, items: A) -> Result<Vec<T>, A::Error> {
-            filled(SeqAccessDeserializer::new(items))
-        }
-    }
-    deserializer.deserialize_any(OneOrMore(std::marker::PhantomData))
 }

@@ -95,7 +95,10 @@ fn is_one_thread(threads: &u32) -> bool {
 
 /// Who is called, and with which messages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a variant calls no server, codec or service that is known"
+)]
 pub enum Target {
     /// A server that the lab starts, proves right, and looks into while it is measured.
     Subject {

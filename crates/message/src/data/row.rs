@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::error::DataError;
+use crate::path::without_position;
 
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,9 +92,7 @@ impl Row {
 
 /// The error without the place, which is always the first line of the text that was parsed.
 fn json_words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let what = text.strip_suffix(place.as_str()).unwrap_or(&text);
+    let what = without_position(error);
     match error.classify() {
         serde_json::error::Category::Data => format!("not a JSON object: {what}"),
         _ => format!("not JSON: {what}"),

@@ -27,8 +27,8 @@ pub(crate) enum ReadError {
         path: String,
         what: String,
     },
-    /// It is JSON no more, with line and column.
-    NotJson(String),
+    /// The text is not JSON.
+    NotJson(serde_json::Error),
 }
 
 /// One message, to be read.

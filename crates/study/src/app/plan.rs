@@ -53,7 +53,7 @@ pub struct AppPlan {
 
 /// What sends load to an application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "the load is neither of users nor at a rate")]
 pub enum AppLoad {
     /// Locust's users, each of whom waits for a response before the next request (closed loop).
     Users {

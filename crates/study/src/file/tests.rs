@@ -64,6 +64,9 @@ fn wrong_types() {
     assert_snapshot!(with_question("[base]\ntime = 100"), @r#"my.toml:3:8: "time" must be a time with its unit, such as "150ms", not 100"#);
     assert_snapshot!(with_question("[factors]\nprotocol = \"grpc\""), @r#"my.toml:3:12: "protocol" must be a list"#);
     assert_snapshot!(with_question("margin = true"), @r#"my.toml:2:10: "margin" must be a number, not boolean true"#);
+    assert_snapshot!(with_question("margin = 1e400"), @r#"my.toml:2:10: "margin" must be a number, not a number that is too large"#);
+    assert_snapshot!(with_question("placement = { main = 5 }"), @r#"my.toml:2:22: "main" must be a string, not 5"#);
+    assert_snapshot!(refused("question = 2026-01-31"), @r#"my.toml:1:12: "question" must be a string, not a date"#);
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"b\"\nheadline = \"yes\""), @r#"my.toml:5:12: "headline" must be true or false, not a string"#);
 }
 
@@ -148,7 +151,7 @@ fn what_is_missing() {
     assert_snapshot!(with_question("[[pairs]]\nof = \"a\""), @r#"my.toml:2:1: [pairs] needs the key "against"; write against = "rest-json", a variant's name"#);
     assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\""), @r#"my.toml:2:1: [claims] needs the key "published"; write published = { of = 1.5, against = 3.0, unit = "ms" }"#);
     assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 0, against = 1, unit = \"ms\" }"), @"my.toml:8:13: the published figures must be more than 0, and have a unit");
-    assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 1, unit = \"ms\" }\nstacks = [\"grpc-go\"]"), @r#"my.toml:9:10: "grpc-go" is not a stack: write SUBJECT/STACK, such as "go/grpc-go""#);
+    assert_snapshot!(with_question("[[claims]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 1, unit = \"ms\" }\nstacks = [\"grpc-go\"]"), @r#"my.toml:9:11: "grpc-go" is not a stack: write SUBJECT/STACK, such as "go/grpc-go""#);
     assert_snapshot!(with_question("[[groups]]\n[groups.base]"), @r#"my.toml:2:1: [groups] needs the key "name"; write name = "small-messages""#);
 }
 

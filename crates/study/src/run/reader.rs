@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use rpcgauge_message::whole_file;
+use rpcgauge_message::{whole_file, without_position};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{MeasuredWith, RunError, RunInfo, RunKind, names};
-use crate::error::Refusal;
 use crate::plan::{Plan, TrialSpec, Variant};
+use crate::read::refusal_of_json;
 use crate::record::{
     Environment, EventsRecord, FloorRecord, Record, SCHEMA, TrialOutcome, TrialRecord,
 };
@@ -302,7 +302,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
         }
         whole_bytes += read as u64;
         let record = serde_json::from_slice(&line);
-        let record = record.map_err(|error| damaged(json_problem(&error)))?;
+        let record = record.map_err(|error| damaged(json_problem::<T>(&line, &error)))?;
         of(number, record).map_err(damaged)?;
     }
     let cut_off = (!line.is_empty()).then(|| {
@@ -354,24 +354,19 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     serde_json::from_str(&text).map_err(|error| RunError::Damaged {
         path: directory.join(file),
         line: Some(error.line()),
-        problem: json_problem(&error),
+        problem: json_problem::<T>(text.as_bytes(), &error),
     })
 }
 
-/// serde_json's sentence in our words, without the position, which counts within the line here.
-pub(super) fn json_problem(error: &serde_json::Error) -> String {
-    // It repeats names that it does not know, with whatever is in them.
-    let text = error.to_string().replace(char::is_control, " ");
-    let sentence = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(sentence, _)| sentence);
-    let sentence = match Refusal::of(sentence, "an object") {
-        Some(Refusal { wanted, found }) => format!("expected {wanted}, not {found}"),
-        None if sentence.starts_with("data did not match any variant of ") => {
-            "a variant calls no server, codec or service that is known".to_owned()
-        }
-        None => sentence.to_owned(),
+/// What is wrong with JSON that was to be a `T`. The position counts within the text: a line of a file, or all of it.
+pub(super) fn json_problem<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
+    let value = serde_json::from_slice(json).ok();
+    let sentence = match value.and_then(refusal_of_json::<T>) {
+        Some(refusal) => refusal.to_string(),
+        None => without_position(error),
     };
+    // It repeats names that it does not know, with whatever is in them.
+    let sentence = sentence.replace(char::is_control, " ");
     match error.column() {
         0 => sentence,
         column => format!("{sentence} (column {column})"),

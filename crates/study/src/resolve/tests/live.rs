@@ -218,7 +218,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(keys("data = \"@\""), @"my.toml:5:8: @ names no file; write @FILE, or @- for standard input");
     insta::assert_snapshot!(keys("data = \"@-\"\nrows = \"-\""), @r#"my.toml:5:8: "data" and "rows" cannot both read standard input; give one of them a file"#);
     insta::assert_snapshot!(keys("headers = [\"authorization: $NOT_SET\"]"), @r#"my.toml:5:12: the environment variable "NOT_SET" is not set"#);
-    insta::assert_snapshot!(keys("headers = [\"password\"]"), @"my.toml:5:11: a header field is written as 'name: value'");
+    insta::assert_snapshot!(keys("headers = [\"password\"]"), @"my.toml:5:12: a header field is written as 'name: value'");
     insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
     insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));

@@ -297,10 +297,11 @@ fn damage_is_reported_without_the_names_of_types() {
         }) {
             let mut damaged = sound.clone();
             *damaged.pointer_mut(path).unwrap() = other;
-            let Err(error) = serde_json::from_str::<T>(&damaged.to_string()) else {
+            let damaged = damaged.to_string();
+            let Err(error) = serde_json::from_str::<T>(&damaged) else {
                 continue;
             };
-            let told = reader::json_problem(&error);
+            let told = reader::json_problem::<T>(damaged.as_bytes(), &error);
             for word in [
                 "struct",
                 "enum",
