@@ -57,7 +57,7 @@ pub(super) struct EventLoop<'t, 'b, 'r> {
     events: Events,
     timer: Timer,
     pub(super) engine: Engine<'t, 'b, 'r>,
-    /// How often the loop waited for events while calls counted.
+    /// How often the loop waited for events while a call was in flight that counted.
     #[cfg(test)]
     pub(super) polled: u64,
 }
@@ -91,32 +91,40 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
         self.engine.heartbeat = Heartbeat::start();
         loop {
-            let engine = &mut self.engine;
             if stop.load(Ordering::Relaxed) {
-                engine.phases.interrupt();
+                self.engine.phases.interrupt();
                 return Ok(());
             }
-            let mut now = clock::now();
-            if engine.beat(now) {
-                // What came meanwhile is read before anything is taken for silent or late.
-                self.catch_up()?;
-                now = clock::now();
-            }
-            let engine = &mut self.engine;
-            engine.tend_connections(now)?;
-            engine.expire(now);
-            if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
+            if self.turn()? {
                 return Ok(());
             }
-            // Going on to another part takes time of its own.
-            let now = engine.phases.started_at.max(now);
-            engine.begin_due(now)?;
-            engine.write_all()?;
-            engine.take_snapshot(now);
-            engine.ledger.recorder.count_stages();
-            self.wait_and_read(now)?;
-            self.process_all()?;
         }
+    }
+
+    /// True when the trial or the slice is over.
+    #[inline]
+    pub(super) fn turn(&mut self) -> Result<bool, LoadError> {
+        let mut now = clock::now();
+        if self.engine.beat(now) {
+            // What came meanwhile is read before anything is taken for silent or late.
+            self.catch_up()?;
+            now = clock::now();
+        }
+        let engine = &mut self.engine;
+        engine.tend_connections(now)?;
+        engine.expire(now);
+        if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
+            return Ok(true);
+        }
+        // Going on to another part takes time of its own.
+        let now = engine.phases.started_at.max(now);
+        engine.begin_due(now)?;
+        engine.write_all()?;
+        engine.take_snapshot(now);
+        engine.ledger.recorder.count_stages();
+        self.wait_and_read(now)?;
+        self.process_all()?;
+        Ok(false)
     }
 
     /// Reads and processes what has come, without waiting.
@@ -134,8 +142,10 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             return self.engine.read_marked();
         }
         #[cfg(test)]
-        if self.engine.phases.phase == super::phases::Phase::Measured {
-            self.polled += 1;
+        {
+            let engine = &self.engine;
+            let is_measured = engine.phases.phase == super::phases::Phase::Measured;
+            self.polled += u64::from(is_measured && !engine.ledger.calls.is_empty());
         }
         let wake = self.engine.wake_by(now);
         if wake <= now {
