@@ -18,8 +18,9 @@ use rpcgauge_message::workload::MessageSet;
 use rpcgauge_study::record::Build;
 use rpcgauge_study::subject::{FLAGS, Flags, MESSAGES, Manifest, PROGRAM, STACK};
 
-use super::commands::{Commands, Step, beside, empty, forget, has_part, is_whole, unwritable};
+use super::commands::{Commands, Step};
 use super::error::SubjectsError;
+use super::folders::{beside, empty, forget, has_part, is_whole, unwritable};
 use super::tools::{FoundTool, find_all, matching};
 use super::{Package, State};
 use crate::subject::{RuntimeFlags, SubjectCommand, filled};

@@ -1,45 +1,22 @@
-//! Folders that commands fill once for all runs: a subject's build, its code for messages.
-//!
-//! ```text
-//! FOLDER/
-//!   .built        made last, with the names of the files that are there: a folder that lacks one of them is
-//!                 not whole. Its time is when the folder was last used, and programs that use the folder hold
-//!                 a lock on it
-//!   .built-PART   the same of a part that was added to it
-//! FOLDER.log, FOLDER.PART.log   the output of the commands
-//! FOLDER.lock     held by the program that fills it
-//! ```
+//! Commands that fill a folder once for all runs: a subject's build, its code for messages.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, SystemTime};
-
-use rustix::fs::{FlockOperation, flock};
+use std::time::Duration;
 
 use super::error::{CommandFailed, SubjectsError};
-use crate::files::regular;
+use super::folders::{
+    beside, empty, has_part, lock, mark_part, mark_whole, remove_unused_beside, take, unwritable,
+};
 use crate::files::scratch::Scratch;
 use crate::subject::{Log, run, wait_for_log};
 
-/// The last file of a folder.
-const MARKER: &str = ".built";
-
 /// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-
-/// What no run has used for so long is removed when the next of its kind is made.
-const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// How often another program's lock is polled.
-const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// What a command has printed is read for at most so long after its end: one that it has started may have
 /// left its group on purpose.
@@ -104,7 +81,7 @@ impl Commands<'_> {
         empty(folder)?;
         prepare()?;
         self.run(&beside(folder, "log"), report, stop)?;
-        mark(folder, MARKER)?;
+        mark_whole(folder)?;
         take(folder);
         remove_unused_beside(folder);
         Ok(())
@@ -136,7 +113,7 @@ impl Commands<'_> {
             }
             error
         })?;
-        mark(folder, &part_marker(part))
+        mark_part(folder, part)
     }
 
     fn run(
@@ -200,152 +177,6 @@ impl Commands<'_> {
             program: None,
             tail,
         }
-    }
-}
-
-/// Notes that a folder is filled, or a part of it, with what is in it.
-fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
-    let (mut names, mut open) = (Vec::new(), vec![PathBuf::new()]);
-    while let Some(at) = open.pop() {
-        let entries = fs::read_dir(folder.join(&at)).into_iter();
-        for entry in entries.flatten().flatten() {
-            let name = at.join(entry.file_name());
-            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                true => open.push(name),
-                false => names.push(name.into_os_string().into_vec()),
-            }
-        }
-    }
-    let marker = folder.join(marker);
-    let written = regular::create(&marker).and_then(|mut file| file.write_all(&names.join(&0)));
-    written.map_err(unwritable(&marker))
-}
-
-/// Whether a folder was filled, or a part of it, and has lost nothing since: a cache may lose files.
-fn has(folder: &Path, marker: &str) -> bool {
-    let mut names = Vec::new();
-    let marker = regular::open(&folder.join(marker));
-    let read = marker.and_then(|mut marker| marker.read_to_end(&mut names));
-    let is_there = |name| fs::symlink_metadata(folder.join(OsStr::from_bytes(name))).is_ok();
-    read.is_ok() && names.split(|&byte| byte == 0).all(is_there)
-}
-
-/// The markers of the folders in use: open, and so locked, until this program ends.
-static IN_USE: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
-
-/// Takes a folder into use if it was filled: no other program removes it while this program runs.
-fn take(folder: &Path) -> bool {
-    let Ok(marker) = regular::open(&folder.join(MARKER)) else {
-        return false;
-    };
-    // A cache that can be neither locked nor written still serves.
-    let _ = flock(&marker, FlockOperation::LockShared);
-    let _ = marker.set_modified(SystemTime::now());
-    // One for each folder: it may be asked for often.
-    let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
-    in_use.insert(folder.to_owned(), marker);
-    drop(in_use);
-    // It may have been removed before it was locked.
-    is_whole(folder)
-}
-
-/// Removes the folders of the same name with another digest that no run has used for long.
-fn remove_unused_beside(folder: &Path) {
-    let name_of = |path: &Path| {
-        let (name, digest) = path.file_name()?.to_str()?.rsplit_once('-')?;
-        let is_digest = digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_digest.then(|| name.to_owned())
-    };
-    let entries = folder.parent().map(fs::read_dir).into_iter().flatten();
-    for other in entries.flatten().flatten().map(|entry| entry.path()) {
-        if other != folder && name_of(&other) == name_of(folder) {
-            // One that cannot be removed stays: nothing depends on it.
-            let _ = remove_unused(&other);
-        }
-    }
-}
-
-/// Removes a folder with what lies beside it, but for its lock, which others may be waiting for; none if
-/// it is in use or was used lately.
-fn remove_unused(folder: &Path) -> Option<()> {
-    let marker = regular::open(&folder.join(MARKER)).ok()?;
-    // As a program does that fills it.
-    let lock = regular::create(&beside(folder, "lock")).ok()?;
-    flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
-    flock(&marker, FlockOperation::NonBlockingLockExclusive).ok()?;
-    let used = marker.metadata().ok()?.modified().ok()?;
-    if used.elapsed().ok()? < KEPT_UNUSED {
-        return None;
-    }
-    // Without it the folder counts as not filled, also where removing it breaks off.
-    fs::remove_file(folder.join(MARKER)).ok()?;
-    empty(folder).ok()?;
-    for others in ["messages", "logs"] {
-        empty(&beside(folder, others)).ok()?;
-    }
-    for log in ["log", "check.log"] {
-        let _ = fs::remove_file(beside(folder, log));
-    }
-    Some(())
-}
-
-/// Has a folder filled again when it is asked for.
-pub(super) fn forget(folder: &Path) -> Result<(), SubjectsError> {
-    let marker = folder.join(MARKER);
-    fs::remove_file(&marker).map_err(unwritable(&marker))
-}
-
-/// Whether a part was added to a folder.
-pub(super) fn has_part(folder: &Path, part: &str) -> bool {
-    has(folder, &part_marker(part))
-}
-
-fn part_marker(part: &str) -> String {
-    format!("{MARKER}-{part}")
-}
-
-pub(super) fn is_whole(folder: &Path) -> bool {
-    has(folder, MARKER)
-}
-
-pub(crate) fn beside(folder: &Path, ending: &str) -> PathBuf {
-    let mut path = folder.as_os_str().to_owned();
-    path.push(format!(".{ending}"));
-    path.into()
-}
-
-pub(super) fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> SubjectsError {
-    |source| SubjectsError::Cache(path.to_owned(), source)
-}
-
-/// Removes a folder with all that is in it.
-pub(crate) fn empty(folder: &Path) -> Result<(), SubjectsError> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(folder)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// Takes a lock that the system releases when this program ends in any way.
-fn lock(
-    path: &Path,
-    report: &mut dyn FnMut(Step<'_>),
-    stop: &AtomicBool,
-) -> Result<File, SubjectsError> {
-    let folder = path.parent().unwrap_or(path);
-    fs::create_dir_all(folder).map_err(unwritable(folder))?;
-    let file = regular::create(path).map_err(unwritable(path))?;
-    loop {
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(file),
-            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(unwritable(path)(error.into())),
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(SubjectsError::Stopped);
-        }
-        report(Step::Waiting);
-        thread::sleep(POLL_EVERY);
     }
 }
 
@@ -424,89 +255,4 @@ fn fetches(libraries: &BTreeMap<String, String>, said: &str) -> String {
         libraries => libraries.join(", "),
     };
     format!("; there seems to be no network, and a first build fetches {libraries}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A folder that was filled, last used so long ago.
-    fn filled(folder: &Path, unused: Duration) {
-        fs::create_dir_all(folder.join("code")).unwrap();
-        for others in ["messages", "logs"] {
-            fs::create_dir_all(beside(folder, others)).unwrap();
-        }
-        fs::write(beside(folder, "log"), "").unwrap();
-        let marker = File::create(folder.join(MARKER)).unwrap();
-        marker.set_modified(SystemTime::now() - unused).unwrap();
-    }
-
-    #[test]
-    fn only_what_nobody_has_used_for_long_is_removed() {
-        let cache = tempfile::tempdir().unwrap();
-        let path = |name: &str| cache.path().join(name);
-        let [new, old, late, other, odd, in_use] = [
-            "py-0123456789abcdef",
-            "py-00000000000000aa",
-            "py-00000000000000bb",
-            "py-http-00000000000000cc",
-            "py-notes",
-            "py-00000000000000dd",
-        ]
-        .map(path);
-        for folder in [&new, &old, &other, &odd, &in_use] {
-            filled(folder, 2 * KEPT_UNUSED);
-        }
-        filled(&late, KEPT_UNUSED / 2);
-        let user = File::open(in_use.join(MARKER)).unwrap();
-        flock(&user, FlockOperation::LockShared).unwrap();
-        remove_unused_beside(&new);
-        for kept in [&new, &late, &other, &odd, &in_use] {
-            assert!(is_whole(kept), "{}", kept.display());
-        }
-        assert!(!old.exists());
-        for others in ["messages", "logs", "log"] {
-            assert!(!beside(&old, others).exists(), "{others}");
-        }
-        // Unlocked, not only closed: a program that another test is starting may hold the file open for
-        // a moment.
-        flock(&user, FlockOperation::Unlock).unwrap();
-        remove_unused_beside(&new);
-        assert!(!in_use.exists());
-    }
-
-    #[test]
-    fn what_is_taken_into_use_stays() {
-        let cache = tempfile::tempdir().unwrap();
-        let folder = cache.path().join("py-00000000000000aa");
-        assert!(!take(&folder));
-        filled(&folder, 2 * KEPT_UNUSED);
-        assert!(take(&folder));
-        let marker = File::open(folder.join(MARKER)).unwrap();
-        let used = marker.metadata().unwrap().modified().unwrap();
-        assert!(used.elapsed().unwrap() < KEPT_UNUSED);
-        // However long ago that was.
-        filled(&folder, 2 * KEPT_UNUSED);
-        remove_unused_beside(&cache.path().join("py-0123456789abcdef"));
-        assert!(is_whole(&folder));
-    }
-
-    #[test]
-    fn a_folder_that_is_asked_for_often_is_open_once() {
-        let cache = tempfile::tempdir().unwrap();
-        let folder = cache
-            .path()
-            .canonicalize()
-            .unwrap()
-            .join("py-00000000000000aa");
-        filled(&folder, Duration::ZERO);
-        for _ in 0..3 {
-            assert!(take(&folder));
-        }
-        let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
-        let of_marker = open.filter(|entry| {
-            fs::read_link(entry.path()).is_ok_and(|path| path == folder.join(MARKER))
-        });
-        assert_eq!(of_marker.count(), 1);
-    }
 }

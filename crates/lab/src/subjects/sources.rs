@@ -10,8 +10,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::build::Built;
-use super::commands::unwritable;
 use super::error::SubjectsError;
+use super::folders::unwritable;
 use super::tools::FoundTool;
 use super::walk;
 
