@@ -55,41 +55,6 @@ impl Script {
         }
         Script { setup, steps }
     }
-
-    /// A script of no steps yet.
-    pub fn new(setup: &[u8]) -> Script {
-        Script {
-            setup: setup.to_vec(),
-            steps: Vec::new(),
-        }
-    }
-
-    /// Adds a step.
-    #[must_use]
-    pub fn step(mut self, kind: u8, payload: &[u8]) -> Script {
-        self.steps.push(Step {
-            kind,
-            payload: payload.to_vec(),
-        });
-        self
-    }
-
-    /// The bytes that [`Script::read`] makes this of.
-    pub fn bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        let escape = |out: &mut Vec<u8>, bytes: &[u8]| {
-            for byte in bytes {
-                out.extend((*byte == MARK).then_some(MARK));
-                out.push(*byte);
-            }
-        };
-        escape(&mut out, &self.setup);
-        for step in &self.steps {
-            out.extend([MARK, step.kind]);
-            escape(&mut out, &step.payload);
-        }
-        out
-    }
 }
 
 /// Reads numbers off the front of bytes; zeros when there are no more.
@@ -148,16 +113,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_is_read_as_it_was_written() {
-        let script = Script::new(&[1, MARK, 2])
-            .step(3, &[MARK, MARK, 7])
-            .step(0, b"")
-            .step(255, b"abc");
-        assert_eq!(Script::read(&script.bytes()), script);
-    }
-
-    #[test]
-    fn a_mark_at_the_end_is_nothing() {
-        assert_eq!(Script::read(&[5, MARK]), Script::new(&[5]));
+    fn steps_begin_with_a_mark_and_a_doubled_one_is_a_byte() {
+        let input = [
+            &[1, MARK, MARK, 2, MARK, 3, MARK, MARK, 7][..],
+            &[MARK, 0, MARK, 255, b'a'],
+            // A mark at the end is nothing.
+            &[MARK],
+        ];
+        let step = |kind, payload: &[u8]| Step {
+            kind,
+            payload: payload.to_vec(),
+        };
+        let script = Script {
+            setup: vec![1, MARK, 2],
+            steps: vec![step(3, &[MARK, 7]), step(0, b""), step(255, b"a")],
+        };
+        assert_eq!(Script::read(&input.concat()), script);
     }
 }

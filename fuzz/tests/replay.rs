@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use rpcgauge_fuzz::TARGETS;
+use rpcgauge_fuzz::{TARGETS, reflection};
 
 /// Changed inputs for each target.
 const CHANGED: u64 = 3000;
@@ -89,4 +89,28 @@ fn every_target_holds_on_its_seeds_and_changes_of_them() {
             named.spawn_scoped(scope, run).expect("a thread");
         }
     });
+}
+
+#[test]
+fn seeds_of_reflection_reach_a_schema_or_are_refused() {
+    const REACH_A_SCHEMA: [&str; 10] = [
+        "circle",
+        "clashing-names",
+        "doubled",
+        "edition",
+        "every-kind",
+        "extension",
+        "message-set",
+        "one-by-one",
+        "orders",
+        "well-known-untold",
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds/reflection");
+    let entries = fs::read_dir(folder).expect("seeds").flatten();
+    let mut reach_a_schema: Vec<String> = entries
+        .filter(|entry| reflection::outcome(&fs::read(entry.path()).expect("a seed")).is_ok())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    reach_a_schema.sort();
+    assert_eq!(reach_a_schema, REACH_A_SCHEMA);
 }

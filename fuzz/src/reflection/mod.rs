@@ -53,7 +53,7 @@ pub fn reflection(input: &[u8]) {
     }
 }
 
-/// What an input comes to, so that its writer can see that it is what was meant.
+/// What an input comes to: a seed has to stay what it is named after.
 ///
 /// # Errors
 /// What the server does instead of telling a schema.
