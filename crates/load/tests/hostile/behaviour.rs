@@ -20,31 +20,6 @@ use crate::support::*;
 /// Bytes that the engine's loop runs in, without optimisation too.
 const SMALL_STACK: usize = 96 << 10;
 
-/// Sends these bytes after each request and closes.
-fn says(bytes: &'static [u8]) -> impl Fn(TcpStream) + Clone {
-    move |mut stream: TcpStream| {
-        if read_request(&mut stream).is_some() {
-            let _ = stream.write_all(bytes);
-        }
-    }
-}
-
-#[test]
-fn what_a_server_says_of_its_error_is_kept() {
-    let address = serve(says(
-        b"HTTP/1.1 500 Oops\r\nconnection: close\r\ncontent-length: 17\r\n\r\nno room <b>in</b>",
-    ));
-    let measurement = run(&short(address), &[b"x"]);
-    assert_eq!(
-        measurement.error_samples[0].text,
-        "HTTP status 500: no room <b>in</b>"
-    );
-    assert_eq!(
-        measurement.error_samples[0].kind,
-        FailureKind::HttpStatus(500)
-    );
-}
-
 #[test]
 fn what_a_server_says_at_length_is_cut_between_characters_and_says_so() {
     let address = serve(|mut stream: TcpStream| {
@@ -62,23 +37,6 @@ fn what_a_server_says_at_length_is_cut_between_characters_and_says_so() {
     let start = "HTTP status 500: x";
     let rest = ErrorSample::MOST_CHARS - start.len() - 1;
     assert_eq!(*text, format!("{start}{}…", "€".repeat(rest)));
-}
-
-#[test]
-fn a_reset_in_the_middle_of_a_body_is_a_reset() {
-    let address = serve(|mut stream| {
-        // Most of the request stays unread, so that the close becomes a reset.
-        let mut some = [0; 20];
-        let _ = stream.read_exact(&mut some);
-        let part = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 10\r\n\r\nhal";
-        let _ = stream.write_all(part);
-    });
-    let measurement = run(&short(address), &[&[b'x'; 3000]]);
-    assert_sums_hold(&measurement);
-    assert_eq!(
-        failures(&measurement),
-        [("connection-reset".to_owned(), 10)]
-    );
 }
 
 #[test]
@@ -134,30 +92,6 @@ fn connections_that_break_together_are_counted_one_by_one() {
     let reset = calls.failed.get(&FailureKind::ConnectionReset);
     let reset = *reset.expect("calls on broken connections");
     assert_eq!(calls.answered + reset, 2 * CONNECTIONS as u64, "{calls:?}");
-}
-
-#[test]
-fn calls_to_a_silent_server_fail_by_their_deadline() {
-    let address = serve(only_read);
-    for connection_use in [ConnectionUse::Reuse, ConnectionUse::PerCall] {
-        let mut trial = short(address.clone());
-        trial.deadline = Duration::from_millis(20);
-        trial.connection_use = connection_use;
-        let measurement = run(&trial, &[b"x"]);
-        assert_sums_hold(&measurement);
-        // A busy host can keep this program waiting for the whole deadline
-        // before it has sent a call.
-        let failed = &measurement.calls.failed;
-        let ended = [FailureKind::Deadline, FailureKind::DeadlineUnsent]
-            .map(|kind| failed.get(&kind).copied().unwrap_or(0));
-        assert!(ended[0] > 0, "{failed:?}");
-        assert_eq!(ended[0] + ended[1], 10, "{failed:?}");
-        assert!(
-            measurement.failed_latency.min() >= 19_900_000,
-            "never before its time"
-        );
-        assert_eq!(measurement.ending, Ending::Complete);
-    }
 }
 
 #[test]
@@ -326,44 +260,6 @@ fn a_socket_that_is_not_there_is_refused() {
     let trial = short(Address::Unix(folder.path().join("none")));
     let measurement = run(&trial, &[b"x"]);
     assert_eq!(failures(&measurement), [("connect-refused".to_owned(), 10)]);
-}
-
-#[test]
-fn a_slow_drip_ends_at_the_deadline() {
-    let address = serve(|mut stream| {
-        let _ = read_request(&mut stream);
-        for byte in b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
-            .iter()
-            .cycle()
-        {
-            if stream.write_all(&[*byte]).is_err() {
-                return;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-    });
-    let mut trial = short(address);
-    // Long enough that a busy host has sent the request by then.
-    trial.deadline = Duration::from_millis(300);
-    trial.stop.calls = Some(3);
-    let measurement = run(&trial, &[b"x"]);
-    assert_sums_hold(&measurement);
-    assert_eq!(failures(&measurement), [("deadline".to_owned(), 3)]);
-}
-
-#[test]
-fn a_server_that_does_not_read_fails_calls_by_their_deadline() {
-    let address = serve(|stream| {
-        thread::sleep(Duration::from_secs(2));
-        drop(stream);
-    });
-    let mut trial = short(address);
-    trial.deadline = Duration::from_millis(300);
-    trial.stop.calls = Some(3);
-    let body = vec![b'x'; 20 << 20];
-    let measurement = run(&trial, &[&body]);
-    assert_sums_hold(&measurement);
-    assert_eq!(failures(&measurement), [("deadline".to_owned(), 3)]);
 }
 
 #[test]

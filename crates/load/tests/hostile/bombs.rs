@@ -102,11 +102,7 @@ fn garbage(_: Compression) -> Vec<u8> {
 }
 
 /// Checks responses that are not decoded, as in a load.
-fn check<const ZSTD: bool>() -> ResponseCheck<'static> {
-    let compression = match ZSTD {
-        true => Compression::ZSTD,
-        false => Compression::GZIP,
-    };
+fn check(compression: Compression) -> ResponseCheck<'static> {
     let (mut bounded, mut plain) = (Bounded::codec(compression), Vec::new());
     ResponseCheck {
         of: Checked::Compressed,
@@ -116,22 +112,13 @@ fn check<const ZSTD: bool>() -> ResponseCheck<'static> {
 
 pub(crate) fn cases() -> Vec<Case> {
     let (gzip, zstd) = (Compression::GZIP, Compression::ZSTD);
-    let both = [Over::Http1, Over::Grpc];
-    let read = both.into_iter().flat_map(|over| {
-        [
-            case("gzip bomb", over, gzip, bomb).codec(|| Bounded::codec(Compression::GZIP)),
-            case("zstd bomb", over, zstd, bomb).codec(|| Bounded::codec(Compression::ZSTD)),
-        ]
-    });
-    let checked = both.into_iter().flat_map(|over| {
-        [
-            case("gzip bomb in a load", over, gzip, bomb).checked(check::<false>),
-            case("gzip that ends early in a load", over, gzip, cut).checked(check::<false>),
-            case("no gzip in a load", over, gzip, garbage).checked(check::<false>),
-            case("zstd bomb in a load", over, zstd, bomb).checked(check::<true>),
-            case("zstd that ends early in a load", over, zstd, cut).checked(check::<true>),
-            case("no zstd in a load", over, zstd, garbage).checked(check::<true>),
-        ]
-    });
-    read.chain(checked).collect()
+    vec![
+        case("gzip bomb", Over::Http1, gzip, bomb).codec(|| Bounded::codec(Compression::GZIP)),
+        case("zstd bomb", Over::Grpc, zstd, bomb).codec(|| Bounded::codec(Compression::ZSTD)),
+        case("zstd bomb in a load", Over::Http1, zstd, bomb).checked(|| check(Compression::ZSTD)),
+        case("gzip bomb in a load", Over::Grpc, gzip, bomb).checked(|| check(Compression::GZIP)),
+        case("gzip that ends early in a load", Over::Http1, gzip, cut)
+            .checked(|| check(Compression::GZIP)),
+        case("no zstd in a load", Over::Grpc, zstd, garbage).checked(|| check(Compression::ZSTD)),
+    ]
 }

@@ -109,8 +109,6 @@ pub(crate) struct Case {
     more_bytes: i64,
     /// What the failures' messages say, among other words.
     says: &'static str,
-    /// In place of trials.
-    instead: Option<Box<dyn Fn() + Send>>,
 }
 
 impl Case {
@@ -127,7 +125,6 @@ impl Case {
             check: None,
             more_bytes: MORE_BYTES,
             says: "",
-            instead: None,
         }
     }
 
@@ -195,22 +192,13 @@ impl Case {
         self
     }
 
-    /// There is another check in place of trials.
-    pub(crate) fn instead(mut self, check: impl Fn() + Send + 'static) -> Case {
-        self.instead = Some(Box::new(check));
-        self
-    }
-
     /// Carries the trials out, each within a time that only one that hangs takes.
     pub(crate) fn check(self) {
         let (name, over) = (self.name, self.over);
         println!("{name} ({over})");
         let (done, over_in_time) = mpsc::channel();
         let checking = thread::spawn(move || {
-            match &self.instead {
-                Some(check) => check(),
-                None => self.check_trials(),
-            }
+            self.check_trials();
             let _ = done.send(());
         });
         if over_in_time.recv_timeout(HANGS) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -227,7 +215,7 @@ impl Case {
                 trial.connection_use = connection_use;
                 let what = format!("{} #{number} {connection_use:?}", self.name);
                 let (measurement, taken) = memory::taken(|| self.measure(&trial));
-                self.judge(&measurement, &what, trial.stop.calls.unwrap_or_default());
+                self.judge(&measurement, &what, &trial);
                 assert!(
                     taken.most_held <= self.more_bytes,
                     "{what}: {} bytes held, {} expected",
@@ -269,7 +257,8 @@ impl Case {
         result.unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
 
-    fn judge(&self, measurement: &Measurement, what: &str, started: u64) {
+    fn judge(&self, measurement: &Measurement, what: &str, trial: &Trial) {
+        let started = trial.stop.calls.unwrap_or_default();
         assert_sums_hold(measurement);
         assert_eq!(measurement.ending, Ending::Complete, "{what}");
         let calls = &measurement.calls;
@@ -300,6 +289,11 @@ impl Case {
             }
             Outcome::Fail(kinds, fault) => {
                 assert_eq!(calls.failed_total(), started, "{seen}");
+                if kinds == ["deadline"] {
+                    // Histograms are right to 0.1%.
+                    let least = trial.deadline.as_nanos() as u64 / 1000 * 999;
+                    assert!(measurement.failed_latency.min() >= least, "{seen}");
+                }
                 for kind in calls.failed.keys() {
                     let name = kind.to_string();
                     assert!(kinds.contains(&name.as_str()), "{seen}");

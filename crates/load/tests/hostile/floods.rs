@@ -4,19 +4,16 @@ use std::io::Write;
 
 use rpcgauge_trial::Fault;
 
-use super::case::{Case, Outcome, Over, fail};
+use super::case::{Case, Outcome, fail};
+use super::http2::case;
 use super::server::*;
 use crate::support::frames::{frame, settings};
 
 /// Memory for the replies that a server does not read, and as much again while they grow.
 const QUEUED_REPLIES: i64 = 5 << 20;
 
-fn case(name: &'static str, outcome: Outcome) -> Case {
-    Case::new(name, Over::Grpc, outcome)
-}
-
 pub(crate) fn cases() -> Vec<Case> {
-    endless().into_iter().chain(heads()).collect()
+    endless().into_iter().chain([giant_head()]).collect()
 }
 
 fn endless() -> Vec<Case> {
@@ -96,62 +93,21 @@ fn responds_without_end_after(
     })
 }
 
-fn heads() -> Vec<Case> {
-    let too_large = || Outcome::Fail(&["too-large"], Fault::Instrument);
-    vec![
-        case("giant header field", too_large()).server(responds(|id| {
-            long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))
-        })),
-        case("giant number of header fields", too_large()).server(responds(|id| {
-            long_headers(
-                id,
-                &[block(&[OK]), block(&[("x", "y")]).repeat(300)].concat(),
-            )
-        })),
-        // A field of 4,000 bytes is put into the table, and named again and again in a byte each.
-        case("HPACK bomb", too_large()).server(responds(|id| {
-            let mut block = vec![0x88, 0x40, 1, b'x'];
-            block.extend([0x7f, 0xa1, 0x1e]);
-            block.extend([b'y'; 4000]);
-            block.extend([0xbe; 10_000]);
-            long_headers(id, &block)
-        })),
-        [
-            // An index that no table has, a number without an end, a string longer than its block,
-            // Huffman code of the end of strings, a table larger than allowed.
-            &[0xff, 0xff, 0x0f][..],
-            &[
-                0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
-            ],
-            &[0x88, 0x00, 0x7f, b'x'],
-            &[0x88, 0x00, 0x84, 0xff, 0xff, 0xff, 0xff, 0x01, b'y'],
-            &[0x3f, 0xe2, 0xff, 0x03, 0x88],
-        ]
-        .into_iter()
-        .fold(
-            case("HPACK that is damaged", fail(&["protocol"])),
-            |case, block| {
-                case.server(responds(move |id| {
-                    frame(HEADERS, END_HEADERS | END_STREAM, id, block)
-                }))
-            },
-        ),
-        [
-            &[("content-type", "application/grpc")][..],
-            &[OK, OK],
-            &[(":status", "20")],
-            &[(":status", "101")],
-            &[OK, ("Upper", "x")],
-            &[OK, ("a", "b\r\nc: d")],
-            &[OK, ("connection", "close")],
-            &[OK, ("transfer-encoding", "chunked")],
-            &[OK, ("content-length", "3"), ("content-length", "4")],
-            &[OK, ("content-length", "3")],
-        ]
-        .into_iter()
-        .fold(
-            case("malformed head", fail(&["protocol"])),
-            |case, fields| case.server(responds(move |id| headers(id, END_STREAM, fields))),
-        ),
-    ]
+fn giant_head() -> Case {
+    case(
+        "giant head",
+        Outcome::Fail(&["too-large"], Fault::Instrument),
+    )
+    .server(responds(|id| {
+        long_headers(id, &block(&[OK, ("x-large", &"x".repeat(1 << 20))]))
+    }))
+    // An HPACK bomb: a field of 4,000 bytes is put into the table, and named again and again in a byte
+    // each.
+    .server(responds(|id| {
+        let mut block = vec![0x88, 0x40, 1, b'x'];
+        block.extend([0x7f, 0xa1, 0x1e]);
+        block.extend([b'y'; 4000]);
+        block.extend([0xbe; 10_000]);
+        long_headers(id, &block)
+    }))
 }

@@ -1,29 +1,22 @@
 //! SETTINGS that change in mid-flight, and flow control: servers that hold the client to every
 //! byte, and blame it in their responses.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::TcpStream;
 
 use rpcgauge_trial::{Address, Schedule};
-use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder};
 
-use super::case::{Case, Outcome, Over, fail};
+use super::case::{Case, Outcome, fail};
+use super::http2::case;
 use super::server::*;
 use crate::support::serve;
 
-const HEADER_TABLE_SIZE: u16 = 1;
 const MAX_CONCURRENT_STREAMS: u16 = 3;
 const INITIAL_WINDOW_SIZE: u16 = 4;
-const MAX_FRAME_SIZE: u16 = 5;
 
-/// The protocol's own values.
+/// The protocol's own.
 const WINDOW: u32 = 65_535;
-const FRAME: usize = 16_384;
-
-fn case(name: &'static str, outcome: Outcome) -> Case {
-    Case::new(name, Over::Grpc, outcome)
-}
 
 pub(crate) fn cases() -> Vec<Case> {
     let answered = |name| case(name, Outcome::Answered);
@@ -63,17 +56,6 @@ pub(crate) fn cases() -> Vec<Case> {
         ))
         .kept()
         .until_the_deadline(),
-        answered("MAX_FRAME_SIZE that rises and falls in mid-flight")
-            .server(frame_sizes)
-            .request(60_000),
-        answered("HEADER_TABLE_SIZE that falls and rises in mid-flight")
-            .server(table_sizes)
-            .with(|trial| {
-                let fields = [("x-a", "some value"), ("x-b", "another value")];
-                let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-                trial.request.headers = fields.map(own).into();
-                trial.stop.calls = Some(20);
-            }),
     ]
 }
 
@@ -197,65 +179,6 @@ fn concurrency() -> Address {
             {
                 allowed = next;
                 say = waiting.drain(..).flat_map(grpc).collect();
-            }
-            going = stream.write_all(&say).is_ok();
-        }
-    })
-}
-
-/// Frames of 16 KiB and of 32 KiB, in turn.
-fn frame_sizes() -> Address {
-    serve(|mut stream| {
-        let mut allowed = FRAME;
-        let mut responses = VecDeque::new();
-        let open = [
-            settings_of(&[(INITIAL_WINDOW_SIZE, 1 << 20)]),
-            window_update(0, 1 << 30),
-        ];
-        let _ = stream.write_all(&open.concat());
-        let (mut going, mut known) = (read_preface(&mut stream), false);
-        while let Some(sent) = next(&mut stream).filter(|_| going) {
-            let mut say = Vec::new();
-            if sent.kind == DATA && sent.payload.len() > allowed {
-                say = blames(sent.stream, "a frame that is too long");
-            } else if sent.ends_request() {
-                responses.push_back(grpc(sent.stream));
-                let next = 3 * FRAME - allowed;
-                say = settings_of(&[(MAX_FRAME_SIZE, next as u32)]);
-            } else if sent.acknowledges() && !std::mem::replace(&mut known, true) {
-                // Of the first SETTINGS.
-            } else if sent.acknowledges() {
-                allowed = 3 * FRAME - allowed;
-                say = responses.pop_front().unwrap_or_default();
-            }
-            going = stream.write_all(&say).is_ok();
-        }
-    })
-}
-
-/// Tables of several sizes, in turn.
-fn table_sizes() -> Address {
-    serve(|mut stream| {
-        let mut sizes = [0, 4096, 60, 200, 0, 8192].into_iter().cycle();
-        let (mut decoder, mut fields) = (Decoder::new(), DecodedFields::new(1 << 16));
-        let mut responses = VecDeque::new();
-        let _ = stream.write_all(&settings_of(&[]));
-        let (mut going, mut known) = (read_preface(&mut stream), false);
-        while let Some(sent) = next(&mut stream).filter(|_| going) {
-            let mut say = Vec::new();
-            if sent.kind == HEADERS && decoder.decode(&sent.payload, &mut fields).is_err() {
-                say = blames(sent.stream, "a field block that does not decode");
-            } else if sent.ends_request() {
-                let size = sizes.next().unwrap_or_default();
-                responses.push_back((size, grpc(sent.stream)));
-                say = settings_of(&[(HEADER_TABLE_SIZE, size)]);
-            } else if sent.acknowledges() && !std::mem::replace(&mut known, true) {
-                // Of the first SETTINGS.
-            } else if sent.acknowledges()
-                && let Some((size, response)) = responses.pop_front()
-            {
-                decoder.set_allowed_size(size);
-                say = response;
             }
             going = stream.write_all(&say).is_ok();
         }

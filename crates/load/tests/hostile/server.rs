@@ -82,15 +82,15 @@ pub(crate) fn keeps_saying(bytes: &'static str) -> impl Fn() -> Address + Send +
 /// Reads a request of HTTP/1.1, sends the first bytes, and the others again and again until the
 /// client has enough.
 pub(crate) fn says_for_ever(
-    first: &'static [u8],
-    then: &'static [u8],
+    first: &'static str,
+    then: &'static str,
 ) -> impl Fn() -> Address + Send + 'static {
     let many = then.repeat(4096_usize.div_ceil(then.len()));
     move || {
         let many = many.clone();
         serve(move |mut stream| {
-            if read_request(&mut stream).is_some() && stream.write_all(first).is_ok() {
-                while stream.write_all(&many).is_ok() {}
+            if read_request(&mut stream).is_some() && stream.write_all(first.as_bytes()).is_ok() {
+                while stream.write_all(many.as_bytes()).is_ok() {}
             }
         })
     }

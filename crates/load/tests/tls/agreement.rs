@@ -1,7 +1,5 @@
 //! Which protocol is agreed on, if any.
 
-use std::io::{Read, Write};
-
 use rpcgauge_load::{Protocol, TlsSettings};
 use rpcgauge_trial::{ConnectionUse, Fault, Schedule};
 
@@ -77,23 +75,5 @@ fn a_server_of_the_other_version_only_is_an_error() {
         trial.endpoint.protocol = protocol;
         let text = format!("the server does not speak {version} over TLS");
         assert_all_fail(&trial, "alpn", Fault::Subject, &text);
-    }
-}
-
-#[test]
-fn a_server_without_tls_is_an_error() {
-    let authority = Authority::new();
-    for bytes in [
-        &b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..],
-        b"\0\0\0\x04\0\0\0\0\0",
-    ] {
-        let address = serve(move |mut stream| {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(bytes);
-            let _ = stream.read_to_end(&mut Vec::new());
-        });
-        let trial = authority.trial(address);
-        let text = "the server does not speak TLS here";
-        assert_all_fail(&trial, "tls-handshake", Fault::Subject, text);
     }
 }

@@ -22,27 +22,6 @@ fn faulty(authority: &Authority, damage: Damage) -> Address {
 }
 
 #[test]
-fn a_cut_in_the_handshake_is_a_failed_handshake() {
-    let authority = Authority::new();
-    for end in [0, 1, 3, 5, 50, 200, 500] {
-        let trial = authority.trial(faulty(&authority, Damage::CutAfter(end)));
-        let text = "the TLS handshake failed";
-        assert_all_fail(&trial, "tls-handshake", Fault::Subject, text);
-    }
-}
-
-#[test]
-fn a_response_that_comes_byte_by_byte_is_put_together() {
-    let authority = Authority::new();
-    for connection_use in BOTH_USES {
-        let mut trial = authority.trial(faulty(&authority, Damage::Drip));
-        trial.connection_use = connection_use;
-        trial.stop.calls = Some(5);
-        assert_answered(&run(&trial, &[&[b'x'; 2000]]), 5);
-    }
-}
-
-#[test]
 fn a_handshake_that_never_ends_is_given_up_at_the_deadline() {
     let authority = Authority::new();
     let address = serve(|mut stream| {

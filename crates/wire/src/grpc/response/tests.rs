@@ -127,8 +127,10 @@ fn an_absurd_status_is_unknown_and_an_unassigned_one_is_kept() {
         );
         (code, violation)
     };
-    assert_eq!(response("abc"), (2, Some(GrpcViolation::StatusMalformed)));
-    assert_eq!(response(""), (2, Some(GrpcViolation::StatusMalformed)));
+    for malformed in ["abc", "-1", "", "99999999999"] {
+        let violation = Some(GrpcViolation::StatusMalformed);
+        assert_eq!(response(malformed), (2, violation), "{malformed}");
+    }
     assert_eq!(response("99"), (99, None));
 }
 
@@ -153,8 +155,10 @@ fn two_statuses_must_not_differ() {
 
 #[test]
 fn exactly_one_message_belongs_to_ok() {
-    let none = outcome(200, &[GRPC], b"", OK);
-    assert_eq!(none, (12, String::new(), Some(GrpcViolation::NoMessage)));
+    let no_message = (12, String::new(), Some(GrpcViolation::NoMessage));
+    assert_eq!(outcome(200, &[GRPC], b"", OK), no_message);
+    let in_head = [GRPC, ("grpc-status", "0")];
+    assert_eq!(outcome(200, &in_head, b"", None), no_message);
     let two = [framed(b"a"), framed(b"b")].concat();
     let many = outcome(200, &[GRPC], &two, OK);
     assert_eq!(many, (12, String::new(), Some(GrpcViolation::ManyMessages)));

@@ -100,7 +100,8 @@ fn frames_with_wrong_shapes_end_the_connection() {
         (Frame::new(4, 0, 1, b""), "SETTINGS frame is on a stream", 1),
         (Frame::settings(&[(2, 1)]), "a setting has a value", 1),
         (Frame::settings(&[(4, 1 << 31)]), "beyond 2^31-1", 3),
-        (Frame::settings(&[(5, 1)]), "a setting has a value", 1),
+        (Frame::settings(&[(5, 16_383)]), "a setting has a value", 1),
+        (Frame::settings(&[(5, 1 << 24)]), "a setting has a value", 1),
         (
             Frame::new(7, 0, 0, b"1234567"),
             "GOAWAY frame has a wrong length",
@@ -147,6 +148,7 @@ fn frames_with_wrong_shapes_end_the_connection() {
         (Frame::headers(1, b"\x80"), "does not exist", 9),
         (Frame::new(1, 0xc, 1, b"\x05abc"), "padding is longer", 1),
         (Frame::data(0, b"x"), "DATA frame is on a stream", 1),
+        (Frame::data(5, b"x"), "not opened", 1),
         (
             Frame::new(0, 0x8, 1, b""),
             "DATA frame has a wrong length",
@@ -180,6 +182,7 @@ fn a_field_block_must_not_be_interrupted() {
         Frame::data(1, b"x"),
         Frame::new(0x42, 0, 1, b""),
         Frame::new(9, 4, 3, b""),
+        Frame::new(6, 0, 0, b"12345678"),
     ] {
         let bytes = [open.bytes(), between.bytes()].concat();
         ends_connection(with_two_calls(Limits::default()), &bytes, "interrupted", 1);
