@@ -6,9 +6,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Http, Running, framed, post};
+use common::{Http, Running, framed, gzip, post};
 use http::{HeaderMap, HeaderValue};
-use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_reference::Settings;
 use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 
@@ -86,12 +86,6 @@ fn a_method_sees_the_fields_and_the_timeout_of_its_call() {
 
 #[test]
 fn messages_are_decompressed_and_compressed_for_a_method() {
-    let gzip = |bytes: &[u8]| {
-        let mut out = Vec::new();
-        let mut compressor = Compressor::new(Compression::GZIP).unwrap();
-        compressor.compress(bytes, &mut out).unwrap();
-        out
-    };
     let mut settings = hello();
     settings.response_compression = Compression::GZIP;
     let server = Running::start_with(&settings, &reversed());

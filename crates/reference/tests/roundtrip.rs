@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::{Http, Response, Running, both_transports, framed, post};
+use common::{Http, Response, Running, both_transports, compress, framed, post};
 use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{
-    Compression, Compressor, Decompressor, Encoding, Limits, MessageType, Schema, WorkloadSpec,
-    content_type, first_difference,
+    Compression, Decompressor, Encoding, Limits, MessageType, Schema, WorkloadSpec, content_type,
+    first_difference,
 };
 use rpcgauge_reference::Settings;
 use serde_json::json;
@@ -39,13 +39,6 @@ fn own() -> WorkloadSpec {
         request: json!({"doubleData": 0.25, "stringData": "a \"quoted\" ö", "list": ["", "x"]}),
         response: json!({"longData": "-2222222222222", "boolData": true, "list": ["y"]}),
     }))
-}
-
-fn compress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut compressor = Compressor::new(compression).expect("a level");
-    compressor.compress(bytes, &mut out).expect("compressed");
-    out
 }
 
 fn decompress(compression: Compression, bytes: &[u8]) -> Vec<u8> {

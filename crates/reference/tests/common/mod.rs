@@ -21,7 +21,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_contract::Address;
-use rpcgauge_message::{Workload, WorkloadSpec};
+use rpcgauge_message::{Compression, Compressor, Workload, WorkloadSpec};
 use rpcgauge_reference::grpc::Methods;
 use rpcgauge_reference::{ListenOn, Server, Settings};
 
@@ -221,6 +221,17 @@ pub(crate) fn request(
             .append(name, value.parse().expect("a header value"));
     }
     request
+}
+
+pub(crate) fn compress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut compressor = Compressor::new(compression).expect("a level");
+    compressor.compress(bytes, &mut out).expect("compressed");
+    out
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    compress(Compression::GZIP, bytes)
 }
 
 /// A gRPC message: its prefix, then its bytes.
