@@ -34,7 +34,7 @@ test: tools ## Every test; those of the Go, Node and JVM subjects need Go 1.26, 
 	@for tool in go npm mvn; do command -v $$tool > /dev/null || echo "NOT TESTED: the subject that needs $$tool, which is not here"; done
 
 # Of the program's tests those that start no toolchain, no load of seconds and no link.
-QUICK := arguments:: compare:: doctor:: report:: serve:: served:: size:: studies:: tls::
+QUICK := arguments:: compare:: doctor:: report:: serve:: size:: studies:: tls::
 
 test-quick: tools ## Unit tests, snapshots and short runs of the program: 3 minutes at most, once it is built
 	$(CARGO) test --workspace --locked --lib --bins --test architecture

@@ -1,37 +1,25 @@
 //! `load --find-capacity`: the highest rate that holds objectives.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::common::{Place, interrupt, report, trial_lines, wait_until};
-use crate::load::{BUSY, OK, Service, answering, proto};
+use crate::load::{BUSY, OK, Service, answer_each, answering, proto, serving};
 
 /// A server that answers one call at a time, each after a fixed time, however many connections there
 /// are; gives back its URL.
-pub(crate) fn one_at_a_time(service: Duration) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address");
+fn one_at_a_time(service: Duration) -> String {
     let turn = Arc::new(Mutex::new(()));
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let turn = Arc::clone(&turn);
-            std::thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
-                    let served = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                    std::thread::sleep(service);
-                    drop(served);
-                    if stream.write_all(OK.as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
+    let address = serving(move |stream| {
+        answer_each(stream, |_| {
+            let _served = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            thread::sleep(service);
+            OK
+        });
     });
     format!("http://{address}/")
 }
@@ -86,7 +74,7 @@ fn a_server_of_known_capacity_is_not_said_to_hold_more() {
 #[test]
 fn what_holds_at_the_highest_rate_is_limited_by_it() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     let (target, proto) = (service.grpc(), proto());
     let objectives = ["--slo", "p50<10s", "--slo", "errors<=0"];
     // Each call has its own message, which the highest rate bounds.
@@ -125,14 +113,8 @@ fn an_interrupted_search_tells_what_it_knows() {
     let place = Place::new();
     let server = answering(OK);
     let target = format!("http://{}/", server.address);
-    let words = [
-        "--slo",
-        "p50<10s",
-        "--start-rate",
-        "200",
-        "--duration",
-        "2s",
-    ];
+    let words = ["--slo", "p50<10s", "--start-rate", "200"];
+    let words = [&words[..], &["--duration", "2s"]].concat();
     let child = place.start(&search(&target, &words));
     let run = place.path().join("run");
     wait_until("the first trial", || {
@@ -168,14 +150,15 @@ fn what_cannot_be_searched_is_refused_in_one_line() {
     refused(&["--slo", "goodput>5"], &["--slo", "not goodput"]);
     let slo = ["--slo", "p99<20ms"];
     let with = |more: &[&'static str]| [&slo[..], more].concat();
-    refused(&with(&["--rate", "5"]), &["--rate", "--find-capacity"]);
-    refused(&with(&["--ramp", "5:1s"]), &["--ramp", "--find-capacity"]);
-    refused(
-        &with(&["--in-flight", "5"]),
-        &["--in-flight", "--find-capacity"],
-    );
-    refused(&with(&["--calls", "5"]), &["--calls", "--find-capacity"]);
-    refused(&with(&["--vs", "http://h/"]), &["--find-capacity", "--vs"]);
+    for (option, value) in [
+        ("--rate", "5"),
+        ("--ramp", "5:1s"),
+        ("--in-flight", "5"),
+        ("--calls", "5"),
+        ("--vs", "http://h/"),
+    ] {
+        refused(&with(&[option, value]), &[option, "--find-capacity"]);
+    }
     refused(&with(&["--max-rate", "0"]), &["--max-rate", "more than 0"]);
     refused(
         &with(&["--start-rate", "9", "--max-rate", "5"]),

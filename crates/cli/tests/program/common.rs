@@ -80,6 +80,11 @@ impl Place {
             .into()
     }
 
+    /// The same with the words of a line, which has no spaces within them.
+    pub(crate) fn line(&self, line: &str) -> Finished {
+        self.run(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
     /// Starts the program with its output caught.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args)

@@ -23,7 +23,6 @@ mod report;
 mod resume;
 mod run;
 mod serve;
-mod served;
 mod size;
 mod studies;
 mod subjects;

@@ -52,7 +52,7 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
 #[test]
 fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     let target = service.grpc();
     let words = [
         "load",

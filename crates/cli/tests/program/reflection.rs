@@ -8,7 +8,7 @@ use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status
 use rpcgauge_reference::{Server, Settings};
 
 use crate::common::{Finished, Place, orders, report};
-use crate::served::{HELLO, Served};
+use crate::load::{HELLO, Service};
 
 fn load(place: &Place, target: &str, more: &[&str]) -> Finished {
     let words = ["load", target, "--calls", "20", "--out", "run", "--quiet"];
@@ -18,8 +18,8 @@ fn load(place: &Place, target: &str, more: &[&str]) -> Finished {
 #[test]
 fn a_service_is_asked_what_its_messages_are() {
     let place = Place::new();
-    let served = Served::start(&place, &[]);
-    let target = format!("grpc://{}/{HELLO}", served.address);
+    let served = Service::start(&place, &[]);
+    let target = served.grpc();
     let shown = load(&place, &target, &["--data", r#"{"name": "{{n}}"}"#]).well();
     assert!(
         shown.contains("20 started: 20 answered, 0 failed"),
@@ -52,7 +52,7 @@ fn a_method_of_ones_own_is_told_with_its_imports() {
         "--listen",
         "unix:s",
     ];
-    let _served = Served::start(&place, &own);
+    let _served = Service::start(&place, &own);
     let data = format!("@{request}");
     let target = "grpc://shop:1/shop.Orders/Get";
     let more = ["--unix-socket", "s", "--data", &data];
@@ -62,7 +62,7 @@ fn a_method_of_ones_own_is_told_with_its_imports() {
 #[test]
 fn what_is_not_known_is_said_with_what_is_near() {
     let place = Place::new();
-    let served = Served::start(&place, &[]);
+    let served = Service::start(&place, &[]);
     let refused = |method: &str, data: &str, parts: &[&str]| {
         let target = format!("grpc://{}/{method}", served.address);
         load(&place, &target, &["--data", data]).refused(parts);
@@ -88,8 +88,8 @@ fn what_is_not_known_is_said_with_what_is_near() {
 #[test]
 fn reflection_that_is_switched_off_is_said() {
     let place = Place::new();
-    let served = Served::start(&place, &["--no-reflection"]);
-    let target = format!("grpc://{}/{HELLO}", served.address);
+    let served = Service::start(&place, &["--no-reflection"]);
+    let target = served.grpc();
     load(&place, &target, &["--data", "{}"]).refused(&[
         "does not offer server reflection",
         "--proto FILE or --descriptor-set FILE",

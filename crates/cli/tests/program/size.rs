@@ -5,16 +5,14 @@ use crate::common::{Finished, Place, json, orders, put_old_protoc};
 #[test]
 fn sizes_are_printed_for_every_encoding_and_compression() {
     let place = Place::new();
+    let (proto, sample) = (orders("orders.proto"), orders("response.json"));
+    let of = ["--method", "shop.Orders/Get", "--response"];
     let args = [
-        "size",
-        "--proto",
-        &orders("orders.proto"),
-        "--method",
-        "shop.Orders/Get",
-        "--response",
-        "--sample",
-        &orders("response.json"),
-    ];
+        &["size", "--proto", &proto],
+        &of[..],
+        &["--sample", &sample],
+    ]
+    .concat();
     let table = place.run(&args).well();
     let sizes = json(&place.run(&[&args[..], &["--json"]].concat()).well());
     assert_eq!(sizes["message"], "shop.Order");
@@ -48,33 +46,32 @@ fn size(place: &Place, proto: &str, message: &str, sample: &str) -> Finished {
     place.run(&[&schema[..], &["--sample", "sample.json"]].concat())
 }
 
-/// Runs `size` on a sample of the order service and expects a refusal that holds `parts`.
-#[track_caller]
-fn sample_refused(sample: &str, parts: &[&str]) {
-    size(&Place::new(), &orders("orders.proto"), "shop.Order", sample).refused(parts);
-}
-
-/// Runs `size` on a .proto file and expects a refusal that holds `parts`.
-#[track_caller]
-fn proto_refused(proto: &str, parts: &[&str]) {
-    let place = Place::new();
-    place.file("bad.proto", proto);
-    size(&place, "bad.proto", "a.M", "{}").refused(parts);
-}
-
 #[test]
-fn a_proto_that_does_not_parse_is_named_by_line_and_column() {
-    proto_refused(
-        "syntax = \"proto3\";\npackage a;\nmessage M {\n  int32 x == 1;\n}\n",
-        &["bad.proto:4:", "expected"],
+fn a_schema_or_a_sample_that_does_not_fit_is_refused_in_one_line() {
+    let refused = |proto: &str, message: &str, sample: &str, parts: &[&str]| {
+        let place = Place::new();
+        place.file(
+            "bad.proto",
+            "syntax = \"proto3\";\nmessage M {\n  int32 x == 1;\n}\n",
+        );
+        size(&place, proto, message, sample).refused(parts);
+    };
+    let orders = orders("orders.proto");
+    refused("none.proto", "M", "{}", &["none.proto"]);
+    refused("bad.proto", "M", "{}", &["bad.proto:3:", "expected"]);
+    refused(
+        &orders,
+        "shop.Ordre",
+        "{}",
+        &["shop.Ordre", "did you mean \"shop.Order\"?"],
     );
-}
-
-#[test]
-fn a_missing_import_is_named_with_who_asks_for_it() {
-    proto_refused(
-        "syntax = \"proto3\";\npackage a;\nimport \"money/amount.proto\";\nmessage M {}\n",
-        &["bad.proto:3", "money/amount.proto", "--include"],
+    refused(&orders, "shop.Order", r#"{"id": "a""#, &["sample.json:1:"]);
+    let path = r#"{"lines": [{"sku": "a"}, {"skuu": "b"}]}"#;
+    refused(
+        &orders,
+        "shop.Order",
+        path,
+        &["$.lines[1].skuu", "did you mean \"sku\"?"],
     );
 }
 
@@ -87,16 +84,9 @@ fn a_protoc_too_old_for_editions_is_said() {
     );
     place.file("sample.json", "{}");
     put_old_protoc(&place);
+    let of = ["--message", "a.M", "--sample", "sample.json"];
     let output = place
-        .command(&[
-            "size",
-            "--proto",
-            "new.proto",
-            "--message",
-            "a.M",
-            "--sample",
-            "sample.json",
-        ])
+        .command(&[&["size", "--proto", "new.proto"], &of[..]].concat())
         .env("PATH", place.path().join("bin"))
         .output()
         .expect("the program starts");
@@ -139,83 +129,16 @@ fn without_a_compiler_to_try_a_refused_proto_with_the_error_says_so() {
 }
 
 #[test]
-fn a_missing_proto_file_is_named() {
-    size(&Place::new(), "none.proto", "a.M", "{}").refused(&["none.proto"]);
-}
-
-/// A set of one file with one message, `M`. Lengths are bytes below 128, which are text.
-fn set_of_file(name: &str) -> String {
-    let length = |text: &str| char::from(u8::try_from(text.len()).expect("a short text"));
-    let file = format!("\n{}{name}\"\u{3}\n\u{1}M", length(name));
-    format!("\n{}{file}", length(&file))
-}
-
-#[test]
-fn a_descriptor_set_that_is_damaged_or_an_attack_is_refused() {
+fn a_descriptor_set_is_taken_in_place_of_files_unless_it_is_damaged() {
     let place = Place::new();
     place.file("sample.json", "{}");
     let size = |set: &str| {
         place.file("set.binpb", set);
-        let of = ["--descriptor-set", "set.binpb", "--message", "M"];
-        place.run(&[&["size", "--sample", "sample.json"], &of[..]].concat())
+        place.line("size --descriptor-set set.binpb --message M --sample sample.json")
     };
-    size(&set_of_file("a.proto")).well();
-    for (set, parts) in [
-        ("this is not a descriptor set", ["descriptor set", ""]),
-        (
-            &set_of_file("a\nprocess.exit()//"),
-            ["\"a\\nprocess.exit()//\" ", "valid name"],
-        ),
-        (
-            &set_of_file("../a.proto"),
-            ["\"../a.proto\" ", "valid name"],
-        ),
-    ] {
-        size(set).refused(&[&["set.binpb"], &parts[..]].concat());
-    }
-}
-
-#[test]
-fn an_unknown_message_comes_with_the_nearest_names() {
-    size(&Place::new(), &orders("orders.proto"), "shop.Ordre", "{}")
-        .refused(&["shop.Ordre", "shop.Order"]);
-}
-
-#[test]
-fn an_unknown_field_of_a_sample_is_named_by_its_path() {
-    sample_refused(
-        r#"{"lines": [{"sku": "a"}, {"skuu": "b"}]}"#,
-        &["$.lines[1].skuu", "sku"],
-    );
-}
-
-#[test]
-fn a_wrong_type_in_a_sample_is_named_by_its_path() {
-    sample_refused(
-        r#"{"lines": [{"quantity": "many"}]}"#,
-        &["$.lines[0].quantity"],
-    );
-    sample_refused(r#"{"customer": 7}"#, &["$.customer"]);
-}
-
-#[test]
-fn a_number_out_of_range_in_a_sample_is_named_by_its_path() {
-    sample_refused(
-        r#"{"lines": [{"quantity": 4294967296}]}"#,
-        &["$.lines[0].quantity", "4294967296"],
-    );
-    sample_refused(r#"{"customer": {"id": -1}}"#, &["$.customer.id"]);
-}
-
-#[test]
-fn other_faults_of_a_sample_are_named_by_their_path() {
-    sample_refused(r#"{"status": "PAYED"}"#, &["$.status", "PAYED"]);
-    sample_refused(r#"{"placedAt": "yesterday"}"#, &["$.placedAt"]);
-    sample_refused(
-        r#"{"transfer": {"reference": "no base64!"}}"#,
-        &["$.transfer.reference"],
-    );
-    sample_refused(r#"{"card": {}, "transfer": {}}"#, &["payment"]);
-    sample_refused(r#"{"id": "a""#, &["sample.json"]);
-    sample_refused("[]", &["sample.json"]);
+    // One file with one message, and such a file whose name leads out of its folder.
+    size("\n\u{e}\n\u{7}a.proto\"\u{3}\n\u{1}M").well();
+    let outside = size("\n\u{11}\n\u{a}../a.proto\"\u{3}\n\u{1}M");
+    outside.refused(&["set.binpb", "\"../a.proto\" ", "valid name"]);
+    size("this is not a descriptor set").refused(&["set.binpb", "descriptor set"]);
 }

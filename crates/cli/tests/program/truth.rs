@@ -2,8 +2,7 @@
 //! from when a client that waits for answers would have sent them: docs/engine.md has the figures,
 //! measured on a quiet machine; here the bounds are those that no slow machine can cross.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::{Place, report};
+use crate::load::{BUSY, OK, answer_each, serving};
 
 /// The server stalls for so long at the end of each such time.
 const STALL: Duration = Duration::from_millis(300);
@@ -20,9 +20,6 @@ const EVERY: Duration = Duration::from_millis(1000);
 /// Every call of such a number is refused.
 const REFUSED_ONE_IN: u64 = 10;
 
-const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-const REFUSAL: &str = "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
-
 /// What the server did.
 #[derive(Default)]
 struct Record {
@@ -30,41 +27,26 @@ struct Record {
     refused: AtomicU64,
 }
 
-/// A server that stalls, its address, and what it did.
-fn stalling() -> (String, Arc<Record>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address").to_string();
+/// A server that stalls, and in a stall answers at its end; its address, and what it did.
+fn stalling() -> (SocketAddr, Arc<Record>) {
     let record = Arc::new(Record::default());
     let counted = Arc::clone(&record);
-    thread::spawn(move || {
-        let start = Instant::now();
-        for stream in listener.incoming().map_while(Result::ok) {
-            let counted = Arc::clone(&counted);
-            thread::spawn(move || serve(stream, start, &counted));
-        }
+    let start = Instant::now();
+    let address = serving(move |stream| {
+        answer_each(stream, |_| {
+            let number = counted.calls.fetch_add(1, Ordering::Relaxed) + 1;
+            let is_refused = number.is_multiple_of(REFUSED_ONE_IN);
+            let refused = u64::from(is_refused);
+            counted.refused.fetch_add(refused, Ordering::Relaxed);
+            let period = EVERY.as_nanos();
+            let phase = start.elapsed().as_nanos() % period;
+            if phase >= period - STALL.as_nanos() {
+                thread::sleep(Duration::from_nanos((period - phase) as u64));
+            }
+            if is_refused { BUSY } else { OK }
+        });
     });
     (address, record)
-}
-
-/// Answers every read, since a request without a body comes in one; in a stall, at its end.
-fn serve(mut stream: TcpStream, start: Instant, record: &Record) {
-    let mut buffer = [0; 4096];
-    while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
-        let number = record.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let is_refused = number.is_multiple_of(REFUSED_ONE_IN);
-        record
-            .refused
-            .fetch_add(u64::from(is_refused), Ordering::Relaxed);
-        let period = EVERY.as_nanos();
-        let phase = start.elapsed().as_nanos() % period;
-        if phase >= period - STALL.as_nanos() {
-            thread::sleep(Duration::from_nanos((period - phase) as u64));
-        }
-        let answer = if is_refused { REFUSAL } else { ANSWER };
-        if stream.write_all(answer.as_bytes()).is_err() {
-            return;
-        }
-    }
 }
 
 /// A count, or a time in ns, which may have a fraction.
@@ -81,11 +63,11 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     let place = Place::new();
     let (address, record) = stalling();
     // 2 s, and room for all calls of a stall at once.
-    let target = format!("http://{address}/");
-    let words = ["load", &target, "--rate", "200", "--connections", "100"];
-    let more = ["--calls", "400", "--warmup", "0s", "--deadline", "60s"];
     place
-        .run(&[&words[..], &more, &["--out", "run", "--quiet"]].concat())
+        .line(&format!(
+            "load http://{address}/ --rate 200 --connections 100 --calls 400 --warmup 0s --deadline 60s \
+             --out run --quiet"
+        ))
         .well();
 
     let report = report(&place.path().join("run"));

@@ -12,18 +12,9 @@ use crate::common::{Place, report};
 #[test]
 fn a_program_that_takes_the_cores_is_named_and_the_service_is_not() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     let http = service.http();
-    let words = [
-        "load",
-        &http,
-        "--data",
-        "{}",
-        "--duration",
-        "1s",
-        "--out",
-        "run",
-    ];
+    let line = format!("load {http} --data {{}} --duration 1s --out run");
     let is_done = AtomicBool::new(false);
     // Two threads per core: whatever the scheduler prefers, the load has to wait.
     let busy = 2 * thread::available_parallelism().expect("the cores").get();
@@ -35,7 +26,7 @@ fn a_program_that_takes_the_cores_is_named_and_the_service_is_not() {
                 }
             });
         }
-        let finished = place.run(&words);
+        let finished = place.line(&line);
         is_done.store(true, Ordering::Relaxed);
         finished
     });

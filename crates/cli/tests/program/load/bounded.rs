@@ -17,14 +17,8 @@ fn bounded(most: u64, services: usize, more: &[&str]) -> String {
         .map(|of| format!("http://{}/", of.address))
         .collect();
     let most_text = most.to_string();
-    let mut args = vec![
-        "load",
-        &targets[0],
-        "--out",
-        "run",
-        "--max-requests",
-        &most_text,
-    ];
+    let mut args = vec!["load", &targets[0], "--out", "run"];
+    args.extend(["--max-requests", &most_text]);
     if let Some(vs) = targets.get(1) {
         args.extend(["--vs", vs]);
     }
@@ -66,32 +60,15 @@ fn a_bound_that_is_out_of_reach_changes_nothing() {
 #[test]
 fn a_bound_below_one_request_for_each_trial_is_refused() {
     let place = Place::new();
-    let args = [
-        "load",
-        "http://127.0.0.1:9/",
-        "--vs",
-        "http://127.0.0.1:10/",
-        "--max-requests",
-        "12",
-    ];
+    let load = "load http://127.0.0.1:9/ --max-requests";
+    let refused = |more: &str, parts: &[&str]| place.line(&format!("{load} {more}")).refused(parts);
     let why =
         "--max-requests: 12 is too few for 20 trials of http://127.0.0.1:10/, of 42 requests each";
-    place.run(&args).refused(&[why, "allow at least 841"]);
-    let one = ["load", "http://127.0.0.1:9/", "--max-requests", "1"];
+    refused("12 --vs http://127.0.0.1:10/", &[why, "allow at least 841"]);
     let why = "1 trial of http://127.0.0.1:9/ and 1 first call; allow at least 2";
-    place.run(&one).refused(&[why]);
-    let search = [
-        "load",
-        "http://127.0.0.1:9/",
-        "--max-requests",
-        "5",
-        "--find-capacity",
-        "--slo",
-        "p99<1s",
-    ];
-    place
-        .run(&search)
-        .refused(&["--max-requests", "--find-capacity"]);
+    refused("1", &[why]);
+    let search = "5 --find-capacity --slo p99<1s";
+    refused(search, &["--max-requests", "--find-capacity"]);
 }
 
 #[test]

@@ -2,33 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::thread;
 
-use super::{HELLO, OK, Service, answering, figures, proto, short};
+use super::{HELLO, OK, Service, answering, bodies, figures, keeping, proto, short};
 use crate::common::{Place, json, report, trial_lines};
 
 #[test]
 fn a_grpc_service_is_called_with_messages_of_its_own_type() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     let proto = proto();
-    let shown = place
-        .run(&short(
-            &service.grpc(),
-            &[
-                "--proto",
-                &proto,
-                "--data",
-                r#"{"name": "{{n}}"}"#,
-                "--connections",
-                "2",
-            ],
-        ))
-        .well();
+    let message = ["--proto", &proto, "--data", r#"{"name": "{{n}}"}"#];
+    let more = [&message[..], &["--connections", "2"]].concat();
+    let shown = place.run(&short(&service.grpc(), &more)).well();
     assert!(
         shown.contains("50 started: 50 answered, 0 failed"),
         "{shown}"
@@ -58,35 +44,20 @@ fn the_help_shows_placeholders_as_they_are_written() {
 #[test]
 fn an_empty_grpc_message_needs_no_description() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     place.run(&short(&service.grpc(), &[])).well();
 }
 
 #[test]
 fn an_http_service_is_called_in_either_version() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     for (version, out) in [("1.1", "one"), ("2", "two")] {
-        let target = service.http();
-        place
-            .run(&[
-                "load",
-                &target,
-                "-X",
-                "POST",
-                "--data",
-                r#"{"name":"Ada"}"#,
-                "--http",
-                version,
-                "--calls",
-                "50",
-                "--in-flight",
-                "4",
-                "--out",
-                out,
-                "--quiet",
-            ])
-            .well();
+        let line = format!(
+            "load {} -X POST --data {{\"name\":\"Ada\"}} --http {version} --calls 50 --in-flight 4 --out {out} --quiet",
+            service.http()
+        );
+        place.line(&line).well();
         let report = report(&place.path().join(out));
         assert_eq!(figures(&report)["calls"]["answered"], 50, "HTTP/{version}");
         let settings = &report["variants"][0]["how"]["settings"];
@@ -97,7 +68,7 @@ fn an_http_service_is_called_in_either_version() {
 #[test]
 fn a_unix_socket_is_called_under_the_targets_name() {
     let place = Place::new();
-    let _service = Service::start(&place, "unix:hello.sock");
+    let _service = Service::start(&place, &["--listen", "unix:hello.sock"]);
     let target = format!("grpc://hello.test:1/{HELLO}");
     let shown = place
         .run(&short(&target, &["--unix-socket", "hello.sock"]))
@@ -105,48 +76,15 @@ fn a_unix_socket_is_called_under_the_targets_name() {
     assert!(shown.contains("grpc://hello.test:1"), "{shown}");
 }
 
-/// Answers every request and keeps it; gives back its URL.
-fn keeping_requests() -> (String, Arc<Mutex<Vec<String>>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address");
-    let requests = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&requests);
-    thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let kept = Arc::clone(&kept);
-            thread::spawn(move || {
-                let mut buffer = [0; 4096];
-                // A request so short comes in one read.
-                while let Ok(n @ 1..) = stream.read(&mut buffer) {
-                    let request = String::from_utf8_lossy(&buffer[..n]).into_owned();
-                    kept.lock().expect("no panic").push(request);
-                    if stream.write_all(OK.as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    (format!("http://{address}/"), requests)
-}
-
 #[test]
 fn where_each_call_has_its_own_message_none_is_sent_twice() {
     let place = Place::new();
-    let (target, requests) = keeping_requests();
+    let (target, requests) = keeping(true);
     // Many more at a time than the warm-up may have.
-    let more = [
-        "--data",
-        "{{uuid}}",
-        "--in-flight",
-        "80",
-        "--connections",
-        "80",
-    ];
+    let at_a_time = ["--in-flight", "80", "--connections", "80"];
+    let more = [&["--data", "{{uuid}}"][..], &at_a_time].concat();
     place.run(&short(&target, &more)).well();
-    let requests = requests.lock().expect("no panic");
-    let body = |request: &String| request.split("\r\n\r\n").nth(1).map(str::to_owned);
-    let mut bodies: Vec<_> = requests.iter().filter_map(body).collect();
+    let mut bodies = bodies(&requests);
     let sent = bodies.len();
     bodies.sort();
     bodies.dedup();
@@ -158,15 +96,13 @@ fn where_each_call_has_its_own_message_none_is_sent_twice() {
 #[test]
 fn where_slices_leave_calls_out_none_is_sent_twice_either() {
     let place = Place::new();
-    let ((target, requests), (other, _)) = (keeping_requests(), keeping_requests());
+    let ((target, requests), (other, _)) = (keeping(true), keeping(true));
     let more = ["--data", "{{n}}", "--vs", &other, "--blocks", "5"];
     let more = [&more[..], &["--warmup", "0s"]].concat();
     place.run(&short(&target, &more)).well();
-    let requests = requests.lock().expect("no panic");
-    let body = |request: &String| request.split("\r\n\r\n").nth(1).map(str::to_owned);
     // The first one looks at the service. Each block begins with the first message again.
     let mut times = BTreeMap::<String, u32>::new();
-    for body in requests.iter().skip(1).filter_map(body) {
+    for body in bodies(&requests).into_iter().skip(1) {
         *times.entry(body).or_default() += 1;
     }
     assert!(
@@ -179,22 +115,12 @@ fn where_slices_leave_calls_out_none_is_sent_twice_either() {
 #[test]
 fn rows_are_sent_in_turn() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     place.file("names.csv", "name,age\nAda,36\n\"Bob \"\"B\"\"\",7\n");
     let (target, proto) = (service.grpc(), proto());
-    place
-        .run(&short(
-            &target,
-            &[
-                "--proto",
-                &proto,
-                "--rows",
-                "names.csv",
-                "--data",
-                r#"{"name":"{{name}}"}"#,
-            ],
-        ))
-        .well();
+    let rows = ["--proto", &proto, "--rows", "names.csv"];
+    let more = [&rows[..], &["--data", r#"{"name":"{{name}}"}"#]].concat();
+    place.run(&short(&target, &more)).well();
 }
 
 #[test]
@@ -202,7 +128,7 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
     /// From here on a file is not read whole.
     const TOO_LARGE: u64 = 256 << 20;
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     let rows: String = (1..=5_000)
         .map(|n| format!("{{\"name\":\"{n}\"}}\n"))
         .collect();
@@ -227,7 +153,7 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
 #[test]
 fn each_of_two_targets_has_headers_of_its_own() {
     let place = Place::new();
-    let ((one, of_one), (other, of_other)) = (keeping_requests(), keeping_requests());
+    let ((one, of_one), (other, of_other)) = (keeping(true), keeping(true));
     let more = ["--vs", &other, "--blocks", "5", "--warmup", "0s"];
     let headers = ["-H", "x-one: hush-1", "--vs-header", "x-other: hush-2"];
     place
@@ -321,20 +247,10 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_printed_load_runs_as_a_study() {
     let place = Place::new();
-    let (target, kept) = keeping_requests();
-    let words = [
-        "load",
-        &target,
-        "-H",
-        "authorization: hush",
-        "--data",
-        "{\"n\":{{n}}}",
-        "--calls",
-        "5",
-        "--warmup",
-        "0s",
-        "--print-study",
-    ];
+    let (target, kept) = keeping(true);
+    let message = ["-H", "authorization: hush", "--data", "{\"n\":{{n}}}"];
+    let extent = ["--calls", "5", "--warmup", "0s", "--print-study"];
+    let words = [&["load", &target], &message[..], &extent].concat();
     let study = place.run(&words).well();
     assert!(
         !study.contains("hush") && study.contains("$AUTHORIZATION"),

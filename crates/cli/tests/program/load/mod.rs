@@ -14,11 +14,12 @@ mod unwritten;
 mod watched;
 
 use std::io::{BufRead as _, BufReader, Read, Write};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Child;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -28,14 +29,14 @@ use crate::common::{Place, json};
 /// The embedded server, started as a user would start it.
 pub(crate) struct Service {
     child: Child,
-    address: String,
+    pub(crate) address: String,
     /// Its path for REST.
     rest: String,
 }
 
 impl Service {
-    pub(crate) fn start(place: &Place, listen: &str) -> Self {
-        let mut child = place.start(&["serve", "--json", "--listen", listen]);
+    pub(crate) fn start(place: &Place, more: &[&str]) -> Self {
+        let mut child = place.start(&[&["serve", "--json"], more].concat());
         let mut output = BufReader::new(child.stdout.take().expect("its output"));
         let mut text = String::new();
         output.read_line(&mut text).expect("the ready line");
@@ -75,7 +76,20 @@ pub(crate) fn proto() -> String {
         .into_owned()
 }
 
-/// A server that reads a request and answers every one with the same bytes.
+/// A server that serves each connection on its own thread.
+pub(crate) fn serving(each: impl Fn(TcpStream) + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let each = each.clone();
+            thread::spawn(move || each(stream));
+        }
+    });
+    address
+}
+
+/// A server that answers every request with the same bytes.
 pub(crate) struct Fixed {
     pub(crate) address: String,
     pub(crate) calls: Arc<AtomicU64>,
@@ -87,47 +101,50 @@ pub(crate) fn answering(answer: &'static str) -> Fixed {
 
 /// The same after a pause: with it the client has little to do, however slow this machine is.
 pub(crate) fn answering_after(answer: &'static str, pause: Duration) -> Fixed {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address").to_string();
     let calls = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&calls);
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let counted = Arc::clone(&counted);
-            std::thread::spawn(move || answer_all(Pausing(stream, pause), answer, &counted));
-        }
+    let address = serving(move |stream| {
+        answer_each(stream, |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(pause);
+            answer
+        });
     });
-    Fixed { address, calls }
-}
-
-/// A connection that pauses before it is written to.
-struct Pausing<S>(S, Duration);
-
-impl<S: Read> Read for Pausing<S> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        self.0.read(buffer)
+    Fixed {
+        address: address.to_string(),
+        calls,
     }
 }
 
-impl<S: Write> Write for Pausing<S> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if !self.1.is_zero() {
-            std::thread::sleep(self.1);
-        }
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
+/// A server that keeps every request, and answers each or none; gives back its URL.
+pub(crate) fn keeping(answers: bool) -> (String, Arc<Mutex<Vec<String>>>) {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&requests);
+    let address = serving(move |stream| {
+        answer_each(stream, |request| {
+            kept.lock().expect("no panic").push(request.to_owned());
+            if answers { OK } else { "" }
+        });
+    });
+    (format!("http://{address}/"), requests)
 }
 
-/// Answers every read: a request without a body comes in one.
-pub(crate) fn answer_all(mut stream: impl Read + Write, answer: &str, calls: &AtomicU64) {
+/// The bodies of kept requests.
+pub(crate) fn bodies(requests: &Mutex<Vec<String>>) -> Vec<String> {
+    let requests = requests.lock().expect("no panic");
+    let body = |request: &String| request.split("\r\n\r\n").nth(1).map(str::to_owned);
+    requests.iter().filter_map(body).collect()
+}
+
+/// Answers every read: a request so short comes in one.
+pub(crate) fn answer_each(
+    mut stream: impl Read + Write,
+    mut answer: impl FnMut(&str) -> &'static str,
+) {
     let mut buffer = [0; 4096];
-    while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
-        calls.fetch_add(1, Ordering::Relaxed);
-        if stream.write_all(answer.as_bytes()).is_err() {
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        let request = String::from_utf8_lossy(&buffer[..read]);
+        if stream.write_all(answer(&request).as_bytes()).is_err() {
             return;
         }
     }

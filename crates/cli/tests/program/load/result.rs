@@ -1,7 +1,5 @@
 //! How much is called, what comes of it, and what decides the exit code.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,27 +7,15 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{BUSY, OK, Service, answering, answering_after, figures, short};
-use crate::capacity::one_at_a_time;
-use crate::common::{Finished, Place, interrupt, report, trial_lines, wait_until};
+use crate::common::{Finished, Place, interrupt, report, wait_until};
 
 #[test]
 fn a_rate_that_nothing_can_send_is_said_to_be_too_high() {
     let place = Place::new();
     let target = format!("http://{}/", answering(OK).address);
-    let short = [
-        "--warmup",
-        "100ms",
-        "--duration",
-        "100ms",
-        "--deadline",
-        "100ms",
-    ];
-    let words = [
-        &["load", &target, "--rate", "1e9", "--out", "run"],
-        &short[..],
-    ]
-    .concat();
-    let finished = place.run(&words);
+    let finished = place.line(&format!(
+        "load {target} --rate 1e9 --out run --warmup 100ms --duration 100ms --deadline 100ms"
+    ));
     let words: Vec<&str> = finished.stdout.split_whitespace().collect();
     let shown = words.join(" ");
     assert!(
@@ -37,37 +23,6 @@ fn a_rate_that_nothing_can_send_is_said_to_be_too_high() {
         "{shown}"
     );
     assert!(shown.contains("lower the rate"), "{shown}");
-}
-
-#[test]
-fn a_rate_is_held_for_a_time() {
-    let place = Place::new();
-    let server = answering(OK);
-    let target = format!("http://{}/", server.address);
-    place
-        .run(&[
-            "load",
-            &target,
-            "--rate",
-            "400",
-            "--poisson",
-            "--duration",
-            "500ms",
-            "--warmup",
-            "0s",
-            "--out",
-            "run",
-            "--quiet",
-        ])
-        .well();
-    let report = report(&place.path().join("run"));
-    let started = figures(&report)["calls"]["started"]
-        .as_u64()
-        .expect("a count");
-    assert!((100..400).contains(&started), "about 200 arrive: {started}");
-    let settings = &report["variants"][0]["how"]["settings"];
-    assert_eq!(settings["rate"], "400");
-    assert_eq!(settings["arrivals"], "poisson");
 }
 
 #[test]
@@ -119,104 +74,15 @@ fn a_service_that_only_fails_is_measured_and_ends_with_1() {
         "{}",
         finished.stdout
     );
-    let hoped = place.run(&[
-        "load",
-        &target,
-        "--calls",
-        "5",
-        "--slo",
-        "errors<=100%",
-        "--out",
-        "hoped",
-        "--quiet",
-    ]);
+    let hoped = place.line(&format!(
+        "load {target} --calls 5 --slo errors<=100% --out hoped --quiet"
+    ));
     assert_eq!(
         hoped.code,
         Some(0),
         "an objective decides: {}",
         hoped.stdout
     );
-}
-
-/// Answers one request in ten, and turns the others away at once.
-fn turning_away() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            std::thread::spawn(move || {
-                let answers = std::iter::once(OK).chain([BUSY; 9]).cycle();
-                for answer in answers {
-                    // A request without a body comes in one read.
-                    let read = stream.read(&mut [0; 4096]);
-                    if !matches!(read, Ok(1..)) || stream.write_all(answer.as_bytes()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    address
-}
-
-#[test]
-fn a_service_that_turns_most_calls_away_is_not_fast() {
-    let place = Place::new();
-    let target = format!("http://{}/", turning_away());
-    let run = |out: &str, more: &[&str]| {
-        let words = ["load", &target, "--slo", "p99<10s", "--out", out, "--quiet"];
-        place.run(&[&words[..], more].concat())
-    };
-    let missed = run("run", &["--calls", "200", "--warmup", "0s"]);
-    assert_eq!(missed.code, Some(1), "{}", missed.stderr);
-    let told = "✗ p99<10s missed: 90% of the calls were never answered";
-    assert!(missed.stdout.contains(told), "{}", missed.stdout);
-    let none = run("search", &["--find-capacity", "--duration", "100ms"]);
-    assert_eq!(none.code, Some(1), "{}", none.stderr);
-    let told = "No rate that was tried holds p99<10s";
-    assert!(none.stdout.contains(told), "{}", none.stdout);
-}
-
-#[test]
-fn a_service_that_breaks_off_its_answers_is_measured_by_its_own_fault() {
-    for (answer, received) in [
-        ("HTTP/1.1 200 OK\r\nX-Y: z", 23_u64),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab", 40),
-    ] {
-        let place = Place::new();
-        let address = breaking_off(answer);
-        let target = format!("http://{address}/");
-        let words = [
-            "load", &target, "--calls", "1", "--warmup", "0s", "--out", "run",
-        ];
-        let finished = place.run(&words);
-        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-        let report = report(&place.path().join("run"));
-        let figures = figures(&report);
-        assert_eq!(figures["calls"]["failed"]["connection-closed"], 1);
-        assert!(
-            figures["bytes"].is_null(),
-            "there is no answer to divide by"
-        );
-        let trial = &trial_lines(&place.path().join("run"))[0];
-        let bytes = &trial["outcome"]["bytes"]["received"];
-        let counted = bytes["headers"].as_u64().zip(bytes["bodies"].as_u64());
-        let counted = counted.map(|(headers, bodies)| headers + bodies);
-        assert_eq!(counted, Some(received), "{trial}");
-    }
-}
-
-/// A server that writes the same bytes to each connection once a request has come, and closes it.
-fn breaking_off(answer: &'static str) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = listener.local_addr().expect("its address");
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(answer.as_bytes());
-        }
-    });
-    address
 }
 
 #[test]
@@ -268,7 +134,7 @@ fn two_targets_are_compared_in_blocks() {
 #[test]
 fn targets_of_two_protocols_have_the_connections_that_each_needs() {
     let place = Place::new();
-    let service = Service::start(&place, "127.0.0.1:0");
+    let service = Service::start(&place, &[]);
     let (grpc, http) = (service.grpc(), service.http());
     let words = [
         "load", &grpc, "--vs", &http, "--data", "{}", "--rate", "200",
@@ -289,49 +155,12 @@ fn targets_of_two_protocols_have_the_connections_that_each_needs() {
 }
 
 #[test]
-fn there_is_no_verdict_where_calls_waited_to_be_sent() {
-    let place = Place::new();
-    let quick = answering(OK);
-    let quick = format!("http://{}/", quick.address);
-    // Half of what is asked of it at most, by one call after the other.
-    let slow = one_at_a_time(Duration::from_millis(20));
-    let words = ["load", &quick, "--vs", &slow, "--rate", "100"];
-    let extent = ["--connections", "1", "--duration", "5s", "--blocks", "5"];
-    let shown = place
-        .run(
-            &[
-                &words[..],
-                &extent,
-                &["--out", "run", "--quiet", "--verbose", "--warmup", "0s"],
-            ]
-            .concat(),
-        )
-        .well();
-    assert!(
-        shown.contains("No verdict on a against b in p50 latency"),
-        "{shown}"
-    );
-    let report = report(&place.path().join("run"));
-    let outcome = &report["comparisons"][0]["placements"][0]["outcome"];
-    assert_eq!(outcome["reason"], "send-delay", "{outcome}");
-}
-
-#[test]
 fn an_interrupted_load_is_reported_as_far_as_it_came() {
     let place = Place::new();
     let server = answering(OK);
     let target = format!("http://{}/", server.address);
-    let child = place.start(&[
-        "load",
-        &target,
-        "--duration",
-        "10m",
-        "--warmup",
-        "0s",
-        "--out",
-        "run",
-        "--quiet",
-    ]);
+    let words = ["load", &target, "--duration", "10m", "--warmup", "0s"];
+    let child = place.start(&[&words[..], &["--out", "run", "--quiet"]].concat());
     wait_until("calls", || server.calls.load(Ordering::Relaxed) > 20);
     interrupt(&child);
     let finished = child.wait_with_output().expect("it ends");

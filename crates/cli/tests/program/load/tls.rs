@@ -1,10 +1,8 @@
 //! TLS.
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,7 +10,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::{OK, answer_all, figures, short};
+use super::{OK, answer_each, figures, serving, short};
 use crate::common::{Place, report, wait_until};
 
 /// The same over TLS, under a certificate for `localhost` that is put into `ca.pem`.
@@ -29,15 +27,11 @@ fn answering_over_tls(place: &Place, answer: &'static str, alpn: &[&[u8]]) -> St
     let mut config = config.expect("it fits its key");
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     let config = Arc::new(config);
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = listener.local_addr().expect("its address").port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming().map_while(Result::ok) {
-            let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
-            let stream = StreamOwned::new(session, stream);
-            std::thread::spawn(move || answer_all(stream, answer, &AtomicU64::new(0)));
-        }
+    let address = serving(move |stream| {
+        let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
+        answer_each(StreamOwned::new(session, stream), |_| answer);
     });
+    let port = address.port();
     format!("https://localhost:{port}/")
 }
 
@@ -56,17 +50,8 @@ fn tls_is_verified_unless_told_otherwise() {
     let shown = place.run(&short(&by_address, &named)).well();
     let words: Vec<&str> = shown.split_whitespace().collect();
     assert!(words.join(" ").contains(", TLS calls "), "{shown}");
-    let words = [
-        "load",
-        &target,
-        "--insecure",
-        "--calls",
-        "20",
-        "--out",
-        "blind",
-        "--quiet",
-    ];
-    let shown = place.run(&words).well();
+    let blind = format!("load {target} --insecure --calls 20 --out blind --quiet");
+    let shown = place.line(&blind).well();
     assert!(shown.contains("was not verified (--insecure)"), "{shown}");
     let page = fs::read_to_string(place.path().join("blind/report.html")).expect("a page");
     assert!(page.contains("was not verified"), "the page says it too");

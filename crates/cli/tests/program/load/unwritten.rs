@@ -1,37 +1,11 @@
 //! Run directories that do not take what they should.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
-use super::{OK, answering, answering_after};
-use crate::common::{Finished, Place, json, wait_until};
-
-#[test]
-fn files_that_may_not_grow_cost_no_result() {
-    let place = Place::new();
-    let server = answering(OK);
-    let target = format!("http://{}/", server.address);
-    // Files may grow to 8 blocks of 512 bytes, or of 1 KiB: the plan fits, the record does not.
-    let limited = Command::new("sh")
-        .args(["-c", "ulimit -f 8; exec \"$@\"", "sh"])
-        .arg(env!("CARGO_BIN_EXE_rpcgauge"))
-        .args(["load", &target, "--calls", "500", "--out", "run", "--json"])
-        .arg("--quiet")
-        .current_dir(place.path())
-        .output()
-        .expect("sh starts");
-    let limited = Finished::from(limited);
-    assert_eq!(limited.code, Some(3), "{}", limited.stderr);
-    let report = json(&limited.stdout);
-    let figures = &report["variants"][0]["cells"][0]["figures"];
-    assert_eq!(figures["calls"]["answered"], 500);
-    assert!(
-        limited.stderr.contains("with more room"),
-        "{}",
-        limited.stderr
-    );
-}
+use super::{OK, answering_after};
+use crate::common::{Finished, Place, wait_until};
 
 #[test]
 fn a_run_directory_that_was_removed_lacked_no_room() {

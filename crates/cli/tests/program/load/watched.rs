@@ -130,17 +130,9 @@ fn quiet_shows_nothing_of_it() {
     let place = Place::new();
     let server = answering(OK);
     let target = format!("http://{}/", server.address);
-    let finished = place.run(&[
-        "load",
-        &target,
-        "--duration",
-        "1500ms",
-        "--warmup",
-        "0s",
-        "--out",
-        "run",
-        "--quiet",
-    ]);
+    let finished = place.line(&format!(
+        "load {target} --duration 1500ms --warmup 0s --out run --quiet"
+    ));
     // What the machine did meanwhile, as a host that is busy, is told all the same.
     let mut lines = finished.stderr.lines();
     assert!(
