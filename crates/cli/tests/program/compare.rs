@@ -66,14 +66,8 @@ fn the_plan_of_a_comparison_has_all_variants_and_sizes() {
             "{way} is not in {all:?}"
         );
     }
-    let swept = names(&[
-        "--size-sweep",
-        "1,10",
-        "--only",
-        "rest-json,grpc",
-        "--budget",
-        "3m",
-    ]);
+    let sweep = ["--size-sweep", "1,10", "--budget", "3m"];
+    let swept = names(&[&sweep[..], &["--only", "rest-json,grpc"]].concat());
     assert!(swept.len() >= 4, "{swept:?}");
     let linked = names(&[
         "--link",
@@ -263,23 +257,11 @@ fn ways_that_compress_are_left_out_where_rows_are_alike() {
     let orders_proto = orders("orders.proto");
     let request = orders("request.json");
     let with = |only: &str| {
-        let mut words = vec![
-            "compare",
-            "--proto",
-            &orders_proto,
-            "--method",
-            "shop.Orders/Get",
-        ];
-        words.extend([
-            "--request",
-            &request,
-            "--response",
-            &alike,
-            "--size-sweep",
-            "1,10",
-        ]);
-        words.extend(["--only", only, "--budget", "5m", "--plan", "--json"]);
-        place.run(&words)
+        let schema = ["compare", "--proto", &orders_proto];
+        let call = ["--method", "shop.Orders/Get", "--request", &request];
+        let sweep = ["--response", &alike, "--size-sweep", "1,10"];
+        let plan = ["--only", only, "--budget", "5m", "--plan", "--json"];
+        place.run(&[&schema[..], &call, &sweep, &plan].concat())
     };
     let plan = with("grpc,grpc-gzip").well();
     assert!(plan.contains("scale=1-grpc-gzip") && !plan.contains("scale=10-grpc-gzip"));

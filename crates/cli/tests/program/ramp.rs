@@ -17,17 +17,9 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
     let server = answering(OK);
     let target = format!("http://{}/", server.address);
     let shown = place
-        .run(&[
-            "load",
-            &target,
-            "--ramp",
-            "100,0,200:200ms,100..0:400ms",
-            "--slo",
-            "errors<=0",
-            "--out",
-            "run",
-            "--quiet",
-        ])
+        .line(&format!(
+            "load {target} --ramp 100,0,200:200ms,100..0:400ms --slo errors<=0 --out run --quiet"
+        ))
         .well();
     assert!(shown.contains("answered/s"), "{shown}");
     assert!(shown.contains("errors<=0 reached in every step"), "{shown}");
@@ -54,20 +46,8 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let place = Place::new();
     let service = Service::start(&place, &[]);
     let target = service.grpc();
-    let words = [
-        "load",
-        &target,
-        "--ramp",
-        "500:1m",
-        "--poisson",
-        "--calls",
-        "30",
-        "--json",
-        "--out",
-        "run",
-        "--quiet",
-    ];
-    let report = json(&place.run(&words).well());
+    let line = format!("load {target} --ramp 500:1m --poisson --calls 30 --json --out run --quiet");
+    let report = json(&place.line(&line).well());
     let step = &steps(&report)[0];
     assert_eq!(step["started"], 30);
     // It lasted as long as the load did, and not a minute: what is told per second is of that time.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 
 use crate::common::{Place, interrupt, json, orders};
 
@@ -37,17 +37,6 @@ fn the_server_answers_until_it_is_interrupted() {
     assert!(answer.contains("Hello, Ada."), "{answer}");
     interrupt(&child);
     assert!(child.wait().expect("it ends").success());
-}
-
-#[test]
-fn a_port_in_use_is_said() {
-    let place = Place::new();
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("its address");
-    let port = address.port();
-    place
-        .run(&["serve", "--listen", &address.to_string()])
-        .refused(&[&format!("port {port} on 127.0.0.1 is in use")]);
 }
 
 #[test]

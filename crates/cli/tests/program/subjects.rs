@@ -89,15 +89,7 @@ fn a_study_measures_the_guide_s_server_like_any_other() {
     let study = study.replace("[base]\n", "[base]\ncalls = 20\n");
     place.file("study.toml", &format!("{small}{study}"));
     place
-        .run(&[
-            "run",
-            "study.toml",
-            "--subjects",
-            "mine",
-            "--out",
-            "run",
-            "--quiet",
-        ])
+        .line("run study.toml --subjects mine --out run --quiet")
         .well();
     let report = report(&place.path().join("run"));
     let variants = report["variants"].as_array().expect("variants");
