@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,8 @@ use std::time::Duration;
 
 use rpcgauge_load::{LoadError, Protocol, Trial};
 use rpcgauge_trial::{Address, Keepalive, Schedule};
-use support::frames::{frame, ok_frame, settings};
+use support::frames::*;
 use support::*;
-
-const PING: u8 = 6;
-const HEADERS: u8 = 1;
-const PREFACE_LENGTH: usize = 24;
 
 /// What a server does with the frames of one connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,44 +26,34 @@ enum Does {
 fn server(does: Does) -> (Address, Arc<AtomicU64>) {
     let pings = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&pings);
-    let address = serve(move |stream| {
-        // The client may end the connection at any point.
-        let _ = play(stream, does, &seen);
-    });
+    let address = serve(move |stream| play(stream, does, &seen));
     (address, pings)
 }
 
-fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) -> std::io::Result<()> {
-    stream.write_all(&settings())?;
-    stream.read_exact(&mut [0; PREFACE_LENGTH])?;
+fn play(mut stream: TcpStream, does: Does, pings: &AtomicU64) {
+    let _ = stream.write_all(&settings());
+    if !read_preface(&mut stream) {
+        return;
+    }
     let (mut waiting, mut acknowledged) = (Vec::new(), 0);
-    loop {
-        let mut header = [0; 9];
-        stream.read_exact(&mut header)?;
-        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
-        let mut payload = vec![0; length as usize];
-        stream.read_exact(&mut payload)?;
-        if header[3] == PING {
+    while let Some(sent) = next(&mut stream) {
+        if sent.kind == PING {
             pings.fetch_add(1, Ordering::SeqCst);
         }
         let Does::RespondsAfterPings(wanted) = does else {
             continue;
         };
-        match header[3] {
-            HEADERS => {
-                let id = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
-                waiting.push(id);
-            }
+        match sent.kind {
+            HEADERS => waiting.push(sent.stream),
             PING => {
                 acknowledged += 1;
-                stream.write_all(&frame(PING, 1, 0, &payload))?;
+                let _ = stream.write_all(&frame(PING, ACK, 0, &sent.payload));
             }
             _ => {}
         }
         if acknowledged >= wanted {
-            for id in waiting.drain(..) {
-                stream.write_all(&ok_frame(id))?;
-            }
+            let responses: Vec<u8> = waiting.drain(..).flat_map(ok_frame).collect();
+            let _ = stream.write_all(&responses);
         }
     }
 }

@@ -7,7 +7,6 @@ use rpcgauge_trial::Fault;
 use super::case::{Case, Outcome, fail};
 use super::http2::case;
 use super::server::*;
-use crate::support::frames::{frame, settings};
 
 /// Memory for the replies that a server does not read, and as much again while they grow.
 const QUEUED_REPLIES: i64 = 5 << 20;

@@ -6,7 +6,6 @@ use rpcgauge_trial::{Fault, Schedule};
 use super::case::{Case, Outcome, fail};
 use super::http2::{case, saying};
 use super::server::*;
-use crate::support::frames::frame;
 
 /// A good head, these bytes of body, and a good end.
 fn with_body(stream: u32, body: &[u8]) -> Vec<u8> {

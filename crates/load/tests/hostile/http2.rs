@@ -11,7 +11,6 @@ use rpcgauge_trial::Schedule;
 use super::case::{Case, Outcome, Over, fail};
 use super::floods;
 use super::server::*;
-use crate::support::frames::{frame, goaway, reset, settings};
 use crate::support::serve;
 
 const NO_ERROR: u32 = 0;

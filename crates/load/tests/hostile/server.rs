@@ -1,6 +1,6 @@
 //! Servers that follow a script.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -10,21 +10,8 @@ use std::time::Duration;
 
 use rpcgauge_trial::Address;
 
-use crate::support::frames::{frame, settings};
+pub(crate) use crate::support::frames::*;
 use crate::support::{read_request, respond_with, serve};
-
-/// Flags of frames.
-pub(crate) const ACK: u8 = 0x1;
-pub(crate) const END_STREAM: u8 = 0x1;
-pub(crate) const END_HEADERS: u8 = 0x4;
-
-/// Types of frames.
-pub(crate) const DATA: u8 = 0;
-pub(crate) const HEADERS: u8 = 1;
-pub(crate) const SETTINGS: u8 = 4;
-pub(crate) const PING: u8 = 6;
-pub(crate) const WINDOW_UPDATE: u8 = 8;
-pub(crate) const CONTINUATION: u8 = 9;
 
 /// Ends what is said, and reads until the client ends too: a close with something unread would
 /// become a reset.
@@ -103,48 +90,6 @@ pub(crate) fn drip(stream: &mut TcpStream, bytes: &[u8], gap: Duration) -> bool 
         thread::sleep(gap);
         stream.write_all(&[*byte]).is_ok()
     })
-}
-
-/// A frame that the client sent.
-#[derive(Debug)]
-pub(crate) struct Sent {
-    pub(crate) kind: u8,
-    pub(crate) flags: u8,
-    pub(crate) stream: u32,
-    pub(crate) payload: Vec<u8>,
-}
-
-impl Sent {
-    /// Whether it is the last of a request.
-    pub(crate) fn ends_request(&self) -> bool {
-        matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
-    }
-
-    /// Whether it acknowledges SETTINGS.
-    pub(crate) fn acknowledges(&self) -> bool {
-        self.kind == SETTINGS && self.flags & ACK != 0
-    }
-}
-
-/// The client's next frame.
-pub(crate) fn next(stream: &mut TcpStream) -> Option<Sent> {
-    let mut header = [0; 9];
-    stream.read_exact(&mut header).ok()?;
-    let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = header;
-    let mut payload = vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize];
-    stream.read_exact(&mut payload).ok()?;
-    Some(Sent {
-        kind,
-        flags,
-        stream: u32::from_be_bytes([s0, s1, s2, s3]),
-        payload,
-    })
-}
-
-/// Reads what a client begins with.
-pub(crate) fn read_preface(stream: &mut TcpStream) -> bool {
-    let mut preface = [0; 24];
-    stream.read_exact(&mut preface).is_ok()
 }
 
 /// Whether a connection continues.

@@ -9,10 +9,18 @@ use rpcgauge_trial::Address;
 
 use super::serve;
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const END_STREAM: u8 = 1;
-const PREFACE_LENGTH: usize = 24;
+/// Flags of frames.
+pub(crate) const ACK: u8 = 0x1;
+pub(crate) const END_STREAM: u8 = 0x1;
+pub(crate) const END_HEADERS: u8 = 0x4;
+
+/// Types of frames.
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const SETTINGS: u8 = 4;
+pub(crate) const PING: u8 = 6;
+pub(crate) const WINDOW_UPDATE: u8 = 8;
+pub(crate) const CONTINUATION: u8 = 9;
 
 /// A frame.
 pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -79,23 +87,54 @@ pub(crate) fn serve_frames(
 /// One connection of [`serve_frames`], until the client or the network ends it.
 pub(crate) fn play_frames(mut stream: TcpStream, mut response: impl FnMut(u32) -> Vec<u8>) {
     let _ = stream.write_all(&settings());
-    let mut preface = [0; PREFACE_LENGTH];
-    if stream.read_exact(&mut preface).is_err() {
+    if !read_preface(&mut stream) {
         return;
     }
-    let mut header = [0; 9];
-    while stream.read_exact(&mut header).is_ok() {
-        let length = u32::from_be_bytes([0, header[0], header[1], header[2]]);
-        let mut payload = vec![0; length as usize];
-        if stream.read_exact(&mut payload).is_err() {
+    while let Some(sent) = next(&mut stream) {
+        if sent.ends_request() && stream.write_all(&response(sent.stream)).is_err() {
             return;
         }
-        let ends = header[4] & END_STREAM != 0;
-        if matches!(header[3], DATA | HEADERS) && ends {
-            let id = u32::from_be_bytes([header[5], header[6], header[7], header[8]]);
-            if stream.write_all(&response(id)).is_err() {
-                return;
-            }
-        }
     }
+}
+
+/// A frame that a client sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Sent {
+    /// Whether it is the last of a request.
+    pub(crate) fn ends_request(&self) -> bool {
+        matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
+    }
+
+    /// Whether it acknowledges SETTINGS.
+    pub(crate) fn acknowledges(&self) -> bool {
+        self.kind == SETTINGS && self.flags & ACK != 0
+    }
+}
+
+/// The client's next frame.
+pub(crate) fn next(stream: &mut TcpStream) -> Option<Sent> {
+    let mut header = [0; 9];
+    stream.read_exact(&mut header).ok()?;
+    let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = header;
+    let mut payload = vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some(Sent {
+        kind,
+        flags,
+        stream: u32::from_be_bytes([s0, s1, s2, s3]),
+        payload,
+    })
+}
+
+/// Reads what a client begins with.
+pub(crate) fn read_preface(stream: &mut TcpStream) -> bool {
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).is_ok()
 }
