@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Settling, Trial, measure_with,
+    Bodies, Body, CodecError, Hooks, Measurement, ProgressHook, Trial, measure_with,
 };
 use rpcgauge_trial::{Arrivals, RampPart, Schedule};
 use support::memory::{self, Counting, Taken};
@@ -70,13 +70,11 @@ fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled
             progress.times
         };
         let hooks = Hooks {
-            settling: Box::new(|_| Settling::Settled),
-            measuring: Box::new(|_| ()),
-            check: None,
             progress: look_every.map(|every| ProgressHook {
                 every,
                 sample: Box::new(&mut sample),
             }),
+            ..hooks()
         };
         let bodies = prepared(&[&[b'x'; 500], &[b'y'; 9000]]);
         measure_with(&trial, bodies, hooks, &AtomicBool::new(false)).unwrap()

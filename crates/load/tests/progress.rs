@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Settling, Trial, TrialProgress,
-    WarmupBounds, measure_with,
+    Hooks, IntervalTimes, LoadError, Measurement, ProgressHook, Trial, TrialProgress, WarmupBounds,
+    measure_with,
 };
 use rpcgauge_trial::{FailureKind, Schedule, Stop};
 use support::*;
@@ -21,9 +21,6 @@ fn sampled(
 ) -> Result<(Measurement, Vec<TrialProgress>), LoadError> {
     let mut snapshots = Vec::new();
     let hooks = Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
-        check: None,
         progress: Some(ProgressHook {
             every,
             sample: Box::new(|progress| {
@@ -32,6 +29,7 @@ fn sampled(
                 IntervalTimes::default()
             }),
         }),
+        ..hooks()
     };
     let measurement = measure_with(trial, prepared(&[b"x"]), hooks, stop)?;
     Ok((measurement, snapshots))

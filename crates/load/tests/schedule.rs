@@ -160,13 +160,11 @@ fn calls_that_wait_past_their_deadline_are_a_kind_of_their_own() {
         progress.times
     };
     let hooks = Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
-        check: None,
         progress: Some(ProgressHook {
             every: Duration::from_millis(10),
             sample: Box::new(&mut sample),
         }),
+        ..hooks()
     };
     let stop = AtomicBool::new(false);
     let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
@@ -203,8 +201,7 @@ fn what_a_warmup_left_waiting_is_not_measured() {
         let hooks = Hooks {
             settling: Box::new(|_| Settling::GoOn),
             measuring: Box::new(|begins| began = began.or(begins.then(Instant::now))),
-            check: None,
-            progress: None,
+            ..hooks()
         };
         let stop = AtomicBool::new(false);
         let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
@@ -307,9 +304,6 @@ fn a_turn_takes_so_many_calls_and_no_more() {
     };
     let mut started = vec![0];
     let hooks = Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
-        check: None,
         progress: Some(ProgressHook {
             every: Duration::from_nanos(1),
             sample: Box::new(|progress| {
@@ -317,6 +311,7 @@ fn a_turn_takes_so_many_calls_and_no_more() {
                 progress.times
             }),
         }),
+        ..hooks()
     };
     let stop = AtomicBool::new(false);
     let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Settling, Trial};
+use rpcgauge_load::{Hooks, LoadError, Measurement, Session, Trial};
 use rpcgauge_trial::{Address, Ending, Schedule, Slice};
 use support::{
-    assert_sums_hold, ok, ok_after, only_read, prepared, read_request, respond_with, serve, trial,
-    warmup,
+    assert_sums_hold, hooks, ok, ok_after, only_read, prepared, read_request, respond_with, serve,
+    trial, warmup,
 };
 
 /// Slices of at least 10 counted calls after 3 that are left out.
@@ -23,15 +23,6 @@ const SLICE: Slice = Slice {
     least_calls: 10,
     time_us: 0,
 };
-
-fn hooks<'r>() -> Hooks<'r> {
-    Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
-        check: None,
-        progress: None,
-    }
-}
 
 fn measured(
     trial: &Trial,

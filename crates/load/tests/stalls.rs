@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use rpcgauge_load::{Hooks, Measurement, ProgressHook, Session, Settling, Trial, measure_with};
+use rpcgauge_load::{Hooks, Measurement, ProgressHook, Session, Trial, measure_with};
 use rpcgauge_trial::{Address, Ending, FailureKind, Schedule, Slice, Stop};
 use support::{
-    assert_sums_hold, constant_rate, failures, ok, only_read, prepared, respond_with, serve, trial,
+    assert_sums_hold, constant_rate, failures, hooks, ok, only_read, prepared, respond_with, serve,
+    trial,
 };
 
 /// Far longer than the deadlines here, and than a busy host stalls a test.
@@ -20,9 +21,6 @@ const STALL: Duration = Duration::from_secs(2);
 fn stalling_after(snapshots: u64) -> Hooks<'static> {
     let mut seen = 0;
     Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
-        check: None,
         progress: Some(ProgressHook {
             every: Duration::from_millis(20),
             sample: Box::new(move |progress| {
@@ -33,6 +31,7 @@ fn stalling_after(snapshots: u64) -> Hooks<'static> {
                 progress.times
             }),
         }),
+        ..hooks()
     }
 }
 

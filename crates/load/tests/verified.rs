@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rpcgauge_load::{
     Bodies, Body, Checked, Codec, CodecError, Hooks, LoadError, Measurement, ResponseCheck,
-    Session, Settling, Trial, measure_with,
+    Session, Trial, measure_with,
 };
 use rpcgauge_trial::{Address, FailureKind, Schedule, Slice, Stop};
-use support::{assert_sums_hold, constant_rate, ok, respond_with, run_with, serve, trial, warmup};
+use support::{
+    assert_sums_hold, constant_rate, hooks, ok, respond_with, run_with, serve, trial, warmup,
+};
 
 const MESSAGES: [&str; 2] = ["call 0", "call 1"];
 
@@ -94,14 +96,8 @@ fn in_slices(trial: &Trial, slices: u32, bodies: Bodies<'_>) -> Result<Measureme
         least_calls: 10,
         time_us: 0,
     };
-    let hooks = Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
-        check: None,
-        progress: None,
-    };
     let stop = AtomicBool::new(false);
-    let mut session = Session::open(trial, bodies, hooks, &stop)?;
+    let mut session = Session::open(trial, bodies, hooks(), &stop)?;
     for _ in 0..slices {
         session.slice(&slice, 10, &stop)?;
     }
@@ -203,13 +199,11 @@ fn checked(address: Address) -> Measurement {
         false => Err(CodecError("it is no call".to_owned())),
     };
     let hooks = Hooks {
-        settling: Box::new(|_| Settling::Settled),
-        measuring: Box::new(|_| ()),
         check: Some(ResponseCheck {
             of: Checked::All,
             check: Box::new(check),
         }),
-        progress: None,
+        ..hooks()
     };
     let body = Body {
         bytes: b"call".to_vec(),

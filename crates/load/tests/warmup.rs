@@ -77,8 +77,7 @@ fn what_the_hooks_do_is_no_lateness_of_the_first_call() {
                 std::thread::sleep(PAUSE);
                 measuring += u32::from(begins);
             }),
-            check: None,
-            progress: None,
+            ..hooks()
         };
         let stop = AtomicBool::new(false);
         let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();

@@ -75,13 +75,11 @@ fn connections_that_break_together_are_counted_one_by_one() {
     let small_stack = thread::Builder::new().stack_size(SMALL_STACK);
     let measuring = small_stack.spawn(move || {
         let hooks = Hooks {
-            settling: Box::new(|_| Settling::Settled),
             measuring: Box::new(|begins| {
                 let resets = if begins { CONNECTIONS } else { 0 };
                 first.iter().take(resets).for_each(reset_connection);
             }),
-            check: None,
-            progress: None,
+            ..hooks()
         };
         let stop = AtomicBool::new(false);
         measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap()
@@ -182,8 +180,7 @@ fn a_warmup_that_only_fails_still_waits_for_its_calls_in_flight() {
         measuring: Box::new(|_| {
             at_start.get_or_insert(in_flight.load(Ordering::SeqCst));
         }),
-        check: None,
-        progress: None,
+        ..hooks()
     };
     let stop = AtomicBool::new(false);
     let measurement = measure_with(&trial, prepared(&[b"x"]), hooks, &stop).unwrap();
@@ -304,9 +301,6 @@ fn a_server_that_comes_back_is_found() {
             let _ = read_request(&mut stream);
         });
         let hooks = Hooks {
-            settling: Box::new(|_| Settling::Settled),
-            measuring: Box::new(|_| ()),
-            check: None,
             progress: Some(ProgressHook {
                 every: Duration::from_millis(5),
                 sample: Box::new(|progress| {
@@ -316,6 +310,7 @@ fn a_server_that_comes_back_is_found() {
                     progress.times
                 }),
             }),
+            ..hooks()
         };
         measure_with(&trial, prepared(&[b"x"]), hooks, stop).unwrap()
     });

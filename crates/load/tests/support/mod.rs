@@ -14,8 +14,8 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError, Measurement,
-    Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
+    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, Limits, LoadError,
+    Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
 };
 use rpcgauge_trial::{Address, Arrivals, ConnectionUse, Schedule, Stop, Timing};
 
@@ -211,6 +211,16 @@ pub(crate) fn prepared(bodies: &[&[u8]]) -> Bodies<'static> {
     Bodies::Prepared {
         bodies: bodies.collect(),
         verifier: None,
+    }
+}
+
+/// Hooks that settle at once and do nothing else.
+pub(crate) fn hooks<'r>() -> Hooks<'r> {
+    Hooks {
+        settling: Box::new(|_| Settling::Settled),
+        measuring: Box::new(|_| ()),
+        check: None,
+        progress: None,
     }
 }
 
