@@ -75,17 +75,6 @@ fn what_a_build_has_started_ends_with_rpcgauge() {
 }
 
 #[test]
-fn what_a_build_leaves_running_ends_with_the_build() {
-    let place = place("sleep 1000 & echo $! > \"$PIDS\"", "true");
-    let path = place.path().join("pids");
-    let mut command = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
-    let ended = command.env("PIDS", &path).output().expect("it starts");
-    assert!(ended.status.success(), "{ended:?}");
-    let pid = fs::read_to_string(&path).expect("its number");
-    wait_until("its end", || !is_there(pid.trim()));
-}
-
-#[test]
 fn what_has_left_its_group_ends_with_rpcgauge() {
     let script = STARTS_ANOTHER.replace("sleep 1000 &", "setsid sleep 1000 &");
     for end in [kill, interrupt] {
@@ -118,14 +107,16 @@ fn what_has_left_its_group_and_its_environment_ends_with_what_started_it() {
 }
 
 #[test]
-fn what_a_build_hides_ends_with_the_build() {
-    let place = place(&format!("{HIDES} echo $! > \"$PIDS\""), "true");
-    let path = place.path().join("pids");
-    let mut command = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
-    let ended = command.env("PIDS", &path).output().expect("it starts");
-    assert!(ended.status.success(), "{ended:?}");
-    let pid = fs::read_to_string(&path).expect("its number");
-    wait_until("its end", || !is_there(pid.trim()));
+fn what_a_build_leaves_running_or_hides_ends_with_the_build() {
+    for starts in ["sleep 1000 & ", HIDES] {
+        let place = place(&format!("{starts} echo $! > \"$PIDS\""), "true");
+        let path = place.path().join("pids");
+        let mut command = place.command(&["subjects", "build", "made", "--subjects", "mine"]);
+        let ended = command.env("PIDS", &path).output().expect("it starts");
+        assert!(ended.status.success(), "{ended:?}");
+        let pid = fs::read_to_string(&path).expect("its number");
+        wait_until("its end", || !is_there(pid.trim()));
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use rpcgauge_load::{Protocol, Tls};
 use rpcgauge_trial::{Address, Fault};
 
 use super::case::{Case, Outcome, Over, fail};
-use crate::support::tls::{Authority, Damage, Faulty, Serving, Tunnel, serve_tls, serve_tls_over};
+use crate::support::tls::{Authority, Damage, Serving, Tunnel, serve_faulty, serve_tls};
 use crate::support::{ok, only_read, read_request, respond_with, serve, unused_address};
 
 /// More than the buffers of a connection hold.
@@ -134,15 +134,7 @@ fn certificates() -> Vec<Case> {
     };
     let damaged = |damage: Damage| -> Server {
         let authority = Arc::clone(&ours);
-        Box::new(move || {
-            let wrap = move |socket| Faulty {
-                socket,
-                damage,
-                written: 0,
-            };
-            let config = authority.server(&Serving::default());
-            serve_tls_over(config, wrap, respond_with(ok))
-        })
+        Box::new(move || serve_faulty(&authority, damage))
     };
     let case = |name, outcome, server: Server| over_tls(name, outcome, &ours, server);
     let expired = fail(&["certificate-expired"]);

@@ -24,7 +24,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use super::{serve, serve_tasks, trial};
+use super::{ok, respond_with, serve, serve_tasks, trial};
 
 /// What a server's thread speaks over.
 pub(crate) type Tunnel<S = TcpStream> = StreamOwned<ServerConnection, S>;
@@ -206,6 +206,17 @@ pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
     })
 }
 
+/// The same with harm done to what the server sends; it responds as `respond_with(ok)` does.
+pub(crate) fn serve_faulty(authority: &Authority, damage: Damage) -> Address {
+    let wrap = move |socket| Faulty {
+        socket,
+        damage,
+        written: 0,
+    };
+    let config = authority.server(&Serving::default());
+    serve_tls_over(config, wrap, respond_with(ok))
+}
+
 /// Closes in order, with a close_notify.
 pub(crate) fn end<S: Read + Write>(mut tunnel: Tunnel<S>) {
     tunnel.conn.send_close_notify();
@@ -298,10 +309,10 @@ pub(crate) enum Damage {
 }
 
 /// A socket that does harm to what is written to it.
-pub(crate) struct Faulty {
-    pub(crate) socket: TcpStream,
-    pub(crate) damage: Damage,
-    pub(crate) written: usize,
+struct Faulty {
+    socket: TcpStream,
+    damage: Damage,
+    written: usize,
 }
 
 impl Read for Faulty {

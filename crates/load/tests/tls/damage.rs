@@ -4,22 +4,11 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use rpcgauge_trial::{Address, ConnectionUse, Fault, Stop};
+use rpcgauge_trial::{ConnectionUse, Fault, Stop};
 
 use super::support::tls::*;
 use super::support::*;
 use super::{BOTH_USES, assert_all_fail};
-
-/// Wraps what `damage` does around a server's sockets.
-fn faulty(authority: &Authority, damage: Damage) -> Address {
-    let wrap = move |socket| Faulty {
-        socket,
-        damage,
-        written: 0,
-    };
-    let config = authority.server(&Serving::default());
-    serve_tls_over(config, wrap, respond_with(ok))
-}
 
 #[test]
 fn a_handshake_that_never_ends_is_given_up_at_the_deadline() {
@@ -110,7 +99,7 @@ proptest! {
     ) {
         let authority = Authority::new();
         let damage = if cut { Damage::CutAfter(at) } else { Damage::FlipAt(at) };
-        let mut trial = authority.trial(faulty(&authority, damage));
+        let mut trial = authority.trial(serve_faulty(&authority, damage));
         trial.connection_use = BOTH_USES[usize::from(per_call)];
         trial.stop = Stop { calls: Some(8), time_ms: Some(300) };
         trial.deadline = Duration::from_millis(60);

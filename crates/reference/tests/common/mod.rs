@@ -85,6 +85,24 @@ impl Running {
         call(&self.address, http, request)
     }
 
+    /// Posts over HTTP/1.1 and over HTTP/2, which are answered alike.
+    pub(crate) fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Response {
+        let body = body.into();
+        let response = self.call(Http::One, post(path, headers, body.clone()));
+        let again = self.call(Http::Two, post(path, headers, body));
+        assert_eq!(
+            (response.status, &response.body),
+            (again.status, &again.body),
+            "HTTP/1.1 and HTTP/2"
+        );
+        response
+    }
+
     /// A raw connection.
     pub(crate) fn raw(&self) -> TcpStream {
         let stream = TcpStream::connect(self.tcp()).expect("listening");

@@ -175,48 +175,30 @@ fn received_bytes_are_given_back_in_batches() {
 }
 
 #[test]
-fn a_connection_window_overrun_ends_the_connection() {
-    let limits = Limits {
-        stream_window: 1 << 20,
-        connection_window: 65_535,
-        max_frame_size: 100_000,
-        ..Limits::default()
-    };
-    let mut server = Server::ready_with(limits);
-    server.start(&head(), &Bytes::new(), 1);
-    let block = server.block(&[(":status", "200")]);
-    server.input(&Frame::headers(1, &block).bytes());
-    let lines = server.input(&Frame::data(1, &[0; 65_536]).bytes());
-    assert!(
-        lines[0].contains("more than flow control allows"),
-        "{lines:?}"
-    );
-    let frames = server.frames();
-    let goaway = frames.last().unwrap();
-    assert_eq!((goaway.name(), goaway.payload[7]), ("GOAWAY", 3));
-}
-
-#[test]
-fn a_stream_window_overrun_ends_the_call_only() {
-    let limits = Limits {
-        stream_window: 70_000,
-        max_frame_size: 100_000,
-        ..Limits::default()
-    };
-    let mut server = Server::ready_with(limits);
-    server.start(&head(), &Bytes::new(), 1);
-    let block = server.block(&[(":status", "200")]);
-    server.input(&Frame::headers(1, &block).bytes());
-    let lines = server.input(&Frame::data(1, &[0; 70_001]).bytes());
-    assert_eq!(lines.len(), 1);
-    assert!(
-        lines[0].contains("more than flow control allows"),
-        "{lines:?}"
-    );
-    let frames = server.frames();
-    let reset = frames.last().unwrap();
-    assert_eq!((reset.name(), reset.payload[3]), ("RST_STREAM", 3));
-    assert_eq!(server.played.client.capacity(), 1000);
+fn a_window_overrun_ends_the_connection_or_the_call_only() {
+    for (stream_window, connection_window, name, code_at, capacity) in [
+        (1 << 20, 65_535, "GOAWAY", 7, 0),
+        (70_000, 64 << 20, "RST_STREAM", 3, 1000),
+    ] {
+        let limits = Limits {
+            stream_window,
+            connection_window,
+            max_frame_size: 100_000,
+            ..Limits::default()
+        };
+        let mut server = Server::ready_with(limits);
+        server.start(&head(), &Bytes::new(), 1);
+        let block = server.block(&[(":status", "200")]);
+        server.input(&Frame::headers(1, &block).bytes());
+        let overrun = vec![0; stream_window.min(connection_window) as usize + 1];
+        let lines = server.input(&Frame::data(1, &overrun).bytes());
+        let why = "more than flow control allows";
+        assert!(lines[0].contains(why), "{lines:?}");
+        let frames = server.frames();
+        let last = frames.last().unwrap();
+        assert_eq!((last.name(), last.payload[code_at]), (name, 3));
+        assert_eq!(server.played.client.capacity(), capacity);
+    }
 }
 
 #[test]
