@@ -290,21 +290,7 @@ fn load_of(
     at_rate: Option<(String, f64)>,
 ) -> Result<AppLoad, String> {
     let Some((call, rate)) = at_rate else {
-        let load = app.load.as_ref().ok_or_else(|| {
-            format!(
-                "{} has no [load] in its app.toml, which names a locustfile; write one, or give --call and --rate",
-                app.name
-            )
-        })?;
-        let users = users.unwrap_or(load.users);
-        return Ok(AppLoad::Users {
-            users,
-            spawn_rate: load.spawn_rate.unwrap_or(f64::from(users)),
-            tags: match tags.is_empty() {
-                true => load.tags.clone(),
-                false => tags,
-            },
-        });
+        return AppLoad::users(app, users, None, (!tags.is_empty()).then_some(tags));
     };
     app.check(&call)
         .map_err(|error| format!("--call: {error}"))?;

@@ -75,6 +75,33 @@ pub enum AppLoad {
 }
 
 impl std::fmt::Display for AppLoad {
+impl AppLoad {
+    /// The users of an application, with other numbers and tags where these are given.
+    ///
+    /// # Errors
+    /// One line: its `app.toml` describes no users.
+    pub fn users(
+        app: &App,
+        users: Option<u32>,
+        spawn_rate: Option<f64>,
+        tags: Option<Vec<String>>,
+    ) -> Result<Self, String> {
+        let load = app.load.as_ref().ok_or_else(|| {
+            format!(
+                "{} has no [load] in its app.toml, so there are no users: write one, or give a call and a rate",
+                app.name
+            )
+        })?;
+        let users = users.unwrap_or(load.users);
+        let spawn_rate = spawn_rate.or(load.spawn_rate);
+        Ok(Self::Users {
+            users,
+            spawn_rate: spawn_rate.unwrap_or(f64::from(users)),
+            tags: tags.unwrap_or_else(|| load.tags.clone()),
+        })
+    }
+}
+
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Users { users, tags, .. } if tags.is_empty() => write!(f, "{users} users"),

@@ -140,40 +140,26 @@ impl AppStudy {
 
     fn resolve_users(&self, app: &App) -> Result<AppLoad, StudyError> {
         let refuse = |place: Range<usize>, message: String| self.source.error(place, message);
-        let Some(load) = &app.load else {
-            let message = format!(
-                "{} has no [load] in its app.toml: there are no users; write one, or \"call\" and \"rate\" here",
-                app.name
-            );
-            return Err(refuse(self.app.place.clone(), message));
-        };
-        let users = match &self.app.users {
-            Some(users) if users.get_ref().get() > MAX_USERS => {
-                return Err(refuse(
-                    users.span(),
-                    format!("\"users\" is at most {MAX_USERS}"),
-                ));
-            }
-            Some(users) => users.get_ref().get(),
-            None => load.users,
-        };
-        let spawn_rate = match &self.app.spawn_rate {
-            Some(rate) if !(rate.get_ref().is_finite() && *rate.get_ref() > 0.0) => {
-                let message = "\"spawn-rate\" must be a number above 0".to_owned();
-                return Err(refuse(rate.span(), message));
-            }
-            Some(rate) => *rate.get_ref(),
-            None => load.spawn_rate.unwrap_or(f64::from(users)),
-        };
-        let tags = match &self.app.tags {
-            Some(tags) => tags.get_ref().iter().map(|tag| tag.0.clone()).collect(),
-            None => load.tags.clone(),
-        };
-        Ok(AppLoad::Users {
-            users,
-            spawn_rate,
+        let users = self.app.users.as_ref();
+        if let Some(users) = users.filter(|users| users.get_ref().get() > MAX_USERS) {
+            let message = format!("\"users\" is at most {MAX_USERS}");
+            return Err(refuse(users.span(), message));
+        }
+        let spawn_rate = self.app.spawn_rate.as_ref();
+        let is_positive = |rate: f64| rate.is_finite() && rate > 0.0;
+        if let Some(rate) = spawn_rate.filter(|rate| !is_positive(*rate.get_ref())) {
+            let message = "\"spawn-rate\" must be a number above 0".to_owned();
+            return Err(refuse(rate.span(), message));
+        }
+        let tags = self.app.tags.as_ref();
+        let tags = tags.map(|tags| tags.get_ref().iter().map(|tag| tag.0.clone()).collect());
+        AppLoad::users(
+            app,
+            users.map(|users| users.get_ref().get()),
+            spawn_rate.map(|rate| *rate.get_ref()),
             tags,
-        })
+        )
+        .map_err(|message| refuse(self.app.place.clone(), message))
     }
 
     fn resolve_variants(&self, app: &App) -> Result<Vec<AppVariant>, StudyError> {
