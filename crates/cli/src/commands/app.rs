@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::app::{
-    AppPackage, Application, BuiltApp, Generator, Locust, Prometheus, Responses, Set,
+    AppPackage, Application, BuiltApp, Generator, Locust, Responses, Set,
 };
 use rpcgauge_lab::subjects::SubjectsError;
 use rpcgauge_report::app::of_rate;
@@ -170,35 +170,29 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
     let built = build(&package, false, &stop)?;
     let logs = built.logs()?;
     let since = Instant::now();
-    let (application, responses) = start(&built, app, configuration.clone(), logs.folder(), &stop)?;
+    let (mut application, responses) =
+        start(&built, app, configuration.clone(), logs.folder(), &stop)?;
     let time = units::time(since.elapsed().as_nanos() as f64);
     print_plain(&format!(
         "{} is up after {time}, with {configuration}\n",
         app.name
     ))?;
     print_plain(&addresses(&application, app, &responses, logs.folder())?)?;
-    let prometheus = match no_prometheus {
-        true => None,
-        false => {
-            let log = logs.folder().join("prometheus.log");
-            let started = Prometheus::start(app, &application, &log, &stop).map_err(shown)?;
-            print_plain(&match &started {
-                Ok(prometheus) => format!(
-                    "Prometheus: http://{} scrapes every service that tells metrics\n",
-                    prometheus.address
-                ),
-                Err(why) => format!("Without a Prometheus beside it: {why}\n"),
-            })?;
-            started.ok()
-        }
-    };
+    if !no_prometheus {
+        let started = application.start_prometheus(&stop).map_err(shown)?;
+        print_plain(&match started {
+            Ok(address) => {
+                format!("Prometheus: http://{address} scrapes every service that tells metrics\n")
+            }
+            Err(why) => format!("Without a Prometheus beside it: {why}\n"),
+        })?;
+    }
     print_plain("Ctrl-C stops all of it.\n")?;
     while !stop.load(Ordering::Relaxed) {
         let waited = application.wait(CHECK_EVERY, &stop);
         let checked = waited.and_then(|()| application.check_processes());
         checked.map_err(shown)?;
     }
-    drop(prometheus);
     drop(application);
     print_plain(&format!("{} is stopped\n", app.name))
 }

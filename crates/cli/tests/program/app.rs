@@ -259,9 +259,9 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         .refused(&["app.toml:", "has no key \"entri\"; did you mean \"entry\"?"]);
 }
 
-/// The example, up; the addresses of its services, and the folder of its logs.
+/// The example, up; the addresses of its services and of its Prometheus, and the folder of its logs.
 fn up(place: &Place) -> (Child, Vec<String>, PathBuf) {
-    let mut command = command(place, &["app", "up", "./shop", "--no-prometheus"]);
+    let mut command = command(place, &["app", "up", "./shop"]);
     let mut rpcgauge = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let (mut addresses, mut logs) = (Vec::new(), PathBuf::new());
     let mut lines = BufReader::new(rpcgauge.stdout.take().expect("its output"));
@@ -271,7 +271,7 @@ fn up(place: &Place) -> (Child, Vec<String>, PathBuf) {
         assert!(lines.read_line(&mut line).expect("a line") > 0, "it ended");
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            ["catalogue" | "shop", "http", address, ..] => {
+            ["catalogue" | "shop", "http", address, ..] | ["Prometheus:", address, ..] => {
                 addresses.push(address.trim_start_matches("http://").to_owned());
             }
             ["logs", folder] => logs = folder.into(),
@@ -287,7 +287,8 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
     let place = shop();
     for is_killed in [false, true] {
         let (mut rpcgauge, addresses, _) = up(&place);
-        assert_eq!(addresses.len(), 2);
+        // Not every machine has a Prometheus.
+        assert!(addresses.len() >= 2, "{addresses:?}");
         let is_there = |address: &String| TcpStream::connect(address).is_ok();
         assert!(addresses.iter().all(is_there));
         match is_killed {

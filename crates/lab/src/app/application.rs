@@ -26,9 +26,11 @@ type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
 
 /// An application that is up. All of it is ended when this is dropped: the services, then what backs them.
 pub struct Application<'a> {
-    built: &'a BuiltApp<'a>,
+    pub(super) built: &'a BuiltApp<'a>,
     /// Where logs go.
-    logs: PathBuf,
+    pub(super) logs: PathBuf,
+    /// What only looks at it.
+    pub(super) beside: Vec<Running>,
     // In this order: a database that still has connections may wait for them.
     sets: Vec<Set>,
     backing: Vec<Running>,
@@ -100,6 +102,7 @@ impl<'a> Application<'a> {
         let mut application = Self {
             built,
             logs,
+            beside: Vec::new(),
             sets: Vec::new(),
             backing: Vec::new(),
             ports: BTreeMap::new(),
@@ -258,6 +261,7 @@ impl Drop for Application<'_> {
     fn drop(&mut self) {
         self.end_sets();
         self.backing.iter().for_each(Running::terminate);
+        self.beside.clear();
     }
 }
 

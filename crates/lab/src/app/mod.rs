@@ -29,6 +29,5 @@ pub use check::Responses;
 pub use generator::Generator;
 pub use package::{AppPackage, BuiltApp, Logs};
 pub use process::Running;
-pub use prometheus::Prometheus;
 pub use run::{AppLab, AppRunError, Progress};
 pub use users::Locust;

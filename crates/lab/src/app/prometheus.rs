@@ -1,54 +1,40 @@
 //! A Prometheus beside a running application, where the system has one: it scrapes every service.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 
-use rpcgauge_load::Fetch;
-use rpcgauge_study::app::App;
+use rpcgauge_study::app::{App, Process as ProcessSpec, Ready, Template};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::subject::Tool;
 
-use super::application::Application;
+use super::application::{Application, Words};
+use super::process::{Ports, Start, all_ready};
 use crate::error::{TrialFailure, TrialResult};
-use crate::files::scratch::Scratch;
-use crate::subject::{Log, Process};
 use crate::subjects::tools::find;
 
-/// How long it may take until it is ready.
-const READY_WITHIN: Duration = Duration::from_secs(30);
+/// The name of its port.
+const PORT: &str = "http";
 
-/// How often it is looked at meanwhile.
-const POLL_EVERY: Duration = Duration::from_millis(50);
+/// How long it may take until it is ready, and to end, ms.
+const READY_WITHIN_MS: u64 = 30_000;
+const STOP_WITHIN_MS: u64 = 5_000;
 
 /// How often it scrapes: often enough that a rate over a minute follows a load of some seconds.
 const SCRAPE_EVERY: &str = "1s";
 
-/// A Prometheus that scrapes an application's services. It ends when this is dropped.
-#[derive(Debug)]
-pub struct Prometheus {
-    process: Process,
-    /// Where it answers queries.
-    pub address: SocketAddr,
-}
-
-impl Prometheus {
-    /// Starts one, with an empty store; none where the system has no such program, with the reason.
+impl Application<'_> {
+    /// Starts a Prometheus with an empty store that scrapes all services, and returns where it answers queries; none
+    /// where the system has no such program, with the reason. It ends with the application.
     ///
     /// # Errors
     /// It is there and does not start, with its log.
-    pub fn start(
-        app: &App,
-        application: &Application<'_>,
-        log: &Path,
+    pub fn start_prometheus(
+        &mut self,
         stop: &AtomicBool,
-    ) -> TrialResult<Result<Self, String>> {
+    ) -> TrialResult<Result<SocketAddr, String>> {
         let tool = Tool {
             name: "prometheus".to_owned(),
             programs: vec!["prometheus".to_owned()],
@@ -61,68 +47,54 @@ impl Prometheus {
             Ok(found) => found,
             Err(why) => return Ok(Err(why)),
         };
-        let machine = |error: io::Error| {
-            TrialFailure::new(
-                Fault::Machine,
-                format!("Prometheus could not be started: {error}"),
-            )
+        let wrong = |what: String| TrialFailure::new(Fault::Machine, what);
+        let config = self.logs.join("prometheus.yml");
+        fs::write(&config, configuration(self.built.app, self))
+            .map_err(|error| wrong(format!("cannot write {}: {error}", config.display())))?;
+        let run = [
+            found.path.display().to_string(),
+            format!("--config.file={}", config.display()),
+            "--storage.tsdb.path=${data}".to_owned(),
+            format!("--web.listen-address=127.0.0.1:${{port.{PORT}}}"),
+            "--web.console.templates=/nonexistent".to_owned(),
+            "--web.console.libraries=/nonexistent".to_owned(),
+        ];
+        let run = run.into_iter().map(Template::try_from);
+        let spec = ProcessSpec {
+            name: tool.name,
+            run: run.collect::<Result<_, _>>().map_err(wrong)?,
+            env: BTreeMap::new(),
+            ports: vec![PORT.to_owned()],
+            ready: Ready::Http {
+                port: PORT.to_owned(),
+                path: "/-/ready".to_owned(),
+                status: 200,
+            },
+            ready_within_ms: READY_WITHIN_MS,
+            seed: Vec::new(),
+            seed_within_ms: 0,
+            stop_within_ms: STOP_WITHIN_MS,
+            cores: None,
+            memory_bytes: None,
+            metrics: None,
         };
-        let scratch = Scratch::make();
-        let scratch = scratch.map_err(|error| machine(io::Error::other(error.to_string())))?;
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(machine)?;
-        let address = free.local_addr().map_err(machine)?;
-        let config = scratch.path("prometheus.yml");
-        fs::write(&config, configuration(app, application)).map_err(machine)?;
-        let mut command = Command::new(found.path);
-        command
-            .arg(format!("--config.file={}", config.display()))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                scratch.path("tsdb").display()
-            ))
-            .arg(format!("--web.listen-address={address}"))
-            .arg("--web.console.templates=/nonexistent")
-            .arg("--web.console.libraries=/nonexistent")
-            .current_dir(scratch.folder())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        drop(free);
-        let patience = Duration::from_secs(5);
-        let process = Process::spawn(&mut command, None, Log::new(log), patience, Some(scratch));
-        let mut process = process.map_err(machine)?;
-        if let Some(stdout) = process.child.stdout.take() {
-            process.follow(stdout).map_err(machine)?;
-        }
-        if let Some(stderr) = process.child.stderr.take() {
-            process.follow(stderr).map_err(machine)?;
-        }
-        let deadline = Instant::now() + READY_WITHIN;
-        let is_ready = || {
-            let fetched = Fetch::get(address, "/-/ready").send(Duration::from_secs(2));
-            fetched.is_ok_and(|fetched| fetched.status == 200)
+        let ports = Ports::choose(&spec)?;
+        let address = (Ipv4Addr::LOCALHOST, ports.numbers[PORT]).into();
+        let start = Start {
+            spec: &spec,
+            title: "Prometheus".to_owned(),
+            ports,
+            words: &Words {
+                ports: &BTreeMap::new(),
+                configuration: None,
+                build: self.built.folder(),
+            },
+            built: &self.built.built,
+            cores: None,
+            log: self.logs.join("prometheus.log"),
         };
-        while !is_ready() {
-            let why = match process.ended() {
-                Some(how) => format!("ended by itself ({how})"),
-                None if stop.load(Ordering::Relaxed) => "was interrupted".to_owned(),
-                None if Instant::now() >= deadline => "does not get ready".to_owned(),
-                None => {
-                    thread::sleep(POLL_EVERY);
-                    continue;
-                }
-            };
-            process.wait_for_log(POLL_EVERY);
-            let failure = TrialFailure::new(Fault::Machine, format!("Prometheus {why}"));
-            return Err(failure.with_log(process.log.tail()));
-        }
-        Ok(Ok(Self { process, address }))
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        self.process.terminate();
+        self.beside = all_ready(vec![start.spawn()?], stop)?;
+        Ok(Ok(address))
     }
 }
 
