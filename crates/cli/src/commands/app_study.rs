@@ -10,7 +10,7 @@ use rpcgauge_lab::app::{AppLab, AppPackage, AppRunError, Progress};
 use rpcgauge_report::app::AppFindings;
 use rpcgauge_report::{Style, escape, files};
 use rpcgauge_study::app::{AppPlan, AppRun, Round};
-use rpcgauge_study::run::{NewRun, Resumed, RunWriter, default_directory, names};
+use rpcgauge_study::run::{NewRun, Resumed, RunWriter, Writing, default_directory, names};
 
 use super::app;
 use super::measure::{self, RUNS};
@@ -244,7 +244,8 @@ fn terminal(findings: &AppFindings, verbose: bool) -> String {
 /// Writes the report of a run again.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     let run = AppRun::read(&args.run).map_err(Failure::input)?;
-    let findings = AppFindings::from_run(&run);
+    let mut findings = AppFindings::from_run(&run);
+    findings.running = Writing::of(&args.run);
     let printed = print(&match args.format {
         Format::Text => terminal(&findings, args.verbose),
         Format::Json => findings.json().map_err(Failure::cannot)?,

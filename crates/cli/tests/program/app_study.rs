@@ -176,6 +176,9 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let mut child = begin(&["run", "study.toml", "--out", "run", "--only", "slow,quick"]);
     wait_until("a slice", || measured() > 1);
     interrupt(&child);
+    let shown = place.run(&["report", "run"]).well();
+    assert!(shown.contains("\n! this run is still running"), "{shown}");
+    assert!(!shown.contains("did not run"), "{shown}");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let kept = report(&place.path().join("run"));
     assert!(kept["measured"].as_u64().expect("a count") >= 2);

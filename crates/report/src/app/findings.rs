@@ -5,7 +5,7 @@
 use rpcgauge_stats::SizeMatch;
 use rpcgauge_study::app::{AppMetric, AppPlan, Configuration, JvmRecord, StartRecord};
 use rpcgauge_study::record::{Environment, Fault};
-use rpcgauge_study::run::RunInfo;
+use rpcgauge_study::run::{RunInfo, Writing};
 use serde::Serialize;
 
 use crate::findings::verdict::{ClaimOutcome, PlacementVerdict};
@@ -25,6 +25,9 @@ pub struct AppFindings {
     pub starts: Vec<StartRecord>,
     /// Slices that were measured.
     pub measured: u64,
+    /// Present where the run continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<Writing>,
     /// What weakens these findings, one line each.
     pub warnings: Vec<String>,
     /// The verdicts, the A/A pair's last.

@@ -530,6 +530,14 @@ fn in_the_terminal() {
 }
 
 #[test]
+fn ranges_are_explained_where_there_are_any() {
+    let text = |starts| AppFindings::from_run(&run(starts, |_, _, _| slice(20.0, 0))).markdown();
+    let told = "Ranges are 95% intervals, over";
+    assert!(text(2).contains(told), "{}", text(2));
+    assert!(!text(1).contains(told), "{}", text(1));
+}
+
+#[test]
 fn in_markdown() {
     insta::assert_snapshot!(AppFindings::from_run(&campus()).markdown());
 }

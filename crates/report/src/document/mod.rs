@@ -19,7 +19,7 @@ mod verdicts;
 
 pub(crate) use chart::{Bar, Bars, Chart, Named, Part, Plot, Scale, Size, Weight};
 pub(crate) use claims::{Claim, Measured};
-pub(crate) use run::{cautions, machine_facts};
+pub(crate) use run::{cautions, machine_facts, still_running};
 pub(crate) use verdicts::{
     Answer, Drawn, Group, Question, Row, SIGNS, Verdict, Verdicts, claimed, drawn, ratios, reach,
     turned,

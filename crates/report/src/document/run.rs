@@ -1,6 +1,7 @@
 //! What a report says of its run: what was measured, on what machine, what failed, how to read it.
 
 use rpcgauge_study::record::{Environment, Fault};
+use rpcgauge_study::run::Writing;
 
 use super::{Block, Item, Section, Shown, Text};
 use crate::distinct;
@@ -84,11 +85,7 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     let mut cautions = caution::of_run(&findings.cautions, environment, several);
     cautions.extend(findings.warnings.iter().cloned());
     if let Some(running) = findings.progress.running {
-        let pid = running.pid.map(|pid| format!(" (pid {pid})"));
-        cautions.push(format!(
-            "this run is still running{}: what follows rests on the trials that have been recorded",
-            pid.unwrap_or_default()
-        ));
+        cautions.push(still_running(running, "trials"));
     } else if findings.progress.missing > 0 {
         let resume = match findings.live().next() {
             Some(_) => "",
@@ -103,6 +100,15 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     }
     // Two targets of one host have the same to say.
     distinct(cautions)
+}
+
+/// Said of a run that another rpcgauge records `what` of.
+pub(crate) fn still_running(running: Writing, what: &str) -> String {
+    let pid = running.pid.map(|pid| format!(" (pid {pid})"));
+    format!(
+        "this run is still running{}: what follows rests on the {what} that have been recorded",
+        pid.unwrap_or_default()
+    )
 }
 
 /// The variants that were not measured, and trials that failed.

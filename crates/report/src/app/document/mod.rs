@@ -16,7 +16,8 @@ use super::findings::{
 };
 use super::is_one_by_one;
 use crate::document::{
-    Block, Column, Document, Item, Section, Shown, Table, Text, machine_facts, with_head,
+    Block, Column, Document, Item, Section, Shown, Table, Text, machine_facts, still_running,
+    with_head,
 };
 use crate::units;
 use crate::words;
@@ -51,7 +52,10 @@ impl Document {
 fn cautions(findings: &AppFindings) -> Vec<String> {
     let planned = findings.plan.slices() as u64;
     let failed = findings.failures.len() as u64;
-    let not_run = planned.saturating_sub(findings.measured + failed);
+    let not_run = match findings.running {
+        Some(_) => 0,
+        None => planned.saturating_sub(findings.measured + failed),
+    };
     let missing = [(failed, "failed"), (not_run, "did not run")];
     let missing = missing.into_iter().filter(|(count, _)| *count > 0);
     let missing = missing.map(|(count, what)| format!("{count} {what}"));
@@ -61,7 +65,11 @@ fn cautions(findings: &AppFindings) -> Vec<String> {
         measured => format!("the results rest on the other {measured}"),
     };
     let missing = (!missing.is_empty()).then(|| format!("Of {planned} slices {missing}: {rest}"));
-    findings.warnings.iter().cloned().chain(missing).collect()
+    let running = findings
+        .running
+        .map(|running| still_running(running, "slices"));
+    let warnings = findings.warnings.iter().cloned();
+    warnings.chain(running).chain(missing).collect()
 }
 
 fn facts(findings: &AppFindings) -> Vec<String> {

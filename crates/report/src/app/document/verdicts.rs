@@ -185,10 +185,17 @@ pub(super) fn gain(findings: &AppFindings) -> Section {
         })
     });
     let list = Block::list(items);
-    let note = list.as_ref().map(|_| {
+    let mut compared = findings.comparisons.iter();
+    let has_interval = compared.any(|one| {
+        let estimate = one.verdict.estimate.as_ref();
+        !one.a_a
+            && of_users.contains(&one.metric)
+            && estimate.is_some_and(|estimate| estimate.interval.is_some())
+    });
+    let note = has_interval.then(|| {
         let starts: BTreeSet<u32> = findings.slices.iter().map(|one| one.invocation).collect();
         Block::Note(format!(
-            "In brackets: the {} interval, over {} of the services",
+            "Ranges are {} intervals, over {} of the services",
             units::percent(findings.plan.confidence),
             units::counted(starts.len() as u64, "fresh start")
         ))

@@ -98,6 +98,7 @@ impl AppFindings {
             starts: run.starts.clone(),
             measured: rows.len() as u64,
             warnings,
+            running: None,
             comparisons: blocks.comparisons(),
             claims: plan
                 .claims
