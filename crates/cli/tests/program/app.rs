@@ -53,16 +53,13 @@ pub(crate) fn run(place: &Place, args: &[&str]) -> Finished {
     output.expect("the program starts").into()
 }
 
-/// A load of the example, as short as one can be.
-pub(crate) const SHORT_LOAD: [&str; 7] = [
-    "app",
-    "load",
-    "./shop",
-    "--duration",
-    "1s",
-    "--warm-up",
-    "1ms",
-];
+/// No process has left its folder behind.
+#[track_caller]
+pub(crate) fn nothing_is_left(place: &Place) {
+    let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
+    let left: Vec<PathBuf> = left.flatten().map(|one| one.path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
 
 #[test]
 fn every_response_is_right_in_every_configuration() {
@@ -158,8 +155,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
         }
         let last = checked.stderr.lines().last().unwrap_or_default();
         assert!(last.starts_with("rpcgauge: "), "{last}");
-        let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
-        assert_eq!(left.count(), 0, "{to}: a folder is left");
+        nothing_is_left(&place);
     }
 }
 
@@ -176,8 +172,12 @@ fn processes_start_at_once_and_may_wait_for_each_other() {
     assert!(checked.contains("shop: right, and alike"), "{checked}");
 }
 
-/// A database of a kind: files in a folder of its own, and a seed.
-fn with_store(seed: &str) -> Place {
+/// How the store of [`with_store`] is run.
+pub(crate) const STORE: &str =
+    "exec python3 -m http.server ${port.http} --bind 127.0.0.1 --directory ${data}";
+
+/// The example with a database of a kind: files in a folder of its own, and a seed.
+pub(crate) fn with_store(run: &str, seed: &str) -> Place {
     let place = shop();
     let name = place.path().join("shop/app.toml");
     let text = fs::read_to_string(&name).expect("the example's app.toml");
@@ -185,7 +185,7 @@ fn with_store(seed: &str) -> Place {
         r#"
 [[backing]]
 name = "store"
-run = ["python3", "-m", "http.server", "${{port.http}}", "--bind", "127.0.0.1", "--directory", "${{data}}"]
+run = ["sh", "-c", "{run}"]
 ports = ["http"]
 seed = ["sh", "-c", "{seed}"]
 "#
@@ -203,7 +203,10 @@ seed = ["sh", "-c", "{seed}"]
 
 #[test]
 fn what_backs_an_application_is_seeded_once_and_its_data_goes_with_it() {
-    let place = with_store("echo 1000 > ${data}/stock; echo once >> ${build}/seeded");
+    let place = with_store(
+        STORE,
+        "echo 1000 > ${data}/stock; echo once >> ${build}/seeded",
+    );
     let checked = run(&place, &["app", "check", "./shop"]);
     let built = run(&place, &["app", "build", "./shop"]).well();
     checked.well();
@@ -211,27 +214,44 @@ fn what_backs_an_application_is_seeded_once_and_its_data_goes_with_it() {
     let seeded = fs::read_to_string(Path::new(folder).join("seeded")).expect("the seed's note");
     // Once for all configurations; the cache may hold the note of an earlier test.
     assert!(seeded.lines().all(|line| line == "once"), "{seeded}");
-    let left = |place: &Place| {
-        fs::read_dir(place.path().join("tmp"))
-            .expect("the folder")
-            .count()
-    };
-    assert_eq!(left(&place), 0, "data is left");
-    let place = with_store("echo the disk is full >&2; exit 3");
-    let failed = run(&place, &["app", "check", "./shop"]);
-    assert_eq!(failed.code, Some(3), "{failed:?}");
-    for part in [
-        "  the disk is full",
-        "store could not be seeded: `sh -c ",
-        "ended with exit status: 3",
-    ] {
-        assert!(
-            failed.stderr.contains(part),
-            "{part} is not in:\n{}",
-            failed.stderr
-        );
+    nothing_is_left(&place);
+}
+
+#[test]
+fn a_database_that_does_not_start_is_told_with_its_log() {
+    let cases = [
+        (
+            STORE,
+            "echo the disk is full >&2; exit 3",
+            [
+                "  the disk is full",
+                "store could not be seeded: `sh -c ",
+                "ended with exit status: 3",
+            ],
+        ),
+        (
+            "echo no such cluster >&2; exit 1",
+            "true",
+            [
+                "  no such cluster",
+                "rpcgauge: store ended by itself (exit code 1)",
+                "; its log is ",
+            ],
+        ),
+    ];
+    for (run, seed, parts) in cases {
+        let place = with_store(run, seed);
+        let failed = self::run(&place, &["app", "check", "./shop"]);
+        assert_eq!(failed.code, Some(3), "{failed:?}");
+        for part in parts {
+            assert!(
+                failed.stderr.contains(part),
+                "{part} is not in:\n{}",
+                failed.stderr
+            );
+        }
+        nothing_is_left(&place);
     }
-    assert_eq!(left(&place), 0, "data is left");
 }
 
 #[test]
@@ -316,146 +336,5 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
         interrupt(&rpcgauge);
         rpcgauge.wait().expect("it ends");
     }
-    let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
-    assert_eq!(left.count(), 0);
-}
-
-#[test]
-fn a_load_is_what_the_users_see() {
-    let place = shop();
-    let args = [
-        "app",
-        "load",
-        "./shop",
-        "--duration",
-        "2s",
-        "--warm-up",
-        "500ms",
-    ];
-    let printed = run(&place, &args).well();
-    let row = |name: &str| -> Vec<String> {
-        let line = printed.lines().find(|line| line.starts_with(name));
-        let line = line.unwrap_or_else(|| panic!("no {name} in:\n{printed}"));
-        line.split_whitespace().map(str::to_owned).collect()
-    };
-    assert!(printed.starts_with("8 users, "), "{printed}");
-    let [offers, pages] =
-        ["offer", "page"].map(|name| row(name)[1].parse::<u64>().expect("a count"));
-    assert!(offers > pages && pages > 0, "{printed}");
-    assert_eq!((&*row("offer")[2], &*row("page")[2]), ("0", "0"));
-    // A locustfile that cannot be imported, and one whose requests fail.
-    place.file("shop/locustfile.py", "import no_such_module\n");
-    let refused = run(&place, &args);
-    assert_eq!(refused.code, Some(3), "{refused:?}");
-    assert!(
-        refused.stderr.contains("No module named 'no_such_module'"),
-        "{refused:?}"
-    );
-    place.file("shop/locustfile.py", "import os\nos._exit(7)\n");
-    let ended = run(&place, &args);
-    assert_eq!(ended.code, Some(3), "{ended:?}");
-    let told = "the load generator: ended by itself (exit code 7)";
-    assert!(ended.stderr.contains(told), "{ended:?}");
-    place.file(
-        "shop/locustfile.py",
-        "from locust import HttpUser, constant, task\nclass Visitor(HttpUser):\n    wait_time = constant(0.05)\n    \
-         @task\n    def nothing(self):\n        self.client.get('/nothing', name='nothing')\n",
-    );
-    let failed = run(&place, &args);
-    assert_eq!(failed.code, Some(1), "{failed:?}");
-    assert!(
-        failed
-            .stdout
-            .contains("nothing: the first failure: HTTPError('404"),
-        "{failed:?}"
-    );
-}
-
-#[test]
-fn tags_choose_what_users_do() {
-    let place = shop_with(
-        "locustfile.py",
-        "    @task(3)",
-        "    @tag(\"one\")\n    @task(3)",
-    );
-    let name = place.path().join("shop/locustfile.py");
-    let text = fs::read_to_string(name).expect("the locustfile");
-    let text = text.replacen("between, task", "between, tag, task", 1);
-    place.file("shop/locustfile.py", &text);
-    let load = |tags: &str| run(&place, &[&SHORT_LOAD[..], &["--tags", tags]].concat());
-    let printed = load("one").well();
-    assert!(printed.contains("\noffer "), "{printed}");
-    assert!(!printed.contains("\npage "), "{printed}");
-    let refused = load("one,two");
-    assert_eq!(refused.code, Some(3), "{refused:?}");
-    let line = "no task of the locustfile has the tag \"two\"; known are one";
-    assert!(refused.stderr.contains(line), "{refused:?}");
-}
-
-#[test]
-fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
-    let load = |place: &Place, call: &str, rate: &str| {
-        let args = ["app", "load", "./shop", "--call", call, "--rate", rate];
-        let times = ["--duration", "990ms", "--warm-up", "200ms"];
-        run(place, &[&args[..], &times].concat())
-    };
-    let row = |printed: &str, name: &str| -> Vec<String> {
-        let line = printed.lines().find(|line| line.starts_with(name));
-        let line = line.unwrap_or_else(|| panic!("no {name} in:\n{printed}"));
-        let cells = line[name.len()..].split_whitespace();
-        cells.map(str::to_owned).collect()
-    };
-    let printed = load(&shop(), "offer", "50").well();
-    let head = "50 requests \"offer\" per second (open loop), 1.0 s, connections=kept, delay=0";
-    assert!(printed.starts_with(head), "{printed}");
-    assert_eq!(row(&printed, "offer")[..2], ["50", "0"], "{printed}");
-    // An error that a check asks for is a good response.
-    let printed = load(&shop(), "no such product", "20").well();
-    assert_eq!(row(&printed, "no such product")[..2], ["20", "0"]);
-    // A lock lets through one request at a time, and each holds it for 50 ms: about 20 a second.
-    let slow = "LOCK = threading.Lock()\n\n\ndef offers(product):\n    with LOCK:\n        time.sleep(0.05)";
-    let printed = load(
-        &shop_with("shop.py", "def offers(product):", slow),
-        "offer",
-        "40",
-    );
-    let printed = printed.well();
-    let cells = row(&printed, "offer");
-    assert_eq!(cells[..2], ["40", "0"], "{printed}");
-    assert!(cells[2].parse::<f64>().expect("a rate") < 30.0, "{printed}");
-    assert!(printed.contains("it did not keep up"), "{printed}");
-    // Another status and another body than the check asks for fail, once it has been right.
-    let turns =
-        "served = service.METRICS.values.get(('handler_seconds', '{path=\"offers\"}'), (0, 0))[1]";
-    for (then, said) in [
-        ("return 503, {}", "HTTP status 503: {}"),
-        ("return 200, {\"id\": 8}", "/id is 8 and not 7"),
-    ] {
-        let wrong = format!(
-            "def offers(product):\n    {turns}\n    if served > 5 and served % 2:\n        {then}"
-        );
-        let place = shop_with("shop.py", "def offers(product):", &wrong);
-        let failed = load(&place, "offer", "50");
-        assert_eq!(failed.code, Some(1), "{failed:?}");
-        assert_eq!(row(&failed.stdout, "offer")[0], "50");
-        let said = format!("offer: the first failure: {said}");
-        assert!(
-            failed.stdout.contains(&said),
-            "{said} is not in:\n{}",
-            failed.stdout
-        );
-    }
-    let refused = |args: &[&str], parts: &[&str]| {
-        shop()
-            .run(&[&["app", "load", "./shop"], args].concat())
-            .refused(parts);
-    };
-    refused(
-        &["--call", "ofer", "--rate", "5"],
-        &["--call: shop has no check \"ofer\"; did you mean \"offer\"?"],
-    );
-    refused(
-        &["--call", "offer", "--rate", "0"],
-        &["--rate: must be more than 0"],
-    );
+    nothing_is_left(&place);
 }

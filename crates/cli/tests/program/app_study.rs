@@ -4,7 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::app::{SHORT_LOAD, command, run, shop, shop_with};
+use crate::app::{STORE, command, nothing_is_left, run, shop, shop_with, with_store};
+use crate::app_load::SHORT_LOAD;
 use crate::common::{Place, interrupt, json, report, wait_until};
 
 /// The shop with a catalogue that takes 5 ms longer than it has to, against one that does not.
@@ -175,15 +176,14 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     // Ctrl-C keeps what was measured, and leaves nothing else behind.
     let mut child = begin(&["run", "study.toml", "--out", "run", "--only", "slow,quick"]);
     wait_until("a slice", || measured() > 1);
-    interrupt(&child);
     let shown = place.run(&["report", "run"]).well();
     assert!(shown.contains("\n! this run is still running"), "{shown}");
     assert!(!shown.contains("did not run"), "{shown}");
+    interrupt(&child);
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let kept = report(&place.path().join("run"));
     assert!(kept["measured"].as_u64().expect("a count") >= 2);
-    let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
-    assert_eq!(left.count(), 0, "a folder is left");
+    nothing_is_left(&place);
     // Its first invocation begins again; the second is killed.
     let mut child = begin(&resume);
     wait_until("the second invocation", || {
@@ -264,6 +264,7 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
         reason.contains("catalogue (slow) ended by itself (exit code 7)"),
         "{reason}"
     );
+    nothing_is_left(&place);
     // The second invocation is whole.
     let whole = slices(&place)
         .into_iter()
@@ -319,6 +320,82 @@ fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
             && ended.stderr.contains("log holds \"up\""),
         "{ended:?}"
     );
+    // What was measured before stays.
+    assert_eq!(slices(&place).len(), 6);
+    let kept = "; the slices measured so far are in run; continue with `rpcgauge run --resume run`";
+    assert!(ended.stderr.contains(kept), "{ended:?}");
+    nothing_is_left(&place);
+}
+
+#[test]
+fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
+    // In the second block, which begins when the first one's slice is recorded.
+    let is_second = |place: &Place| {
+        let trials = place.path().join("run/trials.jsonl");
+        format!("'\"slice\"' in open('{}').read()", trials.display())
+    };
+    let locust = shop();
+    let ends = format!(
+        "import os\nfrom locust import HttpUser, constant, task\nclass Visitor(HttpUser):\n    \
+         wait_time = constant(0.02)\n    @task\n    def offer(self):\n        if {}: os._exit(9)\n        \
+         self.client.get('/offers/7', name='offer')\n",
+        is_second(&locust)
+    );
+    locust.file("shop/locustfile.py", &ends);
+    let store = with_store(
+        &format!("echo $$ > ${{build}}/store.pid; {STORE}"),
+        "echo 1000 > ${data}/stock",
+    );
+    let shop = fs::read_to_string(store.path().join("shop/shop.py")).expect("the shop");
+    let kills = format!(
+        "def offers(product):\n    if {}: os.kill(int(open('store.pid').read()), 9)\n",
+        is_second(&store)
+    );
+    store.file(
+        "shop/shop.py",
+        &shop.replacen("def offers(product):\n", &kills, 1),
+    );
+    let cases = [
+        (
+            locust,
+            "1",
+            1,
+            "the load generator (quick): ended by itself (exit code 9); check locustfile.py",
+        ),
+        // Without its database the second invocation does not begin.
+        (
+            store,
+            "2",
+            3,
+            "store ended by itself (killed by signal 9)",
+        ),
+    ];
+    for (place, invocations, code, told) in cases {
+        place.file("study.toml", STUDY);
+        let args = [
+            "run",
+            "study.toml",
+            "--out",
+            "run",
+            "--quiet",
+            "--only",
+            "quick",
+            "--invocations",
+            invocations,
+        ];
+        let ended = run(&place, &args);
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        let slices = slices(&place);
+        let [measured, failed] = &slices[..] else {
+            panic!("{slices:?}")
+        };
+        assert_eq!(measured["outcome"]["outcome"], "measured");
+        let reason = failed["outcome"]["reason"].as_str().expect("a reason");
+        assert!(reason.contains(told), "{reason}");
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(code == 1 || last.contains(told), "{ended:?}");
+        nothing_is_left(&place);
+    }
 }
 
 #[test]
@@ -390,6 +467,7 @@ fn what_is_not_right_is_never_timed() {
         );
         assert_eq!(slices(&place).len(), 0);
         assert_eq!(ended.stdout, "");
+        nothing_is_left(&place);
     }
 }
 

@@ -3,6 +3,7 @@
 //! half-written.
 
 mod app;
+mod app_load;
 mod app_study;
 mod arguments;
 mod builds;

@@ -123,7 +123,7 @@ impl<'a> Application<'a> {
     /// empty then.
     ///
     /// # Errors
-    /// A service does not get ready; its log is with it.
+    /// What backs it has ended, or a service does not get ready; its log is with it.
     pub fn add(
         &mut self,
         name: &str,
@@ -132,6 +132,8 @@ impl<'a> Application<'a> {
         stop: &AtomicBool,
     ) -> TrialResult<&Set> {
         let app = self.built.app;
+        // A service would wait in vain for a database that has ended.
+        self.check_ended()?;
         let mut cores = self.cores.clone();
         let (services, ports) =
             self.start_all(name, Some(&configuration), &mut cores, starting, stop)?;
@@ -259,9 +261,9 @@ impl<'a> Application<'a> {
 
 impl Drop for Application<'_> {
     fn drop(&mut self) {
+        self.beside.clear();
         self.end_sets();
         self.backing.iter().for_each(Running::terminate);
-        self.beside.clear();
     }
 }
 

@@ -234,6 +234,16 @@ fn let_others_through(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// A failure of a process, with the last lines of its log and where that is.
+pub(super) fn failed(mut reason: String, log: &Log) -> TrialFailure {
+    let tail = log.tail();
+    reason += &match tail.is_empty() {
+        true => "; it printed nothing".to_owned(),
+        false => format!("; its log is {}", log.path().display()),
+    };
+    TrialFailure::new(Fault::Subject, reason).with_log(tail)
+}
+
 /// The user has ended it.
 pub(super) fn interrupted() -> TrialFailure {
     TrialFailure::new(
@@ -319,16 +329,11 @@ impl Running {
     /// A failure of it, with its log.
     fn failed(&self, what: &str) -> TrialFailure {
         let log = &self.process.log;
-        let tail = log.tail();
         let mut reason = format!("{} {what}", self.title);
-        if tail.to_ascii_lowercase().contains(PORT_TAKEN) {
+        if log.tail().to_ascii_lowercase().contains(PORT_TAKEN) {
             reason += "; a port is taken: have it listen on its ${port.NAME}, which is free, or start again";
         }
-        reason += &match tail.is_empty() {
-            true => "; it printed nothing".to_owned(),
-            false => format!("; its log is {}", log.path().display()),
-        };
-        TrialFailure::new(Fault::Subject, reason).with_log(tail)
+        failed(reason, log)
     }
 
     /// What is in its way, if it is: that it ended, or else `failure` with its log.

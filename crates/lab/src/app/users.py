@@ -180,7 +180,9 @@ def main(locustfile, host, users, spawn_rate, *tags):
             if ready:
                 reply(users=users)
             else:
-                reply(error=f"{len(gate.begun)} of {users} users began a task in {PATIENCE_S} s: {counts.task_error}")
+                begun = f"{len(gate.begun)} of {users} users began a task in {PATIENCE_S} s"
+                first = counts.task_error and f", the first error is {counts.task_error}"
+                reply(error=f"{begun}{first}; check their on_start, or take fewer users")
         elif command == "open":
             gate.open.set()
             reply()
@@ -194,7 +196,7 @@ def main(locustfile, host, users, spawn_rate, *tags):
             if wait_until(lambda: gate.running == 0):
                 reply()
             else:
-                reply(error=f"{gate.running} tasks had not ended after {PATIENCE_S} s")
+                reply(error=f"{gate.running} tasks had not ended after {PATIENCE_S} s; give their requests a timeout")
         else:
             reply(error=f"there is no command {command}")
     os._exit(0)

@@ -21,6 +21,7 @@ use serde::Deserialize;
 
 use super::application::Set;
 use super::package::BuiltApp;
+use super::process::failed;
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::{Log, Process, Reply, SubjectError, exchange, one_line};
 use crate::subjects::sources::cache;
@@ -137,6 +138,7 @@ pub(super) struct Crowd<'a> {
 pub(super) struct Users {
     process: Process,
     title: String,
+    locustfile: String,
 }
 
 /// A line of the script's.
@@ -256,7 +258,11 @@ impl Users {
         if let Some(stderr) = process.child.stderr.take() {
             process.follow(stderr).map_err(machine)?;
         }
-        let mut users = Self { process, title };
+        let mut users = Self {
+            process,
+            title,
+            locustfile: load.locustfile.clone(),
+        };
         users.ask("", START_WITHIN, stop)?;
         Ok(users)
     }
@@ -317,7 +323,10 @@ impl Users {
             Ok(Reply::End(_)) => {
                 let how = self.process.how_it_ends();
                 self.process.end(Duration::ZERO);
-                return Err(self.failed(format!("ended by itself ({how})")));
+                return Err(self.failed(format!(
+                    "ended by itself ({how}); check {}, which it runs",
+                    self.locustfile
+                )));
             }
             Err(SubjectError::Stopped) => {
                 return Err(TrialFailure::new(
@@ -326,7 +335,11 @@ impl Users {
                 ));
             }
             Err(SubjectError::NotReady(limit)) => {
-                return Err(self.failed(format!("did not answer within {} s", limit.as_secs_f64())));
+                return Err(self.failed(format!(
+                    "did not answer within {} s; check {}, which it runs, for a call that blocks gevent",
+                    limit.as_secs_f64(),
+                    self.locustfile
+                )));
             }
             Err(error) => return Err(self.failed(error.to_string())),
         };
@@ -341,6 +354,6 @@ impl Users {
 
     fn failed(&self, what: impl AsRef<str>) -> TrialFailure {
         let reason = format!("{}: {}", self.title, what.as_ref());
-        TrialFailure::new(Fault::Subject, reason).with_log(self.process.log.tail())
+        failed(reason, &self.process.log)
     }
 }
