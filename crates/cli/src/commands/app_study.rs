@@ -9,7 +9,7 @@ use rpcgauge_lab::RunEnding;
 use rpcgauge_lab::app::{AppLab, AppPackage, AppRunError, Progress};
 use rpcgauge_report::app::AppFindings;
 use rpcgauge_report::{Style, escape, files};
-use rpcgauge_study::app::{AppPlan, AppRun, Round};
+use rpcgauge_study::app::{AppBlock, AppPlan, AppRun};
 use rpcgauge_study::run::{NewRun, Resumed, RunWriter, Writing, default_directory, names};
 
 use super::app;
@@ -36,7 +36,7 @@ pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
     );
     for variant in &plan.variants {
         let control = variant
-            .control_of
+            .repeats
             .as_ref()
             .map(|of| format!("  (A/A: a second set of {of})"));
         // Writing into a String cannot fail.
@@ -88,7 +88,7 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
         stop: &stop,
         earlier: None,
     };
-    carry_out(&lab, &plan.rounds, writer, output)
+    carry_out(&lab, &plan.blocks, writer, output)
 }
 
 /// Goes on with the interrupted run in `directory`, and shows its report.
@@ -131,16 +131,16 @@ pub(crate) fn resume(directory: &Path, args: &RunArgs) -> Outcome {
 
 fn carry_out(
     lab: &AppLab<'_>,
-    rounds: &[Round],
+    blocks: &[AppBlock],
     mut writer: RunWriter,
     output: &OutputArgs,
 ) -> Outcome {
     let plan = lab.plan;
     let directory = writer.directory().to_owned();
-    let slices: usize = rounds.iter().map(|round| round.order.len()).sum();
+    let slices: usize = blocks.iter().map(|block| block.order.len()).sum();
     let screen = Screen::new(output.quiet, BAR);
     let (mut ended, mut shown) = (0, String::new());
-    let measured = lab.run(rounds, &mut writer, &mut |progress| {
+    let measured = lab.run(blocks, &mut writer, &mut |progress| {
         let what = match progress {
             Progress::Starting(title) => format!("starting {title}"),
             Progress::Checking(name) => format!("checking the responses of {name}"),

@@ -94,7 +94,7 @@ fn value(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_study::app::{Direction, MetricUnit};
+    use rpcgauge_study::app::MetricUnit;
 
     use super::*;
 
@@ -124,7 +124,7 @@ only_sum 1
             metric: metric.to_owned(),
             labels: labels.collect(),
             unit: MetricUnit::Seconds,
-            better: Direction::Less,
+            more_is_better: false,
             optional: false,
             wait: false,
             requests: Vec::new(),

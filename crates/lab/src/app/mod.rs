@@ -7,7 +7,7 @@
 //! Generator::start          what sends load to a set, open to one set at a time             (generator)
 //!   Users                   those of a locustfile, by Locust                                (users)
 //!   Caller                  one request at a rate, by rpcgauge's engine                     (caller)
-//! AppLab::run               invocations, rounds and slices of a study                      (run)
+//! AppLab::run               invocations, blocks and slices of a study                      (run)
 //! ```
 //!
 //! `docs/measure-an-application.md` says what a user is promised of each step.

@@ -1,15 +1,15 @@
-//! A study of an application, carried out: fresh services in each invocation, and in each of its rounds a
+//! A study of an application, carried out: fresh services in each invocation, and in each of its blocks a
 //! slice of load for each variant, one after the other.
 //!
 //! ```text
 //! for each invocation
 //!   a set of services and a load generator for each variant; checks; warm-up, one after the other
-//!   for each round, for each variant in the plan's order
+//!   for each block, for each variant in the plan's order
 //!     load begins ─ settle ─ edge, count ─ slice ─ edge, take ─ load ends
 //! ```
 //!
 //! Where memory does not carry all sets at once, an invocation has one after the other, each with its slices of all
-//! rounds.
+//! blocks.
 //!
 //! An edge is a reading of the services' metrics and of the processor time of all processes. Those of other
 //! variants run on meanwhile, without load.
@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rpcgauge_study::app::{
-    AppPlan, AppRecord, AppVariant, ProcessRecord, Round, SliceFigures, SliceOutcome, SliceRecord,
-    StartRecord, SumCount,
+    AppBlock, AppPlan, AppRecord, AppVariant, ProcessRecord, SliceFigures, SliceOutcome,
+    SliceRecord, StartRecord, SumCount,
 };
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::run::{RunError, RunWriter};
@@ -112,18 +112,18 @@ impl<'a> AppLab<'a> {
         Ok(provenance.add_application(&self.plan.app, &build, &load_generator)?)
     }
 
-    /// Runs `rounds`, which are those of the plan's invocations that are not complete: all for a new run. Appends
+    /// Runs `blocks`, which are those of the plan's invocations that are not complete: all for a new run. Appends
     /// each record as it comes.
     ///
     /// # Errors
     /// Services did not get ready or were not right, or a record could not be kept.
     pub fn run(
         &self,
-        rounds: &[Round],
+        blocks: &[AppBlock],
         writer: &mut RunWriter,
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<RunEnding, AppRunError> {
-        let ended = self.invocations(rounds, writer, report);
+        let ended = self.invocations(blocks, writer, report);
         match self.stop.load(Ordering::Relaxed) {
             true => Ok(RunEnding::Stopped),
             false => ended.map(|()| RunEnding::Complete),
@@ -132,11 +132,11 @@ impl<'a> AppLab<'a> {
 
     fn invocations(
         &self,
-        rounds: &[Round],
+        blocks: &[AppBlock],
         writer: &mut RunWriter,
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), AppRunError> {
-        if rounds.is_empty() {
+        if blocks.is_empty() {
             return Ok(());
         }
         let now = environment::examine(Idle::AsIs);
@@ -152,21 +152,21 @@ impl<'a> AppLab<'a> {
         let mut say = |title: &str| report(Progress::Starting(title));
         let mut application = Application::start(self.built, at_once, logs, &mut say, self.stop)?;
         let mut right = None;
-        for rounds in rounds.chunk_by(|a, b| a.invocation == b.invocation) {
-            for together in rounds[0].order.chunks(at_once) {
+        for blocks in blocks.chunk_by(|a, b| a.invocation == b.invocation) {
+            for together in blocks[0].order.chunks(at_once) {
                 let kept = self.start(&mut application, together, &mut right, report)?;
                 let ready_at_ms = now_ms();
                 let mut generators = self.warm_up(&application, &kept, report)?;
                 writer.append(&AppRecord::Start(Box::new(StartRecord {
-                    invocation: rounds[0].invocation,
+                    invocation: blocks[0].invocation,
                     ready_at_ms,
                     sets: generators.len(),
                     build: self.built.build(),
                     load_generator: Generator::name(&self.plan.load),
                     environment: Some(now.clone()),
                 })))?;
-                for round in rounds {
-                    if !self.round(&application, &mut generators, round, writer, report)? {
+                for block in blocks {
+                    if !self.measure_block(&application, &mut generators, block, writer, report)? {
                         break;
                     }
                 }
@@ -258,15 +258,15 @@ impl<'a> AppLab<'a> {
     }
 
     /// A slice of each variant that is up; false where one of them failed.
-    fn round(
+    fn measure_block(
         &self,
         application: &Application<'_>,
         generators: &mut [Generator<'_>],
-        round: &Round,
+        block: &AppBlock,
         writer: &mut RunWriter,
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<bool, AppRunError> {
-        for &place in &round.order {
+        for &place in &block.order {
             let mut up = application.sets().iter().zip(&mut *generators);
             let name = &self.plan.variants[place].name;
             let Some((set, generator)) = up.find(|(set, _)| set.name == *name) else {
@@ -287,8 +287,8 @@ impl<'a> AppLab<'a> {
                 }) => SliceOutcome::Failed { reason, fault, log },
             };
             writer.append(&AppRecord::Slice(Box::new(SliceRecord {
-                invocation: round.invocation,
-                block: round.block,
+                invocation: block.invocation,
+                block: block.block,
                 variant: set.name.clone(),
                 started_at_ms,
                 outcome,

@@ -190,7 +190,7 @@ pub struct TimePart {
 pub struct FailedSlice {
     /// Which.
     pub invocation: u32,
-    /// Which round.
+    /// Which block.
     pub block: u32,
     /// Of which variant.
     pub variant: String,
@@ -208,7 +208,7 @@ pub struct FailedSlice {
 pub struct SliceRow {
     /// Which invocation.
     pub invocation: u32,
-    /// Which round.
+    /// Which block.
     pub block: u32,
     /// Of which variant.
     pub variant: String,

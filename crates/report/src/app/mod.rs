@@ -1,6 +1,6 @@
 //! What a run of a study of an application means.
 //!
-//! The verdicts are those of any study: paired by round, an interval over fresh starts, with the A/A pair as their
+//! The verdicts are those of any study: paired by block, an interval over fresh starts, with the A/A pair as their
 //! threshold. They are said in the words of the metric of a call that each is most like (`like`).
 
 mod diff;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::app::{
-    AppMetric, AppPlan, Direction, Metric as AppOwnMetric, MetricUnit, StartRecord,
+    AppMetric, AppPlan, Metric as AppOwnMetric, MetricUnit, StartRecord,
 };
 use rpcgauge_study::plan::Metric;
 
@@ -51,9 +51,9 @@ pub(crate) fn better(plan: &AppPlan, metric: &AppMetric) -> Better {
         AppMetric::Inside(name) => metric_of(plan, name),
         _ => None,
     };
-    match own.map(|metric| metric.better) {
-        Some(Direction::More) => Better::Higher,
-        Some(Direction::Less) => Better::Lower,
+    match own.map(|metric| metric.more_is_better) {
+        Some(true) => Better::Higher,
+        Some(false) => Better::Lower,
         None => crate::metric::better(like(plan, metric)),
     }
 }

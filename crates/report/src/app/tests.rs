@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rpcgauge_study::app::{
-    AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppRun, AppVariant, AtRate, Configuration,
-    Direction, JvmRecord, Metric, MetricUnit, ProcessRecord, RequestRecord, Round, SliceFigures,
+    AppBlock, AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppRun, AppVariant, AtRate,
+    Configuration, JvmRecord, Metric, MetricUnit, ProcessRecord, RequestRecord, SliceFigures,
     SliceOutcome, SliceRecord, SumCount,
 };
 use rpcgauge_study::histogram::{Times, Unit};
@@ -16,7 +16,7 @@ use super::{AppFindings, of_rate};
 use crate::findings::verdict::{Outcome, Withheld};
 use crate::terminal::Style;
 
-/// Rounds in each of the invocations.
+/// Blocks in each of the invocations.
 const BLOCKS: u32 = 4;
 
 /// Requests of a slice.
@@ -30,7 +30,7 @@ fn metric(name: &str, part_of: Option<&str>) -> Metric {
         metric: format!("{name}_seconds"),
         labels: BTreeMap::new(),
         unit: MetricUnit::Seconds,
-        better: Direction::Less,
+        more_is_better: false,
         optional: false,
         wait: false,
         requests: vec!["search".to_owned()],
@@ -39,13 +39,13 @@ fn metric(name: &str, part_of: Option<&str>) -> Metric {
 }
 
 pub(super) fn plan(invocations: u32) -> AppPlan {
-    let variant = |name: &str, control_of: Option<&str>| AppVariant {
+    let variant = |name: &str, repeats: Option<&str>| AppVariant {
         name: name.to_owned(),
         configuration: Configuration::default(),
-        control_of: control_of.map(str::to_owned),
+        repeats: repeats.map(str::to_owned),
     };
-    let rounds = (0..invocations).flat_map(|invocation| {
-        (0..BLOCKS).map(move |block| Round {
+    let blocks = (0..invocations).flat_map(|invocation| {
+        (0..BLOCKS).map(move |block| AppBlock {
             invocation,
             block,
             order: vec![0, 1, 2],
@@ -73,7 +73,7 @@ pub(super) fn plan(invocations: u32) -> AppPlan {
             variant("rest", None),
             variant("rest-again", Some("rest")),
         ],
-        rounds: rounds.collect(),
+        blocks: blocks.collect(),
         metrics: vec![metric("handler", None), metric("call", Some("handler"))],
         pairs: vec![AppPair {
             of: "grpc".to_owned(),
@@ -130,12 +130,12 @@ pub(super) fn slice(time_ms: f64, failures: u64) -> SliceFigures {
 pub(super) fn run(invocations: u32, mut of: impl FnMut(&str, u32, u32) -> SliceFigures) -> AppRun {
     let plan = plan(invocations);
     let mut slices = Vec::new();
-    for round in &plan.rounds {
+    for block in &plan.blocks {
         for variant in &plan.variants {
-            let figures = of(&variant.name, round.invocation, round.block);
+            let figures = of(&variant.name, block.invocation, block.block);
             slices.push(SliceRecord {
-                invocation: round.invocation,
-                block: round.block,
+                invocation: block.invocation,
+                block: block.block,
                 variant: variant.name.clone(),
                 started_at_ms: 0,
                 outcome: SliceOutcome::Measured(Box::new(figures)),
@@ -324,7 +324,7 @@ fn what_is_better_when_it_is_more_is_told_in_its_own_words() {
     });
     run.plan.metrics.push(Metric {
         unit: MetricUnit::Number,
-        better: Direction::More,
+        more_is_better: true,
         ..metric("hits", None)
     });
     run.plan.pairs[0].metrics = vec![AppMetric::Inside("hits".to_owned())];

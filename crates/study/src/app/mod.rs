@@ -26,7 +26,7 @@ use crate::read::one_or_more;
 use crate::subject::Tool;
 use crate::words::words;
 
-pub use plan::{AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppVariant, Round};
+pub use plan::{AppBlock, AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppVariant};
 pub use record::{
     AppRecord, AtRate, JvmRecord, ProcessRecord, RequestRecord, SliceFigures, SliceOutcome,
     SliceRecord, StartRecord, SumCount,
@@ -208,9 +208,9 @@ pub struct Metric {
     pub labels: BTreeMap<String, String>,
     /// What the service tells it in.
     pub unit: MetricUnit,
-    /// Which direction is the good one.
+    /// Whether more of it is better, such as of a cache's hits.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub better: Direction,
+    pub more_is_better: bool,
     /// Whether a configuration may do without it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optional: bool,
@@ -253,19 +253,6 @@ pub enum MetricUnit {
 words! { MetricUnit, "unit of a metric":
     "s" => Seconds, "ms" => Milliseconds, "us" => Microseconds, "B" => Bytes, "1" => Number,
 }
-
-/// Which direction of a metric is the good one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Direction {
-    /// Less of it, of a time or of bytes.
-    #[default]
-    Less,
-    /// More of it, such as hits of a cache.
-    More,
-}
-
-words!(Direction, "direction of a metric": "less" => Less, "more" => More);
 
 impl MetricUnit {
     /// How many nanoseconds one is; none of what is no time.

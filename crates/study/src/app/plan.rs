@@ -40,8 +40,9 @@ pub struct AppPlan {
     pub slice_ms: u64,
     /// The configurations.
     pub variants: Vec<AppVariant>,
-    /// The rounds, in order.
-    pub rounds: Vec<Round>,
+    /// The blocks, in order.
+    #[serde(alias = "rounds")]
+    pub blocks: Vec<AppBlock>,
     /// Figures from within the services.
     pub metrics: Vec<Metric>,
     /// What is compared.
@@ -74,7 +75,6 @@ pub enum AppLoad {
     },
 }
 
-impl std::fmt::Display for AppLoad {
 impl AppLoad {
     /// The users of an application, with other numbers and tags where these are given.
     ///
@@ -102,6 +102,7 @@ impl AppLoad {
     }
 }
 
+impl std::fmt::Display for AppLoad {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Users { users, tags, .. } if tags.is_empty() => write!(f, "{users} users"),
@@ -122,17 +123,21 @@ pub struct AppVariant {
     pub name: String,
     /// A value for each setting.
     pub configuration: Configuration,
-    /// The variant that this is a second set of: the A/A control.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control_of: Option<String>,
+    /// The variant that this one repeats with a second set of services (A/A).
+    #[serde(
+        default,
+        alias = "control_of",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub repeats: Option<String>,
 }
 
 /// One slice of each variant, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
+pub struct AppBlock {
     /// The fresh start of the services that it belongs to, from 0.
     pub invocation: u32,
-    /// Which of its rounds, from 0.
+    /// Which of its blocks, from 0.
     pub block: u32,
     /// The variants by their places in the plan.
     pub order: Vec<usize>,
@@ -256,16 +261,16 @@ impl Planned for AppPlan {
 impl AppPlan {
     /// How many fresh starts of the services there are.
     pub fn invocations(&self) -> u32 {
-        self.rounds
+        self.blocks
             .iter()
-            .map(|round| round.invocation + 1)
+            .map(|block| block.invocation + 1)
             .max()
             .unwrap_or(0)
     }
 
     /// How many slices there are.
     pub fn slices(&self) -> usize {
-        self.rounds.iter().map(|round| round.order.len()).sum()
+        self.blocks.iter().map(|block| block.order.len()).sum()
     }
 
     /// About how long it takes without building and starting, ms.
@@ -303,15 +308,15 @@ impl AppPlan {
         let named = named.chain(
             self.variants
                 .iter()
-                .filter_map(|variant| variant.control_of.as_ref()),
+                .filter_map(|variant| variant.repeats.as_ref()),
         );
         if let Some(name) = named.into_iter().find(|name| !is_there(name)) {
             return Err(format!("there is no variant \"{name}\""));
         }
-        let mut places = self.rounds.iter().flat_map(|round| &round.order);
+        let mut places = self.blocks.iter().flat_map(|block| &block.order);
         match places.all(|place| *place < self.variants.len()) {
             true => Ok(()),
-            false => Err("a round has a variant that is not there".to_owned()),
+            false => Err("a block has a variant that is not there".to_owned()),
         }
     }
 }

@@ -45,9 +45,9 @@ pub struct StartRecord {
 /// One slice of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
-    /// Which invocation and which of its rounds, from 0.
+    /// Which invocation and which of its blocks, from 0.
     pub invocation: u32,
-    /// The round.
+    /// The block.
     pub block: u32,
     /// The variant's name.
     pub variant: String,

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::{AppPlan, AppRecord, AppVariant, Round, SliceOutcome, SliceRecord, StartRecord};
+use super::{AppBlock, AppPlan, AppRecord, AppVariant, SliceOutcome, SliceRecord, StartRecord};
 use crate::record::{Difference, Environment, Provenance};
 use crate::run::{
     Resumable, Run, RunError, RunInfo, RunKind, each_record, names, optional, read_json, read_text,
@@ -104,9 +104,9 @@ impl AppRun {
         let failed = self.of(invocation).filter(is_failed);
         let failed: BTreeSet<&str> = failed.map(|slice| &*slice.variant).collect();
         let is_ended = |(place, variant): (usize, &AppVariant)| {
-            let rounds = self.plan.rounds.iter();
-            let planned = rounds
-                .filter(|round| round.invocation == invocation && round.order.contains(&place));
+            let blocks = self.plan.blocks.iter();
+            let planned = blocks
+                .filter(|block| block.invocation == invocation && block.order.contains(&place));
             let ended = self.of(invocation).filter(|s| s.variant == variant.name);
             failed.contains(&*variant.name) || planned.count() == ended.count()
         };
@@ -125,7 +125,7 @@ impl AppRun {
 }
 
 impl Resumable for AppRun {
-    type Part = Round;
+    type Part = AppBlock;
 
     fn open(directory: &Path) -> Result<Self, RunError> {
         Self::read(directory)
@@ -139,11 +139,11 @@ impl Resumable for AppRun {
         self.whole_bytes
     }
 
-    fn missing(&self) -> Vec<Round> {
+    fn missing(&self) -> Vec<AppBlock> {
         let complete = self.complete();
-        let mut rounds = self.plan.rounds.clone();
-        rounds.retain(|round| !complete.contains(&round.invocation));
-        rounds
+        let mut blocks = self.plan.blocks.clone();
+        blocks.retain(|block| !complete.contains(&block.invocation));
+        blocks
     }
 
     fn broken_off(&self) -> BTreeSet<u32> {
@@ -186,13 +186,13 @@ impl Resumable for AppRun {
 
 /// Whether a slice is one of the plan.
 fn belongs(plan: &AppPlan, slice: &SliceRecord) -> Result<(), String> {
-    let is_round =
-        |round: &&super::Round| (round.invocation, round.block) == (slice.invocation, slice.block);
-    let round = plan.rounds.iter().find(is_round);
+    let is_block =
+        |block: &&AppBlock| (block.invocation, block.block) == (slice.invocation, slice.block);
+    let block = plan.blocks.iter().find(is_block);
     let mut variants = plan.variants.iter();
     let variant = variants.position(|variant| variant.name == slice.variant);
-    match (round, variant) {
-        (Some(round), Some(variant)) if round.order.contains(&variant) => Ok(()),
+    match (block, variant) {
+        (Some(block), Some(variant)) if block.order.contains(&variant) => Ok(()),
         _ => Err(format!(
             "the slice of \"{}\" in block {} of invocation {} is not in the plan",
             slice.variant, slice.block, slice.invocation

@@ -97,13 +97,10 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(methods.collect::<Vec<_>>(), ["POST", "GET"]);
     assert_eq!(app.checks[0].name, "POST /login");
     assert_eq!(app.metrics[0].title, "handler");
-    assert_eq!(app.metrics[0].better, Direction::Less);
+    assert!(!app.metrics[0].more_is_better);
     let hits = "[[metrics]]\nname = \"hits\"\nservice = \"front\"\nmetric = \"hits\"\nunit = \"1\"\nbetter = \"more\"\n";
     let hits = &parse(&format!("{SMALL}{hits}")).unwrap().metrics[4];
-    assert_eq!(
-        (hits.better, hits.unit),
-        (Direction::More, MetricUnit::Number)
-    );
+    assert_eq!((hits.more_is_better, hits.unit), (true, MetricUnit::Number));
     assert_eq!(app.metrics[3].part_of, ["list", "call"]);
 }
 

@@ -122,8 +122,8 @@ where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    struct OneOrMore<T>(std::marker::PhantomData<T>);
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
+    struct Values<T>(std::marker::PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Values<T> {
         type Value = Vec<T>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -138,5 +138,15 @@ where
             filled(SeqAccessDeserializer::new(items))
         }
     }
-    deserializer.deserialize_any(OneOrMore(std::marker::PhantomData))
+    deserializer.deserialize_any(Values(std::marker::PhantomData))
+}
+
+/// What [`one_or_more`] reads.
+#[derive(Debug, Clone)]
+pub(crate) struct OneOrMore<T>(pub(crate) Vec<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        one_or_more(deserializer).map(Self)
+    }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Name;
 use crate::error::StudyError;
 use crate::features::{Features, Role};
-use crate::read::{Line, Table, one_or_more};
+use crate::read::{Line, Table, OneOrMore};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
 use crate::words::Word as _;
 
@@ -41,14 +41,10 @@ pub struct Recommended {
     pub guide: String,
 }
 
-/// One program or more.
-#[derive(Deserialize)]
-struct Programs(#[serde(deserialize_with = "one_or_more")] Vec<Name>);
-
 impl Stack {
     pub(super) fn read(mut table: Table<'_>) -> Result<Self, StudyError> {
         let name: Name = table.need("name")?;
-        let programs: Option<Programs> = table.take("program")?;
+        let programs: Option<OneOrMore<Name>> = table.take("program")?;
         let recommended = table.take("recommended")?.unwrap_or_default();
         let disk_place = table.place("disk");
         let disk: Option<Vec<Line>> = table.take("disk")?;
@@ -123,7 +119,7 @@ impl Stack {
         }
         Ok(Self {
             programs: match programs {
-                Some(Programs(names)) => names.into_iter().map(String::from).collect(),
+                Some(OneOrMore(names)) => names.into_iter().map(String::from).collect(),
                 None => vec![name.0.clone()],
             },
             name: name.0,

@@ -2,7 +2,7 @@
 //!
 //! Of an application there is no floor, and another build of it changes all of its variants. So what a variant was
 //! is not compared with what it is: these figures stand side by side. What is judged is the ratio of each pair, which
-//! was measured in the same rounds: whether one variant gains more over the other than it did, beyond what both runs'
+//! was measured in the same blocks: whether one variant gains more over the other than it did, beyond what both runs'
 //! A/A pairs show, with intervals that all hold together. It does not say whether the application or the machine
 //! changed it.
 
@@ -179,7 +179,7 @@ fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
         "description",
         "folder",
         "variants",
-        "rounds",
+        "blocks",
         "metrics",
         "pairs",
         "claims",

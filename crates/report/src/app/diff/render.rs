@@ -15,7 +15,7 @@ use crate::words::{self, Factor};
 pub(super) fn render(diff: &AppDiff, style: Style) -> String {
     let facts = [format!(
         "An application has no floor to tell its speed from the machine's. So no variant is judged by what it was, but \
-         each pair by its ratio, which was measured in the same rounds: where neither the application nor the machine \
+         each pair by its ratio, which was measured in the same blocks: where neither the application nor the machine \
          changed, at most {} of diffs report a change.",
         words::margin_percent(1.0 - diff.confidence)
     )];

@@ -202,7 +202,7 @@ fn failures(findings: &AppFindings) -> Section {
             Fault::Machine => "the machine",
         };
         let place = format!(
-            "{}, round {} of invocation {}: ",
+            "{}, block {} of invocation {}: ",
             failed.variant,
             failed.block + 1,
             failed.invocation + 1
@@ -264,7 +264,7 @@ fn reading(findings: &AppFindings) -> Section {
              the other"
         }
         false => {
-            "All sets are up at once, and load goes to one at a time, in an order drawn anew for each round"
+            "All sets are up at once, and load goes to one at a time, in an order drawn anew for each block"
         }
     };
     let (own, at_rate) = match &plan.load {
@@ -281,7 +281,7 @@ fn reading(findings: &AppFindings) -> Section {
     };
     let text = format!(
         "Each variant has its own set of services{own}; what backs them is shared. {in_turn}.{at_rate} Of each turn, \
-         {settle} are left out and {slice} measured. Ratios are of the slices of one round; the interval is over {} of \
+         {settle} are left out and {slice} measured. Ratios are of the slices of one block; the interval is over {} of \
          the services, each warmed up for {warm_up}. The A/A pair is a second set of one configuration: what differs \
          less than it differs from itself is not resolved.",
         units::counted(u64::from(plan.invocations()), "fresh start")

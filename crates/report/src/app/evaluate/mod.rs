@@ -319,7 +319,7 @@ impl<'a> Blocks<'a> {
         AppVariantFindings {
             name: variant.name.clone(),
             configuration: variant.configuration.clone(),
-            repeats: variant.control_of.clone(),
+            repeats: variant.repeats.clone(),
             slices: slices().count() as u64,
             seconds,
             inside: inside.collect(),

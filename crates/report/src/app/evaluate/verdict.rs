@@ -1,4 +1,4 @@
-//! Two variants compared, slice by slice of the same round.
+//! Two variants compared, slice by slice of the same block.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,9 @@ impl<'a> Blocks<'a> {
         let mut counts = BlockCounts::default();
         let mut invocations: BTreeMap<u32, Vec<stats::Pair>> = BTreeMap::new();
         let slice = |name: &str, at| self.slices.get(name).and_then(|all| all.get(&at)).copied();
-        for round in &self.plan.rounds {
+        for block in &self.plan.blocks {
             counts.planned += 1;
-            let at = (round.invocation, round.block);
+            let at = (block.invocation, block.block);
             let (Some(of), Some(against)) = (slice(of, at), slice(against, at)) else {
                 counts.missing += 1;
                 continue;
@@ -44,7 +44,7 @@ impl<'a> Blocks<'a> {
                 (Some(of), Some(against)) => {
                     counts.used += 1;
                     let pair = stats::Pair { of, against };
-                    invocations.entry(round.invocation).or_default().push(pair);
+                    invocations.entry(block.invocation).or_default().push(pair);
                 }
                 _ => counts.no_value += 1,
             }
@@ -77,7 +77,7 @@ impl<'a> Blocks<'a> {
     /// The A/A pair: the second set and the original.
     fn control(&self) -> Option<(&'a str, &'a str)> {
         let mut variants = self.plan.variants.iter();
-        variants.find_map(|variant| Some((variant.name.as_str(), variant.control_of.as_deref()?)))
+        variants.find_map(|variant| Some((variant.name.as_str(), variant.repeats.as_deref()?)))
     }
 
     /// The share of a variant's requests that failed.

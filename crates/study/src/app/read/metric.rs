@@ -6,10 +6,10 @@ use rpcgauge_message::nearest::Nearest;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::super::{Direction, Metric, MetricUnit, Process};
+use super::super::{Metric, MetricUnit, Process};
 use super::service;
 use crate::error::StudyError;
-use crate::read::{Line, Table, one_or_more};
+use crate::read::{Line, OneOrMore, Table};
 use crate::subject::Name;
 
 #[derive(Deserialize)]
@@ -25,18 +25,17 @@ struct WrittenMetric {
     #[serde(default)]
     optional: bool,
     wait: Option<Spanned<bool>>,
-    better: Option<Spanned<Direction>>,
-    request: Option<Requests>,
-    part_of: Option<Spanned<PartOf>>,
+    better: Option<Spanned<Better>>,
+    request: Option<OneOrMore<Line>>,
+    part_of: Option<Spanned<OneOrMore<Name>>>,
 }
 
-/// One name of a request or several.
-#[derive(Deserialize)]
-struct Requests(#[serde(deserialize_with = "one_or_more")] Vec<Line>);
-
-/// One name of a metric or several.
-#[derive(Deserialize)]
-struct PartOf(#[serde(deserialize_with = "one_or_more")] Vec<Name>);
+#[derive(PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Better {
+    Less,
+    More,
+}
 
 pub(super) fn metrics(
     tables: Vec<Table<'_>>,
@@ -66,17 +65,17 @@ pub(super) fn metrics(
         {
             return Err(source.error(wait.span(), "only a time is a \"wait\""));
         }
-        let better = written.better.as_ref().map(|better| *better.get_ref());
-        if let Some(place) = written
+        let more_is_better = written
             .better
-            .filter(|better| *better.get_ref() == Direction::More)
+            .filter(|better| *better.get_ref() == Better::More);
+        if let Some(better) = &more_is_better
             && written.unit.ns().is_some()
             && written.request.is_some()
         {
             let message = "a time that is a part of a request is better when it is less; leave out \"better\" or \"request\"";
-            return Err(source.error(place.span(), message));
+            return Err(source.error(better.span(), message));
         }
-        let requests = written.request.map_or_else(Vec::new, |Requests(all)| {
+        let requests = written.request.map_or_else(Vec::new, |OneOrMore(all)| {
             all.into_iter().map(String::from).collect()
         });
         if let Some(part_of) = &written.part_of {
@@ -89,12 +88,12 @@ pub(super) fn metrics(
             metric: written.metric.into(),
             labels: written.labels,
             unit: written.unit,
-            better: better.unwrap_or_default(),
+            more_is_better: more_is_better.is_some(),
             optional: written.optional,
             wait: wait.is_some(),
             requests,
             part_of: written.part_of.map_or_else(Vec::new, |part_of| {
-                let PartOf(names) = part_of.into_inner();
+                let OneOrMore(names) = part_of.into_inner();
                 names.into_iter().map(|Name(name)| name).collect()
             }),
         });

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::run::{NewRun, Resumed, RunWriter};
 
-/// Two invocations of two rounds, of two variants.
+/// Two invocations of two blocks, of two variants. An earlier version called blocks rounds.
 fn plan() -> AppPlan {
     let rounds = [(0, 0), (0, 1), (1, 0), (1, 1)].map(
         |(invocation, block)| json!({"invocation": invocation, "block": block, "order": [1, 0]}),
@@ -85,9 +85,9 @@ fn read(place: &TempDir) -> Result<AppRun, RunError> {
     AppRun::read(&place.path().join("run"))
 }
 
-/// The invocations that rounds are of.
-fn of(rounds: &[Round]) -> Vec<u32> {
-    rounds.iter().map(|round| round.invocation).collect()
+/// The invocations that blocks are of.
+fn of(blocks: &[AppBlock]) -> Vec<u32> {
+    blocks.iter().map(|block| block.invocation).collect()
 }
 
 #[test]

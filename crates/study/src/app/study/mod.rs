@@ -13,7 +13,7 @@ use toml::Spanned;
 use super::plan::AppMetric;
 use crate::error::{Source, StudyError};
 use crate::file::{first_comment, study_name};
-use crate::read::{Entry, Line, PathText, Table, Time, one_or_more};
+use crate::read::{Entry, Line, OneOrMore, PathText, Table, Time};
 use crate::subject::Name;
 
 /// A study of an application, as written.
@@ -45,7 +45,7 @@ pub struct AppOverrides {
     pub only: Vec<String>,
     /// Fresh starts of the services.
     pub invocations: Option<u32>,
-    /// Rounds in each.
+    /// Blocks in each.
     pub blocks: Option<u32>,
     /// The seed.
     pub seed: Option<u64>,
@@ -93,8 +93,8 @@ struct WrittenPair {
     of: Spanned<Line>,
     against: Spanned<Line>,
     question: Option<Line>,
-    request: Option<Names>,
-    metric: Option<Spanned<Metrics>>,
+    request: Option<OneOrMore<Line>>,
+    metric: Option<Spanned<OneOrMore<AppMetric>>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -107,12 +107,6 @@ struct WrittenClaim {
     ratio: Spanned<f64>,
     source: Line,
 }
-
-#[derive(Debug, Clone, Deserialize)]
-struct Names(#[serde(deserialize_with = "one_or_more")] Vec<Line>);
-
-#[derive(Debug, Clone, Deserialize)]
-struct Metrics(#[serde(deserialize_with = "one_or_more")] Vec<AppMetric>);
 
 impl AppStudy {
     /// Whether a study's text has `[app]`, and so is one of an application.

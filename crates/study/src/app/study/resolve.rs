@@ -7,15 +7,15 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_trial::{Random, is_rate};
 use toml::Spanned;
 
-use super::super::plan::{AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppVariant, Round};
+use super::super::plan::{AppBlock, AppClaim, AppLoad, AppMetric, AppPair, AppPlan, AppVariant};
 use super::super::read::MAX_USERS;
 use super::super::{App, Configuration};
-use super::{AppOverrides, AppStudy, Metrics, Names};
+use super::{AppOverrides, AppStudy};
 use crate::error::StudyError;
 use crate::only;
 use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
 use crate::plan::draft::DraftError;
-use crate::read::{Line, Time};
+use crate::read::{Line, OneOrMore, Time};
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN};
 
 /// Where a study does not say.
@@ -93,7 +93,7 @@ impl AppStudy {
             warm_up_ms: ms(self.app.warm_up, WARM_UP_MS),
             settle_ms: ms(self.app.settle, SETTLE_MS),
             slice_ms: ms(self.app.slice, SLICE_MS),
-            rounds: rounds(seed, invocations, blocks, variants.len()),
+            blocks: in_random_order(seed, invocations, blocks, variants.len()),
             variants,
             metrics: app.metrics.clone(),
             pairs,
@@ -205,7 +205,7 @@ impl AppStudy {
             variants.push(AppVariant {
                 name: written.name.clone(),
                 configuration,
-                control_of: None,
+                repeats: None,
             });
         }
         Ok(variants)
@@ -270,7 +270,7 @@ impl AppStudy {
         let pairs = self.pairs.iter().map(|written| {
             let metrics = match &written.metric {
                 Some(written) => {
-                    let Metrics(all) = written.get_ref();
+                    let OneOrMore(all) = written.get_ref();
                     let metric = |metric| self.metric(app, written.span(), metric);
                     all.iter().map(metric).collect::<Result<_, _>>()?
                 }
@@ -286,7 +286,7 @@ impl AppStudy {
                 self.check_is_of_request(named.span(), &metrics)?;
             }
             let requests = written.request.as_ref();
-            let requests = requests.map_or_else(Vec::new, |Names(all)| {
+            let requests = requests.map_or_else(Vec::new, |OneOrMore(all)| {
                 all.iter().map(|name| name.0.clone()).collect()
             });
             Ok(AppPair {
@@ -321,7 +321,7 @@ impl AppStudy {
         let twin = variants.iter().find(|variant| variant.name == of).cloned();
         variants.extend(twin.map(|twin| AppVariant {
             name,
-            control_of: Some(of),
+            repeats: Some(of),
             ..twin
         }));
         Ok(())
@@ -371,19 +371,19 @@ fn default_pairs(app: &App, variants: &[AppVariant]) -> Vec<AppPair> {
 }
 
 /// In each block of each invocation all variants, in an order drawn anew.
-fn rounds(seed: u64, invocations: u32, blocks: u32, variants: usize) -> Vec<Round> {
+fn in_random_order(seed: u64, invocations: u32, blocks: u32, variants: usize) -> Vec<AppBlock> {
     let mut random = Random::new(seed);
-    let mut rounds = Vec::new();
+    let mut all = Vec::new();
     for invocation in 0..invocations {
         for block in 0..blocks {
             let mut order: Vec<usize> = (0..variants).collect();
             random.shuffle(&mut order);
-            rounds.push(Round {
+            all.push(AppBlock {
                 invocation,
                 block,
                 order,
             });
         }
     }
-    rounds
+    all
 }

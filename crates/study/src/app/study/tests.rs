@@ -74,7 +74,7 @@ fn plan(study: &str, only: &[&str]) -> Result<AppPlan, String> {
 /// The variants, the pairs, and how many claims.
 fn shown(only: &[&str]) -> (String, String, usize) {
     let plan = plan(STUDY, only).unwrap();
-    assert_eq!(plan.rounds[0].order.len(), plan.variants.len());
+    assert_eq!(plan.blocks[0].order.len(), plan.variants.len());
     let variants = plan.variants.iter().map(|variant| variant.name.clone());
     let pairs = plan.pairs.iter().map(|pair| {
         let metrics = pair.metrics.len();
