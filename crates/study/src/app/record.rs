@@ -194,7 +194,8 @@ pub struct JvmRecord {
     pub stopped_ns: u64,
     /// Methods that were compiled.
     pub compilations: u64,
-    /// How long its compilers worked, ns. They do so beside the application, on cores that it could use.
+    /// How long its compilers worked, ns: elapsed, with waits for a core. They do so beside the application, on cores
+    /// that it could use.
     pub compiling_ns: u64,
     /// What its heap held at the end, as of its last collection, bytes.
     pub heap_bytes: u64,

@@ -82,6 +82,20 @@ fn parse(text: &str) -> Result<App, String> {
 }
 
 #[test]
+fn the_guide_s_application_and_its_study_are_ones() {
+    let guide = include_str!("../../../../docs/measure-an-application.md");
+    let blocks = guide.split("```toml\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().unwrap());
+    let [app, study] = blocks.collect::<Vec<_>>()[..] else {
+        panic!("two blocks")
+    };
+    let study = AppStudy::parse(study, "study.toml").unwrap();
+    study
+        .resolve(&parse(app).unwrap(), &AppOverrides::default())
+        .unwrap();
+}
+
+#[test]
 fn what_is_left_out_has_its_default() {
     let app = parse(SMALL).unwrap();
     assert_eq!(app.settings[0].default, "rest");

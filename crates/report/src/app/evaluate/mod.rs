@@ -28,7 +28,8 @@ const MIN_FOR_P99: u64 = 100;
 /// A load generator that uses more of a core than this sets the pace itself.
 const MAX_CORE_SHARE: f64 = 0.8;
 
-/// A JVM that is stopped for more of the time than this makes its users wait.
+/// A JVM that is stopped for more of the time than this makes its users wait; docs/measure-an-application.md says where
+/// this limit and the next one come from.
 const MAX_STOPPED: f64 = 0.05;
 
 /// A JVM whose compilers work for more of the time than this is not warm.
@@ -97,8 +98,8 @@ impl AppFindings {
             environment: run.environment.clone(),
             starts: run.starts.clone(),
             measured: rows.len() as u64,
-            warnings,
             running: None,
+            warnings,
             comparisons: blocks.comparisons(),
             claims: plan
                 .claims
