@@ -1,94 +1,122 @@
-"""Starts campus, uses it, and asks its Prometheus every query of the dashboard: test-campus.py RPCGAUGE
-
-The times and bytes of inner calls are held against the services' own sums and counts over the same time.
+"""Sends load to campus, asks its Prometheus every query of the dashboard, and holds the answers against rpcgauge's own
+figures of the same time: test-campus.py RPCGAUGE
 """
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.parse
 import urllib.request
 
-# Seconds in which Prometheus scrapes a few times.
-SCRAPES = 4
-MEAN = re.compile(r"rate\((?P<metric>fetch_\w+)_sum\{job=\"(?P<job>\w+)\"\}\[1m\]")
+SECONDS = 20
+USERS = 20
+# It holds the load, from before its first request until after its last: what is added in it is what is added in the load.
+WINDOW = "[60s]"
+
+RATE = re.compile(r"rate\((?P<metric>\w+?)(?P<what>_sum|_count|)\{job=\"(?P<job>\w+)\"")
+UNITS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1, "B": 1, "kB": 1e3}
 
 
-def get(url, token=None):
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    with urllib.request.urlopen(request, timeout=30) as response:
+def get(url):
+    with urllib.request.urlopen(url, timeout=30) as response:
         return response.read().decode()
 
 
-def request(gateway, token, times):
-    for _ in range(times):
-        get(f"http://{gateway}/members?nickname=ba", token)
-        get(f"http://{gateway}/feed", token)
+def ask(prometheus, query):
+    """The series of a query, each with its labels and its value."""
+    asked = f"{prometheus}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
+    result = json.loads(get(asked))["data"]["result"]
+    return [(series["metric"], float(series["value"][1])) for series in result]
 
 
-def total(address, metric):
-    """The sum and the count of all series of a metric."""
-    text = get(f"http://{address}/actuator/prometheus")
-    return [
-        sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if re.match(rf"{metric}_{what}[ {{]", line))
-        for what in ("sum", "count")
-    ]
+def table(said, head):
+    """The rows of a table of rpcgauge by their first column."""
+    lines = said.split(f"\n{head} ", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
+    rows = [re.split(r"  +", line) for line in lines if "  " in line]
+    return {row[0]: row[1:] for row in rows}
+
+
+def value(text):
+    """A figure with its unit, in seconds or bytes."""
+    number, unit = text.split()
+    return float(number.replace(",", "")) * UNITS[unit]
+
+
+def own_figures(said):
+    """The count and the sum of each metric of app.toml in the load."""
+    with open("apps/campus/app.toml", "rb") as file:
+        metrics = tomllib.load(file)["metrics"]
+    rows = table(said, "within")
+    for metric in metrics:
+        if metric["title"] in rows:
+            rate, mean = rows[metric["title"]]
+            count = float(rate.replace(",", "")) * SECONDS
+            yield metric, count, 0 if mean == "–" else count * value(mean)
+
+
+def compare(query, answers, own):
+    """How far Prometheus's answers are from rpcgauge's figures, a ratio for each series that both have."""
+    match = RATE.search(query)
+    for labels, told in answers:
+        same = [
+            (count, total)
+            for metric, count, total in own
+            if (metric["service"], metric["metric"]) == (match["job"], match["metric"])
+            and all(labels.get(name, text) == text for name, text in metric.get("labels", {}).items())
+        ]
+        count, total = sum(one[0] for one in same), sum(one[1] for one in same)
+        if count:
+            per_second = float(WINDOW[1:-2])
+            yield told * per_second / count if match["what"] == "_count" else told / (total / count)
+
+
+def check(said, queries):
+    prometheus = re.search(r"^Prometheus: (http://\S+) ", said, re.M)
+    if not prometheus:
+        sys.exit(f"campus's Prometheus did not start:\n{said}")
+    own = list(own_figures(said))
+    compared = 0
+    for title, query in queries:
+        answers = ask(prometheus[1], query.replace("[1m]", WINDOW))
+        if not answers:
+            sys.exit(f"{title}: no series is the result of {query}")
+        if not RATE.search(query):
+            continue
+        ratios = list(compare(query, answers, own))
+        if not ratios:
+            sys.exit(f"{title}: rpcgauge has no figure for {query}")
+        # Prometheus extrapolates by up to half a scrape at each end, and not alike for a sum and a count near zero.
+        if far := [ratio for ratio in ratios if abs(ratio - 1) > 0.05]:
+            sys.exit(f"{title}: Prometheus tells {far} times rpcgauge's figures: {query}\n{said}")
+        compared += len(ratios)
+    print(f"campus: {len(queries)} queries of its dashboard have results; {compared} figures of them are rpcgauge's own")
 
 
 def main():
     with open("apps/campus/grafana/campus.json") as file:
         panels = [panel for panel in json.load(file)["panels"] if "targets" in panel]
     queries = [(panel["title"], target["expr"]) for panel in panels for target in panel["targets"]]
-    run = [sys.argv[1], "app", "up", "campus", "--set", "calls=grpc"]
-    app = subprocess.Popen(run, stdout=subprocess.PIPE, text=True)
+    load = ["app", "load", "campus", "--set", "calls=grpc", "--users", str(USERS), "--duration", f"{SECONDS}s"]
+    # Without a warm-up all requests are in rpcgauge's figures, as they are in Prometheus.
+    app = subprocess.Popen([sys.argv[1], *load, "--warm-up", "1ms", "--stay"], stdout=subprocess.PIPE, text=True)
     try:
-        said = []
+        said = ""
         for line in app.stdout:
-            said.append(line)
+            said += line
             if line.startswith("Ctrl-C"):
                 break
         else:
-            sys.exit("campus did not start")
-        use("".join(said), queries)
+            sys.exit(f"campus did not stay up:\n{said}")
+        # Prometheus scrapes what came last.
+        time.sleep(3)
+        check(said, queries)
     finally:
         app.send_signal(signal.SIGINT)
         app.wait(60)
-
-
-def use(said, queries):
-    http = dict(re.findall(r"^ +(\w+) +http +(?:http://)?(\S+)", said, re.M))
-    token = re.search(r"^ +token +(\S+)", said, re.M)[1]
-    prometheus = re.search(r"^Prometheus: (http://\S+) ", said, re.M)
-    if not prometheus:
-        sys.exit("campus's Prometheus did not start" if shutil.which("prometheus") else "there is no prometheus")
-    means = {query: (match["metric"], http[match["job"]]) for _, query in queries if (match := MEAN.search(query))}
-    # The first ones are slow, and a scrape may come late.
-    request(http["gateway"], token, 30)
-    time.sleep(SCRAPES)
-    start = time.monotonic()
-    before = {query: total(address, metric) for query, (metric, address) in means.items()}
-    request(http["gateway"], token, 100)
-    after = {query: total(address, metric) for query, (metric, address) in means.items()}
-    time.sleep(SCRAPES)
-    # From a scrape before these requests, and after those of the checks.
-    window = f"[{time.monotonic() - start + SCRAPES / 2:.0f}s]"
-    for title, query in queries:
-        asked = f"{prometheus[1]}/api/v1/query?{urllib.parse.urlencode({'query': query.replace('[1m]', window)})}"
-        series = json.loads(get(asked))["data"]["result"]
-        if not series:
-            sys.exit(f"{title}: no series is the result of {query}")
-        if query not in means:
-            continue
-        (sum0, count0), (sum1, count1) = before[query], after[query]
-        own, told = (sum1 - sum0) / (count1 - count0), float(series[0]["value"][1])
-        # Prometheus extrapolates by up to half a scrape, and not alike for a sum and a count that begin near zero.
-        if abs(told / own - 1) > 0.05:
-            sys.exit(f"{title}: Prometheus tells {told}, and the services {own}")
-    print(f"campus: {len(queries)} queries of its dashboard have results; those of inner calls are the services' figures")
 
 
 main()

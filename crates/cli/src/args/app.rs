@@ -63,6 +63,9 @@ pub(crate) enum AppCommand {
         /// How long the load runs before that
         #[arg(long, value_name = "TIME", value_parser = parse_ms, default_value = "5s")]
         warm_up: u64,
+        /// Leave the application running afterwards, with a Prometheus that saw the load, until Ctrl-C
+        #[arg(long)]
+        stay: bool,
     },
 }
 

@@ -1,16 +1,18 @@
 //! `rpcgauge app`: an application is built, checked, kept up, or called by its users once.
 
-use std::fmt::Write as _;
+mod tables;
+
+use std::net::SocketAddr;
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::app::{
-    AppPackage, Application, BuiltApp, Generator, Locust, Responses, Set,
+    AppPackage, Application, BuiltApp, Generator, Locust, Responses, Set, slice,
 };
 use rpcgauge_lab::subjects::SubjectsError;
-use rpcgauge_report::app::of_rate;
 use rpcgauge_report::units;
 use rpcgauge_study::app::{App, AppLoad, Configuration, SliceFigures};
 use rpcgauge_study::record::Fault;
@@ -43,10 +45,11 @@ pub(crate) fn run(args: AppArgs) -> Outcome {
             rate,
             duration,
             warm_up,
+            stay,
         } => {
             let times = [warm_up, duration].map(Duration::from_millis);
             let at_rate = call.zip(rate);
-            load(&app, &set, (users, tags), at_rate, times)
+            load(&app, &set, (users, tags), at_rate, times, stay)
         }
     }
 }
@@ -177,68 +180,42 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
         "{} is up after {time}, with {configuration}\n",
         app.name
     ))?;
-    print_plain(&addresses(&application, app, &responses, logs.folder())?)?;
-    if !no_prometheus {
-        let started = application.start_prometheus(&stop).map_err(shown)?;
-        print_plain(&match started {
-            Ok(address) => {
-                format!("Prometheus: http://{address} scrapes every service that tells metrics\n")
-            }
-            Err(why) => format!("Without a Prometheus beside it: {why}\n"),
-        })?;
-    }
+    let prometheus = match no_prometheus {
+        true => None,
+        false => Some(application.start_prometheus(&stop).map_err(shown)?),
+    };
+    stay_up(application, &responses, prometheus, logs.folder(), &stop)
+}
+
+/// Prints where everything is, and keeps it up until Ctrl-C.
+fn stay_up(
+    application: Application<'_>,
+    responses: &Responses,
+    prometheus: Option<Result<SocketAddr, String>>,
+    logs: &Path,
+    stop: &AtomicBool,
+) -> Outcome {
+    let app = application.app();
+    let text = tables::addresses(&application, &responses.kept, logs).map_err(shown)?;
+    print_plain(&text)?;
+    match prometheus {
+        Some(Ok(address)) => print_plain(&format!(
+            "Prometheus: http://{address} scrapes every service that exposes metrics\n"
+        ))?,
+        Some(Err(why)) => print_plain(&format!("Without a Prometheus beside it: {why}\n"))?,
+        None => ExitCode::SUCCESS,
+    };
     print_plain("Ctrl-C stops all of it.\n")?;
     while !stop.load(Ordering::Relaxed) {
-        let waited = application.wait(CHECK_EVERY, &stop);
+        let waited = application.wait(CHECK_EVERY, stop);
         let checked = waited.and_then(|()| application.check_processes());
         checked.map_err(shown)?;
     }
+    let name = app.name.clone();
     drop(application);
-    print_plain(&format!("{} is stopped\n", app.name))
+    print_plain(&format!("{name} is stopped\n"))
 }
 
-/// Where everything is, what was kept, and what to try.
-fn addresses(
-    application: &Application<'_>,
-    app: &App,
-    responses: &Responses,
-    logs: &Path,
-) -> Result<String, Failure> {
-    let mut rows: Vec<[String; 3]> = Vec::new();
-    let sets = application.sets().iter();
-    let services = sets.clone().flat_map(|set| &set.services);
-    for running in application.backing().iter().chain(services) {
-        for port in running.ports.keys() {
-            let address = running.address(port);
-            let is_entry = (&running.name, port) == (&app.entry.service, &app.entry.port);
-            let at = match is_entry {
-                true => format!("http://{address}  the entry"),
-                false => address.to_string(),
-            };
-            rows.push([running.name.clone(), port.clone(), at]);
-        }
-    }
-    let single = |name: &str, text: String| [name.to_owned(), String::new(), text];
-    rows.push(single("logs", logs.display().to_string()));
-    let kept = responses.kept.iter();
-    rows.extend(kept.map(|(name, value)| single(name, value.clone())));
-    for set in sets {
-        for tried in &app.tries {
-            rows.push(single(
-                "try",
-                set.text(tried, &responses.kept).map_err(shown)?,
-            ));
-        }
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let (first, second) = (width(0), width(1));
-    let mut text = String::new();
-    for [name, port, at] in &rows {
-        // Writing into a String cannot fail.
-        let _ = writeln!(text, "  {name:first$}  {port:second$}  {at}");
-    }
-    Ok(text)
-}
 
 fn load(
     name: &AppName,
@@ -246,6 +223,7 @@ fn load(
     users: (Option<u32>, Vec<String>),
     at_rate: Option<(String, f64)>,
     times: [Duration; 2],
+    stay: bool,
 ) -> Outcome {
     let package = AppPackage::find(&name.name)?;
     let app = package.app();
@@ -255,24 +233,33 @@ fn load(
     let built = build(&package, false, &stop)?;
     let locust = locust_for(&load, false, &stop)?;
     let logs = built.logs()?;
-    let (application, responses) = start(&built, app, configuration, logs.folder(), &stop)?;
+    let (mut application, responses) = start(&built, app, configuration, logs.folder(), &stop)?;
+    // It sees the load.
+    let prometheus = match stay {
+        true => Some(application.start_prometheus(&stop).map_err(shown)?),
+        false => None,
+    };
     let taken = application.sets().iter().map(|set| {
         let (log, kept) = (logs.folder().join("locust.log"), &responses.kept);
         note(&format!("sending {load}"));
         let locust = locust.as_ref();
         let mut generator = Generator::start(&load, locust, &built, set, kept, log, &stop)?;
-        let taken = generator.send(&application, set, times, &mut |_| Ok(()), &stop)?;
+        let taken = slice(&application, set, &mut generator, &app.metrics, times, &stop)?;
         Ok((set, taken))
     });
     let taken: Vec<(&Set, SliceFigures)> = taken.collect::<Result<_, _>>().map_err(shown)?;
     for (set, taken) in &taken {
-        print_plain(&table(set, taken, &load))?;
+        print_plain(&tables::of_load(app, set, taken, &load))?;
     }
     let failed = taken.iter().flat_map(|(_, taken)| &taken.requests);
     let failed: u64 = failed.map(|one| one.failures).sum();
-    match (stop.load(Ordering::Relaxed), failed) {
+    let interrupted = stop.load(Ordering::Relaxed);
+    if stay && !interrupted {
+        stay_up(application, &responses, prometheus, logs.folder(), &stop)?;
+    }
+    match (interrupted, failed) {
         (true, _) => Ok(INTERRUPTED.into()),
-        (false, 0) => Ok(std::process::ExitCode::SUCCESS),
+        (false, 0) => Ok(ExitCode::SUCCESS),
         (false, failed) => Err(Failure::not_all_well(format!("{failed} requests failed"))),
     }
 }
@@ -292,68 +279,4 @@ fn load_of(
         true => Ok(AppLoad::Rate { call, rate }),
         false => Err("--rate: must be more than 0 and at most 1e9".to_owned()),
     }
-}
-
-/// What came of requests.
-fn table(set: &Set, taken: &SliceFigures, load: &AppLoad) -> String {
-    let head = [
-        "request",
-        "requests",
-        "failed",
-        "per second",
-        "mean",
-        "p50",
-        "p90",
-        "p99",
-        "max",
-    ];
-    let mut rows = vec![head.map(str::to_owned)];
-    for one in &taken.requests {
-        let times = one.times.unpack();
-        let time = |ns: f64| match times.is_empty() {
-            true => "–".to_owned(),
-            false => units::time(ns),
-        };
-        let count = times.len();
-        rows.push([
-            one.name.clone(),
-            (count + one.failures).to_string(),
-            one.failures.to_string(),
-            units::rate(taken.answered(Some(&one.name)) as f64 / taken.seconds),
-            time(1e3 * one.sum_us / count.max(1) as f64),
-            time(times.quantile(0.5)),
-            time(times.quantile(0.9)),
-            time(times.quantile(0.99)),
-            time(times.max()),
-        ]);
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..head.len()).map(|at| width(at).unwrap_or(0)).collect();
-    let mut text = format!(
-        "{load}, {:.1} s, {}; the load generator used {:.0}% of a core\n",
-        taken.seconds,
-        set.configuration,
-        100.0 * taken.load_generator_cpu_seconds / taken.spent_seconds()
-    );
-    for row in &rows {
-        let _ = write!(text, "{:<1$}", row[0], widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
-        text.push('\n');
-    }
-    for one in taken.requests.iter().filter(|one| one.failures > 0) {
-        let _ = writeln!(text, "{}: the first failure: {}", one.name, one.error);
-    }
-    for caution in of_rate(&[taken]) {
-        let _ = writeln!(text, "! {caution}");
-    }
-    if taken.task_errors > 0 {
-        let _ = writeln!(
-            text,
-            "{} tasks of the locustfile broke off: {}",
-            taken.task_errors, taken.task_error
-        );
-    }
-    text
 }

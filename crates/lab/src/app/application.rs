@@ -79,6 +79,11 @@ impl Cores {
 }
 
 impl<'a> Application<'a> {
+    /// What it is.
+    pub fn app(&self) -> &'a App {
+        self.built.app
+    }
+
     /// Starts the backing processes of an application of which so many sets will be up `at_once`, and tells
     /// `starting` the title of each.
     ///

@@ -7,6 +7,7 @@
 //! Generator::start          what sends load to a set, open to one set at a time             (generator)
 //!   Users                   those of a locustfile, by Locust                                (users)
 //!   Caller                  one request at a rate, by rpcgauge's engine                     (caller)
+//! slice                     what became of the load, and what it took within                (slice)
 //! AppLab::run               invocations, blocks and slices of a study                      (run)
 //! ```
 //!
@@ -22,6 +23,7 @@ mod process;
 mod prometheus;
 mod ready;
 mod run;
+mod slice;
 mod users;
 
 pub use application::{Application, Set};
@@ -30,4 +32,5 @@ pub use generator::Generator;
 pub use package::{AppPackage, BuiltApp, Logs};
 pub use process::Running;
 pub use run::{AppLab, AppRunError, Progress};
+pub use slice::slice;
 pub use users::Locust;

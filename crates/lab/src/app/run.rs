@@ -11,8 +11,7 @@
 //! Where memory does not carry all sets at once, an invocation has one after the other, each with its slices of all
 //! blocks.
 //!
-//! An edge is a reading of the services' metrics and of the processor time of all processes. Those of other
-//! variants run on meanwhile, without load.
+//! Processes of other variants run on meanwhile, without load.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,8 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rpcgauge_study::app::{
-    AppBlock, AppPlan, AppRecord, AppVariant, ProcessRecord, SliceFigures, SliceOutcome,
-    SliceRecord, StartRecord, SumCount,
+    AppBlock, AppPlan, AppRecord, AppVariant, SliceOutcome, SliceRecord, StartRecord,
 };
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::run::{RunError, RunWriter};
@@ -30,10 +28,9 @@ use rustix::process::getpriority_process;
 
 use super::application::{Application, Set, carries};
 use super::check::Responses;
-use super::exposition;
 use super::generator::Generator;
 use super::package::BuiltApp;
-use super::process::{Running, Used};
+use super::slice::{Edge, slice};
 use super::users::Locust;
 use crate::environment::{self, continued};
 use crate::error::{LabError, TrialFailure, TrialResult};
@@ -87,13 +84,6 @@ const COMPILER_NICE: i32 = -20;
 
 /// What checks have kept, by name.
 type Kept = BTreeMap<String, String>;
-
-/// A reading at the begin or the end of a slice.
-struct Edge {
-    metrics: BTreeMap<String, SumCount>,
-    /// Of the backing processes, then of those of the set.
-    processes: Vec<Used>,
-}
 
 impl<'a> AppLab<'a> {
     /// Checks that slices can join what is recorded already, before anything is started.
@@ -225,7 +215,7 @@ impl<'a> AppLab<'a> {
             let times = [0, self.plan.warm_up_ms].map(Duration::from_millis);
             one.send(application, set, times, &mut |_| Ok(()), stop)?;
             all.push(one);
-            self.all_are_told(set, &self.edge(application, set)?)?;
+            self.all_are_told(set, &Edge::read(application, set, &self.plan.metrics)?)?;
         }
         // As rpcgauge's own, which they had before.
         application.set_compiler_nice(getpriority_process(None).unwrap_or_default());
@@ -273,8 +263,10 @@ impl<'a> AppLab<'a> {
                 continue;
             };
             report(Progress::Measuring(&set.name));
-            let mut started_at_ms = now_ms();
-            let measured = self.slice(application, set, generator, &mut started_at_ms);
+            let times = [self.plan.settle_ms, self.plan.slice_ms].map(Duration::from_millis);
+            let started_at_ms = now_ms() + self.plan.settle_ms;
+            let metrics = &self.plan.metrics;
+            let measured = slice(application, set, generator, metrics, times, self.stop);
             if self.stop.load(Ordering::Relaxed) {
                 let reason = "interrupted during a slice";
                 return Err(TrialFailure::new(Fault::Instrument, reason).into());
@@ -299,91 +291,6 @@ impl<'a> AppLab<'a> {
             }
         }
         Ok(true)
-    }
-
-    fn slice(
-        &self,
-        application: &Application<'_>,
-        set: &Set,
-        generator: &mut Generator<'_>,
-        started_at_ms: &mut u64,
-    ) -> TrialResult<SliceFigures> {
-        let times = [self.plan.settle_ms, self.plan.slice_ms].map(Duration::from_millis);
-        let mut edges = Vec::new();
-        let mut edge = |begins: bool| {
-            edges.push(self.edge(application, set)?);
-            if begins {
-                *started_at_ms = now_ms();
-            }
-            Ok(())
-        };
-        let taken = generator.send(application, set, times, &mut edge, self.stop)?;
-        application.check_processes()?;
-        match &edges[..] {
-            [before, after] => Ok(figures(application, set, taken, before, after)),
-            _ => Err(TrialFailure::new(
-                Fault::Instrument,
-                "a slice has a begin and an end",
-            )),
-        }
-    }
-
-    fn edge(&self, application: &Application<'_>, set: &Set) -> TrialResult<Edge> {
-        let mut metrics = BTreeMap::new();
-        for service in &set.services {
-            let spec = self.built.app.process(&service.name);
-            let Some(at) = spec.and_then(|spec| spec.metrics.as_ref()) else {
-                continue;
-            };
-            let told = self.plan.metrics.iter();
-            let told = told.filter(|metric| metric.service == service.name);
-            metrics.extend(exposition::read(service, at, told)?);
-        }
-        let processes = application.backing().iter().chain(&set.services);
-        Ok(Edge {
-            metrics,
-            processes: processes.map(Running::used).collect(),
-        })
-    }
-}
-
-fn figures(
-    application: &Application<'_>,
-    set: &Set,
-    taken: SliceFigures,
-    before: &Edge,
-    after: &Edge,
-) -> SliceFigures {
-    let metrics = after.metrics.iter().map(|(name, after)| {
-        let before = before.metrics.get(name).copied().unwrap_or_default();
-        let added = SumCount {
-            sum: after.sum - before.sum,
-            count: after.count - before.count,
-        };
-        (name.clone(), added)
-    });
-    let shared = application.backing().iter().map(|one| (one, true));
-    let running = shared.chain(set.services.iter().map(|one| (one, false)));
-    let used = before.processes.iter().zip(&after.processes);
-    let processes = running
-        .zip(used)
-        .map(|((running, is_shared), (before, after))| ProcessRecord {
-            name: running.name.clone(),
-            is_shared,
-            cpu_ns: before
-                .cpu_ns
-                .zip(after.cpu_ns)
-                .map(|(before, after)| after.saturating_sub(before)),
-            memory_bytes: running.held_bytes(),
-            jvm: before
-                .jvm
-                .zip(after.jvm)
-                .map(|(before, after)| after.since(&before)),
-        });
-    SliceFigures {
-        metrics: metrics.collect(),
-        processes: processes.collect(),
-        ..taken
     }
 }
 

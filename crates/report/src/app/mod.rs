@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::app::{
-    AppMetric, AppPlan, Metric as AppOwnMetric, MetricUnit, StartRecord,
+    AppMetric, AppPlan, Metric as AppOwnMetric, MetricUnit, StartRecord, SumCount,
 };
 use rpcgauge_study::plan::Metric;
 
@@ -65,6 +65,12 @@ fn shown(unit: MetricUnit) -> fn(f64) -> String {
         MetricUnit::Bytes => units::size,
         MetricUnit::Number => units::number,
     }
+}
+
+/// The mean of a metric that is told in `unit`; none where nothing was counted.
+pub fn mean(unit: MetricUnit, told: &SumCount) -> Option<String> {
+    let mean = told.sum / told.count * unit.ns().unwrap_or(1.0);
+    (told.count > 0.0).then(|| shown(unit)(mean))
 }
 
 /// Whether memory did not carry all sets of services at once.

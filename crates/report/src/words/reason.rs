@@ -49,7 +49,7 @@ pub(super) fn reason(about: About<'_>, verdict: &PlacementVerdict) -> Option<Str
 fn load_generator_saturated(blocks: &BlockCounts) -> String {
     format!(
         "the load generator used more than 80% of a core in {} of {} blocks and may have set the pace itself; take \
-         fewer users or more think time",
+         fewer users, more think time or a lower rate",
         blocks.client_bound,
         blocks.planned - blocks.missing
     )
