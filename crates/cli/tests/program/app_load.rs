@@ -41,6 +41,19 @@ fn a_load_is_what_the_users_see() {
         ["offer", "page"].map(|name| row(name)[1].parse::<u64>().expect("a count"));
     assert!(offers > pages && pages > 0, "{printed}");
     assert_eq!((&*row("offer")[2], &*row("page")[2]), ("0", "0"));
+    // From within: each page has five calls to the catalogue, and both services used their cores.
+    let within = |title: &str| -> f64 {
+        let cells = row(title);
+        let rate = cells[cells.len() - 3].replace(',', "");
+        rate.parse().expect("a rate")
+    };
+    let [pages, calls] = [
+        "the shop's handler of a page",
+        "one of the five calls to the catalogue for a page",
+    ]
+    .map(within);
+    assert!((3.0..7.0).contains(&(calls / pages)), "{printed}");
+    assert!(printed.contains("\nprocess    cores"), "{printed}");
     // A locustfile that cannot be imported, and one whose requests fail.
     place.file("shop/locustfile.py", "import no_such_module\n");
     let refused = run(&place, &args);
