@@ -216,7 +216,6 @@ fn stay_up(
     print_plain(&format!("{name} is stopped\n"))
 }
 
-
 fn load(
     name: &AppName,
     set: &SetArgs,
@@ -244,7 +243,14 @@ fn load(
         note(&format!("sending {load}"));
         let locust = locust.as_ref();
         let mut generator = Generator::start(&load, locust, &built, set, kept, log, &stop)?;
-        let taken = slice(&application, set, &mut generator, &app.metrics, times, &stop)?;
+        let taken = slice(
+            &application,
+            set,
+            &mut generator,
+            &app.metrics,
+            times,
+            &stop,
+        )?;
         Ok((set, taken))
     });
     let taken: Vec<(&Set, SliceFigures)> = taken.collect::<Result<_, _>>().map_err(shown)?;

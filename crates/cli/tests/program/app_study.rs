@@ -363,12 +363,7 @@ fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
             "the load generator (quick): ended by itself (exit code 9); check locustfile.py",
         ),
         // Without its database the second invocation does not begin.
-        (
-            store,
-            "2",
-            3,
-            "store ended by itself (killed by signal 9)",
-        ),
+        (store, "2", 3, "store ended by itself (killed by signal 9)"),
     ];
     for (place, invocations, code, told) in cases {
         place.file("study.toml", STUDY);

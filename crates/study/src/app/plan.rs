@@ -124,11 +124,7 @@ pub struct AppVariant {
     /// A value for each setting.
     pub configuration: Configuration,
     /// The variant that this one repeats with a second set of services (A/A).
-    #[serde(
-        default,
-        alias = "control_of",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, alias = "control_of", skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
 }
 

@@ -38,7 +38,9 @@ pub(super) fn addresses(
             rows.push(single("try", set.text(tried, kept)?));
         }
     }
-    Ok(aligned("  ", &rows, |text, width| format!("{text:<width$}")))
+    Ok(aligned("  ", &rows, |text, width| {
+        format!("{text:<width$}")
+    }))
 }
 
 /// What came of a load: of its requests, and within the application.
@@ -152,7 +154,9 @@ fn aligned(indent: &str, rows: &[Vec<String>], cell: impl Fn(&str, usize) -> Str
     let widths: Vec<usize> = (0..columns).map(|at| width(at).unwrap_or(0)).collect();
     let line = |row: &Vec<String>| {
         let others = row.iter().zip(&widths).skip(1);
-        let others: String = others.map(|(text, width)| format!("  {}", cell(text, *width))).collect();
+        let others: String = others
+            .map(|(text, width)| format!("  {}", cell(text, *width)))
+            .collect();
         let line = format!("{indent}{:<1$}{others}", row[0], widths[0]);
         format!("{}\n", line.trim_end())
     };

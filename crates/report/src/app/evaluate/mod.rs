@@ -176,8 +176,8 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
     }
     if !cold.is_empty() {
         cautions.push(format!(
-            "JVMs still compiled, for this share of the time, with cores that the application could have used: {}; \
-             take a longer \"warm-up\"",
+            "JVMs still compiled, for this share of the time, beside the application and on its cores: {}; take a \
+             longer \"warm-up\"",
             cold.join(", ")
         ));
     }
