@@ -424,7 +424,7 @@ fn a_jvm_that_stops_or_compiles_for_long_is_told() {
     };
     assert!(
         caution.contains(
-            "used: grpc (gateway 40%), rest (gateway 40%), rest-again (gateway 40%); take"
+            "cores: grpc (gateway 40%), rest (gateway 40%), rest-again (gateway 40%); take"
         ),
         "{caution}"
     );
