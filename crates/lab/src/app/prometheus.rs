@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use rpcgauge_load::Fetch;
 use rpcgauge_study::app::{App, Process as ProcessSpec, Ready, Template};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::subject::Tool;
+use serde_json::Value;
 
-use super::application::{Application, Words};
+use super::application::{Application, LOOK_EVERY, Words};
 use super::process::{Ports, Start, all_ready};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subjects::tools::find;
@@ -22,6 +25,9 @@ const PORT: &str = "http";
 const READY_WITHIN_MS: u64 = 30_000;
 const STOP_WITHIN_MS: u64 = 5_000;
 
+/// How long it may take until it has scraped every service.
+const SCRAPED_WITHIN: Duration = Duration::from_secs(30);
+
 /// How often it scrapes: often enough that a rate over a minute follows a load of some seconds.
 const SCRAPE_EVERY: &str = "1s";
 
@@ -30,7 +36,7 @@ impl Application<'_> {
     /// where the system has no such program, with the reason. It ends with the application.
     ///
     /// # Errors
-    /// It is there and does not start, with its log.
+    /// It is there and does not start, with its log, or cannot scrape a service.
     pub fn start_prometheus(
         &mut self,
         stop: &AtomicBool,
@@ -49,7 +55,9 @@ impl Application<'_> {
         };
         let wrong = |what: String| TrialFailure::new(Fault::Machine, what);
         let config = self.logs.join("prometheus.yml");
-        fs::write(&config, configuration(self.built.app, self))
+        let configuration = configuration(self.built.app, self);
+        let targets = configuration.matches("- targets: ").count();
+        fs::write(&config, configuration)
             .map_err(|error| wrong(format!("cannot write {}: {error}", config.display())))?;
         let run = [
             found.path.display().to_string(),
@@ -94,8 +102,50 @@ impl Application<'_> {
             log: self.logs.join("prometheus.log"),
         };
         self.beside = all_ready(vec![start.spawn()?], stop)?;
+        self.wait_for_scrapes(address, targets, stop)?;
         Ok(Ok(address))
     }
+
+    /// Waits until every service was scraped: of a load that began before, a part would be missing.
+    fn wait_for_scrapes(
+        &self,
+        address: SocketAddr,
+        targets: usize,
+        stop: &AtomicBool,
+    ) -> TrialResult {
+        let until = Instant::now() + SCRAPED_WITHIN;
+        while let Some(why) = not_scraped(address, targets)
+            && !stop.load(Ordering::Relaxed)
+        {
+            if Instant::now() >= until {
+                let reason = format!(
+                    "Prometheus has not scraped every service after {} s: {why}; check \"metrics\" in app.toml",
+                    SCRAPED_WITHIN.as_secs()
+                );
+                return Err(TrialFailure::new(Fault::User, reason));
+            }
+            self.wait(LOOK_EVERY, stop)?;
+        }
+        Ok(())
+    }
+}
+
+/// Which of its targets a Prometheus has not scraped yet, and why, where it says so.
+fn not_scraped(address: SocketAddr, targets: usize) -> Option<String> {
+    let fetched = Fetch::get(address, "/api/v1/targets?state=active").send(SCRAPED_WITHIN);
+    let body = match fetched {
+        Ok(fetched) => fetched.body,
+        Err(error) => return Some(error.to_string()),
+    };
+    let told: Value = serde_json::from_slice(&body).unwrap_or_default();
+    // It lists them some seconds after it is ready.
+    let listed = told["data"]["activeTargets"].as_array();
+    let Some(listed) = listed.filter(|listed| listed.len() == targets) else {
+        return Some("it does not list them all".to_owned());
+    };
+    let target = listed.iter().find(|target| target["health"] != "up")?;
+    let text = |key: &str| target[key].as_str().unwrap_or_default();
+    Some(format!("{} {}", text("scrapeUrl"), text("lastError")))
 }
 
 /// Its configuration: a job for each service, with the set in a label.
