@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(crate) use self::forms::{Line, PathText, Size, Time, filled, of, one_or_more, place, value};
+pub(crate) use self::forms::{
+    Line, OneOrMore, PathText, Size, Time, filled, of, one_or_more, place, value,
+};
 use self::node::Node;
 use self::refusal::{Refusal, Why};
 use crate::error::{Source, StudyError};

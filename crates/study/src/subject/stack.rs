@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Name;
 use crate::error::StudyError;
 use crate::features::{Features, Role};
-use crate::read::{Line, Table, OneOrMore};
+use crate::read::{Line, OneOrMore, Table};
 use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
 use crate::words::Word as _;
 
