@@ -131,3 +131,11 @@ fn a_client_that_calls_between_slices_or_leaves_calls_out_fails_its_check() {
     let parts = ["ended instead of answering", "status 200"];
     check_fails("client", ("client.py", is_bad, is_good), &parts);
 }
+
+#[test]
+fn a_client_that_hangs_in_a_slice_is_told() {
+    let made = "            operations, done";
+    let hangs = format!("            time.sleep(1000)\n{made}");
+    let told = "did not answer within 15 s";
+    check_fails("client", ("slices.py", made, &hangs), &[told]);
+}
