@@ -141,14 +141,33 @@ fn where_nothing_of_a_run_stays_all_of_it_may_have_changed() {
 }
 
 #[test]
-fn a_run_that_does_not_say_what_it_was_measured_with_is_not_resumed() {
+fn a_run_that_does_not_say_what_it_was_measured_with_is_reported_with_a_caution_and_not_resumed() {
     let place = Place::with_run();
-    interrupt_after_first(&place);
     edit(&records(&place), |line| {
         let is_later = line["record"] == "invocation" || line["record"] == "subjects";
         (!is_later).then_some(line)
     });
+    let told = place.run(&["report", "run"]).well();
+    let caution = "does not say what each invocation was measured with";
+    assert!(told.contains(caution), "{told}");
+    interrupt_after_first(&place);
     place
         .run(&["run", "--resume", "run", "--quiet"])
         .refused(&["cannot resume run: it does not say what it was measured with"]);
+}
+
+#[test]
+fn another_rpcgauge_does_not_join_a_run() {
+    let place = Place::with_run();
+    interrupt_after_first(&place);
+    edit(&records(&place), |mut line| {
+        if line["record"] == "invocation" {
+            line["environment"]["executable"] = "00".into();
+        }
+        Some(line)
+    });
+    place.line("run --resume run --quiet").refused(&[
+        "cannot resume run",
+        "the digest of rpcgauge's executable was 00 before",
+    ]);
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::{BUSY, OK, Service, answering, answering_after, figures, short};
 use crate::common::{Finished, Place, interrupt, report, wait_until};
@@ -140,18 +141,20 @@ fn targets_of_two_protocols_have_the_connections_that_each_needs() {
         "load", &grpc, "--vs", &http, "--data", "{}", "--rate", "200",
     ];
     let extent = ["--duration", "500ms", "--blocks", "5", "--warmup", "0s"];
-    let shown = place
-        .run(&[&words[..], &extent, &["--out", "run", "--quiet"]].concat())
-        .well();
+    let more = ["--poisson", "--out", "run", "--quiet"];
+    let shown = place.run(&[&words[..], &extent, &more].concat()).well();
     let told = "b can have 64 calls in flight, one on each connection, and the other any number";
     let words: Vec<&str> = shown.split_whitespace().collect();
     assert!(words.join(" ").contains(told), "{shown}");
     let report = report(&place.path().join("run"));
     let variants = report["variants"].as_array().expect("variants");
-    let connections = variants
-        .iter()
-        .map(|v| &v["how"]["settings"]["connections"]);
-    assert_eq!(connections.collect::<Vec<_>>(), ["1", "64", "64"]);
+    let settings = |name: &str| -> Vec<Value> {
+        let of = variants.iter();
+        of.map(|v| v["how"]["settings"][name].clone()).collect()
+    };
+    assert_eq!(settings("connections"), ["1", "64", "64"]);
+    assert_eq!(settings("rate"), ["200"; 3]);
+    assert_eq!(settings("arrivals"), ["poisson"; 3]);
 }
 
 #[test]
