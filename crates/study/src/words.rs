@@ -12,12 +12,7 @@ pub trait Word: Copy + PartialEq + Sized + 'static {
     const WORDS: &'static [(&'static str, Self)];
 
     /// The value's word.
-    fn word(self) -> &'static str {
-        // Every value is in the list: the tests below walk through the sets.
-        let mut all = Self::WORDS.iter();
-        let found = all.find(|(_, value)| *value == self);
-        found.map_or("", |(word, _)| word)
-    }
+    fn word(self) -> &'static str;
 
     /// The value of a word.
     fn from_word(word: &str) -> Option<Self> {
@@ -33,6 +28,12 @@ macro_rules! words {
         impl $crate::words::Word for $set {
             const WHAT: &'static str = $what;
             const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+
+            fn word(self) -> &'static str {
+                match self {
+                    $(Self::$value => $word),+
+                }
+            }
         }
     };
 }

@@ -44,7 +44,8 @@ impl Resolver<'_> {
             for point in &points {
                 let mut merged = merged.clone();
                 merged.lay(None, None, point);
-                let said = said(&merged.layer, WorkloadSpec::Hello {});
+                // What does not fit is refused unless the variant is excluded.
+                let (said, _) = said(&merged.layer, WorkloadSpec::Hello {});
                 let is_met =
                     |exclude: &Spanned<Values>| matches(exclude.get_ref(), &merged.layer, &said);
                 if let Some(place) = part.excludes.iter().position(is_met) {

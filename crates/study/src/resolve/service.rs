@@ -15,7 +15,7 @@ use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::file::{ServiceWritten, check_description};
 use crate::read::{PathText, Time, value};
-use crate::setting::Key;
+use crate::setting::{Key, OF_SUBJECTS};
 use crate::settings::{
     Arrivals, AtEnd, Keepalive, LiveService, Messages, Protocol, RowsSource, Schedule, Settings,
     Stop, Target, TlsChoice, Transport,
@@ -62,12 +62,10 @@ impl Resolver<'_> {
             },
             ..usual
         };
-        fill(&mut settings, &one.merged.layer);
+        let filled = fill(&mut settings, &one.merged.layer);
         let check = Check::of(self, one);
-        check.refuse(
-            |key| !key.row().is_of_live,
-            "is of subjects, and a live service is called here; leave it out",
-        )?;
+        check.refuse(|key| !key.row().is_of_live, OF_SUBJECTS)?;
+        check.filled(filled)?;
         check.call(&mut settings)?;
         if let Schedule::Ramp { parts, .. } = &settings.schedule {
             check.refuse(

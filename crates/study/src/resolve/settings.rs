@@ -10,9 +10,9 @@ use crate::features::{Features, Role};
 use crate::file::Layer;
 use crate::link;
 use crate::scale;
-use crate::setting::{Key, Whose};
+use crate::setting::{Key, Misfit, OF_A_CALL, Whose};
 use crate::settings::{
-    ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Target, Transport,
+    ConnectionUse, HttpVersion, Operation, Protocol, Sample, Schedule, Settings, Target, Transport,
 };
 use crate::words::{Word as _, time_word};
 
@@ -20,25 +20,41 @@ use crate::words::{Word as _, time_word};
 /// for another's connection would be a figure of the client, not of the server.
 const CONNECTIONS_AT_A_RATE: u32 = 64;
 
-/// What a layer says, with the defaults of all else.
-pub(super) fn said(layer: &Layer, workload: WorkloadSpec) -> Settings {
-    let mut settings = Settings::new(Target::reference(workload), Protocol::Rest);
-    fill(&mut settings, layer);
-    settings
+/// The first setting of a layer that cannot be put into settings, if there is one.
+pub(super) type Filled = Result<(), (Key, Misfit)>;
+
+/// What a layer says of a subject, with the defaults of all else.
+pub(super) fn said(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) {
+    let target = match layer.get(Key::Codec) {
+        None => Target::reference(workload),
+        Some(_) => Target::Codec {
+            codec: String::new(),
+            operation: Operation::Encode,
+            sample: Sample::Response,
+            workload,
+        },
+    };
+    let mut settings = Settings::new(target, Protocol::Rest);
+    let filled = fill(&mut settings, layer);
+    (settings, filled)
 }
 
-/// Puts what a layer says into settings, by the table of settings.
-pub(super) fn fill(settings: &mut Settings, layer: &Layer) {
+/// Puts what a layer says into settings, by the table of settings: all that fits.
+pub(super) fn fill(settings: &mut Settings, layer: &Layer) -> Filled {
+    let mut filled = Ok(());
     for (key, value) in &layer.0 {
-        (key.row().set)(settings, value.get_ref());
+        let set = (key.row().set)(settings, value.get_ref());
+        filled = filled.and(set.map_err(|misfit| (*key, misfit)));
     }
+    filled
 }
 
 impl Resolver<'_> {
     /// The settings of a variant that calls a subject, or is a codec.
     pub(super) fn subject_settings(&mut self, one: &Wanted<'_>) -> Result<Settings, StudyError> {
         let workload = self.workload(one)?;
-        let mut settings = said(&one.merged.layer, workload.clone());
+        let (mut settings, filled) = said(&one.merged.layer, workload.clone());
+        Check::of(self, one).filled(filled)?;
         if let Some(link) = &mut settings.link {
             let read = link::load_traces(&mut link.terms, |file| self.context.loader.path(file));
             read.map_err(|message| {
@@ -103,6 +119,11 @@ impl<'r, 'a> Check<'r, 'a> {
         self.layer.get(key).is_some()
     }
 
+    /// Refuses a setting that does not fit.
+    pub(super) fn filled(&self, filled: Filled) -> Result<(), StudyError> {
+        filled.map_err(|(key, misfit)| self.error(Some(key), misfit.of(key.row().word)))
+    }
+
     /// Refuses the first of these settings that is said.
     pub(super) fn refuse(
         &self,
@@ -116,10 +137,6 @@ impl<'r, 'a> Check<'r, 'a> {
     }
 
     pub(super) fn call(&self, settings: &mut Settings) -> Result<(), StudyError> {
-        self.refuse(
-            |key| key.row().whose == Whose::Codec,
-            "is a codec's, and there is none; write codec = \"…\"",
-        )?;
         let is_live = settings.target.live().is_some();
         if !is_live && !self.says(Key::Protocol) {
             let message = "it has no protocol; write protocol = \"grpc\", \"rest\" or \"connect\"";
@@ -140,11 +157,6 @@ impl<'r, 'a> Check<'r, 'a> {
                 }
             };
             return Err(self.error(Some(Key::Http), message));
-        }
-        if self.says(Key::Arrivals) && !self.says(Key::Rate) && !self.resolver.searches {
-            let message =
-                "\"arrivals\" spaces calls at a \"rate\", and there is none; write rate = 1000";
-            return Err(self.error(Some(Key::Arrivals), message));
         }
         if settings.link.is_some() && settings.transport == Transport::Unix {
             let message = "a Unix socket goes over no link; write transport = \"tcp\" or link = \"loopback\", \
@@ -168,19 +180,15 @@ impl<'r, 'a> Check<'r, 'a> {
             );
             return Err(self.error(Some(Key::Rate), message));
         }
-        if let Target::Subject { client, .. } = &mut settings.target {
-            match client {
-                None => self.refuse(
-                    |key| *key == Key::Style,
-                    "is a client subject's, and the engine calls here; write client = \"…\"",
-                )?,
-                Some(client) => {
-                    let styles = &self.features(Key::Client, &client.stack)?.styles;
-                    // One without any is not a client, and the check below refuses it.
-                    let first = styles.first().filter(|_| !self.says(Key::Style));
-                    client.style = first.copied().unwrap_or(client.style);
-                }
-            }
+        if let Target::Subject {
+            client: Some(client),
+            ..
+        } = &mut settings.target
+        {
+            let styles = &self.features(Key::Client, &client.stack)?.styles;
+            // One without any is not a client, and the check below refuses it.
+            let first = styles.first().filter(|_| !self.says(Key::Style));
+            client.style = first.copied().unwrap_or(client.style);
         }
         if let Target::Subject { server, client, .. } = &settings.target {
             self.has(Key::Server, server, Role::Server, settings)?;
@@ -193,10 +201,7 @@ impl<'r, 'a> Check<'r, 'a> {
     }
 
     fn codec(&self, settings: &mut Settings) -> Result<(), StudyError> {
-        self.refuse(
-            |key| key.row().whose == Whose::Call,
-            "is a call's, and a codec calls nothing; leave it out",
-        )?;
+        self.refuse(|key| key.row().whose == Whose::Call, OF_A_CALL)?;
         let Target::Codec { codec, .. } = &settings.target else {
             return Ok(());
         };

@@ -8,8 +8,8 @@ mod tests;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-pub(crate) use table::Key;
 pub use table::SETTINGS;
+pub(crate) use table::{Key, OF_A_CALL, OF_SUBJECTS};
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, WorkloadSpec};
@@ -52,7 +52,7 @@ pub struct Setting {
     /// Its value, in settings that have one.
     pub(crate) get: fn(&Settings) -> Option<Value>,
     /// Puts a value of it into settings, after those of the rows above.
-    pub(crate) set: fn(&mut Settings, &Value),
+    pub(crate) set: fn(&mut Settings, &Value) -> Result<(), Misfit>,
     /// The rest of a sentence that begins with a stack which cannot do it in a role.
     pub(crate) lack: fn(&Settings, &Features, Role) -> Option<String>,
     /// The column of `rpcgauge plan` that it stands in.
@@ -69,6 +69,15 @@ pub(crate) enum Whose {
     /// Codecs alone.
     Codec,
     Both,
+}
+
+/// Why a value cannot be put into settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misfit {
+    /// They have no such setting: the rest of a sentence that begins with its key.
+    Absent(&'static str),
+    /// The setting has values of another kind.
+    Kind,
 }
 
 /// What a setting can be.
@@ -132,7 +141,6 @@ pub enum Value {
 
 impl Key {
     pub(crate) fn row(self) -> &'static Setting {
-        // The table is in the keys' order, as a test sees to.
         &SETTINGS[self as usize]
     }
 
@@ -284,32 +292,73 @@ impl Value {
         Some(Self::Word(value.word()))
     }
 
-    fn put<T: Word>(&self, place: &mut T) {
-        if let Self::Word(word) = self
-            && let Some(value) = T::from_word(word)
-        {
-            *place = value;
-        }
-    }
-
     fn stack(name: &str) -> Self {
         Self::Stack(name.to_owned())
     }
 
-    // A row reads the kind of value that it puts, as a test sees to.
-    fn number<T: TryFrom<u64> + Default>(&self) -> T {
+    fn to_word<T: Word>(&self) -> Result<T, Misfit> {
         match self {
-            Self::Whole(number) | Self::Time(number) | Self::Size(number) => {
-                T::try_from(*number).unwrap_or_default()
-            }
-            _ => T::default(),
+            Self::Word(word) => T::from_word(word).ok_or(Misfit::Kind),
+            _ => Err(Misfit::Kind),
         }
     }
 
-    fn compression(&self) -> Compression {
+    fn to_stack(&self) -> Result<String, Misfit> {
         match self {
-            Self::Compression(compression) => *compression,
-            _ => Compression::None,
+            Self::Stack(name) => Ok(name.clone()),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
+    fn to_plain(&self) -> Result<String, Misfit> {
+        match self {
+            Self::Plain(word) => Ok(word.clone()),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
+    fn to_whole<T: TryFrom<u64>>(&self) -> Result<T, Misfit> {
+        match self {
+            Self::Whole(number) => T::try_from(*number).map_err(|_| Misfit::Kind),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
+    fn to_ms(&self) -> Result<u64, Misfit> {
+        match self {
+            Self::Time(ms) => Ok(*ms),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
+    fn to_bytes(&self) -> Result<u64, Misfit> {
+        match self {
+            Self::Size(bytes) => Ok(*bytes),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
+    fn to_compression(&self) -> Result<Compression, Misfit> {
+        match self {
+            Self::Compression(compression) => Ok(*compression),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
+    fn to_flag(&self) -> Result<bool, Misfit> {
+        match self {
+            Self::Flag(flag) => Ok(*flag),
+            _ => Err(Misfit::Kind),
+        }
+    }
+}
+
+impl Misfit {
+    /// What is said of a setting under this key.
+    pub(crate) fn of(self, word: &str) -> String {
+        match self {
+            Self::Absent(why) => format!("\"{word}\" {why}"),
+            Self::Kind => format!("\"{word}\" does not have values of this kind"),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use rpcgauge_message::{Compression, Encoding};
 
-use super::{CALLS, DEADLINE, LINK, RUNTIME, Setting, UNTIL, Value, Values, Whose, missing};
+use super::{
+    CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, Whose, missing,
+};
 use crate::features::Role;
 use crate::settings::{
     Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MOST_IN_FLIGHT,
@@ -57,7 +59,7 @@ const ROW: Setting = Setting {
     contradicts: &[],
     pushes_out: &[],
     get: |_| None,
-    set: |_, _| {},
+    set: |_, _| Ok(()),
     lack: |_, _, _| None,
     column: CALLS,
     says: |_, value| value.to_string(),
@@ -69,18 +71,19 @@ const CLOSED_OR_RATE: &str =
 const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
+const NO_RATE: Misfit =
+    Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
+const NO_CLIENT: Misfit =
+    Misfit::Absent("is a client subject's, and the engine calls here; write client = \"…\"");
+
 /// All settings.
-pub static SETTINGS: [Setting; 30] = [
+pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::Server,
         word: "server",
         speaks_for_itself: true,
         get: |s| Some(Value::stack(s.target.server()?)),
-        set: |s, value| {
-            if let Target::Subject { server, .. } = &mut s.target {
-                *server = value.to_string();
-            }
-        },
+        set: |s, value| put(call(s)?.0, value.to_stack()),
         says: |s, value| unless(s.target.server() == Some(REFERENCE), format!("of {value}")),
         ..ROW
     },
@@ -93,10 +96,9 @@ pub static SETTINGS: [Setting; 30] = [
             Some(Value::stack(client.or(engine)?))
         },
         set: |s, value| {
-            if let Target::Subject { client, .. } = &mut s.target {
-                let (stack, style) = (value.to_string(), Style::Blocking);
-                *client = (stack != ENGINE).then_some(Client { stack, style });
-            }
+            let (client, stack, style) = (call(s)?.1, value.to_stack()?, Style::Blocking);
+            *client = (stack != ENGINE).then_some(Client { stack, style });
+            Ok(())
         },
         says: |s, value| unless(s.target.client().is_none(), format!("by {value}")),
         ..ROW
@@ -107,12 +109,9 @@ pub static SETTINGS: [Setting; 30] = [
         values: words::<Style>(),
         speaks_for_itself: true,
         get: |s| Value::word(s.target.client()?.style),
-        set: |s, value| {
-            if let Target::Subject { client, .. } = &mut s.target {
-                client
-                    .iter_mut()
-                    .for_each(|client| value.put(&mut client.style));
-            }
+        set: |s, value| match call(s)?.1 {
+            Some(client) => put(&mut client.style, value.to_word()),
+            None => Err(NO_CLIENT),
         },
         lack: |s, has, role| {
             missing(
@@ -128,16 +127,7 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Codec,
         speaks_for_itself: true,
         get: |s| Some(Value::stack(s.target.codec()?.0)),
-        set: |s, value| {
-            if let Some(workload) = s.target.workload() {
-                s.target = Target::Codec {
-                    codec: value.to_string(),
-                    operation: Operation::Encode,
-                    sample: Sample::Response,
-                    workload: workload.clone(),
-                };
-            }
-        },
+        set: |s, value| put(codec(s)?.0, value.to_stack()),
         says: |_, value| format!("by {value}"),
         ..ROW
     },
@@ -148,11 +138,7 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Codec,
         speaks_for_itself: true,
         get: |s| Value::word(s.target.codec()?.1),
-        set: |s, value| {
-            if let Target::Codec { operation, .. } = &mut s.target {
-                value.put(operation);
-            }
-        },
+        set: |s, value| put(codec(s)?.1, value.to_word()),
         says: |_, value| format!("to {value}"),
         ..ROW
     },
@@ -163,11 +149,7 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Codec,
         speaks_for_itself: true,
         get: |s| Value::word(s.target.codec()?.2),
-        set: |s, value| {
-            if let Target::Codec { sample, .. } = &mut s.target {
-                value.put(sample);
-            }
-        },
+        set: |s, value| put(codec(s)?.2, value.to_word()),
         says: |_, value| format!("the {value}"),
         ..ROW
     },
@@ -178,8 +160,9 @@ pub static SETTINGS: [Setting; 30] = [
         speaks_for_itself: true,
         get: |s| Value::word(s.protocol),
         set: |s, value| {
-            value.put(&mut s.protocol);
+            put(&mut s.protocol, value.to_word())?;
             (s.http, s.encoding) = usual(s.protocol);
+            Ok(())
         },
         lack: |s, has, _| {
             let protocols: Vec<Protocol> = has.protocols.keys().copied().collect();
@@ -201,7 +184,7 @@ pub static SETTINGS: [Setting; 30] = [
         is_of_live: true,
         values: words::<HttpVersion>(),
         get: |s| Value::word(s.http),
-        set: |s, value| value.put(&mut s.http),
+        set: |s, value| put(&mut s.http, value.to_word()),
         lack: |s, has, _| missing(has.protocols.get(&s.protocol)?, s.http),
         column: "protocol",
         says: |_, value| format!("HTTP/{value}"),
@@ -214,11 +197,7 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Both,
         speaks_for_itself: true,
         get: |s| Value::word(s.encoding?),
-        set: |s, value| {
-            s.encoding
-                .iter_mut()
-                .for_each(|encoding| value.put(encoding))
-        },
+        set: |s, value| put(&mut s.encoding, value.to_word().map(Some)),
         lack: |s, has, _| missing(&has.encodings, s.encoding?),
         column: "encoding",
         ..ROW
@@ -236,8 +215,8 @@ pub static SETTINGS: [Setting; 30] = [
         pushes_out: &[Key::RequestCompression, Key::ResponseCompression],
         get: |s| is_one_compression(s).then_some(Value::Compression(s.request_compression)),
         set: |s, value| {
-            (s.request_compression, s.response_compression) =
-                (value.compression(), value.compression());
+            put(&mut s.request_compression, value.to_compression())?;
+            put(&mut s.response_compression, value.to_compression())
         },
         lack: |s, has, role| {
             let needed = only(role, Role::Codec, s.request_compression)?;
@@ -258,7 +237,7 @@ pub static SETTINGS: [Setting; 30] = [
         is_of_live: true,
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.request_compression)),
-        set: |s, value| s.request_compression = value.compression(),
+        set: |s, value| put(&mut s.request_compression, value.to_compression()),
         lack: |s, has, _| missing(&has.compressions, s.request_compression.into()),
         column: "compression",
         says: |s, value| unless(is_one_compression(s), format!("request {value},")),
@@ -270,7 +249,7 @@ pub static SETTINGS: [Setting; 30] = [
         is_of_live: true,
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.response_compression)),
-        set: |s, value| s.response_compression = value.compression(),
+        set: |s, value| put(&mut s.response_compression, value.to_compression()),
         lack: |s, has, _| missing(&has.compressions, s.response_compression.into()),
         column: "compression",
         says: |s, value| unless(is_one_compression(s), format!("response {value}")),
@@ -281,7 +260,7 @@ pub static SETTINGS: [Setting; 30] = [
         word: "threads",
         values: Values::Whole(1..=MOST_THREADS as u64),
         get: |s| s.target.server().map(|_| Value::Whole(s.threads.into())),
-        set: |s, value| s.threads = value.number(),
+        set: |s, value| put(&mut s.threads, value.to_whole()),
         lack: |s, has, role| {
             let needed = only(role, Role::Server, s.threads)?;
             (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
@@ -299,7 +278,7 @@ pub static SETTINGS: [Setting; 30] = [
         values: words::<Transport>(),
         speaks_for_itself: true,
         get: |s| Value::word(s.transport),
-        set: |s, value| value.put(&mut s.transport),
+        set: |s, value| put(&mut s.transport, value.to_word()),
         lack: |s, has, _| missing(&has.transports, s.transport),
         column: "over",
         says: |s, _| match s.transport {
@@ -314,7 +293,7 @@ pub static SETTINGS: [Setting; 30] = [
         values: Values::Flag,
         // As settings of earlier plans have it: nothing where there is none.
         get: |s| s.tls.then_some(Value::Flag(true)),
-        set: |s, value| s.tls = *value == Value::Flag(true),
+        set: |s, value| put(&mut s.tls, value.to_flag()),
         lack: |s, has, role| {
             let lacks = s.tls && !has.tls.contains(&role);
             lacks.then(|| "does not speak TLS".to_owned())
@@ -330,7 +309,7 @@ pub static SETTINGS: [Setting; 30] = [
         values: words::<ConnectionUse>(),
         speaks_for_itself: true,
         get: |s| Value::word(s.connection),
-        set: |s, value| value.put(&mut s.connection),
+        set: |s, value| put(&mut s.connection, value.to_word()),
         lack: |s, has, role| missing(&has.connections, only(role, Role::Client, s.connection)?),
         column: "over",
         says: |s, _| match s.connection {
@@ -345,7 +324,7 @@ pub static SETTINGS: [Setting; 30] = [
         is_of_live: true,
         values: COUNT_IN_FLIGHT,
         get: |s| Some(Value::Whole(s.connections.into())),
-        set: |s, value| s.connections = value.number(),
+        set: |s, value| put(&mut s.connections, value.to_whole()),
         lack: |s, has, role| {
             let needed = only(role, Role::Client, s.channels())?;
             (needed > has.channels).then(|| match has.channels {
@@ -363,10 +342,9 @@ pub static SETTINGS: [Setting; 30] = [
         values: Values::Link,
         speaks_for_itself: true,
         get: |s| s.target.server().map(|_| Value::Link(s.link.clone())),
-        set: |s, value| {
-            if let Value::Link(link) = value {
-                s.link.clone_from(link);
-            }
+        set: |s, value| match value {
+            Value::Link(link) => put(&mut s.link, Ok(link.clone())),
+            _ => Err(Misfit::Kind),
         },
         column: LINK,
         says: |s, value| unless(s.link.is_none(), value.to_string()),
@@ -385,8 +363,8 @@ pub static SETTINGS: [Setting; 30] = [
                 .map(|number| Value::Whole(number.into()))
         },
         set: |s, value| {
-            let in_flight = value.number();
-            s.schedule = Schedule::Closed { in_flight };
+            let in_flight = value.to_whole()?;
+            put(&mut s.schedule, Ok(Schedule::Closed { in_flight }))
         },
         lack: |s, has, role| {
             let needed = only(role, Role::Client, s.schedule.in_flight()?)?;
@@ -412,14 +390,15 @@ pub static SETTINGS: [Setting; 30] = [
         },
         set: |s, value| {
             let arrivals = Arrivals::Poisson;
-            s.schedule = match value.clone() {
-                Value::Ramp(parts) => Schedule::Ramp { parts, arrivals },
-                Value::Rate(per_second) => Schedule::Rate {
+            let schedule = match value.clone() {
+                Value::Ramp(parts) => Ok(Schedule::Ramp { parts, arrivals }),
+                Value::Rate(per_second) => Ok(Schedule::Rate {
                     per_second,
                     arrivals,
-                },
-                _ => return,
+                }),
+                _ => Err(Misfit::Kind),
             };
+            put(&mut s.schedule, schedule)
         },
         lack: |s, _, role| {
             let is_asked = role == Role::Client && s.schedule.in_flight().is_none();
@@ -444,9 +423,9 @@ pub static SETTINGS: [Setting; 30] = [
             }
         },
         set: |s, value| match &mut s.schedule {
-            Schedule::Closed { .. } => {}
+            Schedule::Closed { .. } => Err(NO_RATE),
             Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => {
-                value.put(arrivals);
+                put(arrivals, value.to_word())
             }
         },
         column: "sent",
@@ -479,7 +458,10 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Both,
         pushes_out: &[Key::Time],
         get: |s| s.stop.calls.map(Value::Whole),
-        set: |s, value| (s.stop.calls, s.stop.time_ms) = (Some(value.number()), None),
+        set: |s, value| {
+            put(&mut s.stop.calls, value.to_whole().map(Some))?;
+            put(&mut s.stop.time_ms, Ok(None))
+        },
         column: UNTIL,
         says: |_, value| format!("{value} calls"),
         ..ROW
@@ -492,7 +474,7 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Both,
         pushes_out: &[Key::Calls],
         get: |s| s.stop.time_ms.map(Value::Time),
-        set: |s, value| s.stop.time_ms = Some(value.number()),
+        set: |s, value| put(&mut s.stop.time_ms, value.to_ms().map(Some)),
         column: UNTIL,
         says: |s, value| match s.stop.calls {
             None => value.to_string(),
@@ -506,7 +488,7 @@ pub static SETTINGS: [Setting; 30] = [
         is_of_live: true,
         values: Values::Time { least_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
-        set: |s, value| s.deadline_ms = value.number(),
+        set: |s, value| put(&mut s.deadline_ms, value.to_ms()),
         column: DEADLINE,
         // A live service's is part of the question.
         says: |s, value| {
@@ -521,7 +503,7 @@ pub static SETTINGS: [Setting; 30] = [
         values: Values::Plain,
         whose: Whose::Both,
         get: |s| s.runtime.gc.clone().map(Value::Plain),
-        set: |s, value| s.runtime.gc = Some(value.to_string()),
+        set: |s, value| put(&mut s.runtime.gc, value.to_plain().map(Some)),
         lack: |s, has, _| {
             let (needed, has) = (s.runtime.gc.as_ref()?, &has.runtime.gc);
             // Whether any of the stacks has it is asked of all of them together.
@@ -541,7 +523,7 @@ pub static SETTINGS: [Setting; 30] = [
         values: Values::Size,
         whose: Whose::Both,
         get: |s| s.runtime.heap_bytes.map(Value::Size),
-        set: |s, value| s.runtime.heap_bytes = Some(value.number()),
+        set: |s, value| put(&mut s.runtime.heap_bytes, value.to_bytes().map(Some)),
         column: RUNTIME,
         says: |_, value| format!("heap {value}"),
         ..ROW
@@ -553,7 +535,7 @@ pub static SETTINGS: [Setting; 30] = [
         whose: Whose::Both,
         // As settings of earlier plans have it: nothing where nothing is recorded.
         get: |s| s.runtime.events.then_some(Value::Flag(true)),
-        set: |s, value| s.runtime.events = *value == Value::Flag(true),
+        set: |s, value| put(&mut s.runtime.events, value.to_flag()),
         column: RUNTIME,
         says: |s, _| unless(!s.runtime.events, "events recorded".into()),
         ..ROW
@@ -563,11 +545,56 @@ pub static SETTINGS: [Setting; 30] = [
         word: "cold-calls",
         values: Values::Whole(1..=MOST_COLD_CALLS),
         get: |s| (s.cold_calls > 0).then_some(Value::Whole(s.cold_calls.into())),
-        set: |s, value| s.cold_calls = value.number(),
+        set: |s, value| put(&mut s.cold_calls, value.to_whole()),
         says: |_, value| format!("first {value} calls timed"),
         ..ROW
     },
 ];
+
+// Each row stands where its key says.
+const _: () = {
+    let mut place = 0;
+    while place < SETTINGS.len() {
+        assert!(SETTINGS[place].key as usize == place);
+        place += 1;
+    }
+};
+
+/// Puts a value of the right kind in its place.
+fn put<T>(place: &mut T, value: Result<T, Misfit>) -> Result<(), Misfit> {
+    *place = value?;
+    Ok(())
+}
+
+/// The server of a call, and the client subject that makes it.
+fn call(settings: &mut Settings) -> Result<(&mut String, &mut Option<Client>), Misfit> {
+    match &mut settings.target {
+        Target::Subject { server, client, .. } => Ok((server, client)),
+        Target::Codec { .. } => Err(Misfit::Absent(OF_A_CALL)),
+        Target::Live { .. } => Err(Misfit::Absent(OF_SUBJECTS)),
+    }
+}
+
+/// A codec, and what it does.
+fn codec(settings: &mut Settings) -> Result<(&mut String, &mut Operation, &mut Sample), Misfit> {
+    match &mut settings.target {
+        Target::Subject { .. } => Err(Misfit::Absent(
+            "is a codec's, and there is none; write codec = \"…\"",
+        )),
+        Target::Codec {
+            codec,
+            operation,
+            sample,
+            ..
+        } => Ok((codec, operation, sample)),
+        Target::Live { .. } => Err(Misfit::Absent(OF_SUBJECTS)),
+    }
+}
+
+/// Why a codec does not have a setting, and why a live service does not.
+pub(crate) const OF_A_CALL: &str = "is a call's, and a codec calls nothing; leave it out";
+pub(crate) const OF_SUBJECTS: &str =
+    "is of subjects, and a live service is called here; leave it out";
 
 const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
 const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MOST_IN_FLIGHT as u64);

@@ -2,18 +2,39 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::mem::discriminant;
 
 use super::*;
-use crate::settings::{Arrivals, Protocol, Schedule};
+use crate::settings::{Arrivals, Operation, Protocol, Sample, Schedule};
 
 /// The settings of a call and of a codec, which together have every setting but a workload's size.
 fn skeletons() -> [Settings; 3] {
     let target = Target::reference(WorkloadSpec::Hello {});
     let call = Settings::new(target, Protocol::Rest);
     let (mut by_client, mut codec) = (call.clone(), call.clone());
-    (Key::Client.row().set)(&mut by_client, &Value::Stack("go/grpc".to_owned()));
-    (Key::Codec.row().set)(&mut codec, &Value::Stack("go/json".to_owned()));
+    set(Key::Client, &mut by_client, &Value::stack("go/grpc"));
+    codec.target = Target::Codec {
+        codec: "go/json".to_owned(),
+        operation: Operation::Encode,
+        sample: Sample::Response,
+        workload: WorkloadSpec::Hello {},
+    };
     [call, by_client, codec]
+}
+
+/// Puts a value into settings that have the setting.
+fn set(key: Key, settings: &mut Settings, value: &Value) {
+    let set = (key.row().set)(settings, value);
+    assert_eq!(set, Ok(()), "{} = {value}", key.row().word);
+}
+
+/// Settings with a value, where they have the setting; arrivals at a rate.
+fn with(row: &Setting, value: &Value, mut settings: Settings) -> Option<Settings> {
+    if row.key == Key::Arrivals {
+        (Key::Rate.row().set)(&mut settings, &Value::Rate(1.0)).ok()?;
+    }
+    (row.set)(&mut settings, value).ok()?;
+    Some(settings)
 }
 
 /// Some values of a setting, all of them where it has words.
@@ -37,10 +58,34 @@ fn values(row: &Setting) -> Vec<Value> {
 }
 
 #[test]
-fn the_rows_are_in_the_order_of_their_keys() {
-    for (place, row) in SETTINGS.iter().enumerate() {
-        assert_eq!(row.key as usize, place, "{}", row.word);
+fn a_row_is_found_by_its_word() {
+    for row in &SETTINGS {
         assert_eq!(Key::from_word(row.word), Some(row.key));
+    }
+}
+
+#[test]
+fn a_value_of_another_kind_is_refused_and_changes_nothing() {
+    let kinds = SETTINGS.each_ref().map(|row| values(row).swap_remove(0));
+    for row in &SETTINGS {
+        let own = values(row);
+        let is_own = |kind: &Value| {
+            own.iter()
+                .any(|value| discriminant(value) == discriminant(kind))
+        };
+        for kind in kinds.iter().filter(|kind| !is_own(kind)) {
+            for before in skeletons() {
+                let mut after = before.clone();
+                let is_size = matches!(row.key, Key::N | Key::Scale);
+                assert_eq!(
+                    (row.set)(&mut after, kind).is_ok(),
+                    is_size,
+                    "{} = {kind}",
+                    row.word
+                );
+                assert_eq!(after, before, "{} = {kind}", row.word);
+            }
+        }
     }
 }
 
@@ -49,14 +94,9 @@ fn what_is_put_into_settings_is_found_there_and_said() {
     let sizes = [Key::N, Key::Scale];
     for row in SETTINGS.iter().filter(|row| !sizes.contains(&row.key)) {
         for value in values(row) {
-            let skeletons = skeletons().into_iter().map(|mut settings| {
-                if row.key == Key::Arrivals {
-                    (Key::Rate.row().set)(&mut settings, &Value::Rate(1.0));
-                }
-                (row.set)(&mut settings, &value);
-                settings
-            });
+            let skeletons = skeletons().into_iter();
             let found: Vec<Settings> = skeletons
+                .filter_map(|settings| with(row, &value, settings))
                 .filter(|settings| row.value(settings) == Some(value.clone()))
                 .collect();
             assert!(!found.is_empty(), "{} = {value}", row.word);
@@ -136,15 +176,12 @@ fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
 fn every_field_of_settings_has_a_row() {
     let mut without: BTreeSet<&str> = skeletons().iter().flat_map(fields).map(|f| f.0).collect();
     for row in &SETTINGS {
-        for (mut settings, value) in skeletons().into_iter().flat_map(|one| {
-            values(row)
-                .into_iter()
-                .map(move |value| (one.clone(), value))
-        }) {
-            let before = fields(&settings);
-            (row.set)(&mut settings, &value);
-            let after = fields(&settings);
-            without.retain(|field| before.get(field) == after.get(field));
+        for value in values(row) {
+            for settings in skeletons() {
+                let before = fields(&settings);
+                let after = with(row, &value, settings).map_or(before.clone(), |s| fields(&s));
+                without.retain(|field| before.get(field) == after.get(field));
+            }
         }
     }
     // The message is chosen under [workload].
@@ -159,11 +196,8 @@ fn every_row_says_something_of_some_settings() {
                 if row.key == Key::ResponseCompression {
                     settings.request_compression = Compression::ZSTD;
                 }
-                if row.key == Key::Arrivals {
-                    (Key::Rate.row().set)(&mut settings, &Value::Rate(1.0));
-                }
-                (row.set)(&mut settings, &value);
-                !row.words(&settings).is_empty()
+                let settings = with(row, &value, settings);
+                settings.is_some_and(|settings| !row.words(&settings).is_empty())
             })
         });
         // A size is said with its workload.
@@ -182,10 +216,8 @@ fn it_is_said_in_one_line_how_is_called() {
     };
     by_client.request_compression = Compression::GZIP;
     insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, 100 calls/s, evenly spaced");
-    (Key::Link.row().set)(
-        &mut by_client,
-        &Value::Link(crate::link::named("wlan").unwrap()),
-    );
+    let wlan = crate::link::named("wlan").unwrap();
+    set(Key::Link, &mut by_client, &Value::Link(wlan));
     insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, link wlan, 100 calls/s, evenly spaced");
     codec.response_compression = Compression::ZSTD;
     codec.request_compression = Compression::ZSTD;
