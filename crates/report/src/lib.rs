@@ -6,8 +6,7 @@
 //!                                         │             └─► markdown  report.md
 //!                                         ├─► csv       trials.csv
 //!                                         └─► json      report.json
-//!                               Findings of two runs ─► diff
-//! AppRun ─► app::AppFindings ─► the same document tree and renderers
+//! Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
 //! ```
 //!
 //! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. What is said of them is
@@ -34,6 +33,7 @@ pub mod units;
 mod words;
 
 pub use closing::closing;
+pub use document::Document;
 pub use error::ReportError;
 pub use evaluate::PlannedSearch;
 pub use findings::Findings;

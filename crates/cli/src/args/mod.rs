@@ -24,7 +24,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use link::{LinkArgs, LinkCommand};
 pub(crate) use load::{AtEnd, ExportArgs, Http, LoadArgs, Order, ServiceArgs, TlsArgs};
 pub(crate) use message::{LimitArgs, SchemaArgs, SizeArgs};
-pub(crate) use report::{DiffArgs, Format, ReportArgs};
+pub(crate) use report::{DiffArgs, DiffFormat, Format, ReportArgs};
 pub(crate) use run::{OutputArgs, OverrideArgs, PlanArgs, RunArgs};
 pub(crate) use serve::{ServeArgs, ServedWorkload};
 pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
@@ -188,6 +188,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   rpcgauge diff runs/before runs/after
+  rpcgauge diff runs/before runs/after --format html > diff.html
   rpcgauge diff runs/main runs/change --fail-if-slower
                                             exit code 1 where it got slower, for CI")]
     Diff(DiffArgs),

@@ -46,7 +46,34 @@ pub(crate) struct DiffArgs {
     /// that it is compared with, and with 2 where none of them can be judged, as of an application
     #[arg(long)]
     pub(crate) fail_if_slower: bool,
-    /// Print the differences as JSON
-    #[arg(long)]
+    /// What to print
+    #[arg(long, value_enum, default_value_t = DiffFormat::Text)]
+    pub(crate) format: DiffFormat,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+}
+
+/// What `rpcgauge diff` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffFormat {
+    /// For a terminal
+    Text,
+    /// The differences (docs/report-schema.md)
+    Json,
+    /// For a pull request
+    Markdown,
+    /// A page
+    Html,
+}
+
+impl DiffArgs {
+    /// What to print, whichever option says it.
+    pub(crate) fn format(&self) -> DiffFormat {
+        if self.json {
+            DiffFormat::Json
+        } else {
+            self.format
+        }
+    }
 }

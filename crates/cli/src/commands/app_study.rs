@@ -235,7 +235,7 @@ fn show_report(
 }
 
 fn terminal(findings: &AppFindings, verbose: bool) -> String {
-    findings.terminal(Style {
+    findings.document().terminal(Style {
         verbose,
         ..show::style()
     })
@@ -249,9 +249,9 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
     let printed = print(&match args.format {
         Format::Text => terminal(&findings, args.verbose),
         Format::Json => findings.json().map_err(Failure::cannot)?,
-        Format::Markdown => findings.markdown(),
+        Format::Markdown => findings.document().markdown(),
         Format::Csv => findings.csv(),
-        Format::Html => findings.html(),
+        Format::Html => findings.document().html(),
     })?;
     if let Err(error) = findings.write_all(&args.run) {
         note(&format!(

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use rpcgauge_report::app::AppDiff;
 use rpcgauge_report::diff::{self, Diff};
-use rpcgauge_report::{Findings, escape};
+use rpcgauge_report::{Document, Findings, ReportError, escape};
 use rpcgauge_study::app::AppRun;
 use rpcgauge_study::run::{Run, RunKind};
 
-use crate::args::DiffArgs;
+use crate::args::{DiffArgs, DiffFormat};
 use crate::exit::{Failure, Outcome, print};
 use crate::show;
 
@@ -49,10 +49,7 @@ fn of_app(args: &DiffArgs) -> Outcome {
             "{both} have measured no variant of the same name; compare runs that have"
         )));
     }
-    match args.json {
-        true => print(&difference.to_json().map_err(Failure::cannot)?),
-        false => print(&difference.terminal(show::style())),
-    }
+    print_diff(args, &difference.document(), difference.to_json())
 }
 
 fn of_calls(args: &DiffArgs) -> Outcome {
@@ -78,16 +75,22 @@ fn of_calls(args: &DiffArgs) -> Outcome {
              the same way in both. A live service has no floor: give rpcgauge load an objective (--slo)",
         ));
     }
-    let printed = if args.json {
-        print(&difference.to_json().map_err(Failure::cannot)?)
-    } else {
-        print(&diff::render(&difference, show::style()))
-    };
+    let printed = print_diff(args, &difference.document(), difference.to_json());
     if args.fail_if_slower && difference.slower().next().is_some() {
         printed?;
         return Err(Failure::not_all_well(slower(&difference)));
     }
     printed
+}
+
+/// Prints differences in the format that the command line asks for.
+fn print_diff(args: &DiffArgs, document: &Document, json: Result<String, ReportError>) -> Outcome {
+    print(&match args.format() {
+        DiffFormat::Text => document.terminal(show::style()),
+        DiffFormat::Json => json.map_err(Failure::cannot)?,
+        DiffFormat::Markdown => document.markdown(),
+        DiffFormat::Html => document.html(),
+    })
 }
 
 fn findings(directory: &Path) -> Result<Findings, Failure> {

@@ -56,9 +56,24 @@ fn the_report_can_be_made_again_from_the_directory_alone() {
             .to_lowercase()
             .starts_with("<!doctype html>")
     );
-    let difference = json(&place.run(&["diff", "run", "run", "--json"]).well());
-    assert!(difference.is_object());
-    assert!(!place.run(&["diff", "run", "run"]).well().is_empty());
+    let diff = |options: &[&str]| place.run(&[&["diff", "run", "run"][..], options].concat());
+    let difference = diff(&["--json"]).well();
+    assert!(json(&difference).is_object());
+    assert_eq!(diff(&["--format", "json"]).well(), difference);
+    diff(&["--json", "--format", "html"]).refused(&["--json", "--format"]);
+    let page = diff(&["--format", "html"]).well();
+    assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
+    for (text, heading) in [
+        (diff(&[]).well(), "\nWhat changed\n"),
+        (
+            diff(&["--format", "markdown"]).well(),
+            "\n### What changed\n",
+        ),
+        (page, "<h2>What changed</h2>"),
+    ] {
+        assert!(text.contains(heading), "{text}");
+        assert!(text.contains("After over before, "), "{text}");
+    }
 }
 
 #[test]

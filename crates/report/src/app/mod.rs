@@ -25,8 +25,7 @@ pub use findings::AppFindings;
 use crate::document::Document;
 use crate::error::ReportError;
 use crate::files::write_texts;
-use crate::terminal::Style;
-use crate::{html, json, markdown, terminal, units};
+use crate::{json, units};
 
 /// The metric of a call that one of an application's is most like.
 pub(crate) fn like(plan: &AppPlan, metric: &AppMetric) -> Metric {
@@ -85,19 +84,9 @@ pub(crate) fn metric_of<'a>(plan: &'a AppPlan, name: &str) -> Option<&'a AppOwnM
 }
 
 impl AppFindings {
-    /// Writes them for a terminal.
-    pub fn terminal(&self, style: Style) -> String {
-        terminal::whole(&Document::of_app(self), style)
-    }
-
-    /// Draws them as a page.
-    pub fn html(&self) -> String {
-        html::whole(&Document::of_app(self))
-    }
-
-    /// Writes them as Markdown.
-    pub fn markdown(&self) -> String {
-        markdown::whole(&Document::of_app(self))
+    /// What there is to say of them.
+    pub fn document(&self) -> Document {
+        Document::of_app(self)
     }
 
     /// Writes them as JSON.
@@ -118,7 +107,13 @@ impl AppFindings {
     /// # Errors
     /// As [`crate::files::write_all`].
     pub fn write_all(&self, directory: &Path) -> Result<Vec<PathBuf>, ReportError> {
-        let texts = [self.json()?, self.html(), self.markdown(), self.csv()];
+        let document = self.document();
+        let texts = [
+            self.json()?,
+            document.html(),
+            document.markdown(),
+            self.csv(),
+        ];
         write_texts(directory, texts)
     }
 }

@@ -194,7 +194,7 @@ fn a_faster_configuration_is_told_by_its_ratio() {
     assert_eq!(call.verdict.outcome, Outcome::Faster);
     let ratio = call.verdict.estimate.unwrap().ratio;
     assert!((ratio - 8.0 / 13.0).abs() < 0.03, "{ratio}");
-    let text = findings.terminal(Style::new(false, None, None));
+    let text = findings.document().terminal(Style::new(false, None, None));
     assert!(text.contains("the call"), "{text}");
 }
 
@@ -240,9 +240,9 @@ fn parts_that_run_at_the_same_time_are_told_wherever_the_table_is() {
     let wide = Style::new(false, None, Some(200));
     let told = "Some parts of grpc run at the same time: together they take 28.0 ms";
     for text in [
-        findings.terminal(wide),
-        findings.markdown(),
-        findings.html(),
+        findings.document().terminal(wide),
+        findings.document().markdown(),
+        findings.document().html(),
     ] {
         assert_eq!(text.matches(told).count(), 1, "{text}");
         assert!(!text.contains("Some parts of rest"), "{text}");
@@ -305,7 +305,7 @@ fn a_metric_of_two_requests_is_within_another_one_in_each() {
             (2, Some("query"), 2.0)
         ]
     );
-    let text = findings.markdown();
+    let text = findings.document().markdown();
     assert!(text.contains("a mean over all of them"), "{text}");
 }
 
@@ -330,7 +330,7 @@ fn what_is_better_when_it_is_more_is_told_in_its_own_words() {
     run.plan.pairs[0].metrics = vec![AppMetric::Inside("hits".to_owned())];
     let findings = AppFindings::from_run(&run);
     assert_eq!(findings.comparisons[0].verdict.outcome, Outcome::Faster);
-    let text = findings.terminal(Style {
+    let text = findings.document().terminal(Style {
         verbose: true,
         ..Style::new(false, None, Some(200))
     });
@@ -399,7 +399,7 @@ fn a_jvm_that_stops_or_compiles_for_long_is_told() {
     // All slices of a variant together, and of the heap the most.
     let all = quiet.variants[0].processes[0].jvm.unwrap();
     assert_eq!((all.collections, all.heap_bytes), (2 * 8, 3 << 20));
-    let shown = quiet.markdown();
+    let shown = quiet.document().markdown();
     assert!(
         shown.contains("| gateway | 16 | 3.0% | 4.0% | 56 | 19% |"),
         "{shown}"
@@ -525,13 +525,19 @@ fn campus() -> AppRun {
 
 #[test]
 fn in_the_terminal() {
-    let text = AppFindings::from_run(&campus()).terminal(Style::new(false, None, None));
+    let text = AppFindings::from_run(&campus())
+        .document()
+        .terminal(Style::new(false, None, None));
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn ranges_are_explained_where_there_are_any() {
-    let text = |starts| AppFindings::from_run(&run(starts, |_, _, _| slice(20.0, 0))).markdown();
+    let text = |starts| {
+        AppFindings::from_run(&run(starts, |_, _, _| slice(20.0, 0)))
+            .document()
+            .markdown()
+    };
     let told = "Ranges are 95% intervals, over";
     assert!(text(2).contains(told), "{}", text(2));
     assert!(!text(1).contains(told), "{}", text(1));
@@ -539,14 +545,14 @@ fn ranges_are_explained_where_there_are_any() {
 
 #[test]
 fn in_markdown() {
-    insta::assert_snapshot!(AppFindings::from_run(&campus()).markdown());
+    insta::assert_snapshot!(AppFindings::from_run(&campus()).document().markdown());
 }
 
 /// Where the time goes, as the page has it: each part has a number in the bar, in the table, and for a reader who does
 /// not see it a name.
 #[test]
 fn the_bars_of_the_page() {
-    let page = AppFindings::from_run(&campus()).html();
+    let page = AppFindings::from_run(&campus()).document().html();
     let (_, section) = page.split_once("<section id=\"parts\">").unwrap();
     let (section, _) = section.split_once("</section>").unwrap();
     insta::assert_snapshot!(section);
@@ -574,7 +580,7 @@ fn a_wait_is_held_against_the_requests_that_it_is_in() {
             requests: vec![request.to_owned()],
             ..metric("pool", None)
         });
-        let text = AppFindings::from_run(&run).markdown();
+        let text = AppFindings::from_run(&run).document().markdown();
         text.contains("the pool: grpc 2.00 ms, rest 2.00 ms each time")
     };
     assert!(told("search", true));

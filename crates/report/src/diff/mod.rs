@@ -6,8 +6,8 @@
 //! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
 
 mod changes;
+pub(crate) mod document;
 mod judge;
-pub(crate) mod render;
 mod shared;
 
 #[cfg(test)]
@@ -20,9 +20,9 @@ use serde::Serialize;
 pub(crate) use changes::differences;
 pub use changes::{Difference, FloorChange, SettingsChange, VerdictChange};
 pub(crate) use judge::came_to;
-pub use render::render;
 pub use shared::Base;
 
+use crate::document::Document;
 use crate::error::ReportError;
 use crate::findings::capacity::CapacityFindings;
 use crate::findings::caution::Caution;
@@ -231,6 +231,11 @@ impl Diff {
     fn speed(&self) -> impl Iterator<Item = &MetricChange> {
         let all = self.metrics.iter();
         all.filter(|change| SPEED.contains(&change.metric))
+    }
+
+    /// What there is to say of the differences.
+    pub fn document(&self) -> Document {
+        Document::of_diff(self)
     }
 
     /// The differences as JSON, indented, with a line end.

@@ -28,10 +28,12 @@ pub(crate) use verdicts::{
 use std::borrow::Cow;
 
 use crate::findings::Findings;
-use crate::units;
+use crate::terminal::Style;
 use crate::words::Labels;
+use crate::{html, markdown, terminal, units};
 
-pub(crate) struct Document {
+/// What there is to say of a run, or of two.
+pub struct Document {
     pub(crate) title: String,
     pub(crate) question: String,
     /// What was measured, when and where.
@@ -39,8 +41,6 @@ pub(crate) struct Document {
     /// What makes all of it weaker than it could be.
     pub(crate) cautions: Vec<String>,
     pub(crate) sections: Vec<Section>,
-    /// The version that measured.
-    pub(crate) rpcgauge: String,
 }
 
 /// A part of a report under its own heading.
@@ -275,7 +275,6 @@ impl Column {
 impl Document {
     /// Everything that there is to say of some findings.
     pub(crate) fn of(findings: &Findings) -> Self {
-        let environment = findings.environment.as_ref();
         let is_single_load = findings.live().count() == 1;
         let mut sections = live::listings(findings);
         sections.push(live::objectives(findings));
@@ -305,7 +304,21 @@ impl Document {
             facts: run::facts(findings),
             cautions: cautions(findings),
             sections,
-            rpcgauge: environment.map_or_else(String::new, |e| e.rpcgauge.clone()),
         }
+    }
+
+    /// Writes it for a terminal.
+    pub fn terminal(&self, style: Style) -> String {
+        terminal::whole(self, style)
+    }
+
+    /// Draws it as a page.
+    pub fn html(&self) -> String {
+        html::whole(self)
+    }
+
+    /// Writes it as Markdown.
+    pub fn markdown(&self) -> String {
+        markdown::whole(self)
     }
 }

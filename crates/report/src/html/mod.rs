@@ -75,7 +75,7 @@ fn page(document: &Document, most: Most, left_out: Option<&str>) -> String {
     page.raw(STYLE);
     page.put(
         "</style>\n<title>{}: rpcgauge</title>\n<meta name=\"generator\" content=\"rpcgauge {}\">\n",
-        &[&document.title, &document.rpcgauge],
+        &[&document.title, &env!("CARGO_PKG_VERSION")],
     );
     page.raw("</head>\n<body>\n<header>\n<p class=\"brand\">rpcgauge report</p>\n");
     page.put("<h1>{}</h1>\n", &[&document.title]);

@@ -38,22 +38,6 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
     page.text
 }
 
-/// Writes titles, facts and sections below each other.
-pub(crate) fn sections(
-    titles: &[String],
-    facts: &[String],
-    sections: &[Section],
-    style: Style,
-) -> String {
-    let mut page = Page::new(style);
-    titles.iter().for_each(|title| page.title(title));
-    for fact in facts {
-        page.paragraph(Paint::Quiet, "", fact);
-    }
-    sections.iter().for_each(|section| page.section(section));
-    page.text
-}
-
 /// Room for the longest label of facts and a gap.
 const LABEL: usize = 13;
 

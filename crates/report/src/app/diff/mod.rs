@@ -6,7 +6,7 @@
 //! A/A pairs show, with intervals that all hold together. It does not say whether the application or the machine
 //! changed it.
 
-mod render;
+mod document;
 #[cfg(test)]
 mod tests;
 
@@ -18,13 +18,13 @@ use serde::Serialize;
 
 use super::evaluate::{About, Blocks};
 use super::findings::{AppComparison, AppFindings, AppVariantFindings};
-use super::{better, document};
+use super::{better, document::machine};
 use crate::diff::{Base, Change, Difference, RunLabel, SCHEMA, SettingsChange, Shift};
 use crate::diff::{came_to, differences};
+use crate::document::Document;
 use crate::error::ReportError;
 use crate::findings::verdict::{Outcome, Withheld};
 use crate::json;
-use crate::terminal::Style;
 
 /// What differs between two runs of an application.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -101,7 +101,7 @@ impl AppDiff {
             variant: old.name.clone(),
             differences: differences(&old.configuration.0, &new.configuration.0),
         });
-        let environments = [old, new].map(|run| document::machine(run).into_iter().collect());
+        let environments = [old, new].map(|run| machine(run).into_iter().collect());
         Self {
             schema: SCHEMA,
             before: label(old),
@@ -137,9 +137,9 @@ impl AppDiff {
         json::pretty(self)
     }
 
-    /// Writes them for a terminal.
-    pub fn terminal(&self, style: Style) -> String {
-        render::render(self, style)
+    /// What there is to say of the differences.
+    pub fn document(&self) -> Document {
+        Document::of_app_diff(self)
     }
 }
 

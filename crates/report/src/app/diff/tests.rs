@@ -1,4 +1,5 @@
 use super::*;
+use crate::Style;
 use crate::app::tests::{noise, run, slice};
 
 /// A run in which gRPC takes so long, ms, and REST so long.
@@ -17,7 +18,7 @@ fn mean(diff: &AppDiff) -> &GainChange {
 }
 
 fn shown(diff: &AppDiff) -> String {
-    let text = diff.terminal(Style::new(false, None, Some(200)));
+    let text = diff.document().terminal(Style::new(false, None, Some(200)));
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -85,10 +86,10 @@ fn a_ratio_to_what_is_set_otherwise_is_not_judged_and_what_differs_is_told() {
     let text = shown(&diff);
     for part in [
         "Nothing is judged: these runs share no pair",
-        "slice_ms: 1000 → 2000",
-        "the metric handler: handler_seconds of gateway with {} → other_seconds of gateway with {}",
-        "rest is set differently: calls: – → kept",
-        "only before: rest-again only after: twin",
+        "slice_ms 1000 → 2000",
+        "the metric handler handler_seconds of gateway with {} → other_seconds of gateway with {}",
+        "rest is set differently calls: – → kept",
+        "only before rest-again only after twin",
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
     }

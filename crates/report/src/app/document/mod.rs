@@ -44,7 +44,6 @@ impl Document {
             facts: facts(findings),
             cautions: cautions(findings),
             sections,
-            rpcgauge: findings.run.rpcgauge.clone(),
         }
     }
 }

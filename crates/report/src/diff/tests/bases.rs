@@ -139,25 +139,11 @@ fn without_what_both_runs_share_nothing_is_judged() {
             assert_eq!((m.outcome, m.shifts.len()), (Change::NoBase, 0), "{m:?}");
         }
         assert!(!diff.judges_speed());
-        let text = render(
-            &diff,
-            Style {
-                color: false,
-                width: 200,
-                verbose: false,
-            },
-        );
+        let text = shown(&diff);
         assert!(text.contains("(1.000) ?"), "{text}");
     }
     let live = findings(&live());
-    let text = render(
-        &compare(&live, &live),
-        Style {
-            color: false,
-            width: 200,
-            verbose: false,
-        },
-    );
+    let text = shown(&compare(&live, &live));
     assert!(
         text.contains("Nothing is judged: these runs share no floor"),
         "{text}"

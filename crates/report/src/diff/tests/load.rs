@@ -14,14 +14,7 @@ fn a_latency_that_unanswered_calls_could_have_changed_is_not_judged() {
     let outcome = |metric| change(&diff, "rest", metric).outcome;
     assert_eq!(outcome(Metric::LatencyP50), Change::Better, "5% cannot");
     assert_eq!(outcome(Metric::LatencyMean), Change::Unanswered);
-    let text = render(
-        &diff,
-        Style {
-            color: false,
-            width: 200,
-            verbose: false,
-        },
-    );
+    let text = shown(&diff);
     assert!(!text.contains("mean latency"), "{text}");
 }
 
@@ -42,12 +35,7 @@ fn objectives_stand_beside_each_other() {
     let mut after = run(&["p50<1000ms", "max<1s", "p99<1s", "mean<2s"]);
     after.objectives[1].outcome = ObjectiveOutcome::Missed;
     let diff = compare(&before, &after);
-    let style = Style {
-        color: false,
-        width: 200,
-        verbose: false,
-    };
-    let text = render(&diff, style);
+    let text = shown(&diff);
     let (_, objectives) = text.split_once("Objectives\n").expect(&text);
     let lines: Vec<&str> = objectives.lines().take(5).collect();
     let expected = |line: &str, sign: &str, words: [&str; 3]| {
@@ -71,8 +59,8 @@ fn objectives_stand_beside_each_other() {
         ["mean<2s: ", "reached", "before, no objective"],
     );
     let back = compare(&after, &before);
-    assert!(render(&back, style).contains("  ▲ "));
-    let none = render(&compare(&run(&[]), &run(&[])), style);
+    assert!(shown(&back).contains("  ▲ "));
+    let none = shown(&compare(&run(&[]), &run(&[])));
     assert!(!none.contains("Objectives"), "{none}");
 }
 
@@ -122,14 +110,10 @@ fn a_client_bound_run_is_not_judged_and_has_a_caution() {
             bound.map(|c| (c.count, c.of)).collect::<Vec<_>>()
         });
         assert_eq!(found, bound);
-        let style = Style {
-            color: false,
-            width: 80,
-            verbose: false,
-        };
-        let text = render(&diff, style);
+        let text = shown(&diff);
         assert!(text.contains("C client-bound"), "{text}");
-        assert!(text.contains("load on two cores: "), "{text}");
+        let (_, cautions) = text.split_once("Cautions, by trials\n").expect(&text);
+        assert!(cautions.starts_with("  load on two cores "), "{text}");
     }
 }
 
@@ -176,12 +160,7 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
     assert_eq!((goodput.outcome, goodput.ratio), (Change::Worse, 0.0));
     let slower: Vec<_> = diff.slower().map(|c| &*c.variant).collect();
     assert_eq!(slower, ["rest"]);
-    let style = Style {
-        color: false,
-        width: 200,
-        verbose: false,
-    };
-    let text = render(&diff, style);
+    let text = shown(&diff);
     let expected = "▼ rest on two cores: goodput 0, since most trials answered no call; ";
     assert!(
         text.contains(expected) && text.contains(" before, 0 after"),
@@ -223,12 +202,7 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
     let most = goodput(&after);
     assert_eq!((most.outcome, most.shifts.len()), (Change::Worse, 0));
     assert!(0.0 < most.ratio && most.ratio == most.after / most.before);
-    let style = Style {
-        color: false,
-        width: 200,
-        verbose: false,
-    };
-    let text = render(&compare(&before, &after), style);
+    let text = shown(&compare(&before, &after));
     assert!(
         text.contains("lower, since most trials answered no call; "),
         "{text}"
@@ -240,8 +214,8 @@ fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
     let before = findings(&capacity());
     let mut slower = capacity();
     // At all rates but the one that is shown.
-    let shown = before.capacity.as_ref().unwrap().held.unwrap().rate;
-    for record in slower.trials.iter_mut().filter(|t| t.rate != Some(shown)) {
+    let rate = before.capacity.as_ref().unwrap().held.unwrap().rate;
+    for record in slower.trials.iter_mut().filter(|t| t.rate != Some(rate)) {
         if let rpcgauge_study::record::TrialOutcome::Measured(measured) = &mut record.outcome {
             measured.cpu.client.as_mut().unwrap().total_ns *= 3;
         }
@@ -252,14 +226,7 @@ fn of_two_searches_the_capacities_are_shown_and_only_the_shown_rate_counts() {
         (cpu.before, cpu.after, cpu.ratio),
         (cpu.before, cpu.before, 1.0)
     );
-    let text = render(
-        &diff,
-        Style {
-            color: false,
-            width: 200,
-            verbose: false,
-        },
-    );
+    let text = shown(&diff);
     let sentence = "1,000 calls/s hold p99<20ms and errors<0.1% (held in 3 of 4 trials)";
     for label in ["  before       ", "  after        "] {
         assert!(text.contains(&format!("{label}{sentence}")), "{text}");

@@ -9,6 +9,12 @@ use rpcgauge_study::record::TrialOutcome;
 mod bases;
 mod load;
 
+/// Differences as a wide terminal shows them.
+fn shown(diff: &Diff) -> String {
+    let style = Style::new(false, None, Some(200));
+    diff.document().terminal(style)
+}
+
 fn change<'a>(diff: &'a Diff, variant: &str, metric: Metric) -> &'a MetricChange {
     let found = diff
         .metrics
@@ -83,14 +89,7 @@ fn a_change_on_dynamic_code_says_so() {
     }
     later.specs[1].latency_ns *= 2.0;
     let diff = compare(&before, &findings(&later.build()));
-    let text = render(
-        &diff,
-        Style {
-            color: false,
-            width: 200,
-            verbose: false,
-        },
-    );
+    let text = shown(&diff);
     let line = text
         .lines()
         .find(|line| line.contains("▼ rest on two cores: p50 latency"));
@@ -172,15 +171,35 @@ fn a_variant_that_calls_differently_is_shown_setting_by_setting() {
 #[test]
 fn in_the_terminal() {
     let (before, after) = days();
-    let text = render(
-        &compare(&before, &after),
-        Style {
-            color: false,
-            width: 100,
-            verbose: false,
-        },
-    );
-    insta::assert_snapshot!(text);
+    let document = compare(&before, &after).document();
+    insta::assert_snapshot!(document.terminal(Style::new(false, None, None)));
+}
+
+#[test]
+fn in_markdown() {
+    let (before, after) = days();
+    insta::assert_snapshot!(compare(&before, &after).document().markdown());
+}
+
+/// The page has a part for each section, and the texts of other programs are escaped.
+#[test]
+fn on_a_page() {
+    let (before, mut after) = days();
+    let environment = after.environment.as_mut().unwrap();
+    environment.system = "Linux <6.13>".to_owned();
+    let page = compare(&before, &after).document().html();
+    for part in [
+        "<h1>diff of two</h1>",
+        "<span>before: two, ",
+        "<a href=\"#changes\">What changed</a>",
+        "<section id=\"changes\"><h2>What changed</h2>",
+        "<b class=\"sign worse\">▼</b> grpc on two cores: p50 latency 2.",
+        "<section id=\"figures\"><h2>After over before, on two cores</h2>",
+        "<th scope=\"row\">  before</th>",
+        " → Linux &lt;6.13&gt;</bdi></dd>",
+    ] {
+        assert!(page.contains(part), "{part} is not in:\n{page}");
+    }
 }
 
 #[test]
@@ -276,12 +295,7 @@ fn what_a_variant_calls_otherwise_is_told_beside_its_change() {
     other.specs[0].latency_ns *= 2.6;
     other.specs[2].latency_ns *= 2.6;
     other.specs[0].workload = rpcgauge_message::workload::WorkloadSpec::Echo { n: 9 };
-    let style = Style {
-        color: false,
-        width: 200,
-        verbose: false,
-    };
-    let text = render(&compare(&before, &findings(&other.build())), style);
+    let text = shown(&compare(&before, &findings(&other.build())));
     let expected = "▼ grpc (called differently) on two cores: p50 latency 2.";
     assert!(text.contains(expected), "{text}");
 }

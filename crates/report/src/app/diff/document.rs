@@ -1,48 +1,35 @@
-//! Differences of an application for a terminal.
+//! Differences of an application as a document.
 
 use rpcgauge_study::app::AppMetric;
 
 use super::super::document::{brief, factor_phrase, subject, value};
 use super::{AppDiff, FigureChange, GainChange};
 use crate::diff::Change;
-use crate::diff::render::{label, others, paragraph, section, sign, signed};
-use crate::document::{Answer, Block, Column, Item, Section, Table};
-use crate::terminal::{self, Style};
+use crate::diff::document::{filled, others, paragraph, section, sign, signed};
+use crate::document::{Answer, Block, Column, Document, Section, Table};
 use crate::units;
 use crate::words::{self, Factor};
 
-/// Writes differences for a terminal.
-pub(super) fn render(diff: &AppDiff, style: Style) -> String {
-    let facts = [format!(
-        "An application has no floor to tell its speed from the machine's. So no variant is judged by what it was, but \
-         each pair by its ratio, which was measured in the same blocks: where neither the application nor the machine \
-         changed, at most {} of diffs report a change.",
-        words::margin_percent(1.0 - diff.confidence)
-    )];
-    let titles = [
-        format!("before: {}", label(&diff.before)),
-        format!("after: {}", label(&diff.after)),
-    ];
-    let terms = [&diff.plan[..], &diff.environment].concat();
-    let sections = [
-        changes(diff),
-        gains(diff),
-        of_users(diff),
-        within(diff),
-        others(
-            &terms,
-            ("is set differently", &diff.settings),
-            [&diff.only_before, &diff.only_after],
-        ),
-    ];
-    let sections: Vec<Section> = sections
-        .into_iter()
-        .filter(|section| !section.blocks.is_empty())
-        .collect();
-    terminal::sections(&titles, &facts, &sections, style)
+impl Document {
+    /// Everything that there is to say of the differences of two runs of an application.
+    pub(super) fn of_app_diff(diff: &AppDiff) -> Self {
+        let terms = [&diff.plan[..], &diff.environment].concat();
+        let sections = [
+            changes(diff),
+            gains(diff),
+            of_users(diff),
+            within(diff),
+            others(
+                &terms,
+                ("is set differently", &diff.settings),
+                [&diff.only_before, &diff.only_after],
+            ),
+        ];
+        Self::of_runs([&diff.before, &diff.after], [], sections)
+    }
 }
 
-/// Every resolved change in a sentence.
+/// Every resolved change in a sentence, and how it was judged.
 fn changes(diff: &AppDiff) -> Section {
     let item = |gain: &GainChange| {
         let (sign, answer) = match gain.outcome {
@@ -52,16 +39,21 @@ fn changes(diff: &AppDiff) -> Section {
         };
         Some(signed(sign, answer, changed(diff, gain)?))
     };
-    let items: Vec<Item> = diff.gains.iter().filter_map(item).collect();
-    let block = match items.is_empty() {
-        false => Block::List(items),
-        true if diff.gains.iter().all(|gain| gain.shift.is_none()) => paragraph(
+    let found = Block::list(diff.gains.iter().filter_map(item)).unwrap_or_else(|| {
+        paragraph(if diff.gains.iter().all(|gain| gain.shift.is_none()) {
             "Nothing is judged: these runs share no pair whose second variant is set alike in both, or no A/A pair. The \
-             figures below hold only if the machine ran at the same speed.",
-        ),
-        true => paragraph("No pair's ratio changed by more than these two runs can tell."),
-    };
-    section("What changed".to_owned(), vec![block])
+             figures below hold only if the machine ran at the same speed."
+        } else {
+            "No pair's ratio changed by more than these two runs can tell."
+        })
+    });
+    let method = Block::Note(format!(
+        "An application has no floor to tell its speed from the machine's. So no variant is judged by what it was, but \
+         each pair by its ratio, which was measured in the same blocks: where neither the application nor the machine \
+         changed, at most {} of diffs report a change.",
+        words::margin_percent(1.0 - diff.confidence)
+    ));
+    section("changes", "What changed", [found, method])
 }
 
 fn changed(diff: &AppDiff, gain: &GainChange) -> Option<String> {
@@ -114,11 +106,7 @@ fn gains(diff: &AppDiff) -> Section {
             format!("{ratio} {}", sign(gain.outcome)),
         ]
     }));
-    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
-    section(
-        "Ratios of the pairs".to_owned(),
-        blocks.into_iter().collect(),
-    )
+    section("gains", "Ratios of the pairs", filled(table))
 }
 
 /// What users saw.
@@ -159,9 +147,8 @@ fn of_users(diff: &AppDiff) -> Section {
             line(["  after", ""], &|one| value(one, one.after)),
         ]);
     }
-    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
     let title = "What users saw, after over before, as measured";
-    section(title.to_owned(), blocks.into_iter().collect())
+    section("users", title, filled(table))
 }
 
 /// What happened within.
@@ -196,7 +183,6 @@ fn within(diff: &AppDiff) -> Section {
             ]
         }));
     }
-    let blocks = (!table.rows.is_empty()).then_some(Block::Table(table));
     let title = "Within the application, as measured";
-    section(title.to_owned(), blocks.into_iter().collect())
+    section("inside", title, filled(table))
 }

@@ -1,15 +1,17 @@
-//! Differences for a terminal.
+//! Differences as a document.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::settings::Placement;
 
 use super::{
-    Base, BeforeAfter, Change, Diff, Difference, MetricChange, RunLabel, SettingsChange, Shift,
+    Base, BeforeAfter, CautionsChange, Change, Diff, Difference, MetricChange, RunLabel,
+    SettingsChange, Shift, VerdictChange,
 };
-use crate::document::{Answer, Block, Column, Item, Section, Shown, Table};
+use crate::document::{
+    Answer, Block, Column, Document, Item, Section, Shown, Table, Text, with_head,
+};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::metric::{better, row};
-use crate::terminal::{self, Style};
 use crate::units;
 use crate::words::{self, Labels};
 
@@ -23,49 +25,65 @@ const SHOWN: [(Metric, &str, u8); 6] = [
     (Metric::ServerCpu, "server CPU", 3),
 ];
 
-/// Writes differences for a terminal.
-pub fn render(diff: &Diff, style: Style) -> String {
-    let mut facts = vec![format!(
-        "Each run has its own noise from the machine. So a figure is compared with its run's floor and with \
-         the variant that it is paired with, and counts as changed only where both agree: at most {} of \
-         diffs report a change by chance.",
-        words::margin_percent(1.0 - diff.confidence)
-    )];
-    facts.extend(diff.floors.iter().map(|floor| {
-        format!(
-            "The floor {} is {}× what it was (median over {} variants).",
-            words::on(floor.placement),
-            units::ratio(floor.ratio),
-            floor.variants
-        )
-    }));
-    let titles = [
-        format!("before: {}", label(&diff.before)),
-        format!("after: {}", label(&diff.after)),
-    ];
-    let placements = [Placement::TwoCores, Placement::OneCore, Placement::Free];
-    let sections: Vec<Section> = [
-        capacity(diff),
-        objectives(diff),
-        changes(diff),
-        verdicts(diff),
-    ]
-    .into_iter()
-    .chain(placements.map(|placement| figures(diff, placement)))
-    .chain([
-        cautions(diff),
-        others(
-            &diff.environment,
-            ("calls differently", &diff.settings),
-            [&diff.only_before, &diff.only_after],
-        ),
-    ])
-    .filter(|section| !section.blocks.is_empty())
-    .collect();
-    terminal::sections(&titles, &facts, &sections, style)
+impl Document {
+    /// Everything that there is to say of the differences of two runs.
+    pub(crate) fn of_diff(diff: &Diff) -> Self {
+        let floors = diff.floors.iter().map(|floor| {
+            format!(
+                "the floor {} is {}× what it was (median over {} variants)",
+                words::on(floor.placement),
+                units::ratio(floor.ratio),
+                floor.variants
+            )
+        });
+        let placements = [Placement::TwoCores, Placement::OneCore, Placement::Free];
+        let first = [
+            capacity(diff),
+            objectives(diff),
+            changes(diff),
+            verdicts(diff),
+        ];
+        let last = [
+            cautions(diff),
+            others(
+                &diff.environment,
+                ("calls differently", &diff.settings),
+                [&diff.only_before, &diff.only_after],
+            ),
+        ];
+        let figures = placements.map(|placement| figures(diff, placement));
+        let sections = first.into_iter().chain(figures).chain(last);
+        Self::of_runs([&diff.before, &diff.after], floors, sections)
+    }
+
+    /// Two runs, and what there is to say of them.
+    pub(crate) fn of_runs(
+        [before, after]: [&RunLabel; 2],
+        facts: impl IntoIterator<Item = String>,
+        sections: impl IntoIterator<Item = Section>,
+    ) -> Self {
+        let runs = [
+            format!("before: {}", label(before)),
+            format!("after: {}", label(after)),
+        ];
+        let sections = sections.into_iter();
+        Self {
+            title: if before.study == after.study {
+                format!("diff of {}", before.study)
+            } else {
+                format!("diff of {} and {}", before.study, after.study)
+            },
+            question: "What changed between these two runs?".to_owned(),
+            facts: runs.into_iter().chain(facts).collect(),
+            cautions: Vec::new(),
+            sections: sections
+                .filter(|section| !section.blocks.is_empty())
+                .collect(),
+        }
+    }
 }
 
-pub(crate) fn label(run: &RunLabel) -> String {
+fn label(run: &RunLabel) -> String {
     let time = run
         .started_at_ms
         .map(|ms| format!(", {} UTC", units::wall_clock(ms)));
@@ -78,14 +96,18 @@ pub(crate) fn label(run: &RunLabel) -> String {
     )
 }
 
-/// A section; of one without blocks nothing is shown.
-pub(crate) fn section(title: String, blocks: Vec<Block>) -> Section {
-    Section {
-        id: "",
-        title,
-        shown: Shown::Always,
-        blocks,
-    }
+/// A section that is always shown; of one without blocks nothing is shown.
+pub(crate) fn section(
+    id: &'static str,
+    title: impl Into<String>,
+    blocks: impl IntoIterator<Item = Block>,
+) -> Section {
+    Section::new(id, title, Shown::Always, blocks)
+}
+
+/// A table; none without a row.
+pub(crate) fn filled(table: Table) -> Option<Block> {
+    (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
 pub(crate) fn paragraph(text: impl Into<String>) -> Block {
@@ -112,7 +134,7 @@ fn capacity(diff: &Diff) -> Section {
         });
         Block::Facts(facts.to_vec())
     });
-    section("Capacity".to_owned(), facts.collect())
+    section("capacity", "Capacity", facts)
 }
 
 /// What became of every objective, before and after.
@@ -121,9 +143,8 @@ fn objectives(diff: &Diff) -> Section {
         let (sign, answer) = turn(change);
         signed(sign, answer, objective(change))
     };
-    let items: Vec<Item> = diff.objectives.iter().map(item).collect();
-    let list = (!items.is_empty()).then_some(Block::List(items));
-    section("Objectives".to_owned(), list.into_iter().collect())
+    let list = Block::list(diff.objectives.iter().map(item));
+    section("objectives", "Objectives", list)
 }
 
 /// Whether an objective is reached or missed now and was not before.
@@ -149,7 +170,7 @@ fn objective(change: &BeforeAfter<ObjectiveFindings>) -> String {
     format!("{name}: {after}; before, {before}")
 }
 
-/// Every resolved change in a sentence.
+/// Every resolved change in a sentence, and how it was judged.
 fn changes(diff: &Diff) -> Section {
     let resolved = diff
         .metrics
@@ -159,20 +180,24 @@ fn changes(diff: &Diff) -> Section {
             Change::Worse => Some(signed('▼', Answer::Worse, changed(diff, change))),
             _ => None,
         });
-    let resolved: Vec<Item> = resolved.collect();
     let is_unshared = |change: &MetricChange| change.outcome == Change::NoBase;
-    let blocks = match resolved.is_empty() {
-        false => Block::List(resolved),
-        true if diff.metrics.is_empty() => {
-            paragraph("No variant was measured under the same placement in both runs.")
-        }
-        true if diff.metrics.iter().all(is_unshared) => paragraph(
+    let found = Block::list(resolved).unwrap_or_else(|| {
+        paragraph(if diff.metrics.is_empty() {
+            "No variant was measured under the same placement in both runs."
+        } else if diff.metrics.iter().all(is_unshared) {
             "Nothing is judged: these runs share no floor, or no second variant that calls in the same \
-             way, or no A/A pair. The figures below hold only if the machine ran at the same speed.",
-        ),
-        true => paragraph("No figure changed by more than these two runs can tell."),
-    };
-    section("What changed".to_owned(), vec![blocks])
+             way, or no A/A pair. The figures below hold only if the machine ran at the same speed."
+        } else {
+            "No figure changed by more than these two runs can tell."
+        })
+    });
+    let method = Block::Note(format!(
+        "Each run has its own noise from the machine. So a figure is compared with its run's floor and with \
+         the variant that it is paired with, and counts as changed only where both agree: at most {} of \
+         diffs report a change by chance.",
+        words::margin_percent(1.0 - diff.confidence)
+    ));
+    section("changes", "What changed", [found, method])
 }
 
 /// A resolved change in a sentence.
@@ -225,32 +250,35 @@ fn shift(change: &MetricChange, shift: &Shift) -> String {
     phrase + &interval + &against
 }
 
+/// The verdicts that changed, and how many did not.
 fn verdicts(diff: &Diff) -> Section {
-    let unchanged = diff.verdicts_unchanged;
-    let mut blocks: Vec<Block> = Vec::new();
-    for change in &diff.verdicts {
-        blocks.push(paragraph(format!(
-            "{} against {} in {}: was {}, is {}",
-            change.of,
-            change.against,
-            row(change.metric).name,
-            change.was,
-            change.is
-        )));
-        blocks.push(Block::Facts(vec![
-            ("  before:".to_owned(), change.before.clone().into()),
-            ("  after:".to_owned(), change.after.clone().into()),
-        ]));
-    }
-    let rest = match (blocks.is_empty(), unchanged) {
+    let item = |change: &VerdictChange| Item {
+        below: vec![
+            format!("before: {}", change.before).into(),
+            format!("after: {}", change.after).into(),
+        ],
+        ..Item::plain(
+            format!(
+                "{} against {} in {}: was {}, is {}",
+                change.of,
+                change.against,
+                row(change.metric).name,
+                change.was,
+                change.is
+            )
+            .into(),
+        )
+    };
+    let changed = Block::list(diff.verdicts.iter().map(item));
+    let rest = match (changed.is_none(), diff.verdicts_unchanged) {
         (true, 0) => None,
         (true, 1) => Some("The only verdict is the same.".to_owned()),
         (true, several) => Some(format!("All {several} verdicts are the same.")),
         (false, 1) => Some("1 other is the same.".to_owned()),
         (false, several) => Some(format!("{several} others are the same.")),
     };
-    blocks.extend(rest.map(paragraph));
-    section("Verdicts".to_owned(), blocks)
+    let blocks = changed.into_iter().chain(rest.map(paragraph));
+    section("verdicts", "Verdicts", blocks)
 }
 
 /// The ratios after/before of all variants under a placement, and the figures that they are of.
@@ -262,24 +290,26 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
             names.push(&change.variant);
         }
     }
-    let rows = names.iter().flat_map(|name| {
+    let columns = SHOWN.map(|(_, title, rank)| Column::number(title, rank));
+    let mut table = Table {
+        columns: with_head(Column::text("variant", 0), columns),
+        ..Table::default()
+    };
+    for name in &names {
         let line = |head: &str, cell: &dyn Fn(&MetricChange) -> String| {
             let cells = SHOWN.map(|(metric, ..)| {
                 let change = here().find(|m| m.variant == *name && m.metric == metric);
                 change.map_or_else(units::none, cell)
             });
-            [head.to_owned()]
-                .into_iter()
-                .chain(cells)
-                .collect::<Vec<_>>()
+            with_head(head.to_owned(), cells)
         };
         let value = |change: &MetricChange, value| row(change.metric).value(value);
-        [
+        table.add_group([
             line(name, &cell),
             line("  before", &|change| value(change, change.before)),
             line("  after", &|change| value(change, change.after)),
-        ]
-    });
+        ]);
+    }
     let mut legend =
         "Against the run's floor, bytes as they are. ▲ better, ▼ worse, = no difference, ? not \
                       resolved"
@@ -296,19 +326,9 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
     if here().any(|m| m.outcome == Change::LinkNotHeld) {
         legend += ", L link not held: says nothing of the link that was asked for";
     }
-    let columns = SHOWN.map(|(_, title, rank)| Column::number(title, rank));
-    let table = Table {
-        rows: rows.collect(),
-        columns: [Column::text("variant", 0)]
-            .into_iter()
-            .chain(columns)
-            .collect(),
-        notes: vec![legend],
-        ..Table::default()
-    };
-    let blocks = (!names.is_empty()).then_some(Block::Table(table));
+    table.notes.push(legend);
     let title = format!("After over before, {}", words::on(placement));
-    section(title, blocks.into_iter().collect())
+    section("figures", title, filled(table))
 }
 
 /// What a change comes to, behind its ratio.
@@ -338,17 +358,20 @@ fn or_none(text: &str) -> &str {
 
 /// What must be known of the figures above. Dynamic code stands beside the changes themselves.
 fn cautions(diff: &Diff) -> Section {
-    let lines = diff.cautions.iter().filter_map(|cell| {
+    let fact = |cell: &CautionsChange| {
         let [before, after] = [&cell.before, &cell.after].map(|of| Labels::of(of).names);
-        let labels = match before == after {
-            true if before.is_empty() => return None,
-            true => format!("{before} before and after"),
-            false => format!("{} before; {} after", or_none(&before), or_none(&after)),
+        let labels = if before != after {
+            format!("{} before; {} after", or_none(&before), or_none(&after))
+        } else if before.is_empty() {
+            return None;
+        } else {
+            format!("{before} before and after")
         };
         let place = words::on(cell.placement);
-        Some(paragraph(format!("{} {place}: {labels}", cell.variant)))
-    });
-    section("Cautions, by trials".to_owned(), lines.collect())
+        Some((format!("{} {place}", cell.variant), labels))
+    };
+    let facts = filled_facts(diff.cautions.iter().filter_map(fact));
+    section("cautions", "Cautions, by trials", facts)
 }
 
 /// What else differs: terms, the settings of variants with what they do in words, and variants of one run.
@@ -357,27 +380,32 @@ pub(crate) fn others(
     (does, settings): (&str, &[SettingsChange]),
     [only_before, only_after]: [&[String]; 2],
 ) -> Section {
-    let mut entries: Vec<String> = Vec::new();
-    let line = |difference: &Difference| {
+    let values = |difference: &Difference| {
         let [before, after] = [&difference.before, &difference.after].map(|text| match &**text {
             "" => units::NONE,
             text => text,
         });
-        format!("{}: {before} → {after}", difference.what)
+        format!("{before} → {after}")
     };
-    entries.extend(terms.iter().map(line));
-    entries.extend(settings.iter().map(|change| {
-        let lines: Vec<String> = change.differences.iter().map(line).collect();
-        format!("{} {does}: {}", change.variant, lines.join(", "))
-    }));
-    if !only_before.is_empty() {
-        entries.push(format!("only before: {}", only_before.join(", ")));
-    }
-    if !only_after.is_empty() {
-        entries.push(format!("only after: {}", only_after.join(", ")));
-    }
-    section(
-        "What else differs".to_owned(),
-        entries.into_iter().map(paragraph).collect(),
-    )
+    let terms = terms.iter().map(|term| (term.what.clone(), values(term)));
+    let settings = settings.iter().map(|change| {
+        let each = change.differences.iter();
+        let each = each.map(|one| format!("{}: {}", one.what, values(one)));
+        (
+            format!("{} {does}", change.variant),
+            words::joined(each, ", "),
+        )
+    });
+    let only = [("only before", only_before), ("only after", only_after)].into_iter();
+    let only = only.filter(|(_, names)| !names.is_empty());
+    let only = only.map(|(label, names)| (label.to_owned(), names.join(", ")));
+    let facts = filled_facts(terms.chain(settings).chain(only));
+    section("others", "What else differs", facts)
+}
+
+/// Labels with what other programs may have said; none without a label.
+fn filled_facts(facts: impl Iterator<Item = (String, String)>) -> Option<Block> {
+    let facts = facts.map(|(label, text)| (label, Text::foreign(text)));
+    let facts: Vec<(String, Text)> = facts.collect();
+    (!facts.is_empty()).then_some(Block::Facts(facts))
 }
