@@ -26,7 +26,7 @@ test: tools ## Every test; those of the Go, Node and JVM subjects need Go 1.26, 
 	$(CARGO) test --workspace --locked
 	$(CARGO) test $(BENCH_SERVERS)
 	./scripts/test-python-subject
-	JAVA_TOOL_OPTIONS=$(QUICK_JVM) $(CARGO) run --locked -p rpcgauge -- subjects check
+	JAVA_TOOL_OPTIONS=$(QUICK_JVM) "$${CARGO_TARGET_DIR:-target}/debug/rpcgauge" subjects check
 	./scripts/test-go-subject
 	./scripts/test-node-subject
 	./scripts/test-jvm-subject
@@ -53,7 +53,7 @@ clippy:
 	$(FUZZ_CARGO) clippy --all-targets --locked --manifest-path fuzz/Cargo.toml -- -D warnings
 
 deps:
-	$(CARGO) test --locked -p rpcgauge --test architecture
+	$(CARGO) test --workspace --locked --test architecture
 
 doc: ## The documentation of the library crates; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --lib --no-deps --locked

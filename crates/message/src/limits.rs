@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Bounds of decoding. Each has a name, a default and an option of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Largest message in bytes, both as it arrived and after decompression
@@ -13,7 +14,7 @@ pub struct Limits {
     /// (`--max-depth`). What a `google.protobuf.Struct` holds counts as the messages that it is.
     pub max_depth: usize,
     /// How many times its compressed size a message may grow to (`--max-inflation`). Checked from
-    /// [`INFLATION_FREE_BYTES`] on.
+    /// 64 KiB on.
     pub max_inflation: usize,
 }
 

@@ -26,6 +26,7 @@ const ANY_SIZE: Limits = Limits {
 
 /// Whether generated or dynamic code makes and reads the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// Code made from the message's description before the program was built.

@@ -59,6 +59,7 @@ pub enum SearchStep {
 
 /// How a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SearchEnd {
     /// Both ends of the bracket are sure, and it is as narrow as asked for.
@@ -84,6 +85,7 @@ pub struct Bracket {
 
 /// An end of a bracket.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bound {
     /// The rate.
     pub rate: f64,

@@ -12,6 +12,7 @@ const SIZE_TOLERANCE: f64 = 0.25;
 
 /// How a measured difference stands to the published one in size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeMatch {
     /// The whole interval lies within the tolerance of the published ratio.

@@ -6,6 +6,7 @@ use crate::verdict::Verdict;
 
 /// What the verdicts of one comparison under several placements come to together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Combined {
     /// Every placement gives the same resolved verdict; also where there is only one.

@@ -15,6 +15,7 @@ const RECOMMENDED_INVOCATIONS: usize = 8;
 
 /// How much more a study would have to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct More {
     /// Further invocations, each with as many blocks as those before it.
     pub invocations: usize,

@@ -60,6 +60,7 @@ impl VerdictRule {
 
 /// Why a comparison gives no verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Unresolved {
     /// Fewer than two invocations: nothing is known of how they differ.

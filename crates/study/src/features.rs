@@ -94,6 +94,7 @@ fn no_compression() -> Vec<CompressionKind> {
 
 /// What a stack is in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// It answers calls.

@@ -20,6 +20,11 @@ pub type Unpacked = Hdr<u64>;
 /// run would take hundreds of megabytes. Written as the standard base64 of the same bytes, so that
 /// other tools can read it; of picoseconds with `ps:` before it.
 #[derive(Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct Histogram {
     packed: Box<[u8]>,
     count: u64,

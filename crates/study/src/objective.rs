@@ -10,6 +10,7 @@ use crate::error::FormError;
 /// One thing that a figure must hold. Written as measure, sign and bound: `p99<20ms`,
 /// `errors<=0.1%`, `goodput>500`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Objective {
     /// What is looked at.

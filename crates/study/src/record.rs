@@ -357,6 +357,7 @@ pub struct CpuTimes {
 
 /// Peak resident memory, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Memory {
     /// The process that calls: the instrument's own, or that of a client or codec.
     pub client_peak: u64,
@@ -367,6 +368,7 @@ pub struct Memory {
 
 /// Threads of a process, with those of the workers that it started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Threads {
     /// The process that calls: the instrument's own, or that of a client or codec.
     pub client: u64,
@@ -392,6 +394,7 @@ pub struct Startup {
 
 /// The latency of the first calls after a start, one after the other, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cold {
     /// The first one's.
     pub first_ns: u64,

@@ -409,6 +409,7 @@ impl Target {
 
 /// On which cores client and server run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
     /// Client and server share one core.
@@ -421,6 +422,7 @@ pub enum Placement {
 
 /// Whether an idle core may sleep while a trial runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
     /// Idle states are held off by the PM QoS request on `/dev/cpu_dma_latency`.

@@ -9,6 +9,7 @@ use crate::is_default;
 
 /// What became of every measured call: `started = answered + failed + abandoned`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calls {
     /// Calls that were due in the measured part.
     pub started: u64,
@@ -270,6 +271,7 @@ impl LateCalls {
 /// Mean sizes of the messages of measured calls, bytes, without any framing. Absent where they are not
 /// known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Payload {
     /// Request, encoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,6 +12,7 @@ const MOST_SAMPLES: usize = 10;
 
 /// Who can do something about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// What the user asked for cannot be done: a sample that does not fit its message, for one.
@@ -38,6 +39,11 @@ impl Fault {
 
 /// Why a call failed. Its `Display` is a short stable name for counting by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub enum FailureKind {
     /// Nothing listens there.
     ConnectRefused,
@@ -247,10 +253,11 @@ impl<'de> Deserialize<'de> for FailureKind {
 /// An error text and how often it came. The text may be the other side's: escape it wherever it
 /// goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorSample {
     /// The kind it is counted under.
     pub kind: FailureKind,
-    /// The text, as [`Self::shortened`] leaves it.
+    /// The text, at most 200 characters of it.
     pub text: String,
     /// How often it came.
     pub count: u64,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a trial times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Timing {
     /// One call in flight in a closed loop, from the start of encoding to the end of decoding, with a
@@ -24,6 +25,7 @@ pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
 /// The stages of a call, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// The connection's making, the TLS handshake included, for calls that open their own.

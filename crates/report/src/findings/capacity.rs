@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The highest rate that holds the objectives, with what it rests on. Rates are in calls per second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityFindings {
     /// What had to hold, all of it.
     pub objectives: Vec<Objective>,
@@ -25,6 +26,7 @@ pub struct CapacityFindings {
 
 /// What stood in the way of a higher rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// The service: its responses did not hold the objectives.
@@ -39,6 +41,7 @@ pub enum Limit {
 
 /// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityTrial {
     /// Its place in the plan.
     pub index: u32,
@@ -70,6 +73,7 @@ pub struct CapacityTrial {
 
 /// An objective that did not hold.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MissedObjective {
     /// The objective, as it was written.
     pub objective: Objective,

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// What a reader must know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Caution {
     /// Which thing.
     #[serde(rename = "caution")]
@@ -30,6 +31,7 @@ pub(super) fn is_zero(count: &u64) -> bool {
 
 /// The kinds of cautions, in the order in which they are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CautionKind {
     /// Idle states were to be held off and were not.

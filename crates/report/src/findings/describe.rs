@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// How a variant calls: its settings, as the table of settings has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HowItCalls {
     /// What is called: `list n=100 of python/http`, a user's own method, or a live service's target
     /// with what it is sent.
@@ -27,6 +28,7 @@ pub struct HowItCalls {
 
 /// A live service, and what it is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Service {
     /// Where it is, and what of it is called.
     pub target: String,

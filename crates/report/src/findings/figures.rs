@@ -15,6 +15,7 @@ use super::timeline::TimelineFindings;
 
 /// The measured trials of a cell together.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figures {
     /// What became of every call.
     pub calls: Calls,
@@ -88,6 +89,7 @@ pub struct Figures {
 
 /// The connections of a cell's trials.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Connections {
     /// The fewest that were open when a trial's measured part began.
     pub fewest_at_start: Option<u64>,
@@ -103,6 +105,7 @@ pub struct Connections {
 
 /// Calls in flight at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
     /// As many as the variant asks for, or as a trial has calls.
     pub asked: u64,
@@ -113,6 +116,7 @@ pub struct InFlight {
 /// A distribution of times from merged histograms. A percentile is given only where at least one
 /// call lies beyond it: the 99.9th from 1,000 calls on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Distribution {
     /// How many values.
     pub count: u64,
@@ -165,6 +169,7 @@ pub(crate) fn supported(histogram: &Times, quantile: f64) -> Option<f64> {
 
 /// One stage or span of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageFindings {
     /// Which.
     pub stage: Stage,
@@ -183,6 +188,7 @@ pub struct StageFindings {
 /// What two bare loops took for the same bytes over the same transport, measured in turn with the calls
 /// that stand on them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Floor {
     /// The median round trip of all blocks.
     pub round_trip_ns: f64,
@@ -212,6 +218,7 @@ pub struct Floor {
 
 /// Bytes per call on the connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BytesPerCall {
     /// Client to server.
     pub sent: TrafficPerCall,
@@ -228,6 +235,7 @@ impl BytesPerCall {
 
 /// Bytes per call in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrafficPerCall {
     /// Header blocks and trailers.
     pub headers: f64,
@@ -253,6 +261,7 @@ impl TrafficPerCall {
 
 /// Processor time per call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuPerCall {
     /// The measuring thread, or the process of a client or codec that tells it.
     pub client: Option<CpuSide>,
@@ -262,6 +271,7 @@ pub struct CpuPerCall {
 
 /// Processor time per call of one side.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuSide {
     /// User and system together.
     pub total_ns: f64,
@@ -276,6 +286,7 @@ pub struct CpuSide {
 
 /// What became of the calls that were due in one step of a ramp.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFindings {
     /// Calls per second that were asked for at its start.
     pub from: f64,
@@ -319,6 +330,7 @@ impl StepFindings {
 
 /// The mean call in four parts, over a link five, which add up to it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parts {
     /// The mean call.
     pub call_ns: f64,
@@ -344,6 +356,7 @@ pub struct Parts {
 
 /// A part of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Part {
     /// Time of it.
     pub ns: f64,

@@ -7,6 +7,7 @@ use super::caution::is_zero;
 
 /// What the link of a variant did in its measured trials.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkFindings {
     /// Its name in the study.
     pub name: String,
@@ -42,6 +43,7 @@ pub struct LinkFindings {
 
 /// One direction of a link.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LinkDirection {
     /// The rate that is set, bit/s; absent where there is none, or a trace.
     pub rate_bits: Option<u64>,

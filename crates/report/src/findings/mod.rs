@@ -43,8 +43,10 @@ pub const SCHEMA: u32 = 1;
 
 /// What a run means.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Findings {
     /// The version of this schema.
+    #[cfg_attr(test, schemars(extend("const" = SCHEMA)))]
     pub schema: u32,
     /// The run directory's own note, where the findings come from one.
     pub run: Option<RunInfo>,
@@ -86,6 +88,7 @@ pub struct Findings {
 
 /// What was asked.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StudyFindings {
     /// The study's name.
     pub name: String,
@@ -111,6 +114,7 @@ pub struct StudyFindings {
 
 /// How much of the plan is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanProgress {
     /// Trials of the plan.
     pub planned: u64,
@@ -138,6 +142,7 @@ impl PlanProgress {
 
 /// One variant, and what was measured of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantFindings {
     /// Its name in the study.
     pub name: String,
@@ -158,6 +163,7 @@ pub struct VariantFindings {
 
 /// One variant under one placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Where client and server ran.
     pub placement: Placement,
@@ -173,6 +179,7 @@ pub struct Cell {
 
 /// What became of the trials of a cell.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialCounts {
     /// Trials of the plan.
     pub planned: u64,
@@ -206,6 +213,7 @@ pub struct TrialCounts {
 
 /// What a live service got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RequestsSent {
     /// The service.
     pub target: String,
@@ -216,6 +224,7 @@ pub struct RequestsSent {
 
 /// A trial that could not be measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailedTrial {
     /// Its place in the plan.
     pub index: u32,

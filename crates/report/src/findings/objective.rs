@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// An objective, compared with one variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ObjectiveFindings {
     /// The variant.
     pub variant: String,
@@ -25,6 +26,7 @@ pub struct ObjectiveFindings {
 
 /// What became of an objective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum ObjectiveOutcome {
     /// The figure holds it.

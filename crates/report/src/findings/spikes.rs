@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// What explains a spike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// The runtime of client or server collected garbage: it stood still, or its collector worked on after the pause.
@@ -38,6 +39,7 @@ impl Cause {
 
 /// The slow calls of a cell by what explains them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SpikeCauses {
     /// Spikes of all causes; slow calls that were not kept one by one are spikes of their own.
     pub spikes: u64,
@@ -55,6 +57,7 @@ pub struct SpikeCauses {
 
 /// What one cause explains.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct OfCause {
     /// The cause.
     pub cause: Cause,
@@ -69,6 +72,7 @@ pub struct OfCause {
 /// What a runtime did, counted over the measured time of all trials so far; neighbours of one kind
 /// together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct EventMark {
     /// What it was.
     pub kind: EventKind,

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// A stack in one role, and what it takes for one message, under the study's own placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StackFindings {
     /// A server that the engine calls, or a client.
     pub role: Role,
@@ -38,6 +39,7 @@ pub struct StackFindings {
 
 /// A variant of a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StackVariant {
     /// Its name in the study.
     pub variant: String,
@@ -47,6 +49,7 @@ pub struct StackVariant {
 
 /// A figure of one variant: the median of its trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Typical {
     /// The median.
     pub value: f64,

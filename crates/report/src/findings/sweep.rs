@@ -11,6 +11,7 @@ use super::verdict::Outcome;
 
 /// Variants of one part of a study that call for one message in several sizes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// The key of a study that the sizes are the values of: `n`, or `scale`.
     pub sized_by: &'static str,
@@ -22,6 +23,7 @@ pub struct Sweep {
 
 /// One way to call, at its sizes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
     /// What its variants' names share.
     pub name: String,
@@ -31,6 +33,7 @@ pub struct Series {
 
 /// Two ways to call, compared at several sizes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Crossing {
     /// What is asked, without the size.
     pub question: String,
@@ -48,6 +51,7 @@ pub struct Crossing {
 
 /// What was found of two ways to call under a placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Swept {
     /// Where client and server ran.
     pub placement: Placement,
@@ -61,6 +65,7 @@ pub struct Swept {
 
 /// What the verdicts at all sizes come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SweptOutcome {
     /// The verdict turns, at one size or at several.
@@ -73,6 +78,7 @@ pub enum SweptOutcome {
 
 /// A size at which the verdict turns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Turn {
     /// Where both cost the same.
     pub size: f64,
@@ -84,6 +90,7 @@ pub struct Turn {
 
 /// Neighbouring sizes with the same verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stretch {
     /// The smallest of them.
     pub from: u32,
@@ -95,6 +102,7 @@ pub struct Stretch {
 
 /// A verdict at a size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeVerdict {
     /// `of` is better.

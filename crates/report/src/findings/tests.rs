@@ -4,6 +4,7 @@ mod figures;
 mod notes;
 mod outputs;
 mod parts;
+mod schema;
 mod sweeps;
 mod verdicts;
 

@@ -6,6 +6,7 @@ use super::spikes::SpikeCauses;
 
 /// The trials of a cell one after the other, in the order they ran.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimelineFindings {
     /// The bins in order.
     pub bins: Vec<Bin>,
@@ -28,6 +29,7 @@ pub struct TimelineFindings {
 
 /// Some neighbouring slices together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bin {
     /// When it begins, counted over the measured time of all trials so far.
     pub start_ns: u64,
@@ -45,6 +47,7 @@ pub struct Bin {
 
 /// A moment in which a call took far longer than usual.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spike {
     /// The trial's place in the plan.
     pub trial: u32,

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 
 /// The figures of one measured trial. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrialRow {
     /// Its place in the plan.
     pub index: u32,
@@ -98,6 +99,7 @@ pub(crate) enum Unfit {
 
 /// What two bare loops took beside one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FloorBeside {
     /// Their median round trip.
     pub round_trip_ns: f64,
@@ -107,6 +109,7 @@ pub struct FloorBeside {
 
 /// How long after they were due the calls of one trial were sent, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SendDelay {
     /// Median.
     pub p50_ns: f64,

@@ -10,6 +10,7 @@ use super::caution::{Caution, CautionKind};
 
 /// A pair of variants compared on one metric, under each placement it was planned for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// The pair's name in the study.
     pub pair: String,
@@ -35,6 +36,7 @@ pub struct Comparison {
 
 /// A verdict under one placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlacementVerdict {
     /// Where client and server ran.
     pub placement: Placement,
@@ -62,6 +64,7 @@ pub struct PlacementVerdict {
 
 /// A measured ratio of/against.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The median ratio over all blocks.
     pub ratio: f64,
@@ -98,6 +101,7 @@ impl Estimate {
 
 /// What a comparison comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Outcome {
     /// `of` is better: faster, smaller, or more of a yield.
@@ -122,6 +126,7 @@ pub enum Outcome {
 
 /// Why a comparison has no verdict at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Withheld {
     /// No block holds both variants' figures.
@@ -168,6 +173,7 @@ impl From<stats::Outcome> for Outcome {
 
 /// The blocks of a comparison.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BlockCounts {
     /// Blocks that the plan has for both variants.
     pub planned: u64,
@@ -186,6 +192,7 @@ pub struct BlockCounts {
 
 /// The A/A pair that a verdict is compared with.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Control {
     /// The variant that was measured twice.
     pub of: String,
@@ -197,6 +204,7 @@ pub struct Control {
 
 /// The shares of calls that were not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unanswered {
     /// Of the variant that a verdict is about.
     pub of: f64,
@@ -206,6 +214,7 @@ pub struct Unanswered {
 
 /// What a claim comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimOutcome {
     /// The direction, or that there is no difference, is as published.
@@ -220,6 +229,7 @@ pub enum ClaimOutcome {
 
 /// A published figure, and what became of it here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimFindings {
     /// The claim's name in the study.
     pub name: String,
@@ -255,6 +265,7 @@ pub struct ClaimFindings {
 
 /// A claim under one placement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClaimMeasured {
     /// The comparison it rests on.
     #[serde(flatten)]

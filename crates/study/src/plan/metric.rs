@@ -8,6 +8,7 @@ use crate::words::{Word as _, words};
 
 /// A figure of one trial that pairs and claims compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Median latency, ns.

@@ -189,6 +189,7 @@ pub struct Claim {
 
 /// Two published figures in one unit. Only their ratio is compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// The figure of `of`.

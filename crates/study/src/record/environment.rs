@@ -10,6 +10,7 @@ use crate::settings::Idle;
 
 /// The machine and the programs of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// rpcgauge's own version.
     pub rpcgauge: String,
@@ -58,6 +59,7 @@ fn checked_versions<'de, D: Deserializer<'de>>(
 
 /// What was asked of idle states, and what was got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleOutcome {
     /// What the study asked for.
     pub asked: Idle,

@@ -60,9 +60,9 @@ pub mod names {
 
 /// `run.json`: what this directory is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunInfo {
-    /// The version of the directory's schema: [`crate::record::SCHEMA`] when written by this
-    /// program.
+    /// The version of the run directory's schema.
     pub schema: u32,
     /// The version of rpcgauge that made it.
     pub rpcgauge: String,
@@ -79,12 +79,13 @@ pub struct RunInfo {
 
 /// What a run measures, which decides what its plan and its records are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
-    /// Calls: [`crate::plan::Plan`] and [`crate::record::Record`].
+    /// Calls, with a plan and records of their own.
     #[default]
     Calls,
-    /// An application: [`crate::app::AppPlan`] and [`crate::app::AppRecord`].
+    /// An application, with a plan and records of its own.
     App,
 }
 

@@ -12,6 +12,7 @@ use super::names;
 
 /// A run that another rpcgauge is writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Writing {
     /// Its process; absent where it cannot be seen from here, as from another container.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -115,6 +115,7 @@ pub enum Queue {
 
 /// A congestion control of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// CUBIC (RFC 9438), what most servers use.
