@@ -61,24 +61,30 @@ def own_figures(said):
             rate, mean = rows[metric["title"]]
             count = float(rate.replace(",", "")) * seconds
             yield metric, count, 0 if mean == "–" else count * value(mean)
+        elif not metric.get("optional"):
+            sys.exit(f"rpcgauge does not have {metric['title']}:\n{said}")
 
 
 def compare(query, answers, own):
     """How far Prometheus's answers are from rpcgauge's figures, a ratio for each series that both have."""
     match = RATE.search(query)
+    own = [one for one in own if (one[0]["service"], one[0]["metric"]) == (match["job"], match["metric"])]
+    told_of = set()
     for labels, told in answers:
         same = [
-            (count, total)
+            (metric["name"], count, total)
             for metric, count, total in own
-            if (metric["service"], metric["metric"]) == (match["job"], match["metric"])
-            and all(labels.get(name, text) == text for name, text in metric.get("labels", {}).items())
+            if all(labels.get(name, text) == text for name, text in metric.get("labels", {}).items())
         ]
-        count, total = sum(one[0] for one in same), sum(one[1] for one in same)
-        if same and not count and math.isnan(told):
-            yield 1.0
+        told_of.update(name for name, _, _ in same)
+        count, total = sum(one[1] for one in same), sum(one[2] for one in same)
+        if same and not count:
+            yield 1.0 if math.isnan(told) else math.inf
         elif count:
             per_second = float(WINDOW[1:-2])
             yield told * per_second / count if match["what"] == "_count" else told / (total / count)
+    # What only rpcgauge has.
+    yield from (math.inf for metric, count, _ in own if count and metric["name"] not in told_of)
 
 
 def check(said, queries):
@@ -98,7 +104,7 @@ def check(said, queries):
             sys.exit(f"{title}: rpcgauge has no figure for {query}")
         compared += len(ratios)
         allowed = TOLERANCE.get(title, USUAL_TOLERANCE)
-        far += [f"{title}: Prometheus tells {one:.3f} times rpcgauge's: {query}" for one in ratios if abs(one - 1) > allowed]
+        far += [f"{title}: Prometheus tells {one:.3f} times rpcgauge's: {query}" for one in ratios if not abs(one - 1) <= allowed]
     if far:
         sys.exit("\n".join([said, *far]))
     print(f"campus: {len(queries)} queries of its dashboard have results; {compared} figures of them are rpcgauge's own")
@@ -124,7 +130,9 @@ def main():
         check(said, queries)
     finally:
         app.send_signal(signal.SIGINT)
-        app.wait(60)
+        ended = app.wait(60)
+    if ended:
+        sys.exit(f"rpcgauge ended with {ended}:\n{said}")
 
 
 main()

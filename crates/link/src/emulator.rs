@@ -48,11 +48,11 @@ pub(crate) struct Emulator {
     priority: Priority,
 }
 
-/// What the thread does, and then answers.
+/// What the thread does, and answers when it is done.
 enum Command {
-    /// With what was counted.
+    /// Answers with what was counted.
     Count(Sender<Totals>),
-    /// Uses these paths for packets from now on. With those before.
+    /// Uses these paths for packets from now on, and answers with those before.
     Use(Box<[Path; 2]>, Sender<Box<[Path; 2]>>),
     /// Begins jitter again from these seeds, up and down.
     RestartJitter([u64; 2], Sender<()>),

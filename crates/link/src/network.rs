@@ -96,7 +96,7 @@ impl Network {
     }
 
     /// Does something while packets cross at once and none is lost: what is not timed need not wait for the link.
-    /// Its losses continue afterwards as if nothing had been sent.
+    /// Its losses continue afterwards as if nothing had been sent, but for what closes connections late.
     ///
     /// # Errors
     /// Where the link has ended.

@@ -243,7 +243,7 @@ fn load(
         note(&format!("sending {load}"));
         let locust = locust.as_ref();
         let mut generator = Generator::start(&load, locust, &built, set, kept, log, &stop)?;
-        let taken = slice(
+        let (_, taken) = slice(
             &application,
             set,
             &mut generator,

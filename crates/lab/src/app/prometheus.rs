@@ -106,7 +106,7 @@ impl Application<'_> {
         Ok(Ok(address))
     }
 
-    /// Waits until every service was scraped: of a load that began before, a part would be missing.
+    /// Waits until every service was scraped: a load that began earlier would be partly missing.
     fn wait_for_scrapes(
         &self,
         address: SocketAddr,

@@ -264,7 +264,7 @@ impl<'a> AppLab<'a> {
             };
             report(Progress::Measuring(&set.name));
             let times = [self.plan.settle_ms, self.plan.slice_ms].map(Duration::from_millis);
-            let started_at_ms = now_ms() + self.plan.settle_ms;
+            let mut started_at_ms = now_ms();
             let metrics = &self.plan.metrics;
             let measured = slice(application, set, generator, metrics, times, self.stop);
             if self.stop.load(Ordering::Relaxed) {
@@ -273,7 +273,10 @@ impl<'a> AppLab<'a> {
             }
             let is_measured = measured.is_ok();
             let outcome = match measured {
-                Ok(figures) => SliceOutcome::Measured(Box::new(figures)),
+                Ok((began_at_ms, figures)) => {
+                    started_at_ms = began_at_ms;
+                    SliceOutcome::Measured(Box::new(figures))
+                }
                 Err(TrialFailure {
                     reason, fault, log, ..
                 }) => SliceOutcome::Failed { reason, fault, log },
@@ -294,7 +297,8 @@ impl<'a> AppLab<'a> {
     }
 }
 
-fn now_ms() -> u64 {
+/// Milliseconds since the Unix epoch.
+pub(super) fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.unwrap_or_default().as_millis() as u64
 }

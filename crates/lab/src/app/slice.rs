@@ -13,9 +13,11 @@ use super::application::{Application, Set};
 use super::exposition;
 use super::generator::Generator;
 use super::process::{Running, Used};
+use super::run::now_ms;
 use crate::error::{TrialFailure, TrialResult};
 
-/// Sends load for `settle`, which is left out, and then for `time`.
+/// Sends load for `settle`, which is left out, and then for `time`. Returns when counting began, milliseconds since the
+/// Unix epoch, and what was counted.
 ///
 /// # Errors
 /// As [`Generator::send`], or a service did not tell its metrics.
@@ -26,16 +28,19 @@ pub fn slice(
     metrics: &[Metric],
     [settle, time]: [Duration; 2],
     stop: &AtomicBool,
-) -> TrialResult<SliceFigures> {
+) -> TrialResult<(u64, SliceFigures)> {
     let mut edges = Vec::new();
     let mut edge = |_| {
-        edges.push(Edge::read(application, set, metrics)?);
+        edges.push((Edge::read(application, set, metrics)?, now_ms()));
         Ok(())
     };
     let taken = generator.send(application, set, [settle, time], &mut edge, stop)?;
     application.check_processes()?;
     match &edges[..] {
-        [before, after] => Ok(figures(application, set, taken, before, after)),
+        [(before, began_at_ms), (after, _)] => Ok((
+            *began_at_ms,
+            figures(application, set, taken, before, after),
+        )),
         _ => Err(TrialFailure::new(
             Fault::Instrument,
             "a slice has a begin and an end",

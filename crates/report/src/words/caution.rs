@@ -65,6 +65,9 @@ const LABELS: [(Kind, char, &str, &str); 9] = [
     ),
 ];
 
+/// Stands in a clause for what it is about.
+const SUBJECT: &str = "\u{fffc}";
+
 /// The cautions about a variant's figures, as labels.
 pub(crate) struct Labels {
     /// A letter each: small where it is about at most half of the trials.
@@ -264,18 +267,30 @@ pub(crate) fn of_run(
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     let verdicts = comparisons.iter().flat_map(|one| &one.placements);
     let placements = distinct(verdicts.map(|verdict| verdict.placement));
-    // In the order of kinds, then of counts, then of what they are about.
-    let mut about: BTreeMap<(Kind, u64, u64, String), Vec<Placement>> = BTreeMap::new();
+    // Each clause, with a word for what it is about, and what that is; in the order of kinds.
+    let mut about: BTreeMap<(Kind, String, String), Vec<Placement>> = BTreeMap::new();
     for comparison in comparisons {
         for verdict in &comparison.placements {
             for caution in verdict.cautions.iter().filter(|c| stands_apart(c, verdict)) {
                 let subject = match caution.kind {
                     Kind::BlocksLeftOut if comparisons.len() > 1 => {
-                        format!("{} against {}", comparison.of, comparison.against)
+                        Some(format!("{} against {}", comparison.of, comparison.against))
                     }
-                    _ => caution.variant.clone().unwrap_or_default(),
+                    _ => caution.variant.clone(),
                 };
-                let key = (caution.kind, caution.count, caution.of, subject);
+                let text = clause(
+                    &Caution {
+                        variant: subject.clone().map(|subject| match caution.kind {
+                            // It speaks of the other of a pair.
+                            Kind::Bounded => subject,
+                            _ => SUBJECT.to_owned(),
+                        }),
+                        ..caution.clone()
+                    },
+                    true,
+                );
+                let subject = subject.filter(|_| text.contains(SUBJECT));
+                let key = (caution.kind, text, subject.unwrap_or_default());
                 let places = about.entry(key).or_default();
                 if !places.contains(&verdict.placement) {
                     places.push(verdict.placement);
@@ -284,22 +299,12 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
         }
     }
     let about = about.into_iter();
-    let alike = by_key(about.map(|((kind, count, of, subject), places)| {
-        let alike = (places, kind, count, of);
-        (alike, subject)
-    }));
-    let clauses = alike
-        .into_iter()
-        .map(|((places, kind, count, of), subjects)| {
-            let caution = Caution {
-                kind,
-                variant: Some(each_of(kind, &subjects)),
-                placement: None,
-                count,
-                of,
-            };
-            (places, clause(&caution, true))
-        });
+    let alike =
+        by_key(about.map(|((kind, text, subject), places)| ((places, kind, text), subject)));
+    let clauses = alike.into_iter().map(|((places, kind, text), subjects)| {
+        let text = text.replace(SUBJECT, &each_of(kind, &subjects));
+        (places, text)
+    });
     let mut sentences = by_key(clauses);
     sentences.sort_by_key(|(places, _)| std::cmp::Reverse(places.len()));
     let label = |places: &[Placement]| match places.len() {
@@ -313,14 +318,14 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// What a clause is about. More than three are a number: the tables mark them.
+/// What a clause is about: by number, where there are many and the tables mark each of them.
 fn each_of(kind: Kind, subjects: &[String]) -> String {
-    match (subjects, kind) {
-        ([one], _) => one.clone(),
-        ([a, b], _) => format!("each of {a} and {b}"),
-        ([a, b, c], _) => format!("each of {a}, {b} and {c}"),
-        (all, Kind::BlocksLeftOut) => format!("each of {} comparisons", all.len()),
-        (all, _) => format!("each of {} variants", all.len()),
+    let is_marked = LABELS.iter().any(|(marked, ..)| *marked == kind);
+    match subjects {
+        [one] => one.clone(),
+        all if is_marked && all.len() > 3 => format!("each of {} variants", all.len()),
+        [others @ .., last] => format!("each of {} and {last}", joined(others, ", ")),
+        [] => String::new(),
     }
 }
 
@@ -471,7 +476,9 @@ mod tests {
         });
         let of_four = of_comparisons(&[&comparisons[0], &other, &more[0], &more[1]]).unwrap();
         assert!(
-            of_four.starts_with("Each of 4 comparisons rests on 6 of 12 blocks."),
+            of_four.starts_with(
+                "Each of avro against rest, cbor against rest, grpc against rest and thrift against rest rests on"
+            ),
             "{of_four}"
         );
     }

@@ -209,7 +209,12 @@ pub struct Metric {
     /// What the service tells it in.
     pub unit: MetricUnit,
     /// Whether more of it is better, such as of a cache's hits.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(
+        rename = "better",
+        default,
+        with = "more",
+        skip_serializing_if = "is_default"
+    )]
     pub more_is_better: bool,
     /// Whether a configuration may do without it.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -228,6 +233,22 @@ pub struct Metric {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub part_of: Vec<String>,
+}
+
+/// `"more"` in a plan, where more of a metric is better.
+mod more {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(is_so: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(if *is_so { "more" } else { "less" })
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<bool, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Ok(word == "more")
+    }
 }
 
 /// What a metric is told in.

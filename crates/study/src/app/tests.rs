@@ -115,6 +115,11 @@ fn what_is_left_out_has_its_default() {
     let hits = "[[metrics]]\nname = \"hits\"\nservice = \"front\"\nmetric = \"hits\"\nunit = \"1\"\nbetter = \"more\"\n";
     let hits = &parse(&format!("{SMALL}{hits}")).unwrap().metrics[4];
     assert_eq!((hits.more_is_better, hits.unit), (true, MetricUnit::Number));
+    // As plans of earlier versions have it.
+    let written = serde_json::to_value(hits).expect("JSON");
+    assert_eq!(written["better"], "more");
+    let read: Metric = serde_json::from_value(written).expect("a metric");
+    assert!(read.more_is_better);
     assert_eq!(app.metrics[3].part_of, ["list", "call"]);
 }
 
