@@ -314,7 +314,7 @@ class K6(Peer):
 
     # A virtual user has one call in flight and its own interpreter; more of them than this
     # take more memory than they are worth.
-    MOST_USERS = 500
+    MAX_USERS = 500
 
     def why_not(self, task):
         if task.connections > task.in_flight:
@@ -326,7 +326,7 @@ class K6(Peer):
         return None if task.rate else self.users(task)
 
     def users(self, task):
-        return min(task.in_flight, self.MOST_USERS)
+        return min(task.in_flight, self.MAX_USERS)
 
     def command(self, task, scratch):
         users = self.users(task)

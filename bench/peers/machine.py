@@ -128,7 +128,7 @@ def hold_idle():
         device.write(struct.pack("=i", 0))
     except OSError as error:
         return None, f"as they are ({error.strerror}): expect more noise"
-    return device, "held off"
+    return device, "disabled"
 
 
 # A host may limit what a virtual machine's cores use in each period of 100 ms (cgroup v2, cpu.max).

@@ -16,16 +16,16 @@ from .task import Task, Unusable
 
 PERCENTILES = (50, 95, 99, 99.9, 100)
 # Where delays are short, the longest latency is that of a hiccup.
-ALL_BUT_THE_LONGEST = PERCENTILES[:-1]
+ALL_BUT_THE_MAX = PERCENTILES[:-1]
 
 SECONDS = 20
 QUICK_SECONDS = 2
 
 # What rpcgauge is held to: a part of the truth, or µs where that is more.
-MOST_ERROR = 0.02
-MOST_ERROR_US = 100
+MAX_ERROR = 0.02
+MAX_ERROR_US = 100
 # The rate is held to this part.
-MOST_RATE_ERROR = 0.001
+MAX_RATE_ERROR = 0.001
 
 STALL_EVERY_US, STALL_US = 1_000_000, 100_000
 
@@ -74,7 +74,7 @@ class Stalling:
 class Delaying:
     """As `Delay` there."""
 
-    held_to = ALL_BUT_THE_LONGEST
+    held_to = ALL_BUT_THE_MAX
     # Some milliseconds without a core are more than all that p99.9 leaves out, and longer than these
     # delays: while the host of a virtual machine takes more, a run is made again.
     most_runs = 5
@@ -226,7 +226,7 @@ def row(name, outcome, record, scenario, truth):
     late = [outcome.send_delay.get(percentile) for percentile in (99, 100)]
     came = record["arrived_per_second"]
     # By the server's clock: what a load generator calls its rate differs.
-    holds_rate = came is not None and abs(came / rate - 1) <= MOST_RATE_ERROR
+    holds_rate = came is not None and abs(came / rate - 1) <= MAX_RATE_ERROR
     return [name, *cells, f"{came:,.1f}" if came is not None else "–", f"{outcome.failed:,}",
             ", ".join(milliseconds(each) for each in late if each is not None) or "not told",
             judge(held_to, record, truth), "yes" if holds_rate else "no"]
@@ -254,7 +254,7 @@ def judge(said, record, truth):
 
 
 def is_near(value, truth):
-    return abs(value - truth) <= max(MOST_ERROR * truth, MOST_ERROR_US)
+    return abs(value - truth) <= max(MAX_ERROR * truth, MAX_ERROR_US)
 
 
 def of_server(times):

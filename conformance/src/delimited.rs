@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use buffa::Message;
 
 /// The longest message that is taken, in bytes. The suite's are a few hundred thousand at most.
-const MOST_BYTES: u32 = 64 << 20;
+const MAX_BYTES: u32 = 64 << 20;
 
 /// The next message; `None` at the end of the stream.
 pub(crate) fn read<M: Message>(stream: &mut impl Read) -> io::Result<Option<M>> {
@@ -15,8 +15,8 @@ pub(crate) fn read<M: Message>(stream: &mut impl Read) -> io::Result<Option<M>> 
         _ => stream.read_exact(&mut length[1..])?,
     }
     let length = u32::from_be_bytes(length);
-    if length > MOST_BYTES {
-        let text = format!("a message of {length} bytes is longer than {MOST_BYTES}");
+    if length > MAX_BYTES {
+        let text = format!("a message of {length} bytes is longer than {MAX_BYTES}");
         return Err(io::Error::new(ErrorKind::InvalidData, text));
     }
     let mut bytes = vec![0; length as usize];

@@ -9,7 +9,7 @@ use buffa::Message;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
-use rpcgauge_reference::{Server, Settings};
+use rpcgauge_reference::{Server, ServerOptions};
 use rpcgauge_trial::Address;
 
 use crate::suites::connectrpc::conformance::v1 as suite;
@@ -39,7 +39,7 @@ pub(crate) struct UnderTest {
 impl UnderTest {
     pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Self, Box<dyn Error>> {
         // Its own workload is not called; responses are compressed where a client accepts gzip.
-        let mut settings = Settings::new(WorkloadSpec::Hello {});
+        let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
         settings.response_compression = Compression::GZIP;
         if request.message_receive_limit > 0 {
             settings.limits.max_message_bytes = request.message_receive_limit as usize;

@@ -10,12 +10,12 @@ use crate::meter;
 use crate::script::Cut;
 
 /// The largest request body, in bytes: more than a connection's first window.
-const LARGEST_BODY: usize = 100_000;
+const MAX_BODY: usize = 100_000;
 
-static ZEROS: [u8; LARGEST_BODY] = [0; LARGEST_BODY];
+static ZEROS: [u8; MAX_BODY] = [0; MAX_BODY];
 
 /// Lengths of request bodies, in bytes: none, short, just by reference, some frames, many.
-const BODY_LENGTHS: [usize; 6] = [0, 1, 100, 4096, 40_000, LARGEST_BODY];
+const BODY_LENGTHS: [usize; 6] = [0, 1, 100, 4096, 40_000, MAX_BODY];
 
 /// The number of the head that is longer than a frame. It takes long to encode, and so is chosen by
 /// one byte alone.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use rpcgauge_message::{
-    BrokenLimit, Code, DecodeError, Encoding, Limits, Message, MessageType, Schema, Workload,
+    BrokenLimit, CodeKind, DecodeError, Encoding, Limits, Message, MessageType, Schema, Workload,
     WorkloadSpec, first_difference,
 };
 
@@ -75,7 +75,7 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
         ..Limits::DEFAULT
     };
     let read = check_memory(message_type, bytes, encoding, &limits);
-    if message_type.code() == Code::Generated {
+    if message_type.code() == CodeKind::Generated {
         let dynamic = Schema::workloads().message_type(message_type.full_name());
         let dynamic = dynamic.expect("the workloads' schema has its types");
         let other = check_memory(&dynamic, bytes, encoding, &limits);
@@ -124,7 +124,7 @@ fn check_memory(
 ) -> Result<Message, DecodeError> {
     meter::reset();
     let read = meter::metered(|| message_type.decode(bytes, encoding, limits));
-    let most = MEMORY_FOR_A_LEVEL * limits.max_depth.min(32) + MEMORY_FOR_A_BYTE * bytes.len();
+    let most = MEMORY_FOR_A_LEVEL * limits.max_depth.min(32) + MEMORY_PER_BYTE * bytes.len();
     let peak = meter::peak();
     assert!(peak <= most as u64, "{peak} bytes held, {most} expected");
     read
@@ -135,7 +135,7 @@ fn check_memory(
 const MEMORY_FOR_A_LEVEL: usize = 256 << 10;
 
 /// Memory for a byte of input: a list that grows by doubling takes three times what is in it.
-const MEMORY_FOR_A_BYTE: usize = 3 * rpcgauge_message::limits::MEMORY_FOR_A_BYTE;
+const MEMORY_PER_BYTE: usize = 3 * rpcgauge_message::limits::MEMORY_PER_BYTE;
 
 /// What was read has a form in protobuf, and reads back the same from every encoding that has a
 /// form for it.
@@ -172,7 +172,7 @@ pub(crate) fn check_mapped(message: &Message) {
                 .message_type()
                 .decode(&bytes, encoding, &Limits::DEFAULT);
             // NaN is null in the JSON of serde's derives, which they do not take for a number.
-            let null = message.code() == Code::Generated && bytes.windows(5).any(|w| w == b":null");
+            let null = message.code() == CodeKind::Generated && bytes.windows(5).any(|w| w == b":null");
             assert!(back.is_ok() || null, "{encoding}: {back:?}");
         }
     }

@@ -10,7 +10,7 @@ use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList};
 
 use crate::script::{Args, Cut, Script};
 
-/// What a step adds to a response, by its number; higher numbers begin anew.
+/// What a step adds to a response, by its number; higher numbers wrap around.
 pub mod step {
     /// A field of the head. Number of its name, then its value.
     pub const HEAD: u8 = 0;

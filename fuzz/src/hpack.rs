@@ -6,7 +6,7 @@ use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList, Hp
 use crate::meter;
 use crate::script::{Args, Script};
 
-/// What a step does, by its number; higher numbers begin anew.
+/// What a step does, by its number; higher numbers wrap around.
 pub mod step {
     /// A field block: the payload to [`super::hpack_decode`], the end of the fields so far to
     /// [`super::hpack_encode`].
@@ -67,8 +67,8 @@ pub fn hpack_decode(input: &[u8]) {
 /// A field of the list takes 16 bytes and counts 32. The table's text lies in a buffer of up to
 /// twice its size. All of these grow by doubling.
 fn check_memory(longest: usize) {
-    const LARGEST_TABLE: usize = 1 << 16;
-    let most = 2 * (2 * longest + 2 * MAX_LIST as usize) + 2 * (3 * LARGEST_TABLE + longest);
+    const MAX_TABLE: usize = 1 << 16;
+    let most = 2 * (2 * longest + 2 * MAX_LIST as usize) + 2 * (3 * MAX_TABLE + longest);
     let peak = meter::peak();
     assert!(peak <= most as u64, "{peak} bytes held, {most} expected");
 }

@@ -5,7 +5,7 @@ use rpcgauge_wire::{Client, Event, Head, Limits, Protocol};
 use crate::conversation::{self, Conversation};
 use crate::script::{Args, Cut, Script};
 
-/// What a step does, by its number; higher numbers begin anew.
+/// What a step does, by its number; higher numbers wrap around.
 pub mod step {
     /// Server: the payload, as it is.
     pub const BYTES: u8 = 0;
@@ -73,9 +73,9 @@ fn play(script: &Script, cut: Cut) -> Conversation {
 /// The first head of a response, read by httparse too: what we accept, it accepts with the same
 /// status and fields. (It accepts more: we are strict where RFC 9112 lets a client be.)
 pub fn http1_head(input: &[u8]) {
-    const MOST_FIELDS: usize = 64;
+    const MAX_FIELDS: usize = 64;
     let limits = Limits {
-        max_fields: MOST_FIELDS,
+        max_fields: MAX_FIELDS,
         ..Limits::default()
     };
     let head = Head::builder("GET", "/", "a").build().expect("a head");
@@ -95,7 +95,7 @@ pub fn http1_head(input: &[u8]) {
         _ => {}
     });
     let Some((status, fields)) = ours else { return };
-    let mut space = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    let mut space = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut theirs = httparse::Response::new(&mut space);
     let parsed = theirs.parse(input).expect("httparse accepts the head");
     assert!(parsed.is_complete(), "httparse sees the head's end");

@@ -9,7 +9,7 @@ use rpcgauge_fuzz::{TARGETS, reflection};
 const CHANGED: u64 = 3000;
 
 /// The longest input, in bytes; seeds may be longer.
-const LONGEST: usize = 4096;
+const MAX: usize = 4096;
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -68,7 +68,7 @@ fn changed(seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
             }
         }
     }
-    input.truncate(LONGEST);
+    input.truncate(MAX);
     input
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 
 /// Whether a file cannot be read whole. What is not a regular file has no size before it is read.
 pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MOST_BYTES)
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MAX_BYTES)
 }
 
 /// A user's own method with its samples, complete in itself, and where it comes from.
@@ -241,7 +241,7 @@ pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Fail
         None => Ok(()),
         Some((option, given, recorded)) => Err(Failure::input(format!(
             "--{option} {given}: this run was begun with {recorded}, and continues with it; leave \
-             the option out, or run the study anew"
+             the option out, or run the study again"
         ))),
     }
 }

@@ -178,7 +178,7 @@ mod tests {
             file: "my.toml".to_owned(),
             position: Some(rpcgauge_study::Position { line, column }),
             message: "variant \"a\": it is wrong".to_owned(),
-            least_budget_s: None,
+            min_budget_s: None,
         })
     }
 

@@ -112,7 +112,7 @@ const NOT_IN: [(&str, &str, &str); 3] = [
 ];
 
 /// The most packages Cargo.lock may hold.
-const MOST_PACKAGES: usize = 250;
+const MAX_PACKAGES: usize = 250;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -193,7 +193,7 @@ fn the_lock_file_stays_small() {
     let lock = fs::read_to_string(root().join("Cargo.lock")).expect("Cargo.lock");
     let packages = lock.lines().filter(|line| *line == "[[package]]").count();
     assert!(
-        packages > 0 && packages <= MOST_PACKAGES,
+        packages > 0 && packages <= MAX_PACKAGES,
         "{packages} packages in Cargo.lock"
     );
 }

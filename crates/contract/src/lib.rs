@@ -1,6 +1,6 @@
 //! The subject contract: what the lab and a subject say to each other.
 //!
-//! A subject reads one line of [`Settings`] from its standard input and writes one [`Reply`] line
+//! A subject reads one line of [`SettingsLine`] from its standard input and writes one [`Reply`] line
 //! to its standard output. A client or codec then answers each [`Ask`] by one [`Answer`], and
 //! appends a [`Record`] of each call to a file. The prose and the JSON schemas are in `contract/`.
 //!
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rpcgauge_message::limits::BadLimit;
-use rpcgauge_message::{Code, Compression, Encoding, Sample, WorkloadSpec};
+use rpcgauge_message::{CodeKind, Compression, Encoding, Sample, WorkloadSpec};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub const MAX_LINE_BYTES: usize = 64 << 20;
 /// What one subject process is asked to do: its role and that role's settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "kebab-case")]
-pub enum Settings {
+pub enum SettingsLine {
     /// Answer calls.
     Server(Box<ServerSettings>),
     /// Be the answering half of the floor's calibration.
@@ -59,7 +59,7 @@ pub enum Settings {
     Codec(Box<CodecSettings>),
 }
 
-impl Settings {
+impl SettingsLine {
     /// Where a server listens; none for a client or codec.
     pub fn listen(&self) -> Option<&Listen> {
         match self {
@@ -108,7 +108,7 @@ pub struct ServerSettings {
     pub limits: Limits,
 }
 
-/// Role `floor`: read so many bytes, answer so many, without framing or parsing.
+/// Role `floor`: read requests of one size and answer with another, without framing or parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FloorSettings {
@@ -137,7 +137,7 @@ pub struct ClientSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
     /// The requests in the proto3 JSON mapping, used in turn over the client's whole life. They
-    /// are made into the library's messages once, and encoded anew for each call.
+    /// are made into the library's messages once, and encoded again for each call.
     pub requests: Vec<JsonText>,
     /// How requests are compressed.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -148,7 +148,7 @@ pub struct ClientSettings {
     /// Whether a connection serves many calls or one.
     #[serde(default, skip_serializing_if = "ConnectionUse::is_reuse")]
     pub connection: ConnectionUse,
-    /// Channels that calls go round, each with its own connection.
+    /// Channels that calls rotate over, each with its own connection.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub channels: u32,
     /// How the library is called; absent for the stack's first style.
@@ -326,7 +326,7 @@ pub struct Ready {
     pub versions: BTreeMap<String, String>,
     /// Whether generated or dynamic code makes and reads the messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
+    pub code: Option<CodeKind>,
 }
 
 /// The subject cannot do what was asked.
@@ -388,9 +388,9 @@ pub struct RuntimeEvent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
-    /// All threads stood still for a garbage collection.
+    /// All threads were stopped for a garbage collection.
     GcPause,
-    /// All threads stood still for something else.
+    /// All threads were stopped for something else.
     Safepoint,
     /// A method was thrown back from compiled code to slower code.
     Deoptimization,

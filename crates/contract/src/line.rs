@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Answer, Ask, ContractError, JsonText, MAX_DETAIL_CHARS, MAX_LINE_BYTES, Ready, Reply,
-    RuntimeEvent, Settings, VERSION, Verified, check_versions,
+    RuntimeEvent, SettingsLine, VERSION, Verified, check_versions,
 };
 
 const SETTINGS: &str = "settings";
@@ -24,7 +24,7 @@ const KEY_VERIFY: &str = "verify";
 const KEY_VERIFIED: &str = "verified";
 const KEY_SLICE: &str = "slice";
 
-impl Settings {
+impl SettingsLine {
     /// Reads the fields of a settings line. The version is checked first, the role next, so that a
     /// line of another version is called that and not a misspelt one of this version.
     pub fn parse(line: &str) -> Result<Self, ContractError> {
@@ -252,7 +252,7 @@ fn named(value: Option<&Value>) -> String {
     shortened(value.to_string(), MAX_SHOWN)
 }
 
-/// At most so many characters of a text, and "…" for the rest.
+/// The first characters of a text, and "…" for the rest.
 fn shortened(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -42,7 +42,7 @@ pub struct SliceAsk {
 /// What ends a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// So many calls (batches).
+    /// A number of calls (batches).
     Calls(u64),
     /// So long a time, in whole microseconds: what began in it is finished, and at least one is
     /// made.
@@ -189,7 +189,7 @@ impl SliceBounds {
         took: Duration,
         done: &SliceDone,
     ) -> Result<(), ContractError> {
-        let most = self.most_records(ask);
+        let most = self.max_records(ask);
         if done.records > most {
             return Err(wrong_answer(&format!(
                 "it reports {} records, and the slice has at most {most}",
@@ -269,7 +269,7 @@ impl SliceBounds {
         self.connections == 0
     }
 
-    fn most_records(&self, ask: &SliceAsk) -> u64 {
+    fn max_records(&self, ask: &SliceAsk) -> u64 {
         match ask.until {
             Until::Calls(calls) => calls,
             Until::Time(time) => {

@@ -9,8 +9,8 @@ const SERVER: &str = r#"{"contract":1,"role":"server","workload":{"name":"list",
     "protocol":"grpc","http":"2","encoding":"protobuf","listen":{"transport":"tcp"}}"#;
 
 fn server() -> ServerSettings {
-    match Settings::parse(SERVER) {
-        Ok(Settings::Server(settings)) => *settings,
+    match SettingsLine::parse(SERVER) {
+        Ok(SettingsLine::Server(settings)) => *settings,
         other => panic!("a server: {other:?}"),
     }
 }
@@ -20,7 +20,7 @@ fn text(json: &str) -> JsonText {
 }
 
 fn refused(line: &str) -> String {
-    Settings::parse(line)
+    SettingsLine::parse(line)
         .expect_err("must be refused")
         .to_string()
 }
@@ -94,17 +94,17 @@ fn settings_come_back_from_their_line() {
         limits: Limits::default(),
     };
     for settings in [
-        Settings::Client(Box::new(client)),
-        Settings::Server(Box::new(all)),
-        Settings::Server(Box::new(server())),
-        Settings::Floor(FloorSettings {
+        SettingsLine::Client(Box::new(client)),
+        SettingsLine::Server(Box::new(all)),
+        SettingsLine::Server(Box::new(server())),
+        SettingsLine::Floor(FloorSettings {
             listen: Listen::Tcp { host: "::1".into() },
         }),
-        Settings::Codec(Box::new(codec)),
+        SettingsLine::Codec(Box::new(codec)),
     ] {
         let line = settings.to_line();
         assert!(!line.contains('\n'), "{line}");
-        assert_eq!(Settings::parse(&line), Ok(settings));
+        assert_eq!(SettingsLine::parse(&line), Ok(settings));
     }
 }
 
@@ -138,7 +138,7 @@ fn a_workload_of_one_size_takes_none() {
         let line = SERVER.replacen(r#"{"name":"list","n":10}"#, &workload, 1);
         assert!(refused(&line).contains("unknown field `n`"), "{name}");
         let plain = line.replacen(r#","n":5"#, "", 1);
-        assert!(Settings::parse(&plain).is_ok(), "{name}");
+        assert!(SettingsLine::parse(&plain).is_ok(), "{name}");
     }
 }
 
@@ -173,7 +173,7 @@ fn replies_come_back_from_their_line() {
         certificate: Some("-----BEGIN CERTIFICATE-----\nAA==\n".into()),
         pid: Some(7),
         versions: [("hyper".to_owned(), "1".to_owned())].into(),
-        code: Some(Code::Generated),
+        code: Some(CodeKind::Generated),
     };
     let failed = Failed {
         error: "no port is free".into(),
@@ -186,7 +186,7 @@ fn replies_come_back_from_their_line() {
 
 #[test]
 fn unknown_keys_of_a_reply_are_skipped() {
-    let line = r#"{"contract":1,"ready":true,"address":"unix:/a","mood":"good"}"#;
+    let line = r#"{"contract":1,"ready":true,"address":"unix:/a","color":"good"}"#;
     let Ok(Reply::Ready(ready)) = Reply::parse(line) else {
         panic!("ready")
     };
@@ -217,7 +217,7 @@ fn what_a_subject_says_makes_no_second_line() {
 #[test]
 fn reading_takes_one_line_and_no_more() {
     let mut stream = Cursor::new(format!("{}\r\nrest\n", SERVER.replace('\n', "")));
-    assert!(Settings::read(&mut stream).is_ok());
+    assert!(SettingsLine::read(&mut stream).is_ok());
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut stream, &mut rest).expect("in memory");
     assert_eq!(rest, "rest\n");
@@ -226,10 +226,10 @@ fn reading_takes_one_line_and_no_more() {
 #[test]
 fn an_ended_stream_and_wrong_bytes_are_distinct_errors() {
     assert_eq!(
-        Settings::read(Cursor::new("")),
+        SettingsLine::read(Cursor::new("")),
         Err(ContractError::Missing("settings"))
     );
-    let Err(ContractError::Stream { .. }) = Settings::read(Cursor::new([0xff, b'\n'])) else {
+    let Err(ContractError::Stream { .. }) = SettingsLine::read(Cursor::new([0xff, b'\n'])) else {
         panic!("not UTF-8")
     };
 }
@@ -262,7 +262,7 @@ fn an_ask_says_one_thing() {
         ("{}", "neither"),
         (r#"{"verify":false}"#, "neither"),
         (r#"{"verify":true,"slice":{"skip":0,"calls":1}}"#, "neither"),
-        (r#"{"verify":true,"mood":1}"#, "unknown field `mood`"),
+        (r#"{"verify":true,"color":1}"#, "unknown field `color`"),
         (r#"{"slice":{"skip":0}}"#, "by one of the two"),
         (
             r#"{"slice":{"skip":0,"calls":1,"time_us":1}}"#,
@@ -306,7 +306,7 @@ fn answers_come_back_from_their_line() {
     ] {
         assert_eq!(Answer::parse(&answer.to_line()), Ok(answer));
     }
-    let lenient = r#"{"slice":{"records":3,"mood":"good"},"mood":1}"#;
+    let lenient = r#"{"slice":{"records":3,"color":"good"},"color":1}"#;
     assert!(matches!(Answer::parse(lenient), Ok(Answer::Slice(done)) if done.records == 3));
 }
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rpcgauge_contract::{
     Address, Answer, Ask, ClientSettings, CodecSettings, ConnectionUse, Failed, Fault,
     FloorSettings, HttpVersion, JsonText, Limits, Listen, Operation, Protocol, Ready, Record,
-    Reply, RuntimeEvent, ServerSettings, Settings, SliceAsk, SliceDone, Style, Until, Verified,
+    Reply, RuntimeEvent, ServerSettings, SettingsLine, SliceAsk, SliceDone, Style, Until, Verified,
 };
-use rpcgauge_message::{Code, Compression, Encoding, Sample, WorkloadSpec};
+use rpcgauge_message::{CodeKind, Compression, Encoding, Sample, WorkloadSpec};
 use serde_json::Value;
 
 fn document(name: &str) -> String {
@@ -143,8 +143,8 @@ fn the_settings_schema_has_the_keys_of_the_types() {
     };
     assert_described(
         &schema["$defs"]["server"],
-        &Settings::Server(Box::new(full)).to_line(),
-        &Settings::Server(Box::new(server())).to_line(),
+        &SettingsLine::Server(Box::new(full)).to_line(),
+        &SettingsLine::Server(Box::new(server())).to_line(),
     );
     let full = CodecSettings {
         stack: Some("a".into()),
@@ -155,8 +155,8 @@ fn the_settings_schema_has_the_keys_of_the_types() {
     };
     assert_described(
         &schema["$defs"]["codec"],
-        &Settings::Codec(Box::new(full)).to_line(),
-        &Settings::Codec(Box::new(codec())).to_line(),
+        &SettingsLine::Codec(Box::new(full)).to_line(),
+        &SettingsLine::Codec(Box::new(codec())).to_line(),
     );
     let full = ClientSettings {
         stack: Some("a".into()),
@@ -174,10 +174,10 @@ fn the_settings_schema_has_the_keys_of_the_types() {
     };
     assert_described(
         &schema["$defs"]["client"],
-        &Settings::Client(Box::new(full)).to_line(),
-        &Settings::Client(Box::new(client())).to_line(),
+        &SettingsLine::Client(Box::new(full)).to_line(),
+        &SettingsLine::Client(Box::new(client())).to_line(),
     );
-    let floor = Settings::Floor(FloorSettings {
+    let floor = SettingsLine::Floor(FloorSettings {
         listen: server().listen,
     })
     .to_line();
@@ -211,7 +211,7 @@ fn the_reply_schema_has_the_keys_of_the_types() {
         certificate: Some("a".into()),
         pid: Some(2),
         versions: [("a".to_owned(), "1".to_owned())].into(),
-        code: Some(Code::Dynamic),
+        code: Some(CodeKind::Dynamic),
     };
     assert_described(
         &schema["$defs"]["ready"],
@@ -362,7 +362,7 @@ fn the_examples_of_the_prose_are_right() {
             let example = example.expect("an example is JSON");
             let line = example.to_string();
             if example.get("role").is_some() {
-                Settings::parse(&line).expect("settings");
+                SettingsLine::parse(&line).expect("settings");
             } else if Ask::parse(&line).is_ok() || Answer::parse(&line).is_ok() {
                 // A slice and its response, told apart by their shape.
             } else if example.get("kind").is_some() {

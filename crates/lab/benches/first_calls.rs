@@ -127,8 +127,8 @@ fn goes_round(
     ])
 }
 
-fn settings(workload: &WorkloadSpec, protocol: Protocol) -> contract::Settings {
-    contract::Settings::Server(Box::new(contract::ServerSettings {
+fn settings(workload: &WorkloadSpec, protocol: Protocol) -> contract::SettingsLine {
+    contract::SettingsLine::Server(Box::new(contract::ServerSettings {
         stack: None,
         workload: workload.clone(),
         protocol,

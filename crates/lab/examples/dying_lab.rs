@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_contract::{FloorSettings, LOOPBACK, Listen, Settings};
+use rpcgauge_contract::{FloorSettings, LOOPBACK, Listen, SettingsLine};
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
 
 const SCRIPT: &str =
@@ -18,7 +18,7 @@ fn main() {
     };
     let start = Start {
         command: &SubjectCommand::new("/bin/sh", ["-c", SCRIPT]),
-        settings: &Settings::Floor(FloorSettings { listen }),
+        settings: &SettingsLine::Floor(FloorSettings { listen }),
         cores: None,
         log: Path::new("/dev/null"),
         ready_timeout: Duration::from_secs(5),

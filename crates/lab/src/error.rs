@@ -20,7 +20,7 @@ pub enum LabError {
     #[error(transparent)]
     Placement(#[from] PlacementError),
     /// The plan does not hold together: it was written by hand or damaged.
-    #[error("the plan is damaged: {0}; make it anew from its study")]
+    #[error("the plan is damaged: {0}; make it again from its study")]
     Plan(String),
     /// What would be measured next does not compare with what is recorded.
     #[error(

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_contract::{
-    CodecSettings, JsonText, Limits, Operation, Settings, SliceAsk, SliceDone, Until, Verified,
+    CodecSettings, JsonText, Limits, Operation, SettingsLine, SliceAsk, SliceDone, Until, Verified,
 };
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::subject::{Start, Subject, SubjectCommand};
@@ -26,7 +26,7 @@ const ASK: SliceAsk = SliceAsk {
 
 /// A codec that is ready, and then does what `script` says.
 fn start(script: &str) -> Result<Subject, TrialFailure> {
-    let settings = Settings::Codec(Box::new(CodecSettings {
+    let settings = SettingsLine::Codec(Box::new(CodecSettings {
         stack: None,
         workload: WorkloadSpec::Hello {},
         sample: Sample::Request,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_contract::{FloorSettings, Listen, Settings};
+use rpcgauge_contract::{FloorSettings, Listen, SettingsLine};
 use rpcgauge_lab::TrialFailure;
 use rpcgauge_lab::machine::placement::Placements;
 use rpcgauge_lab::machine::process::ProcessMeter;
@@ -24,7 +24,7 @@ const SHORT: Duration = Duration::from_millis(500);
 /// What a test changes of a start.
 struct Case<'a> {
     script: &'a str,
-    settings: Settings,
+    settings: SettingsLine,
     placement: Option<Placement>,
     ready_timeout: Duration,
     end_timeout: Duration,
@@ -36,7 +36,7 @@ impl<'a> Case<'a> {
         let listen = Listen::Tcp {
             host: "127.0.0.1".to_owned(),
         };
-        let settings = Settings::Floor(FloorSettings { listen });
+        let settings = SettingsLine::Floor(FloorSettings { listen });
         Self {
             script,
             settings,
@@ -214,8 +214,8 @@ fn more_threads_than_cores_may_take_longer_to_be_ready() {
     assert!(case.start(folder.path()).is_ok());
 }
 
-fn server(workload: WorkloadSpec, threads: u32) -> Settings {
-    Settings::Server(Box::new(rpcgauge_contract::ServerSettings {
+fn server(workload: WorkloadSpec, threads: u32) -> SettingsLine {
+    SettingsLine::Server(Box::new(rpcgauge_contract::ServerSettings {
         stack: None,
         workload,
         protocol: rpcgauge_contract::Protocol::Grpc,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rpcgauge_trial::{
     Calibration, Congestion, DEFAULT_MTU, Direction, Link, LinkCounts, LinkRate, Loss,
-    MOST_LATENESS_NS, MOST_OFF_NS, Queue,
+    MAX_LATENESS_NS, MAX_OFF_NS, Queue,
 };
 
 use crate::calibrate::{Probes, quantile};
@@ -80,7 +80,7 @@ impl Checked {
     pub fn not_held(&self) -> Vec<String> {
         let mut found = Vec::new();
         let off = self.calibration.off_ns();
-        if off > MOST_OFF_NS {
+        if off > MAX_OFF_NS {
             found.push(format!("its round trip is {} µs off", off / 1_000));
         }
         for (name, way) in [("up", &self.up), ("down", &self.down)] {
@@ -110,7 +110,7 @@ impl Flood {
         }
         if let Some((set, measured)) = self.queue {
             let off = off(set, measured as f64);
-            if off.abs() > 2.0 && measured.abs_diff(set) > 2 * MOST_LATENESS_NS {
+            if off.abs() > 2.0 && measured.abs_diff(set) > 2 * MAX_LATENESS_NS {
                 found.push(format!("the delay of its full queue is {off:+.1}% off"));
             }
         }
@@ -118,7 +118,7 @@ impl Flood {
             found.push(format!("it lost {} of {} packets", it.lost, it.offered));
         }
         let late = self.counts.lateness.p99_ns;
-        if late > MOST_LATENESS_NS {
+        if late > MAX_LATENESS_NS {
             found.push(format!("packets are {} µs late (p99)", late / 1_000));
         }
         if self.counts.foreign_drops > 0 {
@@ -278,7 +278,7 @@ impl Paces {
         let reached = f64::from(sent) > 0.98 * f64::from(pace) * PACE_TIME.as_secs_f64();
         let all_arrived = arrivals.len() == sent as usize;
         let late = quantile(&mut added.collect::<Vec<_>>(), 99);
-        Ok(reached && all_arrived && late <= MOST_LATENESS_NS)
+        Ok(reached && all_arrived && late <= MAX_LATENESS_NS)
     }
 }
 
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn a_round_trip_is_held_as_in_a_trial() {
         let flood = flood_of(None, false);
-        for median_ns in [900_001, 900_000 + MOST_OFF_NS, 900_001 + MOST_OFF_NS] {
+        for median_ns in [900_001, 900_000 + MAX_OFF_NS, 900_001 + MAX_OFF_NS] {
             let calibration = Calibration {
                 set_ns: 900_000,
                 median_ns,

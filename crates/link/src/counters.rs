@@ -9,7 +9,7 @@ use rpcgauge_trial::{Calibration, DirectionCounts, Lateness, LinkCounts};
 use crate::error::LinkError;
 
 /// The longest lateness that is recorded as it is, ns.
-const LONGEST: u64 = 60_000_000_000;
+const MAX_LATENESS_NS: u64 = 60_000_000_000;
 /// Significant digits of a lateness: it is within 1%.
 const DIGITS: u8 = 2;
 
@@ -28,7 +28,7 @@ impl Totals {
     pub(crate) fn new() -> Self {
         Self {
             directions: [DirectionCounts::default(); 2],
-            lateness: Histogram::new_with_bounds(1, LONGEST, DIGITS).expect("constant bounds"),
+            lateness: Histogram::new_with_bounds(1, MAX_LATENESS_NS, DIGITS).expect("constant bounds"),
             waited: 0,
             cpu: 0,
         }

@@ -18,7 +18,7 @@ use crate::{CLIENT, SERVER};
 const BASE_PROBES: usize = 60;
 const CHECK_PROBES: usize = 40;
 /// How often calibration is tried at most, and the error of the round trip that is good enough, ns.
-const MOST_ATTEMPTS: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 const GOOD_NS: u64 = 20_000;
 /// A direction that packets cross at once.
 const INSTANT: Direction = Direction {
@@ -179,7 +179,7 @@ fn calibrate(
     options: &Options,
 ) -> Result<Calibration, LinkError> {
     let mut nearest: Option<Calibration> = None;
-    for _ in 0..MOST_ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let attempt = attempt(emulator, probes, link, options)?;
         let is_nearer = |known: &Calibration| attempt.off_ns() < known.off_ns();
         if nearest.as_ref().is_none_or(is_nearer) {

@@ -4,7 +4,7 @@
 const CHUNK: usize = 256;
 /// The most memory of a link, bytes. Packets beyond it stay in the devices, which drop them when they are full: those
 /// are counted as dropped outside the queue.
-const MOST_BYTES: usize = 512 << 20;
+const MAX_BYTES: usize = 512 << 20;
 
 /// Slots of one size, which are used again: what was used last is taken first, as it may still be in the cache.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Pool {
     }
 
     fn is_whole(&self) -> bool {
-        self.chunks.len() * CHUNK * self.slot >= MOST_BYTES
+        self.chunks.len() * CHUNK * self.slot >= MAX_BYTES
     }
 
     pub(crate) fn give_back(&mut self, slot: usize) {
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn it_ends() {
-        let mut pool = Pool::new(MOST_BYTES / CHUNK);
+        let mut pool = Pool::new(MAX_BYTES / CHUNK);
         assert_eq!((0..=CHUNK).filter_map(|_| pool.take()).count(), CHUNK);
         assert!(pool.is_spent());
         pool.give_back(0);

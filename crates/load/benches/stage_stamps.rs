@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         values[(values.len() - 1) * part / 4]
     };
     let idle = if held.is_some() {
-        "held off"
+        "disabled"
     } else {
         "as they are"
     };

@@ -163,16 +163,16 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn answered(&mut self, due: u64, done: u64) {
+    pub(crate) fn succeeded(&mut self, due: u64, done: u64) {
         let latency = done.saturating_sub(due);
         record(&mut self.latency, latency);
         if let Some(interval) = &mut self.interval {
             record(&mut interval.latency, latency);
         }
         let offset = self.offset(due);
-        self.timeline.answered(offset, latency, 1);
+        self.timeline.succeeded(offset, latency, 1);
         if let Some(slow) = &mut self.slow {
-            slow.answered(due, latency);
+            slow.succeeded(due, latency);
         }
         if let Some(step) = self.step(due) {
             step.answered += 1;

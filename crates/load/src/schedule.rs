@@ -14,7 +14,7 @@ use self::arrivals::ArrivalTimes;
 /// The due times of a trial's calls, in order. Each end of a call makes one of a closed loop due;
 /// arrivals do not wait. However far they get ahead, the queue of due calls is only a counter.
 #[derive(Debug)]
-pub(crate) enum Dues {
+pub(crate) enum DueTimes {
     /// The due times of calls that were not taken yet.
     Closed(VecDeque<u64>),
     /// The arrivals, and the due time of the next; `None` once a ramp has no more.
@@ -24,13 +24,13 @@ pub(crate) enum Dues {
     },
 }
 
-impl Dues {
+impl DueTimes {
     /// Starts `schedule` at `start` (ns): all calls of a closed loop, or the first of a rate, are
     /// due then. `seed` makes random arrivals repeatable.
-    pub(crate) fn new(schedule: &Schedule, seed: u64, start: u64) -> Dues {
+    pub(crate) fn new(schedule: &Schedule, seed: u64, start: u64) -> DueTimes {
         let mut arrivals = match schedule {
             Schedule::Closed { in_flight } => {
-                return Dues::Closed(std::iter::repeat_n(start, *in_flight as usize).collect());
+                return DueTimes::Closed(std::iter::repeat_n(start, *in_flight as usize).collect());
             }
             Schedule::Rate {
                 per_second,
@@ -41,30 +41,30 @@ impl Dues {
             }
         };
         let next = arrivals.next();
-        Dues::Arrivals { arrivals, next }
+        DueTimes::Arrivals { arrivals, next }
     }
 
     /// When the next call is or was due. `None` while all of a closed loop's calls are in flight,
     /// and after a ramp's last.
     pub(crate) fn next(&self) -> Option<u64> {
         match self {
-            Dues::Closed(waiting) => waiting.front().copied(),
-            Dues::Arrivals { next, .. } => *next,
+            DueTimes::Closed(waiting) => waiting.front().copied(),
+            DueTimes::Arrivals { next, .. } => *next,
         }
     }
 
     /// The same, where calls arrive at a rate; `None` for a closed loop.
     pub(crate) fn next_arrival(&self) -> Option<u64> {
         match self {
-            Dues::Closed(_) => None,
-            Dues::Arrivals { next, .. } => *next,
+            DueTimes::Closed(_) => None,
+            DueTimes::Arrivals { next, .. } => *next,
         }
     }
 
     pub(crate) fn take(&mut self) -> Option<u64> {
         match self {
-            Dues::Closed(waiting) => waiting.pop_front(),
-            Dues::Arrivals { arrivals, next } => {
+            DueTimes::Closed(waiting) => waiting.pop_front(),
+            DueTimes::Arrivals { arrivals, next } => {
                 let due = (*next)?;
                 *next = arrivals.next();
                 Some(due)
@@ -74,7 +74,7 @@ impl Dues {
 
     /// A call that was taken has ended at `at`.
     pub(crate) fn call_ended(&mut self, at: u64) {
-        if let Dues::Closed(waiting) = self {
+        if let DueTimes::Closed(waiting) = self {
             waiting.push_back(at);
         }
     }
@@ -82,7 +82,7 @@ impl Dues {
     /// Makes the calls of a closed loop that wait due at `at`, as if the loop began there. Arrivals
     /// stay where they are.
     pub(crate) fn start_again(&mut self, at: u64) {
-        if let Dues::Closed(waiting) = self {
+        if let DueTimes::Closed(waiting) = self {
             waiting.iter_mut().for_each(|due| *due = at);
         }
     }
@@ -91,24 +91,24 @@ impl Dues {
     /// expected after it.
     pub(crate) fn waiting(&self, at: u64) -> u64 {
         match self {
-            Dues::Closed(waiting) => waiting.iter().filter(|due| **due <= at).count() as u64,
-            Dues::Arrivals { arrivals, next } if next.is_some_and(|next| next <= at) => {
+            DueTimes::Closed(waiting) => waiting.iter().filter(|due| **due <= at).count() as u64,
+            DueTimes::Arrivals { arrivals, next } if next.is_some_and(|next| next <= at) => {
                 1 + arrivals.due_by(at)
             }
-            Dues::Arrivals { .. } => 0,
+            DueTimes::Arrivals { .. } => 0,
         }
     }
 
     pub(crate) fn is_at_a_rate(&self) -> bool {
-        matches!(self, Dues::Arrivals { .. })
+        matches!(self, DueTimes::Arrivals { .. })
     }
 
     /// Up to when the calls that were taken reach: the next arrival or, after a ramp's last call,
     /// the ramp's end. `None` for a closed loop.
     pub(crate) fn reach(&self) -> Option<u64> {
         match self {
-            Dues::Closed(_) => None,
-            Dues::Arrivals { arrivals, next } => Some(next.unwrap_or(arrivals.end())),
+            DueTimes::Closed(_) => None,
+            DueTimes::Arrivals { arrivals, next } => Some(next.unwrap_or(arrivals.end())),
         }
     }
 }

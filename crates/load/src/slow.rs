@@ -10,7 +10,7 @@ const WINDOW: usize = 64;
 const EVERY: usize = 16;
 
 /// The most slow calls that are kept one by one.
-const MOST_KEPT: usize = 1 << 16;
+const MAX_KEPT: usize = 1 << 16;
 
 /// A running median.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ pub struct SlowCalls {
 
 impl SlowCalls {
     /// Counts a call that succeeded.
-    pub fn answered(&mut self, due: u64, latency: u64) {
+    pub fn succeeded(&mut self, due: u64, latency: u64) {
         if let Some(usual) = self.usual.median()
             && latency > usual.saturating_mul(SLOW_FACTOR)
         {
@@ -87,7 +87,7 @@ impl SlowCalls {
 
     #[cold]
     fn slow(&mut self, call: SlowCall) {
-        if self.kept.len() < MOST_KEPT {
+        if self.kept.len() < MAX_KEPT {
             self.kept.push(call);
         } else {
             self.more += 1;
@@ -114,14 +114,14 @@ mod tests {
     fn a_call_is_slow_beside_those_before_it() {
         let mut slow = SlowCalls::default();
         // Nothing is usual yet.
-        slow.answered(0, 9_000);
+        slow.succeeded(0, 9_000);
         for call in 1..200 {
             let latency = match call {
                 100 => 301,
                 150 => 300,
                 _ => 100,
             };
-            slow.answered(call, latency);
+            slow.succeeded(call, latency);
         }
         let found = [SlowCall {
             due: 100,
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(slow.kept(), found);
         // What lasts becomes usual.
         for call in 200..400 {
-            slow.answered(call, 1_000);
+            slow.succeeded(call, 1_000);
         }
         let last = slow.kept().last().unwrap();
         assert!(last.due < 250, "{last:?}");
@@ -140,15 +140,15 @@ mod tests {
     #[test]
     fn slow_calls_without_room_are_counted() {
         let mut slow = SlowCalls::default();
-        (0..16).for_each(|call| slow.answered(call, 1));
-        let calls = 3 * MOST_KEPT as u64;
+        (0..16).for_each(|call| slow.succeeded(call, 1));
+        let calls = 3 * MAX_KEPT as u64;
         for call in 0..calls {
             // Every third is slow, so that the median stays.
-            slow.answered(call, if call % 3 == 0 { 11 } else { 1 });
+            slow.succeeded(call, if call % 3 == 0 { 11 } else { 1 });
         }
-        assert_eq!(slow.kept().len(), MOST_KEPT);
+        assert_eq!(slow.kept().len(), MAX_KEPT);
         assert_eq!(slow.more(), (0, 0));
-        slow.answered(0, 11);
+        slow.succeeded(0, 11);
         assert_eq!(slow.more(), (1, 10));
     }
 }

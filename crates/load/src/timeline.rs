@@ -3,7 +3,7 @@
 use rpcgauge_trial::{Timeline, TimelineSlice};
 
 /// The most slices that are kept. When they are full, each two become one and the length doubles.
-const MOST_SLICES: usize = 200;
+const MAX_SLICES: usize = 200;
 
 /// Fills a [`Timeline`] whose end is not known yet.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Default for TimelineRecorder {
     fn default() -> Self {
         TimelineRecorder {
             doublings: 0,
-            slices: Vec::with_capacity(MOST_SLICES),
+            slices: Vec::with_capacity(MAX_SLICES),
         }
     }
 }
@@ -32,7 +32,7 @@ impl TimelineRecorder {
 
     /// Counts calls, one or more, that succeeded and took `took_ns` together, due `due_ns` after the
     /// trial's start. The longest of them is at least their mean.
-    pub fn answered(&mut self, due_ns: u64, took_ns: u64, calls: u64) {
+    pub fn succeeded(&mut self, due_ns: u64, took_ns: u64, calls: u64) {
         let slice = self.slice(due_ns);
         slice.answered += calls;
         slice.latency_sum_ns = slice.latency_sum_ns.saturating_add(took_ns);
@@ -56,7 +56,7 @@ impl TimelineRecorder {
 
     /// The slice that holds `at_ns`, made if need be.
     fn slice(&mut self, at_ns: u64) -> &mut TimelineSlice {
-        while at_ns >> self.doublings >= MOST_SLICES as u64 {
+        while at_ns >> self.doublings >= MAX_SLICES as u64 {
             self.halve();
         }
         let index = (at_ns >> self.doublings) as usize;
@@ -97,7 +97,7 @@ mod tests {
     fn a_minute_has_100_to_200_slices() {
         let mut timeline = TimelineRecorder::default();
         for second in 0..60 {
-            timeline.answered(second * 1_000_000_000, 1000, 1);
+            timeline.succeeded(second * 1_000_000_000, 1000, 1);
         }
         let timeline = timeline.finish(60_000_000_000);
         assert_eq!(timeline.slice_ns, 1 << 29);
@@ -132,7 +132,7 @@ mod tests {
         let mut timeline = TimelineRecorder::default();
         for ms in 0..1000u64 {
             let latency = if ms == 777 { 90_000_000 } else { 50_000 };
-            timeline.answered(ms * 1_000_000, latency, 1);
+            timeline.succeeded(ms * 1_000_000, latency, 1);
         }
         let timeline = timeline.finish(1_000_000_000);
         let spike = (777_000_000 / timeline.slice_ns) as usize;
@@ -152,11 +152,11 @@ mod tests {
         ) {
             let mut recorder = TimelineRecorder::default();
             for &(due, good, latency) in &calls {
-                if good { recorder.answered(due, latency, 1) } else { recorder.failed(due, 1) }
+                if good { recorder.succeeded(due, latency, 1) } else { recorder.failed(due, 1) }
             }
             let elapsed = calls.iter().map(|call| call.0).max().unwrap_or_default() + 1;
             let timeline = recorder.finish(elapsed);
-            prop_assert!(timeline.slices.len() <= MOST_SLICES);
+            prop_assert!(timeline.slices.len() <= MAX_SLICES);
             prop_assert!(elapsed < 100 || timeline.slices.len() >= 100);
             for (index, slice) in timeline.slices.iter().enumerate() {
                 let here = calls.iter().filter(|call| (call.0 / timeline.slice_ns) as usize == index);

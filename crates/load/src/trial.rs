@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rpcgauge_trial::{Address, ConnectionUse, Keepalive, MOST_IN_FLIGHT, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, ConnectionUse, Keepalive, MAX_IN_FLIGHT, Schedule, Stop, Timing};
 use rpcgauge_wire::{Head, Limits, PrepareError, Protocol, grpc};
 
 use crate::error::LoadError;
@@ -115,7 +115,7 @@ pub struct Trial {
     pub schedule: Schedule,
     /// Makes arrivals at random repeatable.
     pub seed: u64,
-    /// Connections open at the same time, 1 to [`MOST_IN_FLIGHT`]; those that an HTTP/2 server is about to end
+    /// Connections open at the same time, 1 to [`MAX_IN_FLIGHT`]; those that an HTTP/2 server is about to end
     /// (GOAWAY) may continue beside them until their calls have ended. A closed loop with
     /// [`ConnectionUse::PerCall`] has one for each call in flight instead.
     pub connections: u32,
@@ -154,7 +154,7 @@ impl Trial {
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));
-        if !(1..=MOST_IN_FLIGHT).contains(&self.connections) {
+        if !(1..=MAX_IN_FLIGHT).contains(&self.connections) {
             return refuse("the number of connections", "1 to 65,536");
         }
         let endless = self.stop.calls.is_none() && self.stop.time_ms.is_none();

@@ -55,7 +55,7 @@ fn assert_no_more(few: &Trialled, many: &Trialled, what: &str) {
         "{what}: {few:?} for few calls, {many:?} for many"
     );
     assert!(
-        many.taken.most_held <= few.taken.most_held + more,
+        many.taken.max_held <= few.taken.max_held + more,
         "{what}: {few:?} for few calls, {many:?} for many"
     );
 }

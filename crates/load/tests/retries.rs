@@ -19,7 +19,7 @@ const REFUSED_STREAM: u32 = 7;
 const CANCEL: u32 = 8;
 
 /// Sends of a call at most.
-const MOST_SENDS: u64 = 4;
+const MAX_SENDS: u64 = 4;
 
 /// A trial of so many calls over HTTP/2.
 fn http2(address: Address, calls: u64) -> Trial {
@@ -121,7 +121,7 @@ fn calls_do_not_wait_for_a_connection_that_is_going_away() {
 
 #[test]
 fn connections_that_are_going_away_stay_bounded() {
-    // Every connection is going away with its first call, which is never answered.
+    // Every connection is going away with its first call, which never succeeded.
     let mut trial = http2(serve_frames(|_| goaway(1, NO_ERROR)), 1);
     trial.connections = 3;
     trial.schedule = constant_rate(500.0);
@@ -195,7 +195,7 @@ fn a_server_that_takes_no_call_is_not_called_for_ever() {
         trial.connection_use = connection_use;
         let measurement = run(&trial, &[b"x"]);
         let failed = vec![("not-processed".to_owned(), 5)];
-        assert_eq!(seen(&measurement), (0, 5 * (MOST_SENDS - 1), failed));
+        assert_eq!(seen(&measurement), (0, 5 * (MAX_SENDS - 1), failed));
         assert_eq!(measurement.calls.answered_after_retry, 0);
     }
 }

@@ -35,7 +35,7 @@ pub use diff::{Difference, first_difference};
 pub use encoding::Encoding;
 pub use error::{DecodeError, EncodeError, SampleError};
 pub use limits::{BrokenLimit, Limits};
-pub use message::{Code, Message, MessageType};
+pub use message::{CodeKind, Message, MessageType};
 pub use path::{position, without_position};
 pub use schema::{Method, Schema, SchemaError};
 pub use workload::{OverLimit, Sample, Workload, WorkloadError, WorkloadSpec};

@@ -22,13 +22,13 @@ impl Limits {
     /// The defaults.
     ///
     /// * 16 MiB: four times gRPC's usual default, since whole data sets are among the workloads.
-    /// * [`MOST_DEPTH`] levels: protobuf's own default in most languages.
+    /// * [`MAX_DEPTH`] levels: protobuf's own default in most languages.
     /// * 10,000 times: nearly what zstd makes of the most repetitive honest data, and far above
     ///   the 1,032 that DEFLATE can reach at all. What only a bomb reaches does not pass; how much
     ///   memory any message takes is bounded by its largest size already.
     pub const DEFAULT: Self = Self {
         max_message_bytes: 16 << 20,
-        max_depth: MOST_DEPTH,
+        max_depth: MAX_DEPTH,
         max_inflation: 10_000,
     };
 }
@@ -39,7 +39,7 @@ pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 
 /// Memory that a decoded message may take, in multiples of the largest encoded one: a list of
 /// empty messages is two bytes each on the wire and a few dozen in memory.
-pub const MEMORY_FOR_A_BYTE: usize = 32;
+pub const MEMORY_PER_BYTE: usize = 32;
 
 /// A decoded message below this size is never refused for its memory: a small message that was
 /// allowed few bytes can honestly take many times as much.
@@ -47,11 +47,11 @@ pub const MEMORY_FREE_BYTES: usize = 1 << 20;
 
 /// The most that [`Limits::max_depth`] may be: the protobuf library writes no JSON that is deeper, and
 /// readers take some of a thread's stack for each level.
-pub const MOST_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 100;
 
 /// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC has 32 bits for a
 /// message's length.
-pub const MOST_MESSAGE_BYTES: usize = u32::MAX as usize;
+pub const MAX_MESSAGE_BYTES: usize = u32::MAX as usize;
 
 /// A limit that cannot be set so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -66,9 +66,9 @@ impl Limits {
     /// The limits, where each can be kept to.
     ///
     /// # Errors
-    /// A limit of nothing, a size above [`MOST_MESSAGE_BYTES`], and a depth above [`MOST_DEPTH`].
+    /// A limit of nothing, a size above [`MAX_MESSAGE_BYTES`], and a depth above [`MAX_DEPTH`].
     pub fn checked(self) -> Result<Self, BadLimit> {
-        let most = [MOST_MESSAGE_BYTES, MOST_DEPTH, usize::MAX];
+        let most = [MAX_MESSAGE_BYTES, MAX_DEPTH, usize::MAX];
         for ((option, given), most) in self.by_option().into_iter().zip(most) {
             if !(1..=most).contains(&given) {
                 return Err(BadLimit {
@@ -91,7 +91,7 @@ impl Limits {
 
     /// Memory that a decoded message may take, in bytes.
     pub(crate) fn memory(&self) -> usize {
-        let memory = self.max_message_bytes.saturating_mul(MEMORY_FOR_A_BYTE);
+        let memory = self.max_message_bytes.saturating_mul(MEMORY_PER_BYTE);
         memory.max(MEMORY_FREE_BYTES)
     }
 
@@ -131,7 +131,7 @@ pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
     #[error("the message is larger than {0} bytes; --max-message-bytes sets this limit")]
     MessageBytes(usize),
-    /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_FOR_A_BYTE`]
+    /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_PER_BYTE`]
     /// times its value, and [`MEMORY_FREE_BYTES`] at least.
     #[error("the message takes more than {0} bytes of memory; --max-message-bytes sets this limit")]
     Memory(usize),
@@ -146,7 +146,7 @@ pub enum BrokenLimit {
 }
 
 fn depth_words(limit: usize) -> &'static str {
-    match limit >= MOST_DEPTH {
+    match limit >= MAX_DEPTH {
         true => ", the most that is read",
         false => "; --max-depth sets this limit",
     }

@@ -28,7 +28,7 @@ const ANY_SIZE: Limits = Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Code {
+pub enum CodeKind {
     /// Code made from the message's description before the program was built.
     Generated,
     /// The description is read while the program runs.
@@ -67,10 +67,10 @@ impl MessageType {
     }
 
     /// Whether generated or dynamic code reads and writes messages of this type.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> CodeKind {
         match self.generated {
-            Some(_) => Code::Generated,
-            None => Code::Dynamic,
+            Some(_) => CodeKind::Generated,
+            None => CodeKind::Dynamic,
         }
     }
 
@@ -202,10 +202,10 @@ impl Message {
     }
 
     /// Whether generated or dynamic code stands behind it.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> CodeKind {
         match self.value {
-            Value::Generated(_) => Code::Generated,
-            Value::Dynamic(_) => Code::Dynamic,
+            Value::Generated(_) => CodeKind::Generated,
+            Value::Dynamic(_) => CodeKind::Dynamic,
         }
     }
 
@@ -262,7 +262,7 @@ impl Message {
     /// Whether both were made by generated code and have the same bytes, which only the same message has.
     pub(crate) fn has_bytes_of(&self, other: &Self) -> bool {
         let bytes = |message: &Self| message.to_bytes(Encoding::Protobuf).ok();
-        let both = (self.code(), other.code()) == (Code::Generated, Code::Generated);
+        let both = (self.code(), other.code()) == (CodeKind::Generated, CodeKind::Generated);
         both && bytes(self).is_some_and(|own| Some(own) == bytes(other))
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 const SIMILAR: f64 = 0.75;
 
 /// Shortest part of a name, in bytes, that its whole is offered for.
-const SHORTEST_PART: usize = 3;
+const MIN_PART: usize = 3;
 
 /// How many names are offered at most.
 const OFFERED: usize = 3;
@@ -23,7 +23,7 @@ impl Nearest {
     pub fn of<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = plain(name);
         let is_near = |candidate: &str| {
-            wanted.len() >= SHORTEST_PART && candidate.contains(&wanted)
+            wanted.len() >= MIN_PART && candidate.contains(&wanted)
                 || strsim::jaro_winkler(&wanted, candidate) >= SIMILAR
         };
         let mut scored: Vec<(usize, &str)> = candidates

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// The most bytes of a file: far above any message limit.
-pub const MOST_BYTES: u64 = 256 << 20;
+pub const MAX_BYTES: u64 = 256 << 20;
 
 /// Text without the byte order mark that some editors put before it.
 pub fn without_mark(text: &str) -> &str {
@@ -15,12 +15,12 @@ pub fn without_mark(text: &str) -> &str {
 
 /// Reads a file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    read_within(File::open(path)?, MOST_BYTES)
+    read_within(File::open(path)?, MAX_BYTES)
 }
 
 /// Reads a file of text.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    text_within(File::open(path)?, MOST_BYTES)
+    text_within(File::open(path)?, MAX_BYTES)
 }
 
 /// Reads all text of at most so many bytes.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use rpcgauge_message::{
-    Code, Encoding, Limits, Message, MessageType, Schema, Workload, WorkloadSpec, first_difference,
+    CodeKind, Encoding, Limits, Message, MessageType, Schema, Workload, WorkloadSpec, first_difference,
 };
 use serde::{Deserialize, Serialize};
 
@@ -101,7 +101,7 @@ fn both_kinds_of_code_read_the_golden_bytes_and_dynamic_code_writes_binary_ones(
                 assert_eq!(first_difference(expected, &read), None, "{encoding}");
                 // Dynamic code has protobuf's own JSON: 64-bit integers as text.
                 let is_json = encoding.is_json() || *encoding == Encoding::Hybrid;
-                let own_json = read.code() == Code::Dynamic && is_json;
+                let own_json = read.code() == CodeKind::Dynamic && is_json;
                 if !own_json {
                     assert_eq!(read.to_bytes(*encoding).unwrap(), bytes, "{encoding}");
                 }

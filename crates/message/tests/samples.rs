@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use rpcgauge_message::{
-    Code, Encoding, Limits, MessageType, SampleError, Schema, first_difference,
+    CodeKind, Encoding, Limits, MessageType, SampleError, Schema, first_difference,
 };
 
 fn proto(path: &str) -> PathBuf {
@@ -36,7 +36,7 @@ const ORDER: &str = include_str!("samples/order.json");
 #[test]
 fn a_sample_with_everything_goes_through_every_encoding() {
     let message = order().from_json(ORDER).unwrap();
-    assert_eq!(message.code(), Code::Dynamic);
+    assert_eq!(message.code(), CodeKind::Dynamic);
     assert_eq!(
         String::from_utf8(message.to_bytes(Encoding::Json).unwrap()).unwrap(),
         ORDER

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{
-    BrokenLimit, Code, Codec, Compression, DecodeError, Encoding, Limits, Message, Schema,
+    BrokenLimit, CodeKind, Codec, Compression, DecodeError, Encoding, Limits, Message, Schema,
     Workload, WorkloadSpec, first_difference, sizes,
 };
 
@@ -49,7 +49,7 @@ fn methods_and_paths_are_those_of_the_proto_files() {
         if matches!(spec, WorkloadSpec::Own(_)) {
             assert_eq!(workload.method_path(), "/shop.Orders/Get");
             assert_eq!(workload.rest_path(), "/shop.Orders/Get");
-            assert_eq!(workload.code(), Code::Dynamic);
+            assert_eq!(workload.code(), CodeKind::Dynamic);
             continue;
         }
         let method = Schema::workloads().method(workload.method_path()).unwrap();
@@ -62,9 +62,9 @@ fn methods_and_paths_are_those_of_the_proto_files() {
             method.response.full_name(),
             workload.response_type().full_name()
         );
-        assert_eq!(workload.code(), Code::Generated);
-        assert_eq!(workload.request(0).code(), Code::Generated);
-        assert_eq!(workload.expected(0).code(), Code::Generated);
+        assert_eq!(workload.code(), CodeKind::Generated);
+        assert_eq!(workload.request(0).code(), CodeKind::Generated);
+        assert_eq!(workload.expected(0).code(), CodeKind::Generated);
     }
 }
 
@@ -439,7 +439,7 @@ fn one_wrong_value_in_a_long_response_is_found() {
     let right = text(&expected);
     let difference = |json: &str| {
         let read = list.response_type().from_json(json).unwrap();
-        assert_eq!(read.code(), Code::Generated);
+        assert_eq!(read.code(), CodeKind::Generated);
         first_difference(&expected, &read).map(|difference| difference.to_string())
     };
     assert_eq!(difference(&right), None);

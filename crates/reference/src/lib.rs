@@ -33,6 +33,6 @@ mod tls;
 pub use budget::default_memory;
 pub use listen::{ListenError, ListenOn};
 pub use server::{ServeError, Server};
-pub use settings::Settings;
+pub use settings::ServerOptions;
 pub use subject::subject_main;
 pub use timeouts::Timeouts;

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Connection errors that are written out. A client that opens a connection for every call and
 /// breaks each off would otherwise be timed writing the log.
-const MOST_CONNECTION_ERRORS: u32 = 100;
+const MAX_CONNECTION_ERRORS: u32 = 100;
 
 /// How many connection errors there were.
 static CONNECTION_ERRORS: AtomicU32 = AtomicU32::new(0);
 
-/// Writes that a connection ended badly; after [`MOST_CONNECTION_ERRORS`] that no more are written.
+/// Writes that a connection ended badly; after [`MAX_CONNECTION_ERRORS`] that no more are written.
 pub(crate) fn connection_error(error: &impl Display) {
     let before = CONNECTION_ERRORS.fetch_add(1, Ordering::Relaxed);
     match before {
-        ..MOST_CONNECTION_ERRORS => eprintln!("connection ended: {error}"),
-        MOST_CONNECTION_ERRORS => eprintln!("connection ended: {error}; no more of these follow"),
+        ..MAX_CONNECTION_ERRORS => eprintln!("connection ended: {error}"),
+        MAX_CONNECTION_ERRORS => eprintln!("connection ended: {error}; no more of these follow"),
         _ => {}
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rpcgauge_contract::{Address, Fault};
 use rpcgauge_message::workload::WorkloadError;
-use rpcgauge_message::{Code, Workload};
+use rpcgauge_message::{CodeKind, Workload};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{oneshot, watch};
 
@@ -20,7 +20,7 @@ use crate::budget::Ledger;
 use crate::grpc::Methods;
 use crate::listen::{ListenError, Listener};
 use crate::service::Service;
-use crate::settings::{MAX_THREADS, Settings};
+use crate::settings::{MAX_THREADS, ServerOptions};
 use crate::tls::Tls;
 
 /// Calls in flight have this long to finish when the server ends.
@@ -65,13 +65,13 @@ pub struct Server {
 
 impl Server {
     /// Makes the workload ready and listens.
-    pub fn bind(settings: &Settings) -> Result<Self, ServeError> {
+    pub fn bind(settings: &ServerOptions) -> Result<Self, ServeError> {
         Self::bind_with(settings, &Methods::new())
     }
 
     /// As [`Server::bind`], with more gRPC methods beside the workload's. One at the workload's own
     /// path takes its place.
-    pub fn bind_with(settings: &Settings, methods: &Methods) -> Result<Self, ServeError> {
+    pub fn bind_with(settings: &ServerOptions, methods: &Methods) -> Result<Self, ServeError> {
         if !(1..=MAX_THREADS).contains(&settings.threads) {
             return Err(ServeError::Threads(settings.threads));
         }
@@ -106,7 +106,7 @@ impl Server {
     }
 
     /// Whether generated or dynamic code reads and writes the messages.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> CodeKind {
         self.workload.code()
     }
 

@@ -18,7 +18,7 @@ use crate::budget::{Exhausted, Ledger};
 use crate::grpc::method::Methods;
 use crate::marks::Marks;
 use crate::rest::negotiation::Accepted;
-use crate::settings::Settings;
+use crate::settings::ServerOptions;
 use crate::timeouts::Timeouts;
 
 /// A workload, how it is served, and what is kept from call to call. Each serving thread has its
@@ -138,7 +138,7 @@ impl Service {
     pub(crate) fn new(
         workload: Workload,
         methods: Methods,
-        settings: &Settings,
+        settings: &ServerOptions,
         ledger: Arc<Ledger>,
     ) -> Result<Self, CallError> {
         let limits = settings.limits;

@@ -11,7 +11,7 @@ pub const MAX_THREADS: u32 = 1024;
 
 /// A server's settings.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServerOptions {
     /// What is called.
     pub workload: WorkloadSpec,
     /// Where to listen.
@@ -38,7 +38,7 @@ pub struct Settings {
     pub timeouts: Timeouts,
 }
 
-impl Settings {
+impl ServerOptions {
     /// A workload on the loopback interface at a free port: without TLS, uncompressed, one thread, the default
     /// limits, a quarter of the machine's memory, no marks, no reflection.
     pub fn new(workload: WorkloadSpec) -> Self {

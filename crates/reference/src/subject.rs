@@ -15,7 +15,7 @@ use rpcgauge_message::Limits;
 use crate::budget::default_memory;
 use crate::listen::Listener;
 use crate::server::{ServeError, Server};
-use crate::settings::Settings;
+use crate::settings::ServerOptions;
 use crate::timeouts::Timeouts;
 use crate::{codec, floor};
 
@@ -41,13 +41,13 @@ pub fn subject_main() -> ExitCode {
 
 /// Speaks the contract on any pair of streams. Returns the exit code: 0, or that of the fault.
 pub fn run(mut input: impl BufRead + Send + 'static, mut output: impl Write) -> u8 {
-    let ended = match contract::Settings::read(&mut input) {
-        Ok(contract::Settings::Server(settings)) => serve(*settings, input, &mut output),
-        Ok(contract::Settings::Floor(settings)) => serve_floor(&settings, input, &mut output),
-        Ok(contract::Settings::Client(_)) => Err(Ended::refused(
+    let ended = match contract::SettingsLine::read(&mut input) {
+        Ok(contract::SettingsLine::Server(settings)) => serve(*settings, input, &mut output),
+        Ok(contract::SettingsLine::Floor(settings)) => serve_floor(&settings, input, &mut output),
+        Ok(contract::SettingsLine::Client(_)) => Err(Ended::refused(
             "this subject has no client: the load engine is the one that there is",
         )),
-        Ok(contract::Settings::Codec(settings)) => run_codec(&settings, input, &mut output),
+        Ok(contract::SettingsLine::Codec(settings)) => run_codec(&settings, input, &mut output),
         Err(error) => Err(Ended::Refused(error.to_string(), Fault::Instrument)),
     };
     match ended {
@@ -105,7 +105,7 @@ fn serve(
         return Err(Ended::refused("gRPC needs HTTP/2: set http to \"2\""));
     }
     let limits = Limits::try_from(asked.limits).map_err(Ended::refused)?;
-    let server = Server::bind(&Settings {
+    let server = Server::bind(&ServerOptions {
         workload: asked.workload,
         listen: asked.listen.into(),
         tls: asked.tls,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use common::{Http, Response, Running, post, request};
 use http::Method;
 use rpcgauge_message::{Compression, Limits, WorkloadSpec};
-use rpcgauge_reference::Settings;
+use rpcgauge_reference::ServerOptions;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const VERSION: (&str, &str) = ("connect-protocol-version", "1");
@@ -39,12 +39,12 @@ fn errors_have_connects_code_and_the_status_of_that() {
     let other = call(&server, &[JSON, ("connect-protocol-version", "2")], HELLO);
     assert_error(&other, 400, "invalid_argument", "connect-protocol-version");
 
-    let small = Running::start(&Settings {
+    let small = Running::start(&ServerOptions {
         limits: Limits {
             max_message_bytes: 8,
             ..Limits::DEFAULT
         },
-        ..Settings::new(WorkloadSpec::Hello {})
+        ..ServerOptions::new(WorkloadSpec::Hello {})
     });
     let large = call(&small, &[JSON, VERSION], HELLO);
     assert_error(&large, 429, "resource_exhausted", "larger than 8 bytes");
@@ -79,9 +79,9 @@ fn a_call_has_the_time_that_its_client_gives() {
 
 #[test]
 fn plain_bytes_are_sent_where_no_coding_is_known() {
-    let server = Running::start(&Settings {
+    let server = Running::start(&ServerOptions {
         response_compression: Compression::GZIP,
-        ..Settings::new(WorkloadSpec::Hello {})
+        ..ServerOptions::new(WorkloadSpec::Hello {})
     });
     for (accepted, coding) in [("gzip", "gzip"), ("br, gzip", "gzip"), ("br", ""), ("", "")] {
         let headers = [JSON, VERSION, ("accept-encoding", accepted)];
@@ -108,7 +108,7 @@ fn the_version_tells_connect_from_rest_where_they_share_a_path() {
         r#"{"message":"m"}"#,
     );
     let own = WorkloadSpec::Own(Box::new(own.expect("a workload")));
-    let server = Running::start(&Settings::new(own));
+    let server = Running::start(&ServerOptions::new(own));
     let accept = ("accept", "application/cbor");
     let rest = call(&server, &[JSON, accept], HELLO);
     assert_eq!(rest.header("content-type"), "application/cbor");

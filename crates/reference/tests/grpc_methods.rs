@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Http, Running, framed, gzip, post};
 use http::{HeaderMap, HeaderValue};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_reference::Settings;
+use rpcgauge_reference::ServerOptions;
 use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
 
 const PATH: &str = "/test.Test/Call";
@@ -42,8 +42,8 @@ fn reversed() -> Methods {
     })
 }
 
-fn hello() -> Settings {
-    Settings::new(WorkloadSpec::Hello {})
+fn hello() -> ServerOptions {
+    ServerOptions::new(WorkloadSpec::Hello {})
 }
 
 #[test]

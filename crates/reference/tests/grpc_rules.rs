@@ -9,7 +9,7 @@ use common::{Http, InFrames, Response, Running, framed, gzip, post, request};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Frame;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_reference::Settings;
+use rpcgauge_reference::ServerOptions;
 
 const INVALID_ARGUMENT: &str = "3";
 const DEADLINE_EXCEEDED: &str = "4";
@@ -64,7 +64,7 @@ fn a_call_ends_with_its_status_in_the_trailers() {
 #[test]
 fn a_call_without_a_subtype_has_the_encoding_of_the_settings() {
     for encoding in [Encoding::Hybrid, Encoding::Msgpack, Encoding::Cbor] {
-        let mut settings = Settings::new(WorkloadSpec::Hello {});
+        let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
         settings.encoding = encoding;
         let server = Running::start(&settings);
         let bytes = |message: rpcgauge_message::Message| message.to_bytes(encoding);
@@ -173,7 +173,7 @@ fn compressed_messages_need_a_known_and_named_coding() {
 
 #[test]
 fn a_response_is_compressed_only_for_who_accepts_it() {
-    let mut settings = Settings::new(WorkloadSpec::List { n: 50 });
+    let mut settings = ServerOptions::new(WorkloadSpec::List { n: 50 });
     settings.response_compression = Compression::ZSTD;
     let server = Running::start(&settings);
     let bytes = server
@@ -204,7 +204,7 @@ fn a_response_is_compressed_only_for_who_accepts_it() {
 
 #[test]
 fn too_large_messages_exhaust_resources() {
-    let mut settings = Settings::new(WorkloadSpec::Echo { n: 1 });
+    let mut settings = ServerOptions::new(WorkloadSpec::Echo { n: 1 });
     settings.limits.max_message_bytes = 1000;
     let server = Running::start(&settings);
     let response = call_with(&server, &[], framed(false, &[0; 1001]));
@@ -232,7 +232,7 @@ fn too_large_messages_exhaust_resources() {
 
 #[test]
 fn requests_without_a_response_are_invalid() {
-    let mut settings = Settings::new(WorkloadSpec::List { n: 3 });
+    let mut settings = ServerOptions::new(WorkloadSpec::List { n: 3 });
     settings.limits.max_message_bytes = 1 << 20;
     let server = Running::start(&settings);
     // ExampleRequest.id = -1: no list has that many items.

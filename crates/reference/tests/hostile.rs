@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Http, Running, framed, post, read_to_close};
 use proptest::prelude::*;
 use rpcgauge_message::{Encoding, Workload, WorkloadSpec, content_type};
-use rpcgauge_reference::{ListenOn, Settings, Timeouts};
+use rpcgauge_reference::{ListenOn, ServerOptions, Timeouts};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -73,7 +73,7 @@ fn half_requests_and_clients_that_go_away_are_survived() {
 #[test]
 fn a_unix_socket_is_no_less_robust() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
+    let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
     settings.listen = ListenOn::Unix(folder.path().join("s"));
     let server = Running::start(&settings);
     for garbage in [&b"nonsense\r\n\r\n"[..], b"", PREFACE, b"P"] {
@@ -92,7 +92,7 @@ fn a_unix_socket_is_no_less_robust() {
 /// A server that gives up soon.
 fn impatient() -> Running {
     let soon = Duration::from_millis(150);
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
+    let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
     settings.timeouts = Timeouts {
         first_request: soon,
         request_head: soon,
@@ -190,7 +190,7 @@ proptest! {
         compression in proptest::sample::select(vec!["identity", "gzip", "zstd"]),
     ) {
         thread_local! {
-            static SERVER: Running = Running::start(&Settings::new(WorkloadSpec::Echo { n: 3 }));
+            static SERVER: Running = Running::start(&ServerOptions::new(WorkloadSpec::Echo { n: 3 }));
         }
         SERVER.with(|server| {
             let headers = [

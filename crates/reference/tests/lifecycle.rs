@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use common::Running;
 use rpcgauge_message::{Compression, WorkloadSpec};
-use rpcgauge_reference::{Server, Settings};
+use rpcgauge_reference::{Server, ServerOptions};
 
 #[test]
 fn what_cannot_be_served_is_one_line() {
-    let mut none = Settings::new(WorkloadSpec::Hello {});
+    let mut none = ServerOptions::new(WorkloadSpec::Hello {});
     none.threads = 0;
-    let mut many = Settings::new(WorkloadSpec::Hello {});
+    let mut many = ServerOptions::new(WorkloadSpec::Hello {});
     many.threads = 1_000_000;
-    let mut level = Settings::new(WorkloadSpec::Hello {});
+    let mut level = ServerOptions::new(WorkloadSpec::Hello {});
     level.response_compression = Compression::Gzip { level: 77 };
     for (settings, want) in [
         (none, "0 threads cannot serve: use 1 to 1024"),

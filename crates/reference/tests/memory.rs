@@ -16,7 +16,7 @@ use hyper::body::Body;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::{Encoding, WorkloadSpec};
-use rpcgauge_reference::Settings;
+use rpcgauge_reference::ServerOptions;
 use tokio::sync::mpsc;
 
 const MESSAGE_BYTES: usize = 1 << 20;
@@ -26,7 +26,7 @@ const CALLS: usize = 8;
 const ROOM_FOR: usize = 3;
 
 fn cramped(workload: WorkloadSpec) -> Running {
-    let mut settings = Settings::new(workload);
+    let mut settings = ServerOptions::new(workload);
     settings.memory = 4 * MESSAGE_BYTES;
     Running::start(&settings)
 }

@@ -15,15 +15,15 @@ use hyper::body::{Body, Frame};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_message::WorkloadSpec;
 use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionRequest, ReflectionResponse};
-use rpcgauge_reference::{Settings, Timeouts};
+use rpcgauge_reference::{ServerOptions, Timeouts};
 use tokio::sync::mpsc;
 
 const GRPC: [(&str, &str); 2] = [("content-type", "application/grpc"), ("te", "trailers")];
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> ServerOptions {
+    ServerOptions {
         reflection: true,
-        ..Settings::new(WorkloadSpec::Hello {})
+        ..ServerOptions::new(WorkloadSpec::Hello {})
     }
 }
 
@@ -175,7 +175,7 @@ fn a_response_comes_before_the_next_question() {
 
 #[test]
 fn a_stream_without_questions_ends() {
-    let server = Running::start(&Settings {
+    let server = Running::start(&ServerOptions {
         timeouts: Timeouts {
             request_body: Duration::from_millis(50),
             ..Timeouts::DEFAULT

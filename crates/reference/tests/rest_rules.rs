@@ -8,7 +8,7 @@ use bytes::Bytes;
 use common::{Http, Response, Running, gzip, post, read_to_close, request};
 use http::Method;
 use rpcgauge_message::{Compression, WorkloadSpec};
-use rpcgauge_reference::Settings;
+use rpcgauge_reference::ServerOptions;
 
 const JSON: (&str, &str) = ("content-type", "application/json");
 const HELLO: &str = r#"{"name":"name_0"}"#;
@@ -135,7 +135,7 @@ fn accept_chooses_the_responses_media_type() {
 
 #[test]
 fn accept_encoding_chooses_the_responses_coding() {
-    let mut settings = Settings::new(WorkloadSpec::List { n: 30 });
+    let mut settings = ServerOptions::new(WorkloadSpec::List { n: 30 });
     settings.response_compression = Compression::GZIP;
     let server = Running::start(&settings);
     let body = server
@@ -187,7 +187,7 @@ fn a_damaged_body_is_a_problem_that_names_the_place() {
 
 #[test]
 fn a_body_over_the_limit_is_refused() {
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
+    let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
     settings.limits.max_message_bytes = 100;
     let server = Running::start(&settings);
     let body = |bytes: usize| format!(r#"{{"name":"{}"}}"#, "x".repeat(bytes - 11));
@@ -211,7 +211,7 @@ fn a_body_over_the_limit_is_refused() {
 /// A chunked body does not announce its length.
 #[test]
 fn a_chunked_body_over_the_limit_is_refused() {
-    let mut settings = Settings::new(WorkloadSpec::Hello {});
+    let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
     settings.limits.max_message_bytes = 100;
     let server = Running::start(&settings);
     let head = format!(

@@ -14,7 +14,7 @@ use rpcgauge_message::{
     Compression, Decompressor, Encoding, Limits, MessageType, Schema, WorkloadSpec, content_type,
     first_difference,
 };
-use rpcgauge_reference::Settings;
+use rpcgauge_reference::ServerOptions;
 use serde_json::json;
 
 const COMPRESSIONS: [Compression; 3] = [Compression::None, Compression::GZIP, Compression::ZSTD];
@@ -200,7 +200,7 @@ fn every_workload_is_answered_in_every_way() {
     for listen in both_transports(&folder) {
         for response in COMPRESSIONS {
             for workload in workloads() {
-                let mut settings = Settings::new(workload);
+                let mut settings = ServerOptions::new(workload);
                 settings.listen = listen.clone();
                 settings.response_compression = response;
                 let server = Running::start(&settings);
@@ -212,7 +212,7 @@ fn every_workload_is_answered_in_every_way() {
 
 #[test]
 fn names_as_written_in_the_proto_file_are_a_setting() {
-    let mut settings = Settings::new(WorkloadSpec::Records { n: 2 });
+    let mut settings = ServerOptions::new(WorkloadSpec::Records { n: 2 });
     settings.encoding = Encoding::JsonProtoNames;
     let server = Running::start(&settings);
     call_every_way(&server, Compression::None, Encoding::JsonProtoNames);
@@ -239,7 +239,7 @@ fn names_as_written_in_the_proto_file_are_a_setting() {
 
 #[test]
 fn long_integers_are_text_in_the_mapping_of_protobuf() {
-    let mut settings = Settings::new(WorkloadSpec::Echo { n: 1 });
+    let mut settings = ServerOptions::new(WorkloadSpec::Echo { n: 1 });
     let way = Way {
         encoding: Encoding::Json,
         request: Compression::None,
@@ -274,7 +274,7 @@ fn responses_carry_marks_only_where_they_are_asked_for() {
         }
         marks
     };
-    let mut settings = Settings::new(WorkloadSpec::List { n: 3 });
+    let mut settings = ServerOptions::new(WorkloadSpec::List { n: 3 });
     assert_eq!(marks(&Running::start(&settings)), Vec::<u64>::new());
     settings.marks = true;
     let server = Running::start(&settings);
@@ -289,7 +289,7 @@ fn responses_carry_marks_only_where_they_are_asked_for() {
 #[test]
 fn a_level_changes_the_size_of_a_response() {
     let size = |level| {
-        let mut settings = Settings::new(WorkloadSpec::Records { n: 200 });
+        let mut settings = ServerOptions::new(WorkloadSpec::Records { n: 200 });
         settings.response_compression = Compression::Gzip { level };
         let server = Running::start(&settings);
         let response = settings.response_compression;
@@ -305,7 +305,7 @@ fn a_level_changes_the_size_of_a_response() {
 
 #[test]
 fn several_threads_serve_several_connections() {
-    let mut settings = Settings::new(WorkloadSpec::List { n: 3 });
+    let mut settings = ServerOptions::new(WorkloadSpec::List { n: 3 });
     settings.threads = 3;
     let folder = tempfile::tempdir().expect("a folder");
     for listen in both_transports(&folder) {
@@ -318,7 +318,7 @@ fn several_threads_serve_several_connections() {
 #[test]
 fn many_calls_are_in_flight_on_one_connection() {
     const CALLS: u64 = 300;
-    let server = Running::start(&Settings::new(WorkloadSpec::Hello {}));
+    let server = Running::start(&ServerOptions::new(WorkloadSpec::Hello {}));
     let path = server.workload.method_path();
     let kind = server.workload.response_type();
     common::block_on(async {

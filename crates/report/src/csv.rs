@@ -6,7 +6,7 @@
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{DirectionCounts, LinkCounts};
 use rpcgauge_study::settings::Placement;
-use rpcgauge_study::words::Word;
+use rpcgauge_study::words::Named;
 
 use crate::escape;
 use crate::findings::Findings;
@@ -30,7 +30,7 @@ type Column = (&'static str, fn(&TrialRow) -> String);
 
 /// The columns before the metrics.
 const MEASURED: [Column; 27] = [
-    ("idle", |t| t.idle.word().to_owned()),
+    ("idle", |t| t.idle.as_str().to_owned()),
     ("timing", |t| format!("{:?}", t.timing).to_lowercase()),
     ("started_at_ms", |t| t.started_at_ms.to_string()),
     ("elapsed_ns", |t| t.elapsed_ns.to_string()),
@@ -153,7 +153,7 @@ fn line(
         escape::csv(variant),
         invocation.to_string(),
         block.to_string(),
-        placement.word().to_owned(),
+        placement.as_str().to_owned(),
         outcome.to_owned(),
         reason.map_or_else(String::new, |reason| escape::csv(reason)),
     ];

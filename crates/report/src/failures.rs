@@ -10,7 +10,7 @@ use crate::words::joined;
 
 /// Of more failures than this, the first are listed and the others counted: reasons can differ by
 /// a port or a path alone, and each has a log of some kilobytes with it.
-pub(crate) const MOST_LISTED: usize = 20;
+pub(crate) const MAX_LISTED: usize = 20;
 
 /// Trials that failed in the same way.
 pub(crate) struct Failure<'a> {
@@ -57,9 +57,9 @@ impl<'a> Failures<'a> {
                 }),
             }
         }
-        let others = listed.iter().skip(MOST_LISTED);
+        let others = listed.iter().skip(MAX_LISTED);
         let others = others.map(|f| f.trials.len()).sum();
-        listed.truncate(MOST_LISTED);
+        listed.truncate(MAX_LISTED);
         Self { listed, others }
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn of_many_failures_the_first_are_listed_and_the_page_stays_small() {
         let findings = findings(&failing(|number| format!("port {number} was in use")));
         let failures = Failures::of(&findings);
-        assert_eq!(failures.listed.len(), MOST_LISTED);
+        assert_eq!(failures.listed.len(), MAX_LISTED);
         let others = "39 more trials failed in other ways; trials.csv lists them";
         assert_eq!(failures.left_out().as_deref(), Some(others));
         let page = crate::html::render(&findings);

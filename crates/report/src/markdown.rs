@@ -1,7 +1,7 @@
 //! Markdown for a pull request: GitHub's flavour.
 
 use crate::document::{
-    Answer, Block, Claim, Document, Item, MOST_IN_TEXTS, Question, SIGNS, Section, Shown, Table,
+    Answer, Block, Claim, Document, Item, MAX_IN_TEXTS, Question, SIGNS, Section, Shown, Table,
     Verdicts,
 };
 use crate::escape::markdown as safe;
@@ -81,7 +81,7 @@ fn item(text: &mut String, item: &Item) {
 fn table(text: &mut String, table: &Table) {
     let columns = || {
         let all = table.columns.iter().enumerate();
-        all.filter(|(_, column)| column.rank <= MOST_IN_TEXTS)
+        all.filter(|(_, column)| column.rank <= MAX_IN_TEXTS)
     };
     let has_cautions = !table.cautions.is_empty();
     let cautions = has_cautions.then_some(("cautions", false));

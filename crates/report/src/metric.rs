@@ -5,9 +5,9 @@
 use rpcgauge_stats::Better;
 use rpcgauge_study::histogram::{RESOLUTION, Times, Unit};
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{Cpu, Histogram, Measured, Stage};
+use rpcgauge_study::record::{Cpu, Histogram, TrialFigures, Stage};
 use rpcgauge_study::settings::{Operation, Timing};
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 use crate::findings::{Figures, supported};
 use crate::units;
@@ -24,18 +24,18 @@ pub(crate) struct Row {
     verb: &'static str,
     /// What stands behind two figures.
     phrase: &'static str,
-    of_trial: fn(&Trial<'_>) -> Option<f64>,
+    of_trial: fn(&UnpackedTrial<'_>) -> Option<f64>,
     of_cell: fn(&Figures) -> Option<f64>,
 }
 
-/// A trial, with its latency unpacked once; none where no call was answered.
-pub(crate) struct Trial<'a> {
-    measured: &'a Measured,
+/// A trial, with its latency unpacked once; none where no call succeeded.
+pub(crate) struct UnpackedTrial<'a> {
+    measured: &'a TrialFigures,
     latency: Option<Times>,
 }
 
-impl<'a> Trial<'a> {
-    pub(crate) fn of(measured: &'a Measured) -> Self {
+impl<'a> UnpackedTrial<'a> {
+    pub(crate) fn of(measured: &'a TrialFigures) -> Self {
         Self {
             measured,
             latency: filled(&measured.latency),
@@ -220,7 +220,7 @@ pub(crate) fn median_ns(histogram: &Histogram) -> Option<f64> {
     Some(filled(histogram)?.quantile(0.5))
 }
 
-fn span(trial: &Trial<'_>, stage: Stage) -> Option<f64> {
+fn span(trial: &UnpackedTrial<'_>, stage: Stage) -> Option<f64> {
     Some(filled(trial.measured.stages.get(&stage)?)?.mean())
 }
 
@@ -229,7 +229,7 @@ fn span_of(cell: &Figures, stage: Stage) -> Option<f64> {
     found.map(|found| found.mean_ns)
 }
 
-fn cpu(trial: &Trial<'_>, side: Option<Cpu>) -> Option<f64> {
+fn cpu(trial: &UnpackedTrial<'_>, side: Option<Cpu>) -> Option<f64> {
     // The link's thread does part of the receiver's work.
     let side = side.filter(|_| trial.measured.link.is_none());
     per_call(trial.measured.sent_calls(), side?.total_ns)

@@ -118,14 +118,14 @@ pub(crate) fn percent_beside(share: f64, other: f64) -> String {
 
 /// A number beside one that it would look like.
 pub(crate) fn number_beside(value: f64, other: f64) -> String {
-    const MOST_DIGITS: i32 = 15;
+    const MAX_DIGITS: i32 = 15;
     let whole = value.abs().max(other.abs()).log10().floor() as i32;
     let shown =
-        |value: f64, digits: i32| fixed(value, (digits - 1 - whole).clamp(0, MOST_DIGITS) as usize);
-    let text = (2..MOST_DIGITS)
+        |value: f64, digits: i32| fixed(value, (digits - 1 - whole).clamp(0, MAX_DIGITS) as usize);
+    let text = (2..MAX_DIGITS)
         .map(|digits| (shown(value, digits), shown(other, digits)))
         .find(|(value, other)| value != other)
-        .map_or_else(|| shown(value, MOST_DIGITS), |(value, _)| value);
+        .map_or_else(|| shown(value, MAX_DIGITS), |(value, _)| value);
     without_zeros(text)
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn ratio(ratio: f64) -> String {
 
 /// The end of an interval that lies beyond this tells only that nothing is known: its digits would
 /// not be of what was measured.
-pub(crate) const MOST_RATIO: f64 = 1_000.0;
+pub(crate) const MAX_RATIO: f64 = 1_000.0;
 
 /// Two ratios with the same decimals; fewer of a large one.
 pub(crate) fn ratios(ratios: [f64; 2], decimals: usize) -> (String, String) {
@@ -200,11 +200,11 @@ pub(crate) fn interval([low, high]: [f64; 2], decimals: usize) -> String {
 
 /// An end of an interval; of one that is too far off only that.
 fn end(ratio: f64, decimals: usize) -> String {
-    if ratio > MOST_RATIO {
-        return format!("over {}", fixed(MOST_RATIO, 0));
+    if ratio > MAX_RATIO {
+        return format!("over {}", fixed(MAX_RATIO, 0));
     }
-    if ratio < 1.0 / MOST_RATIO {
-        return format!("under 1/{}", fixed(MOST_RATIO, 0));
+    if ratio < 1.0 / MAX_RATIO {
+        return format!("under 1/{}", fixed(MAX_RATIO, 0));
     }
     fixed(ratio, decimals)
 }

@@ -36,7 +36,7 @@ pub struct CapacitySearch {
     lowest: f64,
     highest: f64,
     precision: f64,
-    most_trials: usize,
+    max_trials: usize,
 }
 
 /// One trial at one rate.
@@ -108,7 +108,7 @@ impl Bound {
 impl CapacitySearch {
     /// A search that begins at `start`, stays between `lowest` and `highest`, and ends when the rate
     /// that misses is above the one that holds by no more than `precision`, 0.05 for 5%. It
-    /// gives up after `most_trials`: twelve doublings, a bracket of 1% and repeats take some 30.
+    /// gives up after `max_trials`: twelve doublings, a bracket of 1% and repeats take some 30.
     ///
     /// # Errors
     /// [`StatsError::Setting`] unless `0 < lowest <= start <= highest` and `0.001 <= precision <= 1`.
@@ -117,7 +117,7 @@ impl CapacitySearch {
         lowest: f64,
         highest: Option<f64>,
         precision: f64,
-        most_trials: usize,
+        max_trials: usize,
     ) -> Result<Self, StatsError> {
         let highest = highest.unwrap_or(HIGHEST);
         let bounded = lowest > 0.0 && highest.is_finite();
@@ -133,7 +133,7 @@ impl CapacitySearch {
             lowest,
             highest,
             precision,
-            most_trials,
+            max_trials,
         })
     }
 
@@ -155,7 +155,7 @@ impl CapacitySearch {
             (Some(held), Some(missed)) => self.narrow(&held, &missed),
         };
         match step {
-            SearchStep::Try(_) if tried.len() >= self.most_trials => {
+            SearchStep::Try(_) if tried.len() >= self.max_trials => {
                 SearchStep::Done(SearchEnd::TooUnsteady)
             }
             step => step,

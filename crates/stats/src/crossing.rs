@@ -101,7 +101,7 @@ fn check(sizes: &[AtSize]) -> Result<(), StatsError> {
 
 /// Logarithms of ratios beyond this are drawn to it: their difference is not near 0 either way, and its
 /// square is still a number.
-const MOST_LOG: f64 = 100.0;
+const MAX_LOG: f64 = 100.0;
 
 /// The differences of the costs at each size, and how sure they are.
 struct Differences {
@@ -124,7 +124,7 @@ impl Differences {
         // The two costs are level × √ratio and level / √ratio. Levels are relative to the highest one:
         // only how they stand to each other counts.
         let difference = |place: usize, log_ratio: f64| {
-            let half = log_ratio.clamp(-MOST_LOG, MOST_LOG) / 2.0;
+            let half = log_ratio.clamp(-MAX_LOG, MAX_LOG) / 2.0;
             2.0 * (levels[place] - highest).exp() * half.sinh()
         };
         let values = ratios.iter().enumerate().map(|(place, ratios)| {

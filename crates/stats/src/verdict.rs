@@ -77,7 +77,7 @@ pub enum Unresolved {
     AaBeyondMargin,
 }
 
-/// What a comparison comes to.
+/// The outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
     /// The first variant is faster (or smaller, or yields more).
@@ -100,7 +100,7 @@ pub enum Outcome {
 pub struct Verdict {
     /// The measured ratio of/against, with its interval.
     pub estimate: Estimate,
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// How it was judged.
     pub rule: VerdictRule,

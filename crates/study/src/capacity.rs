@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use rpcgauge_trial::{LONGEST_MS, is_rate};
+use rpcgauge_trial::{MAX_MS, is_rate};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{Schedule, Settings, Stop};
-use crate::words::number_word;
+use crate::words::format_number;
 
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
-pub const MOST_TRIALS: u32 = 60;
+pub const MAX_TRIALS: u32 = 60;
 
 /// How near both ends of a search can be asked to come.
 pub(crate) const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
@@ -47,10 +47,10 @@ impl Capacity {
         if let Some(rate) = rates.into_iter().flatten().find(|rate| !is_rate(*rate)) {
             return Err(format!(
                 "a rate of the search must be more than 0 and at most 1e9 calls per second, not {}",
-                number_word(rate)
+                format_number(rate)
             ));
         }
-        let is_time = (1..=LONGEST_MS).contains(&self.time_ms);
+        let is_time = (1..=MAX_MS).contains(&self.time_ms);
         if PRECISIONS.contains(&self.precision) && is_time && self.calls > 0 {
             return Ok(());
         }

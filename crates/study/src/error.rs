@@ -17,7 +17,7 @@ pub struct StudyError {
     /// What is wrong and what to do.
     pub message: String,
     /// Where `budget` is too short: what it must be at least, seconds.
-    pub least_budget_s: Option<u64>,
+    pub min_budget_s: Option<u64>,
 }
 
 /// Why a text is none of a kind that has a form of its own.
@@ -64,7 +64,7 @@ impl Source {
             file: self.file.to_string(),
             position: Some(self.position(span.start)),
             message: one_line(message.into()),
-            least_budget_s: None,
+            min_budget_s: None,
         }
     }
 
@@ -75,7 +75,7 @@ impl Source {
             file,
             position: None,
             message: one_line(message.into()),
-            least_budget_s: None,
+            min_budget_s: None,
         }
     }
 

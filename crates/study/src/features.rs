@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::read::{Time, filled, of};
 use crate::settings::{
-    ConnectionUse, HttpVersion, MOST_THREADS, Protocol, REFERENCE, Style, Transport,
+    ConnectionUse, HttpVersion, MAX_THREADS, Protocol, REFERENCE, Style, Transport,
 };
-use crate::words::{Word, words};
+use crate::words::{Named, words};
 
 /// What one stack can do, in each of its roles.
 ///
@@ -173,8 +173,8 @@ impl From<&WorkloadSpec> for WorkloadKind {
 impl Features {
     /// What the embedded subject does: as a server and codec, everything there is.
     pub fn embedded() -> Self {
-        fn all<T: Word>() -> Vec<T> {
-            T::WORDS.iter().map(|(_, value)| *value).collect()
+        fn all<T: Named>() -> Vec<T> {
+            T::NAMES.iter().map(|(_, value)| *value).collect()
         }
         Self {
             roles: vec![Role::Server, Role::Codec],
@@ -189,7 +189,7 @@ impl Features {
             tls: vec![Role::Server],
             workloads: all(),
             codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
-            threads: MOST_THREADS,
+            threads: MAX_THREADS,
             // What only a client has, and what needs no time.
             ..Self::default()
         }

@@ -171,29 +171,29 @@ impl Histogram {
 
 /// The most values of a histogram that is read: up to here an `f64` holds each count, and sums of
 /// histograms stay within what the format can hold.
-const MOST_VALUES: u64 = 1 << 53;
+const MAX_VALUES: u64 = 1 << 53;
 
 /// The most bytes of counts: at most nine for each of the values that 64 bits can hold at this
 /// precision, which are some 56,000.
-const MOST_COUNTS_BYTES: u32 = 512 << 10;
+const MAX_COUNTS_BYTES: u32 = 512 << 10;
 
 /// The most significant digits of a histogram here.
-const MOST_DIGITS: u8 = 3;
+const MAX_DIGITS: u8 = 3;
 
 fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     // The reader takes the memory that the packed bytes ask for.
-    if counts_bytes(bytes).is_none_or(|bytes| bytes > MOST_COUNTS_BYTES) {
+    if counts_bytes(bytes).is_none_or(|bytes| bytes > MAX_COUNTS_BYTES) {
         return Err("its counts are too many or missing".to_owned());
     }
     let mut rest = bytes;
     let histogram: Unpacked = Deserializer::new()
         .deserialize(&mut rest)
         .map_err(|e| e.to_string())?;
-    if !rest.is_empty() || histogram.sigfig() > MOST_DIGITS {
+    if !rest.is_empty() || histogram.sigfig() > MAX_DIGITS {
         return Err("bytes follow the histogram, or it is too precise".to_owned());
     }
     // Sums saturate, so that too many counts do not look like few.
-    match histogram.len() <= MOST_VALUES {
+    match histogram.len() <= MAX_VALUES {
         true => Ok(histogram),
         false => Err("it holds more values than can be measured".to_owned()),
     }
@@ -356,19 +356,19 @@ mod tests {
     fn packed_bytes_get_no_more_memory_than_a_histogram_takes() {
         let same = changed(0, [0x1c, 0x84, 0x93, 0x13]);
         serde_json::from_str::<Histogram>(&same).unwrap();
-        let counts = MOST_COUNTS_BYTES.to_be_bytes();
-        let more_counts = (MOST_COUNTS_BYTES + 1).to_be_bytes();
+        let counts = MAX_COUNTS_BYTES.to_be_bytes();
+        let more_counts = (MAX_COUNTS_BYTES + 1).to_be_bytes();
         // No memory is taken for the second: the reader would have missed the bytes, as in the first.
         for (packed, asked) in [
-            (changed(4, counts), MOST_COUNTS_BYTES),
-            (changed(4, more_counts), MOST_COUNTS_BYTES + 1),
+            (changed(4, counts), MAX_COUNTS_BYTES),
+            (changed(4, more_counts), MAX_COUNTS_BYTES + 1),
             (changed(4, [0xff; 4]), u32::MAX),
         ] {
             let bytes = STANDARD.decode(packed.trim_matches('"')).unwrap();
             assert_eq!(counts_bytes(&bytes), Some(asked));
             let problem = unpack(&bytes).unwrap_err();
             let is_bounded = problem == "its counts are too many or missing";
-            assert_eq!(is_bounded, asked > MOST_COUNTS_BYTES, "{problem}");
+            assert_eq!(is_bounded, asked > MAX_COUNTS_BYTES, "{problem}");
             serde_json::from_str::<Histogram>(&packed).unwrap_err();
         }
         // Five digits take a hundred times the memory of three.
@@ -385,8 +385,8 @@ mod tests {
             let text = serde_json::to_string(&Histogram::from(histogram)).unwrap();
             serde_json::from_str::<Histogram>(&text)
         };
-        assert_eq!(holding(MOST_VALUES / 2).unwrap().count(), MOST_VALUES);
-        holding(MOST_VALUES / 2 + 1).unwrap_err();
+        assert_eq!(holding(MAX_VALUES / 2).unwrap().count(), MAX_VALUES);
+        holding(MAX_VALUES / 2 + 1).unwrap_err();
         holding(i64::MAX as u64).unwrap_err();
     }
 

@@ -32,7 +32,7 @@ pub enum Measure {
     Mean,
     /// The longest call, ns.
     Max,
-    /// The share of started calls that were not answered.
+    /// The share of started calls that did not succeed.
     Errors,
     /// Answered calls per second.
     Goodput,
@@ -74,7 +74,7 @@ impl Objective {
 
 impl Measure {
     /// The fewest calls that tell of it: one call in a hundred must lie beyond a 99th percentile.
-    pub fn fewest_calls(self) -> u64 {
+    pub fn min_calls(self) -> u64 {
         match self {
             Self::Percentile(percentile) if percentile < 100.0 => {
                 // Rounded before it is rounded up: 100 - 99.9 is a little more than 0.1.
@@ -88,16 +88,16 @@ impl Measure {
     /// The calls of a trial that its figure can be relied on: ten beyond a percentile, ten failures
     /// at the bound of a share of errors.
     pub fn reliable_calls(self, bound: f64) -> u64 {
-        const FEWEST: u64 = 100;
-        const MOST_FOR_ERRORS: f64 = 10_000.0;
+        const MIN: u64 = 100;
+        const MAX_FOR_ERRORS: f64 = 10_000.0;
         match self {
             Self::Percentile(percentile) if percentile < 100.0 => {
-                (10 * self.fewest_calls()).max(FEWEST)
+                (10 * self.min_calls()).max(MIN)
             }
             Self::Errors if bound > 0.0 => {
-                ((10.0 / bound).min(MOST_FOR_ERRORS).ceil() as u64).max(FEWEST)
+                ((10.0 / bound).min(MAX_FOR_ERRORS).ceil() as u64).max(MIN)
             }
-            _ => FEWEST,
+            _ => MIN,
         }
     }
 
@@ -286,7 +286,7 @@ mod tests {
         ];
         for (percentile, calls) in table {
             let measure = Measure::Percentile(percentile);
-            assert_eq!(measure.fewest_calls(), calls, "{percentile}");
+            assert_eq!(measure.min_calls(), calls, "{percentile}");
         }
     }
 

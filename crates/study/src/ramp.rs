@@ -12,16 +12,16 @@ use std::str::FromStr;
 use rpcgauge_trial::RampPart;
 
 use crate::error::FormError;
-use crate::words::{parse_time_ms, time_word};
+use crate::words::{parse_time_ms, format_time};
 
 /// A ramp as the command line gives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ramp(pub Vec<RampPart>);
 
 /// The parts as they can be written, each with its time.
-pub fn parts_word(parts: &[RampPart]) -> String {
+pub fn format_ramp(parts: &[RampPart]) -> String {
     let word = |part: &RampPart| {
-        let time = time_word(part.time_ms);
+        let time = format_time(part.time_ms);
         match part.is_level() {
             true => format!("{}:{time}", part.from),
             false => format!("{}..{}:{time}", part.from, part.to),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn ramp(text: &str) -> String {
-        parts_word(&text.parse::<Ramp>().unwrap().0)
+        format_ramp(&text.parse::<Ramp>().unwrap().0)
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         #[test]
         fn no_text_breaks_the_reader(text in "[0-9.,:smeE+ -]{0,30}|\\PC{0,12}") {
             if let Ok(Ramp(parts)) = text.parse::<Ramp>() {
-                let again: Ramp = parts_word(&parts).parse().unwrap();
+                let again: Ramp = format_ramp(&parts).parse().unwrap();
                 prop_assert_eq!(again.0, parts);
             }
         }

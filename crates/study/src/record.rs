@@ -10,7 +10,7 @@ mod provenance;
 use std::collections::BTreeMap;
 
 pub use rpcgauge_contract::{EventKind, RuntimeEvent};
-pub use rpcgauge_message::Code;
+pub use rpcgauge_message::CodeKind;
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
     Calibration, Calls, Cpu, DirectionCounts, Ending, ErrorSample, FailureKind, Fault, LateCalls,
@@ -19,7 +19,7 @@ pub use rpcgauge_trial::{
 use serde::{Deserialize, Serialize};
 
 pub use self::environment::{Environment, IdleOutcome};
-pub use self::events::{Disturbed, EventsRecord, MOST_EVENTS, MOST_SLOW, SlowCall, Watched};
+pub use self::events::{Disturbed, EventsRecord, MAX_EVENTS, MAX_SLOW, SlowCall, Watched};
 pub use self::provenance::{
     Build, Difference, InvocationRecord, Provenance, StackRecord, SubjectsRecord,
 };
@@ -61,7 +61,7 @@ pub struct TrialRecord {
     pub variant: String,
     /// What was timed.
     pub timing: Timing,
-    /// Whether idle states were in truth held off.
+    /// Whether idle states were actually disabled.
     pub idle: Idle,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
@@ -77,14 +77,14 @@ pub struct TrialRecord {
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum TrialOutcome {
     /// It ran to its end.
-    Measured(Box<Measured>),
+    Measured(Box<TrialFigures>),
     /// It could not be measured.
     Failed {
         /// One line: what, where, and what to do.
         reason: String,
         /// Whose fault it was.
         fault: Fault,
-        /// Requests that were sent before, as in [`Measured::requests_sent`].
+        /// Requests that were sent before, as in [`TrialFigures::requests_sent`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         requests_sent: Option<u64>,
         /// The last lines of the subject's log, when it has any.
@@ -95,7 +95,7 @@ pub enum TrialOutcome {
 
 /// The figures of a trial that ran to its end. Times are nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
+pub struct TrialFigures {
     /// What became of every call.
     pub calls: Calls,
     /// The warm-up before the first measured call.
@@ -120,7 +120,7 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
     /// All requests that were sent, with those of the warm-up, of the calls that slices leave out, and of retries;
-    /// absent where another client calls, and in records that do not tell it.
+    /// absent where another client calls, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_sent: Option<u64>,
     /// Calls of the warm-up that ended in the measured part.
@@ -130,7 +130,7 @@ pub struct Measured {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
     /// When the first measured call was due, milliseconds since the Unix epoch: where the timeline
-    /// begins on the run's clock; absent in records that do not tell it.
+    /// begins on the run's clock; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_from_ms: Option<u64>,
     /// Its slow calls, with what may explain them; absent where the study does not ask for events.
@@ -159,12 +159,12 @@ pub struct Measured {
     /// Whether generated or dynamic code made and read the messages on the client; absent where
     /// bodies were only sent, as to a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<Code>,
+    pub code: Option<CodeKind>,
     /// Why it ended.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ending: Ending,
     /// Connections that were open when the measured part began;
-    /// absent in records that do not tell it.
+    /// absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_start: Option<u64>,
     /// Connections that were opened during the measured part; absent where it is not known.
@@ -189,7 +189,7 @@ pub struct Measured {
     /// Times in which the client did not run. They are not in `elapsed_ns`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalls: Stalls,
-    /// The most calls that were in flight at a time; absent in records that do not tell it.
+    /// The most calls that were in flight at a time; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_in_flight: Option<u64>,
     /// Up to a few distinct error texts with how often each came, as the server or system sent them.
@@ -200,7 +200,7 @@ pub struct Measured {
     pub errors_without_sample: u64,
 }
 
-/// A client above this share of its core is "client-bound": its trial says nothing of the server.
+/// A client above this share of its core is "client-bound": its trial says nothing about the server.
 pub const CLIENT_BOUND_SHARE: f64 = 0.8;
 
 impl TrialRecord {
@@ -214,7 +214,7 @@ impl TrialRecord {
 
     /// When the measured part of this trial began, milliseconds since the Unix epoch. Records that do
     /// not tell it are of trials whose warm-up began them.
-    pub fn measured_from_ms(&self, measured: &Measured) -> u64 {
+    pub fn measured_from_ms(&self, measured: &TrialFigures) -> u64 {
         let after_warmup = || {
             let warmup_ms = measured.warmup.elapsed_ns / 1_000_000;
             self.started_at_ms.saturating_add(warmup_ms)
@@ -223,7 +223,7 @@ impl TrialRecord {
     }
 }
 
-impl Measured {
+impl TrialFigures {
     /// How long the measured part took, with what lay between its slices.
     pub fn spanned_ns(&self) -> u64 {
         let slices = self.timeline.slices.len() as u64;
@@ -423,7 +423,7 @@ pub struct FloorRecord {
     pub block: u32,
     /// Where the two bare loops ran.
     pub placement: Placement,
-    /// Whether idle states were in truth held off.
+    /// Whether idle states were actually disabled.
     pub idle: Idle,
     /// What carried the bytes.
     pub transport: Transport,

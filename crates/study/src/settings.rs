@@ -8,7 +8,7 @@ pub use rpcgauge_message::Sample;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec, data::Order};
 use rpcgauge_trial::is_default;
 pub use rpcgauge_trial::{
-    Arrivals, ConnectionUse, Keepalive, MOST_IN_FLIGHT, RampPart, Schedule, Stop, Timing,
+    Arrivals, ConnectionUse, Keepalive, MAX_IN_FLIGHT, RampPart, Schedule, Stop, Timing,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +100,7 @@ fn is_one_thread(threads: &u32) -> bool {
     expecting = "a variant calls no server, codec or service that is known"
 )]
 pub enum Target {
-    /// A server that the lab starts, proves right, and looks into while it is measured.
+    /// A server that the lab starts, verifies, and looks into while it is measured.
     Subject {
         /// The server as SUBJECT/STACK, `reference` for the embedded one.
         server: String,
@@ -110,7 +110,7 @@ pub enum Target {
         /// What is called and with which message.
         workload: WorkloadSpec,
     },
-    /// A codec that the lab starts and proves right: it encodes or decodes, and calls nothing.
+    /// A codec that the lab starts and verifies: it encodes or decodes, and calls nothing.
     Codec {
         /// The codec as SUBJECT/STACK, `reference` for the embedded one.
         codec: String,
@@ -258,12 +258,12 @@ pub enum Transport {
 }
 
 /// The most threads of a server that can be asked for.
-pub const MOST_THREADS: u32 = 1024;
+pub const MAX_THREADS: u32 = 1024;
 
 impl Settings {
     /// The settings of a call, or of a codec, of which no more is said.
     pub fn new(target: Target, protocol: Protocol) -> Self {
-        let (http, encoding) = usual(protocol);
+        let (http, encoding) = protocol_defaults(protocol);
         Self {
             target,
             protocol,
@@ -311,7 +311,7 @@ impl Settings {
 }
 
 /// The version of HTTP and the encoding of a protocol, where no other is asked for.
-pub(crate) fn usual(protocol: Protocol) -> (HttpVersion, Option<Encoding>) {
+pub(crate) fn protocol_defaults(protocol: Protocol) -> (HttpVersion, Option<Encoding>) {
     match protocol {
         Protocol::Grpc => (HttpVersion::Http2, Some(Encoding::Protobuf)),
         Protocol::Rest => (HttpVersion::Http1, Some(Encoding::Json)),
@@ -375,7 +375,7 @@ impl Target {
     }
 
     /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_slice_driven(&self) -> bool {
         self.client().is_some() || self.codec().is_some()
     }
 
@@ -425,7 +425,7 @@ pub enum Placement {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
-    /// Idle states are held off by the PM QoS request on `/dev/cpu_dma_latency`.
+    /// Idle states are disabled by the PM QoS request on `/dev/cpu_dma_latency`.
     Held,
     /// The machine's own habit.
     AsIs,

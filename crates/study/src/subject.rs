@@ -216,7 +216,7 @@ impl Manifest {
         Tool::name_programs(&mut manifest.toolchain);
         for (place, stack) in stacks.iter().enumerate() {
             if stacks[..place].iter().any(|other| other.name == stack.name) {
-                let message = format!("the stack \"{}\" is there twice", stack.name);
+                let message = format!("duplicate stack \"{}\"", stack.name);
                 return Err(source.whole(message));
             }
         }

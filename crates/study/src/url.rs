@@ -8,7 +8,7 @@ use rpcgauge_message::nearest::Nearest;
 use serde::{Deserialize, Serialize};
 
 use crate::error::FormError;
-use crate::words::{Word as _, words};
+use crate::words::{Named as _, words};
 
 /// What is called: `grpc://host:port/package.Service/Method`, `http://host:port/path?query`, and
 /// both with an `s` over TLS.
@@ -62,8 +62,8 @@ words!(Scheme, "scheme": "grpc" => Grpc, "grpcs" => Grpcs, "http" => Http, "http
 
 impl Scheme {
     fn of(name: &str) -> Result<Self, String> {
-        Self::from_word(name).ok_or_else(|| {
-            let hint = Nearest::or_known(name, Self::WORDS.iter().map(|(known, _)| *known));
+        Self::from_name(name).ok_or_else(|| {
+            let hint = Nearest::or_known(name, Self::NAMES.iter().map(|(known, _)| *known));
             format!("there is no scheme \"{name}\"{hint}")
         })
     }
@@ -215,7 +215,7 @@ fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = self.scheme.word();
+        let scheme = self.scheme.as_str();
         write!(f, "{scheme}://{}{}", self.authority, self.path)?;
         match &self.address {
             Address::Tcp { .. } => Ok(()),

@@ -2,21 +2,21 @@
 
 use rpcgauge_contract::{HttpVersion, Operation, Protocol, Style};
 use rpcgauge_message::{Encoding, Sample};
-use rpcgauge_trial::{ConnectionUse, LONGEST_MS};
+use rpcgauge_trial::{ConnectionUse, MAX_MS};
 
 /// A closed set of values, each with a word.
-pub trait Word: Copy + PartialEq + Sized + 'static {
+pub trait Named: Copy + PartialEq + Sized + 'static {
     /// What a value of the set is called in a sentence.
-    const WHAT: &'static str;
+    const KIND: &'static str;
     /// Every value with its word, in the order to show them.
-    const WORDS: &'static [(&'static str, Self)];
+    const NAMES: &'static [(&'static str, Self)];
 
     /// The value's word.
-    fn word(self) -> &'static str;
+    fn as_str(self) -> &'static str;
 
     /// The value of a word.
-    fn from_word(word: &str) -> Option<Self> {
-        let mut all = Self::WORDS.iter();
+    fn from_name(word: &str) -> Option<Self> {
+        let mut all = Self::NAMES.iter();
         let found = all.find(|(known, _)| *known == word);
         found.map(|(_, value)| *value)
     }
@@ -25,11 +25,11 @@ pub trait Word: Copy + PartialEq + Sized + 'static {
 /// Says what the values of a closed set are called, and the word of each, in the order to show them.
 macro_rules! words {
     ($set:ident, $what:literal: $($word:literal => $value:ident),+ $(,)?) => {
-        impl $crate::words::Word for $set {
-            const WHAT: &'static str = $what;
-            const WORDS: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
+        impl $crate::words::Named for $set {
+            const KIND: &'static str = $what;
+            const NAMES: &'static [(&'static str, Self)] = &[$(($word, Self::$value)),+];
 
-            fn word(self) -> &'static str {
+            fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$value => $word),+
                 }
@@ -77,7 +77,7 @@ pub fn parse_time_ms(text: &str) -> Result<u64, String> {
         total = number
             .checked_mul(unit)
             .and_then(|part| total.checked_add(part))
-            .filter(|total| *total <= LONGEST_MS)
+            .filter(|total| *total <= MAX_MS)
             .ok_or_else(|| format!("\"{text}\" is more than 24h"))?;
     }
     if total == 0 {
@@ -87,7 +87,7 @@ pub fn parse_time_ms(text: &str) -> Result<u64, String> {
 }
 
 /// A time as [`parse_time_ms`] reads it.
-pub fn time_word(ms: u64) -> String {
+pub fn format_time(ms: u64) -> String {
     match ms {
         _ if !ms.is_multiple_of(1_000) => format!("{ms}ms"),
         _ if !ms.is_multiple_of(60_000) => format!("{}s", ms / 1_000),
@@ -121,7 +121,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// A size as [`parse_size`] reads it.
-pub fn size_word(bytes: u64) -> String {
+pub fn format_size(bytes: u64) -> String {
     let mut units = SIZES.iter().rev();
     let fitting = units.find(|(_, each)| bytes.is_multiple_of(*each) && bytes > 0);
     let (word, each) = fitting.unwrap_or(&SIZES[0]);
@@ -135,7 +135,7 @@ pub(crate) fn is_plain(word: &str) -> bool {
 }
 
 /// A number as it can be written: `0.5`, `10`, `1e300`.
-pub(crate) fn number_word(number: f64) -> String {
+pub(crate) fn format_number(number: f64) -> String {
     let word = format!("{number:?}");
     word.strip_suffix(".0").unwrap_or(&word).to_owned()
 }
@@ -154,15 +154,15 @@ mod tests {
 
     fn words_are_as_serde_writes_them<T>()
     where
-        T: Word + serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug,
+        T: Named + serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug,
     {
-        for (word, value) in T::WORDS {
+        for (word, value) in T::NAMES {
             assert_eq!(
                 serde_json::to_value(value).unwrap(),
                 serde_json::json!(word)
             );
-            assert_eq!(T::from_word(word), Some(*value));
-            assert_eq!(value.word(), *word);
+            assert_eq!(T::from_name(word), Some(*value));
+            assert_eq!(value.as_str(), *word);
         }
     }
 
@@ -189,14 +189,14 @@ mod tests {
             ("150ms", 150),
             ("10s", 10_000),
             ("1m30s", 90_000),
-            ("24h", LONGEST_MS),
+            ("24h", MAX_MS),
         ] {
             assert_eq!(parse_time_ms(text), Ok(ms), "{text}");
-            assert_eq!(parse_time_ms(&time_word(ms)), Ok(ms), "{text}");
+            assert_eq!(parse_time_ms(&format_time(ms)), Ok(ms), "{text}");
         }
         for (text, bytes) in [("1B", 1), ("1536KiB", 1536 << 10), ("256MiB", 256 << 20)] {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
-            assert_eq!(parse_size(&size_word(bytes)), Ok(bytes), "{text}");
+            assert_eq!(parse_size(&format_size(bytes)), Ok(bytes), "{text}");
         }
         for text in [
             "",

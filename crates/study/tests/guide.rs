@@ -11,7 +11,7 @@ use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::setting::{SETTINGS, Values};
 use rpcgauge_study::settings::{Idle, Placement, Protocol, Settings, Target};
 use rpcgauge_study::subject;
-use rpcgauge_study::words::Word;
+use rpcgauge_study::words::Named;
 
 const GUIDE: &str = include_str!("../../../docs/studies.md");
 
@@ -49,7 +49,7 @@ fn every_key_is_in_the_guide() {
         let refused = StudyFile::parse(&format!("# Is it?\n{table}\nqqqq = 1"), "study.toml");
         known(&refused.unwrap_err().to_string())
     });
-    let settings = SETTINGS.iter().map(|row| row.word.to_owned());
+    let settings = SETTINGS.iter().map(|row| row.name.to_owned());
     let missing: Vec<String> = keys
         .chain(settings)
         .filter(|key| !GUIDE.contains(&format!("`{key}`")) && !GUIDE.contains(&format!("{key} = ")))
@@ -76,16 +76,16 @@ fn documented() -> BTreeMap<&'static str, [&'static str; 2]> {
 #[test]
 fn the_guides_table_is_the_table_of_settings() {
     let documented = documented();
-    let words: BTreeSet<&str> = SETTINGS.iter().map(|row| row.word).collect();
+    let words: BTreeSet<&str> = SETTINGS.iter().map(|row| row.name).collect();
     assert_eq!(documented.keys().copied().collect::<BTreeSet<_>>(), words);
     let hello = || Target::reference(WorkloadSpec::Hello {});
     let usual = [Protocol::Grpc, Protocol::Rest].map(|protocol| Settings::new(hello(), protocol));
     for row in &SETTINGS {
-        let [values, left_out] = documented[row.word];
+        let [values, left_out] = documented[row.name];
         if let Values::Words { all, .. } = &row.values {
             for word in all() {
                 let shown = values.contains(&format!("\"{word}\""));
-                assert!(shown, "{} = \"{word}\": {values}", row.word);
+                assert!(shown, "{} = \"{word}\": {values}", row.name);
             }
         }
         for settings in usual.iter().filter(|_| left_out != "must be said") {
@@ -94,7 +94,7 @@ fn the_guides_table_is_the_table_of_settings() {
             };
             let shown = left_out.contains(&value.to_string());
             let follows = left_out.starts_with("as ");
-            assert!(shown || follows, "{} = {value}: {left_out}", row.word);
+            assert!(shown || follows, "{} = {value}: {left_out}", row.name);
         }
     }
 }
@@ -121,8 +121,8 @@ fn every_key_of_a_subject_is_in_its_guide() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-fn words<T: Word>() -> BTreeMap<&'static str, &'static str> {
-    T::WORDS.iter().map(|(word, _)| (*word, T::WHAT)).collect()
+fn words<T: Named>() -> BTreeMap<&'static str, &'static str> {
+    T::NAMES.iter().map(|(word, _)| (*word, T::KIND)).collect()
 }
 
 #[test]

@@ -4,17 +4,17 @@ use std::fmt;
 
 /// The most calls in flight that a trial can ask for, and the most connections: each takes memory
 /// before the first call is made, and beyond this no machine has the ports for them.
-pub const MOST_IN_FLIGHT: u32 = 65_536;
+pub const MAX_IN_FLIGHT: u32 = 65_536;
 
 /// The highest rate, calls per second: one per nanosecond, the resolution of due times.
-pub const MOST_RATE: f64 = 1e9;
+pub const MAX_RATE: f64 = 1e9;
 
 /// The longest time that can be asked for anywhere, ms: a day.
-pub const LONGEST_MS: u64 = 24 * 60 * 60 * 1_000;
+pub const MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whether calls can be sent at a rate, calls per second.
 pub fn is_rate(per_second: f64) -> bool {
-    per_second > 0.0 && per_second <= MOST_RATE
+    per_second > 0.0 && per_second <= MAX_RATE
 }
 
 /// A term that cannot be carried out.

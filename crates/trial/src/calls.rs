@@ -63,7 +63,7 @@ impl Calls {
         self.sent().saturating_sub(self.sent_late)
     }
 
-    /// Calls that failed since the client did not run. They say nothing of the server.
+    /// Calls that failed since the client did not run. They say nothing about the server.
     pub fn stalled(&self) -> u64 {
         self.failed
             .get(&FailureKind::ClientStalled)
@@ -122,7 +122,7 @@ impl Calls {
         let failed = self.failed_total();
         if self.ended().saturating_add(self.abandoned) != self.started {
             return Err(format!(
-                "{} calls were started, but {} were answered, {failed} failed and {} were abandoned",
+                "{} calls were started, but {} succeeded, {failed} failed and {} were abandoned",
                 self.started, self.answered, self.abandoned
             ));
         }
@@ -135,7 +135,7 @@ impl Calls {
         match holds {
             true => Ok(()),
             false => Err(
-                "more calls were never begun, never sent, sent late, answered late or after a retry than there can be"
+                "more calls were never begun, never sent, sent late, ended late or succeeded after a retry than there can be"
                     .to_owned(),
             ),
         }

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Distinct error texts that are kept.
-const MOST_SAMPLES: usize = 10;
+const MAX_SAMPLES: usize = 10;
 
 /// Who can do something about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -265,14 +265,14 @@ pub struct ErrorSample {
 
 impl ErrorSample {
     /// Characters of an error text that are kept.
-    pub const MOST_CHARS: usize = 200;
+    pub const MAX_CHARS: usize = 200;
 
-    /// A text of at most [`Self::MOST_CHARS`] characters: a longer one ends in "…" in place of the rest.
+    /// A text of at most [`Self::MAX_CHARS`] characters: a longer one ends in "…" in place of the rest.
     pub fn shortened(text: &str) -> Cow<'_, str> {
-        if text.chars().nth(Self::MOST_CHARS).is_none() {
+        if text.chars().nth(Self::MAX_CHARS).is_none() {
             return Cow::Borrowed(text);
         }
-        let start = text.chars().take(Self::MOST_CHARS - 1);
+        let start = text.chars().take(Self::MAX_CHARS - 1);
         Cow::Owned(start.chain(['…']).collect())
     }
 }
@@ -296,7 +296,7 @@ impl ErrorSamples {
             .find(|sample| sample.kind == kind && sample.text == text);
         if let Some(sample) = known {
             sample.count += 1;
-        } else if self.samples.len() < MOST_SAMPLES {
+        } else if self.samples.len() < MAX_SAMPLES {
             self.samples.push(ErrorSample {
                 kind,
                 text: text.into_owned(),
@@ -394,10 +394,10 @@ mod tests {
         }
         assert_eq!((errors.samples.len(), errors.without_sample), (10, 10));
         assert!(errors.samples.iter().all(|sample| sample.count == 2));
-        let whole = "ä".repeat(ErrorSample::MOST_CHARS);
+        let whole = "ä".repeat(ErrorSample::MAX_CHARS);
         assert_eq!(ErrorSample::shortened(&whole), whole);
         let cut = ErrorSample::shortened(&format!("{whole}b")).into_owned();
-        assert_eq!(cut, format!("{}…", "ä".repeat(ErrorSample::MOST_CHARS - 1)));
+        assert_eq!(cut, format!("{}…", "ä".repeat(ErrorSample::MAX_CHARS - 1)));
         assert_eq!(ErrorSample::shortened(&cut), cut);
     }
 }

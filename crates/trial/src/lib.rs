@@ -14,13 +14,13 @@ mod random;
 mod schedule;
 mod stage;
 
-pub use bounds::{LONGEST_MS, MOST_IN_FLIGHT, MOST_RATE, OutOfBounds, is_rate};
+pub use bounds::{MAX_MS, MAX_IN_FLIGHT, MAX_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
 pub use connection::{Address, ConnectionUse, Keepalive};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
 pub use link::{
     Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,
-    LinkRate, Loss, MOST_LATENESS_NS, MOST_OFF_NS, MOST_OPPORTUNITIES, Queue, Trace, TraceError,
+    LinkRate, Loss, MAX_LATENESS_NS, MAX_OFF_NS, MAX_OPPORTUNITIES, Queue, Trace, TraceError,
 };
 pub use ramp::{RampPart, RampStep};
 pub use random::Random;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{LONGEST_MS, OutOfBounds, is_rate};
+use crate::bounds::{MAX_MS, OutOfBounds, is_rate};
 
 /// A part of a ramp: a time in which the rate stays, or goes evenly from one to another. With both
 /// rates 0 it is a pause.
@@ -33,7 +33,7 @@ pub struct RampStep {
 /// Equal slices of a part whose rate changes: one percentile over all of it would mean little.
 const SLICES: u32 = 10;
 /// The most steps of a ramp. Each has histograms of its own.
-const MOST_STEPS: usize = 200;
+const MAX_STEPS: usize = 200;
 
 impl RampPart {
     /// Whether the rate stays.
@@ -77,11 +77,11 @@ impl RampPart {
             ("the number of a ramp's parts", "at least 1")
         } else if !rates.all(|rate| rate == 0.0 || is_rate(rate)) {
             ("each rate of a ramp", "0 to 1e9 calls per second")
-        } else if !times.all(|ms| (1..=LONGEST_MS).contains(&ms)) {
+        } else if !times.all(|ms| (1..=MAX_MS).contains(&ms)) {
             ("the time of each part of a ramp", "1ms to 24h")
         } else if parts.first().is_some_and(begins_with_a_pause) {
             ("the first part of a ramp", "more than a pause")
-        } else if parts.iter().flat_map(RampPart::steps).count() > MOST_STEPS {
+        } else if parts.iter().flat_map(RampPart::steps).count() > MAX_STEPS {
             let allowed = "at most 200 (a part whose rate changes has 10)";
             ("the number of a ramp's steps", allowed)
         } else if parts.iter().map(RampPart::calls).sum::<f64>() < 1.0 {
@@ -140,7 +140,7 @@ mod tests {
                 "the time of each part of a ramp must be 1ms to 24h",
             ),
             (
-                vec![part(1.0, 1.0, LONGEST_MS + 1)],
+                vec![part(1.0, 1.0, MAX_MS + 1)],
                 "the time of each part of a ramp must be 1ms to 24h",
             ),
             (

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{MOST_IN_FLIGHT, OutOfBounds, is_rate};
+use crate::bounds::{MAX_IN_FLIGHT, OutOfBounds, is_rate};
 use crate::ramp::RampPart;
 
 /// When calls are due.
@@ -13,7 +13,7 @@ use crate::ramp::RampPart;
 pub enum Schedule {
     /// A call is due as soon as one before it ends, this many at a time over all connections.
     Closed {
-        /// Calls in flight over all connections, 1 to [`MOST_IN_FLIGHT`].
+        /// Calls in flight over all connections, 1 to [`MAX_IN_FLIGHT`].
         in_flight: u32,
     },
     /// Calls arrive at a rate, independent of when earlier calls end (open loop).
@@ -49,7 +49,7 @@ impl Schedule {
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
         match self {
-            Self::Closed { in_flight } if !(1..=MOST_IN_FLIGHT).contains(in_flight) => {
+            Self::Closed { in_flight } if !(1..=MAX_IN_FLIGHT).contains(in_flight) => {
                 refuse("the number of calls in flight", "1 to 65,536")
             }
             Self::Rate { per_second, .. } if !is_rate(*per_second) => {
@@ -130,7 +130,7 @@ pub struct Slice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bounds::MOST_RATE;
+    use crate::bounds::MAX_RATE;
 
     #[test]
     fn what_is_no_rate_or_loop_is_refused() {
@@ -141,7 +141,7 @@ mod tests {
         for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e9] {
             assert!(rate(per_second).check().is_err(), "{per_second}");
         }
-        assert_eq!(rate(MOST_RATE).check(), Ok(()));
+        assert_eq!(rate(MAX_RATE).check(), Ok(()));
         for (in_flight, is_good) in [(0, false), (1, true), (65_536, true), (65_537, false)] {
             assert_eq!(Schedule::Closed { in_flight }.check().is_ok(), is_good);
         }

@@ -10,7 +10,7 @@ use crate::conversation::{self, Conversation};
 use crate::script::{Args, Cut, Script};
 use server::Frame;
 
-/// What a step does, by its number; higher numbers begin anew.
+/// What a step does, by its number; higher numbers wrap around.
 pub mod step {
     /// Server: the payload, as it is.
     pub const BYTES: u8 = 0;

@@ -83,7 +83,7 @@ impl Case {
     }
 
     fn ask(&self) -> Result<Schema, ReflectionError> {
-        let (most_files, most_bytes) = match self.is_small {
+        let (max_files, max_bytes) = match self.is_small {
             true => (5, 1000),
             false => (60, 1 << 20),
         };
@@ -95,14 +95,14 @@ impl Case {
         };
         meter::reset();
         let asked = meter::metered(|| {
-            let files = Files::at_most(most_files, most_bytes);
+            let files = Files::at_most(max_files, max_bytes);
             fetch_schema(&self.service, files, |question| server.answer(question))
         });
-        let most = MEMORY_AT_LEAST + MEMORY_FOR_A_BYTE * server.bytes;
+        let most = BASE_MEMORY + MEMORY_PER_BYTE * server.bytes;
         let peak = meter::peak();
         assert!(peak <= most as u64, "{peak} bytes held, {most} expected");
         let questions = server.asked.len();
-        assert!(questions <= most_files + 2, "{questions} questions");
+        assert!(questions <= max_files + 2, "{questions} questions");
         asked.map_err(|error| match error {
             FetchError::Reflection(error) => error,
             FetchError::Call(never) => match never {},
@@ -111,11 +111,11 @@ impl Case {
 }
 
 /// What asking may take, whatever the responses: the well-known types are compiled for it.
-const MEMORY_AT_LEAST: usize = 16 << 20;
+const BASE_MEMORY: usize = 16 << 20;
 
 /// Memory for a byte of a response. A field of a message is a few bytes, and some hundreds where it
 /// is described; names within names are written out.
-const MEMORY_FOR_A_BYTE: usize = 1000;
+const MEMORY_PER_BYTE: usize = 1000;
 
 /// Answers as the script says.
 struct Server<'a> {
@@ -163,17 +163,17 @@ fn check_kept(responses: &Responses) {
         kept
     });
     let bytes: usize = files.iter().map(Vec::len).sum();
-    let most = KEPT_AT_LEAST + KEPT_FOR_A_BYTE * bytes;
+    let most = BASE_KEPT + KEPT_PER_BYTE * bytes;
     let held = meter::held();
     assert!(held <= most as u64, "{held} bytes kept of {bytes}");
     drop(kept);
 }
 
 /// A tree's first node and the like.
-const KEPT_AT_LEAST: usize = 4 << 10;
+const BASE_KEPT: usize = 4 << 10;
 
 /// An import is three bytes at least, and an entry of a tree.
-const KEPT_FOR_A_BYTE: usize = 50;
+const KEPT_PER_BYTE: usize = 50;
 
 fn check_line(error: &dyn std::fmt::Display) {
     let line = error.to_string();

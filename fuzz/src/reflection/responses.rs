@@ -13,7 +13,7 @@ use buffa_descriptor::generated::descriptor::{
 
 use crate::script::{Args, Script, Step};
 
-/// What a step tells, by its number; higher numbers begin anew. Where a payload has several texts,
+/// What a step tells, by its number; higher numbers wrap around. Where a payload has several texts,
 /// they are separated by colons, and may be left out from the end.
 pub mod step {
     /// Begins a response of files, which the next steps are about.

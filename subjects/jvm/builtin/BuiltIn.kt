@@ -10,7 +10,7 @@ import rpcgauge.Refused
 import rpcgauge.Services
 import rpcgauge.user
 
-private const val MOST_ITEMS = 100_000
+private const val MAX_ITEMS = 100_000
 private const val FIRST_FOLLOWER = 10_000L
 private const val ROWS = "contract/data/birdstrikes.csv"
 
@@ -53,7 +53,7 @@ internal fun sized(n: Int, most: Int, field: String, asked: (Any) -> Int, first:
     }
 }
 
-internal fun listed(n: Int, asked: (Any) -> Int, first: (Int) -> Any) = sized(n, MOST_ITEMS, "id", asked, first)
+internal fun listed(n: Int, asked: (Any) -> Int, first: (Int) -> Any) = sized(n, MAX_ITEMS, "id", asked, first)
 
 internal fun followers(user: Long, n: Int): List<Long> {
     if (user > Long.MAX_VALUE - FIRST_FOLLOWER - n) {

@@ -6,7 +6,7 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import { compress } from "./compression.js";
 
 /** The most that a message may have. Smaller ones are never compressed with this as their least size. */
-export const MOST_BYTES = 2 ** 32 - 1;
+export const MAX_BYTES = 2 ** 32 - 1;
 
 /** zlib's default level is the library's own. */
 const OWN_LEVEL = 6;

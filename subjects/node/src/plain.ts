@@ -14,7 +14,7 @@ import { hasOwnForm } from "./schemas.js";
 import { isObject, type Json } from "./shape.js";
 import type { Workload } from "./workloads.js";
 
-export const MOST_ITEMS = 100_000;
+export const MAX_ITEMS = 100_000;
 export const FIRST_FOLLOWER = 10_000;
 
 /** A request that has no response: the caller's fault. */
@@ -50,7 +50,7 @@ export function handler(workload: Workload): Handler<Json> {
       const kept = { response: items(n) };
       return (request) => {
         const asked = whole(request, "id");
-        return asked === n ? kept : { response: items(within("id", asked, MOST_ITEMS)) };
+        return asked === n ? kept : { response: items(within("id", asked, MAX_ITEMS)) };
       };
     }
     case "records": {

@@ -1,6 +1,6 @@
 /** What a service does with messages of generated code, in which 64-bit integers are bigint. */
 
-import { FIRST_FOLLOWER, type Handler, items, MOST_ITEMS, rows, within } from "./plain.js";
+import { FIRST_FOLLOWER, type Handler, items, MAX_ITEMS, rows, within } from "./plain.js";
 import type { Workload } from "./workloads.js";
 
 /** Fields of the built-in workloads' requests. */
@@ -33,7 +33,7 @@ export function handler<M extends object>(
     case "hello":
       return (request) => make({ message: `Hello, ${(request as unknown as Fields).name}.` });
     case "list":
-      return sized("id", MOST_ITEMS, (count) => ({ response: items(count).map(typedItem) }));
+      return sized("id", MAX_ITEMS, (count) => ({ response: items(count).map(typedItem) }));
     case "records": {
       const all = rows();
       return sized("count", all.length, (count) => ({ records: all.slice(0, count) }));

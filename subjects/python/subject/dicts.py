@@ -12,7 +12,7 @@ from subject.contract import Json, Refused
 from subject.messages import Coder, Sample, Service
 from subject.workloads import Workload
 
-MOST_ITEMS = range(100_001)
+MAX_ITEMS = range(100_001)
 FIRST_FOLLOWER = 10_000
 INT32 = range(-(2**31), 2**31)
 INT64 = range(-(2**63), 2**63)
@@ -85,7 +85,7 @@ def answerer(workload: Workload) -> Service:
         case "list":
             kept = items(n)
             return lambda request: (
-                kept if (asked := integer(request, "id", MOST_ITEMS)) == n else items(asked)
+                kept if (asked := integer(request, "id", MAX_ITEMS)) == n else items(asked)
             )
         case "profile":
             return profile

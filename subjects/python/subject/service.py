@@ -39,8 +39,8 @@ def answerer(workload: Workload, types: Types) -> Service:
 
 def items(n: int, types: Types) -> Service:
     def made(n: int) -> Any:
-        if n not in dicts.MOST_ITEMS:
-            raise ValueError(f"id is {n}: it must be 0 to {dicts.MOST_ITEMS[-1]}")
+        if n not in dicts.MAX_ITEMS:
+            raise ValueError(f"id is {n}: it must be 0 to {dicts.MAX_ITEMS[-1]}")
         return types.from_json("response", dicts.items(n))
 
     kept = made(n)

@@ -144,7 +144,7 @@ fn check(name: &AppName) -> Outcome {
         application.end_sets();
     }
     print_plain(&format!(
-        "{}: right, and alike, in {} configurations\n",
+        "{}: correct, and the same, in {} configurations\n",
         app.name,
         configurations.len()
     ))

@@ -255,7 +255,7 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
     })?;
     if let Err(error) = findings.write_all(&args.run) {
         note(&format!(
-            "warning: {error}; the report is printed all the same"
+            "warning: {error}; the report is printed anyway"
         ));
     }
     Ok(printed)

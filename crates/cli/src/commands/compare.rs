@@ -11,10 +11,10 @@ use rpcgauge_study::link::LOOPBACK;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::scale;
-use rpcgauge_study::words::time_word;
+use rpcgauge_study::words::format_time;
 
 use self::ways::Way;
-use super::measure::{self, Ended, How};
+use super::measure::{self, Ended, RunContext};
 use super::subjects;
 use crate::args::CompareArgs;
 use crate::exit::{Failure, Outcome, note, print};
@@ -53,7 +53,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     let mut study = written(args.budget.unwrap_or(BUDGET_MS))?;
     let mut resolved = study.resolve(&name, &context);
     if let (None, Err(error)) = (args.budget, &resolved)
-        && let Some(least) = error.least_budget_s
+        && let Some(least) = error.min_budget_s
     {
         if !args.output.quiet {
             note(&format!(
@@ -73,7 +73,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     }
     measure::prepare_links([&resolved.plan])?;
     let stop = signals::stop_flag()?;
-    let how = How {
+    let how = RunContext {
         output: &args.output,
         stop: &stop,
         live: &BTreeMap::new(),
@@ -94,7 +94,7 @@ fn study(
 ) -> Result<StudyText, Failure> {
     let mut text = StudyText::new(&question(args, own, sizes, against));
     text.optional("seed", args.seed.map(number));
-    text.key("budget", time_word(budget_ms));
+    text.key("budget", format_time(budget_ms));
     text.table("[workload]");
     inputs::write_schema(&mut text, &args.schema)?;
     text.key("method", args.method.as_str());
@@ -249,7 +249,7 @@ fn question(args: &CompareArgs, own: &OwnWorkload, sizes: &[Size], against: &str
     let repeated = scale::repeated(own);
     let left_out = sizes.iter().find_map(|size| size.left_out.as_ref());
     let left_out = left_out.map_or(String::new(), |why| {
-        format!("; nothing is said of compression where N is not 1: {why}")
+        format!("; compression is left out where N is not 1: {why}")
     });
     format!("{question} (scale=N: the response with its {repeated} N times as long{left_out})")
 }

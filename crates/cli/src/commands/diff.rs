@@ -100,10 +100,10 @@ fn findings(directory: &Path) -> Result<Findings, Failure> {
 
 /// The first few variants of a run.
 fn variants(findings: &Findings) -> String {
-    const MOST: usize = 3;
+    const MAX: usize = 3;
     let names = findings.variants.iter().map(|variant| &*variant.name);
-    let mut shown: Vec<&str> = names.take(MOST).collect();
-    if findings.variants.len() > MOST {
+    let mut shown: Vec<&str> = names.take(MAX).collect();
+    if findings.variants.len() > MAX {
         shown.push("…");
     }
     shown.join(", ")

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use rpcgauge_link::{LinkError, isolate, prepare};
 use rpcgauge_study::link::{
-    NamedLink, PRESETS, delay_word, load_traces, loss_word, named, rate_word,
+    NamedLink, PRESETS, format_delay, load_traces, format_loss, named, format_rate,
 };
 use rpcgauge_trial::{Direction, Link, LinkRate, Loss};
 
@@ -63,12 +63,12 @@ fn figures(link: &Link) -> String {
     };
     let rate = both(&|way| match &way.rate {
         LinkRate::Unlimited => None,
-        LinkRate::BitsPerSecond(rate) => Some(rate_word(*rate)),
+        LinkRate::BitsPerSecond(rate) => Some(format_rate(*rate)),
         LinkRate::Trace(trace) => Some(trace.file.clone()),
     });
-    let round_trip = delay_word(link.round_trip().as_nanos() as u64);
-    let jitter = both(&|way| (way.jitter_ns > 0).then(|| delay_word(way.jitter_ns)));
-    let loss = both(&|way| way.loss.map(|Loss { part, .. }| loss_word(part)));
+    let round_trip = format_delay(link.round_trip().as_nanos() as u64);
+    let jitter = both(&|way| (way.jitter_ns > 0).then(|| format_delay(way.jitter_ns)));
+    let loss = both(&|way| way.loss.map(|Loss { part, .. }| format_loss(part)));
     let parts = [
         rate,
         Some(format!("round trip {round_trip}")),

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use rpcgauge_lab::Stacks;
-use rpcgauge_study::ramp::parts_word;
+use rpcgauge_study::ramp::format_ramp;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::url::Url;
-use rpcgauge_study::words::time_word;
+use rpcgauge_study::words::format_time;
 
-use super::measure::{self, Ended, How};
+use super::measure::{self, Ended, RunContext};
 use crate::args::{self, LoadArgs, SchemaArgs, ServiceArgs, TlsArgs};
 use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
@@ -23,11 +23,11 @@ const DURATION_MS: u64 = 10_000;
 /// Blocks of a comparison where no number is given.
 const BLOCKS: u32 = 10;
 /// Fewest blocks of a comparison: intervals over fewer are too wide to say anything.
-const FEWEST_BLOCKS: u32 = 5;
+const MIN_BLOCKS: u32 = 5;
 /// Most blocks of a comparison.
-const MOST_BLOCKS: u32 = 1_000;
+const MAX_BLOCKS: u32 = 1_000;
 /// Shortest part of a comparison's duration that a block may have, ms.
-const SHORTEST_BLOCK_MS: u64 = 50;
+const MIN_BLOCK_MS: u64 = 50;
 
 /// What a comparison asks: metric and question.
 const PAIRS: [(&str, &str); 2] = [
@@ -64,7 +64,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
-    let how = How {
+    let how = RunContext {
         output: &args.output,
         stop: &stop,
         live: &services::find(&prepared, &resolved.plan, &stop)?,
@@ -97,7 +97,7 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     if let Some(ms) = pace.warmup {
         let time = match ms {
             0 => "0s".to_owned(),
-            ms => time_word(ms),
+            ms => format_time(ms),
         };
         let mut bounds = toml::Table::from_iter([("time".to_owned(), time.into())]);
         if let Some(calls) = pace.calls {
@@ -141,8 +141,8 @@ fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<St
     if pace.at_end == args::AtEnd::Cancel {
         text.key("at-end", "cancel");
     }
-    text.optional("keepalive", pace.keepalive.map(time_word));
-    text.optional("keepalive-timeout", pace.keepalive_timeout.map(time_word));
+    text.optional("keepalive", pace.keepalive.map(format_time));
+    text.optional("keepalive-timeout", pace.keepalive_timeout.map(format_time));
     text.table("[base]");
     write_pace(&mut text, args, blocks);
     match &args.vs {
@@ -205,7 +205,7 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     text.optional("connection", pace.connect_per_call.then_some("per-call"));
     text.optional("connections", pace.connections.map(i64::from));
     text.optional("rate", pace.rate);
-    text.optional("rate", pace.ramp.as_ref().map(|ramp| parts_word(&ramp.0)));
+    text.optional("rate", pace.ramp.as_ref().map(|ramp| format_ramp(&ramp.0)));
     if pace.rate.is_some() || pace.ramp.is_some() || pace.find_capacity {
         let spacing = if pace.poisson { "poisson" } else { "constant" };
         text.key("arrivals", spacing);
@@ -220,8 +220,8 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         (None, None, 2..) => Some(DURATION_MS),
         (duration, ..) => duration,
     };
-    text.optional("time", duration.map(|ms| time_word(part(ms))));
-    text.optional("deadline", pace.deadline.map(time_word));
+    text.optional("time", duration.map(|ms| format_time(part(ms))));
+    text.optional("deadline", pace.deadline.map(format_time));
 }
 
 fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
@@ -235,12 +235,12 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
         };
     }
     let blocks = asked.unwrap_or(BLOCKS);
-    if !(FEWEST_BLOCKS..=MOST_BLOCKS).contains(&blocks) {
+    if !(MIN_BLOCKS..=MAX_BLOCKS).contains(&blocks) {
         return Err(Failure::input(format!(
-            "--blocks: {blocks} is not from {FEWEST_BLOCKS} to {MOST_BLOCKS}"
+            "--blocks: {blocks} is not from {MIN_BLOCKS} to {MAX_BLOCKS}"
         )));
     }
-    let least = SHORTEST_BLOCK_MS * u64::from(blocks);
+    let least = MIN_BLOCK_MS * u64::from(blocks);
     match args.pace.duration.filter(|ms| *ms < least) {
         None => Ok(blocks),
         Some(ms) => Err(Failure::input(format!(

@@ -60,7 +60,7 @@ impl Ended {
 
 /// The part of the command line that any run has.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct How<'a> {
+pub(crate) struct RunContext<'a> {
     /// Where the run goes and how it is shown.
     pub(crate) output: &'a OutputArgs,
     /// Set when the run should end.
@@ -104,7 +104,7 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
 }
 
 /// Runs a plan in a new run directory and shows its report.
-pub(crate) fn start(study: &Resolved, how: How<'_>, exports: Exports) -> Result<Ended, Failure> {
+pub(crate) fn start(study: &Resolved, how: RunContext<'_>, exports: Exports) -> Result<Ended, Failure> {
     let now = SystemTime::now();
     let directory = match &how.output.out {
         Some(directory) => directory.clone(),
@@ -133,12 +133,12 @@ pub(crate) fn resume(
     directory: &Path,
     args: &RunArgs,
     subjects: &Subjects,
-    how: How<'_>,
+    how: RunContext<'_>,
 ) -> Result<Ended, Failure> {
     let mut resumed: Resumed = RunWriter::resume(directory).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
-            "{}: this run called a live service, which is not what it was then; call it anew, as \
+            "{}: this run called a live service, which is not what it was then; call it again, as \
              another run",
             directory.display()
         )));
@@ -146,7 +146,7 @@ pub(crate) fn resume(
     inputs::same_limits(&args.limits, resumed.run.plan.limits)?;
     let plans = [&resumed.run.plan];
     prepare_links(plans)?;
-    let how = How {
+    let how = RunContext {
         subjects: &subjects::commands(subjects, plans, how.output.quiet, how.stop)?,
         ..how
     };
@@ -188,7 +188,7 @@ pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earli
     }
 }
 
-fn lab(directory: &Path, earlier: Option<Earlier>, how: How<'_>) -> Result<Lab, Failure> {
+fn lab(directory: &Path, earlier: Option<Earlier>, how: RunContext<'_>) -> Result<Lab, Failure> {
     let mut options = Options {
         earlier,
         live: how.live.clone(),
@@ -203,7 +203,7 @@ fn carry_out(
     plan: &Plan,
     trials: &[TrialSpec],
     mut writer: RunWriter,
-    how: How<'_>,
+    how: RunContext<'_>,
     exports: Exports,
 ) -> Result<Ended, Failure> {
     if plan.is_live() {
@@ -243,7 +243,7 @@ fn carry_out_load(
     plan: &Plan,
     trials: &[TrialSpec],
     writer: RunWriter,
-    how: How<'_>,
+    how: RunContext<'_>,
     mut exports: Exports,
 ) -> Result<Ended, Failure> {
     let mut kept = Kept::new(writer)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use rpcgauge_lab::Stacks;
 use rpcgauge_study::run::RunKind;
 
-use super::measure::{self, Ended, How};
+use super::measure::{self, Ended, RunContext};
 use super::{app_study, subjects};
 use crate::args::RunArgs;
 use crate::exit::{Failure, Outcome, note};
@@ -55,7 +55,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let stop = signals::stop_flag()?;
     let (none, live) = (Stacks::default(), BTreeMap::new());
-    let how = How {
+    let how = RunContext {
         output: &args.output,
         stop: &stop,
         live: &live,
@@ -67,7 +67,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let plans = studies.iter().map(|study| &study.plan);
     measure::prepare_links(plans.clone())?;
-    let how = How {
+    let how = RunContext {
         subjects: &subjects::commands(&subjects, plans, args.output.quiet, &stop)?,
         ..how
     };
@@ -79,7 +79,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             return Ok(Ended::Interrupted.code());
         }
         let live = services::find(prepared, &study.plan, &stop)?;
-        let how = How { live: &live, ..how };
+        let how = RunContext { live: &live, ..how };
         ended = ended.max(measure::start(study, how, Exports::default())?);
     }
     Ok(ended.code())

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 use std::str::FromStr as _;
 
-use rpcgauge_message::{Code, Compression, Encoding, Workload, WorkloadSpec};
-use rpcgauge_reference::{ListenOn, ServeError, Server, Settings, default_memory};
+use rpcgauge_message::{CodeKind, Compression, Encoding, Workload, WorkloadSpec};
+use rpcgauge_reference::{ListenOn, ServeError, Server, ServerOptions, default_memory};
 use rpcgauge_trial::Fault;
 use serde::Serialize;
 use signal_hook::iterator::Signals;
@@ -18,7 +18,7 @@ use crate::signals;
 const DEFAULT_N: u32 = 100;
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
-    let settings = Settings {
+    let settings = ServerOptions {
         listen: ListenOn::from_str(&args.listen).map_err(Failure::input)?,
         tls: args.tls,
         response_compression: Compression::from_str(&args.compression).map_err(Failure::input)?,
@@ -26,7 +26,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
         reflection: !args.no_reflection,
         limits: inputs::limits(&args.limits)?,
         memory: args.max_memory.unwrap_or_else(default_memory),
-        ..Settings::new(workload(&args)?)
+        ..ServerOptions::new(workload(&args)?)
     };
     check_limits(&args, &settings)?;
     let mut signals = Signals::new(signals::ending())
@@ -49,7 +49,7 @@ struct Announcement<'a> {
     certificate: Option<&'a str>,
     grpc: &'a str,
     rest: &'a str,
-    code: Code,
+    code: CodeKind,
 }
 
 fn announce(server: &Server, json: bool) -> Result<(), Failure> {
@@ -111,7 +111,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
 }
 
 /// Whether the messages are within the limits in every encoding: a client may choose any.
-fn check_limits(args: &ServeArgs, settings: &Settings) -> Result<(), Failure> {
+fn check_limits(args: &ServeArgs, settings: &ServerOptions) -> Result<(), Failure> {
     let workload = Workload::new(&settings.workload).map_err(Failure::input)?;
     let files = args.request.as_ref().zip(args.response.as_ref());
     for encoding in Encoding::ALL {

@@ -12,7 +12,7 @@ use rpcgauge_lab::{Stacks, SubjectCommand};
 use rpcgauge_report::{escape, units};
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::words::Word;
+use rpcgauge_study::words::Named;
 
 use crate::args::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 use crate::exit::{BAD_INPUT, Failure, Outcome, note, print_json, print_plain, report_failure};
@@ -339,7 +339,7 @@ fn list(subjects: &Subjects, json: bool) -> Outcome {
     print_plain(&text)
 }
 
-fn words<T: Word>(values: &[T]) -> String {
-    let words: Vec<&str> = values.iter().map(|value| value.word()).collect();
+fn words<T: Named>(values: &[T]) -> String {
+    let words: Vec<&str> = values.iter().map(|value| value.as_str()).collect();
     words.join(", ")
 }

@@ -7,7 +7,7 @@ use rpcgauge_report::units;
 const CALLS_FOR_P99: u64 = 100;
 
 /// Kinds of failures that are named; the rest are counted together.
-const MOST_KINDS: usize = 3;
+const MAX_KINDS: usize = 3;
 
 /// How the last interval went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Status {
         Self {
             left,
             rate: format!(
-                "sent {}/s, answered {}/s, {} in flight{waiting}{not_sent}",
+                "sent {}/s, succeeded {}/s, {} in flight{waiting}{not_sent}",
                 rate(progress.sent.saturating_sub(sent_before)),
                 rate(progress.times.latency.len()),
                 units::count(progress.in_flight)
@@ -90,8 +90,8 @@ fn failures(progress: &TrialProgress) -> String {
     }
     let mut kinds: Vec<_> = progress.failed.iter().collect();
     kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let rest: u64 = kinds.iter().skip(MOST_KINDS).map(|(_, count)| *count).sum();
-    let shown = kinds.iter().take(MOST_KINDS);
+    let rest: u64 = kinds.iter().skip(MAX_KINDS).map(|(_, count)| *count).sum();
+    let shown = kinds.iter().take(MAX_KINDS);
     let mut words: Vec<String> = shown
         .map(|(kind, count)| format!("{} × {kind}", units::count(**count)))
         .collect();
@@ -118,7 +118,7 @@ mod tests {
     fn a_steady_second_reads_as_rate_latency_and_failures() {
         insta::assert_snapshot!(
             line(&example((1..=500).map(|i| i * 10))),
-            @"1:07 left; sent 504/s, answered 500/s, 12 in flight; p50 2.50 ms, p99 4.95 ms; 0 failed"
+            @"1:07 left; sent 504/s, succeeded 500/s, 12 in flight; p50 2.50 ms, p99 4.95 ms; 0 failed"
         );
     }
 
@@ -126,7 +126,7 @@ mod tests {
     fn a_second_without_answers_shows_no_percentile() {
         insta::assert_snapshot!(
             line(&example([])),
-            @"1:07 left; sent 504/s, answered 0/s, 12 in flight; p50 –, p99 –; 0 failed"
+            @"1:07 left; sent 504/s, succeeded 0/s, 12 in flight; p50 –, p99 –; 0 failed"
         );
     }
 
@@ -134,7 +134,7 @@ mod tests {
     fn of_few_answers_the_longest_is_shown() {
         insta::assert_snapshot!(
             line(&example([10, 20, 5_000])),
-            @"1:07 left; sent 504/s, answered 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
+            @"1:07 left; sent 504/s, succeeded 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
         );
     }
 
@@ -145,7 +145,7 @@ mod tests {
         progress.waiting = 70_000;
         insta::assert_snapshot!(
             line(&progress),
-            @"1:07 left; sent 504/s, answered 1.00/s, 12 in flight, 70,000 due and not sent yet, 2,496 never sent; p50 10.0 µs, max 10.0 µs; 0 failed"
+            @"1:07 left; sent 504/s, succeeded 1.00/s, 12 in flight, 70,000 due and not sent yet, 2,496 never sent; p50 10.0 µs, max 10.0 µs; 0 failed"
         );
     }
 
@@ -162,7 +162,7 @@ mod tests {
         let shown = Status::new(&progress, 1_000, "0:00 left".to_owned());
         insta::assert_snapshot!(
             shown.line(Some("b")),
-            @"b: 0:00 left; sent 504/s, answered 1.00/s, 12 in flight; p50 10.0 µs, max 10.0 µs; failed: 1,200 × http-503, 3 × connection-reset, 2 × deadline, 2 others"
+            @"b: 0:00 left; sent 504/s, succeeded 1.00/s, 12 in flight; p50 10.0 µs, max 10.0 µs; failed: 1,200 × http-503, 3 × connection-reset, 2 × deadline, 2 others"
         );
     }
 }

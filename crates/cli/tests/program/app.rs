@@ -65,10 +65,10 @@ pub(crate) fn nothing_is_left(place: &Place) {
 fn every_response_is_right_in_every_configuration() {
     let checked = run(&shop(), &["app", "check", "./shop"]).well();
     for line in [
-        "connections=kept, delay=0: 3 of 3 checks right",
-        "connections=per-call, delay=0: 3 of 3 checks right",
-        "connections=kept, delay=5: 3 of 3 checks right",
-        "shop: right, and alike, in 3 configurations",
+        "connections=kept, delay=0: 3 of 3 checks passed",
+        "connections=per-call, delay=0: 3 of 3 checks passed",
+        "connections=kept, delay=5: 3 of 3 checks passed",
+        "shop: correct, and the same, in 3 configurations",
     ] {
         assert!(checked.contains(line), "{line} is not in:\n{checked}");
     }
@@ -169,7 +169,7 @@ fn processes_start_at_once_and_may_wait_for_each_other() {
     // The catalogue is the first in the file.
     let place = shop_with("app.toml", alone, &waits);
     let checked = run(&place, &["app", "check", "./shop"]).well();
-    assert!(checked.contains("shop: right, and alike"), "{checked}");
+    assert!(checked.contains("shop: correct, and the same"), "{checked}");
 }
 
 /// How the store of [`with_store`] is run.

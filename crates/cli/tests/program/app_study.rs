@@ -445,7 +445,7 @@ fn what_is_not_right_is_never_timed() {
             "app.toml",
             "metric = \"catalogue_payload_bytes\"",
             "metric = \"payload_bytes\"",
-            "the metric \"catalogue-bytes\": shop with connections=kept, delay=0 tells no payload_bytes_sum and _count",
+            "the metric \"catalogue-bytes\": shop with connections=kept, delay=0 exposes no payload_bytes_sum and _count",
         ),
         (
             "locustfile.py",

@@ -266,7 +266,7 @@ fn ways_that_compress_are_left_out_where_rows_are_alike() {
     let plan = with("grpc,grpc-gzip").well();
     assert!(plan.contains("scale=1-grpc-gzip") && !plan.contains("scale=10-grpc-gzip"));
     assert!(
-        plan.contains("nothing is said of compression where N is not 1"),
+        plan.contains("compression is left out where N is not 1"),
         "{plan}"
     );
     // As with `run --only`: of a name that no variant has, those that contain it.

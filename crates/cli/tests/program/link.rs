@@ -44,7 +44,7 @@ fn call(program: &str) -> [String; 6] {
 fn was_called(finished: Finished) {
     let errors = finished.stderr.clone();
     let output = finished.well();
-    assert!(output.contains("20 started: 20 answered"), "{output}");
+    assert!(output.contains("20 started: 20 succeeded"), "{output}");
     assert!(errors.contains("rpcgauge: wlan: 100Mbit/s"), "{errors}");
     assert!(
         errors.contains("rpcgauge: round trip of probes"),

@@ -21,7 +21,7 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
             "load {target} --ramp 100,0,200:200ms,100..0:400ms --slo errors<=0 --out run --quiet"
         ))
         .well();
-    assert!(shown.contains("answered/s"), "{shown}");
+    assert!(shown.contains("succeeded/s"), "{shown}");
     assert!(shown.contains("errors<=0 reached in every step"), "{shown}");
     let report = report(&place.path().join("run"));
     let started: Vec<u64> = steps(&report)

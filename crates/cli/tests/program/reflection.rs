@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use rpcgauge_message::reflection::{METHOD_PATHS, ReflectionServer};
 use rpcgauge_message::{Schema, WorkloadSpec};
 use rpcgauge_reference::grpc::{Code, MethodCall, MethodResponse, Methods, Status};
-use rpcgauge_reference::{Server, Settings};
+use rpcgauge_reference::{Server, ServerOptions};
 
 use crate::common::{Finished, Place, orders, report};
 use crate::load::{HELLO, Service};
@@ -22,7 +22,7 @@ fn a_service_is_asked_what_its_messages_are() {
     let target = served.grpc();
     let shown = load(&place, &target, &["--data", r#"{"name": "{{n}}"}"#]).well();
     assert!(
-        shown.contains("20 started: 20 answered, 0 failed"),
+        shown.contains("20 started: 20 succeeded, 0 failed"),
         "{shown}"
     );
     let run = report(&place.path().join("run"));
@@ -115,7 +115,7 @@ fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
         }
     };
     let methods = Methods::from([(path.to_owned(), Arc::new(method) as _)]);
-    let settings = Settings::new(WorkloadSpec::Hello {});
+    let settings = ServerOptions::new(WorkloadSpec::Hello {});
     let server = Server::bind_with(&settings, &methods).expect("a server");
     let address = server.address().to_string();
     let (stop, stopped) = mpsc::channel();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_study::app::{App, Configuration, Process as ProcessSpec, Word};
+use rpcgauge_study::app::{App, Configuration, Process as ProcessSpec, Placeholder};
 use rpcgauge_study::record::Fault;
 
 use super::package::BuiltApp;
@@ -281,14 +281,14 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    pub(super) fn fill(&self, word: &Word) -> Option<String> {
+    pub(super) fn fill(&self, word: &Placeholder) -> Option<String> {
         match word {
-            Word::Setting(name) => self.configuration?.0.get(name).cloned(),
-            Word::Port(process, port) => {
+            Placeholder::Setting(name) => self.configuration?.0.get(name).cloned(),
+            Placeholder::Port(process, port) => {
                 let number = self.ports.get(process)?.get(port)?;
                 Some(number.to_string())
             }
-            Word::Build => Some(self.build.display().to_string()),
+            Placeholder::Build => Some(self.build.display().to_string()),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rpcgauge_load::Fetch;
-use rpcgauge_study::app::{App, Check, Configuration, Template, Word};
+use rpcgauge_study::app::{App, Check, Configuration, Template, Placeholder};
 use rpcgauge_study::record::Fault;
 use serde_json::Value;
 
@@ -48,8 +48,8 @@ impl Set {
         };
         template.fill(|word| {
             let found = match word {
-                Word::Entry => Some(format!("http://{}", self.entry)),
-                Word::Kept(name) => kept.get(name).cloned(),
+                Placeholder::Entry => Some(format!("http://{}", self.entry)),
+                Placeholder::Kept(name) => kept.get(name).cloned(),
                 word => words.fill(word),
             };
             found.ok_or_else(|| {
@@ -173,7 +173,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
             Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
             _ => {
                 return Err(wrong(format!(
-                    "{pointer}, to be kept, is no text: {}",
+                    "{pointer}, which is to be kept, is not a string: {}",
                     shown(&fetched.body)
                 )));
             }

@@ -1,4 +1,4 @@
-//! Applications: built, started with their databases, proved right, and called by a load generator.
+//! Applications: built, started with their databases, verified, and called by a load generator.
 //!
 //! ```text
 //! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process, ready)

@@ -12,9 +12,9 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_study::app::{JvmRecord, Process as ProcessSpec, Template, Word};
+use rpcgauge_study::app::{JvmRecord, Process as ProcessSpec, Template, Placeholder};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::words::size_word;
+use rpcgauge_study::words::format_size;
 use rustix::process::geteuid;
 
 use super::application::Words;
@@ -125,8 +125,8 @@ impl Start<'_> {
         made.map_err(|error| machine(format!("cannot make {}: {error}", data.display())))?;
         let fill = |template: &Template| {
             template.fill(|word| match word {
-                Word::Data => Ok(data.display().to_string()),
-                Word::OwnPort(name) if self.ports.numbers.contains_key(name) => {
+                Placeholder::Data => Ok(data.display().to_string()),
+                Placeholder::OwnPort(name) if self.ports.numbers.contains_key(name) => {
                     Ok(self.ports.numbers[name].to_string())
                 }
                 word => self
@@ -309,7 +309,7 @@ impl Running {
                     "holds {} MiB of memory, and may hold {}: bound it by its command, or give it more \
                      with \"memory\"",
                     held >> 20,
-                    size_word(most)
+                    format_size(most)
                 );
                 Err(self.failed(&what))
             }

@@ -236,7 +236,7 @@ impl<'a> AppLab<'a> {
         Err(TrialFailure::new(
             Fault::User,
             format!(
-                "the metric \"{}\": {} with {} tells no {}_sum and _count with {{{}}} after the warm-up; check \
+                "the metric \"{}\": {} with {} exposes no {}_sum and _count with {{{}}} after the warm-up; check \
                  its name and labels in app.toml, or set optional = true",
                 metric.name,
                 metric.service,

@@ -32,13 +32,13 @@ const PERIOD: Duration = Duration::from_millis(100);
 const GAP: Duration = Duration::from_micros(100);
 
 /// A quota that takes less of a period than this is none.
-const SHORTEST_STOP: Duration = Duration::from_millis(1);
+const MIN_STOP: Duration = Duration::from_millis(1);
 
 /// Stops of one place end within this time before or after it.
 const PLACE: Duration = Duration::from_millis(2);
 
 /// The part of the periods in which a quota stops a core, at least: in some it may not be used up.
-const MOST_PERIODS: f64 = 0.8;
+const MIN_PERIODS: f64 = 0.8;
 
 /// What happened to cores that were kept busy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -172,10 +172,10 @@ fn stops(gaps: &[Gap]) -> Option<Stops> {
 fn quota(gaps: &[Gap]) -> Option<Duration> {
     let lost = |gaps: &[Gap]| gaps.iter().map(|gap| gap.length).sum::<Duration>();
     let at = |place: Duration| -> Vec<Gap> {
-        let long = gaps.iter().filter(|gap| gap.length >= SHORTEST_STOP);
+        let long = gaps.iter().filter(|gap| gap.length >= MIN_STOP);
         long.filter(|gap| is_at(gap.end, place)).copied().collect()
     };
-    let long = gaps.iter().filter(|gap| gap.length >= SHORTEST_STOP);
+    let long = gaps.iter().filter(|gap| gap.length >= MIN_STOP);
     let place = long
         .map(|gap| gap.end)
         .max_by_key(|&place| lost(&at(place)))?;
@@ -186,7 +186,7 @@ fn quota(gaps: &[Gap]) -> Option<Duration> {
     let hit: BTreeSet<u128> = found.iter().map(period_of).collect();
     let periods = WATCH.as_nanos() / PERIOD.as_nanos();
     let is_quota =
-        hit.len() as f64 >= MOST_PERIODS * periods as f64 && lost(&found) * 2 >= lost(gaps);
+        hit.len() as f64 >= MIN_PERIODS * periods as f64 && lost(&found) * 2 >= lost(gaps);
     found.sort_unstable_by_key(|gap| gap.length);
     is_quota.then(|| found[found.len() / 2].length)
 }

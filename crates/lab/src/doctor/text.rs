@@ -58,8 +58,8 @@ impl Findings {
             (
                 "idle states",
                 match machine.idle.got {
-                    Idle::Held => "can be held off".to_owned(),
-                    Idle::AsIs => "cannot be held off".to_owned(),
+                    Idle::Held => "can be disabled".to_owned(),
+                    Idle::AsIs => "cannot be disabled".to_owned(),
                 },
             ),
         ];
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn everything_found_is_shown() {
-        let reason = Some("idle states were not held off: no device".to_owned());
+        let reason = Some("idle states were not disabled: no device".to_owned());
         let findings = Findings {
             environment: Environment {
                 rpcgauge: "0.1.0".to_owned(),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::record::Environment;
 use rpcgauge_study::settings::Idle;
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 pub(crate) use disturbances::{Disturbances, Waiting};
 pub(crate) use steal::stolen_ns;
@@ -66,8 +66,8 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
         ("the frequency governor", governor(&earlier), governor(&now)),
         (
             "the idle setting",
-            earlier.idle.got.word().to_owned(),
-            now.idle.got.word().to_owned(),
+            earlier.idle.got.as_str().to_owned(),
+            now.idle.got.as_str().to_owned(),
         ),
     ];
     let changes = changes.into_iter().filter(|(_, before, now)| before != now);

@@ -21,14 +21,14 @@ const WAITED_SHARE: f64 = 0.01;
 const BUSY_SHARE: f64 = 0.10;
 
 /// The kernel counts processor time in ticks of 10 ms: less is not a share worth a word.
-const FEWEST_TICKS: u64 = 2;
+const MIN_TICKS: u64 = 2;
 
 /// Programs that are named, the busiest first.
 const MAX_NAMED: usize = 3;
 
 /// A process's ancestors are looked for no further than this: what is read while processes come and
 /// go might go in circles.
-const MOST_ANCESTORS: usize = 64;
+const MAX_ANCESTORS: usize = 64;
 
 /// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). Their work may be
 /// part of the calls.
@@ -167,7 +167,7 @@ impl Processes {
             let known = earlier.map_or(0, |earlier| earlier.ticks)
                 + inherited.get(&pid).copied().unwrap_or(0);
             let ticks = process.ticks.saturating_sub(known);
-            let is_counted = ticks >= FEWEST_TICKS
+            let is_counted = ticks >= MIN_TICKS
                 && !process.is_kernels
                 && !self.ancestry(pid).any(|ancestor| ancestor == own);
             is_counted.then(|| Used {
@@ -201,7 +201,7 @@ impl Processes {
     /// A process, its parent, and so on.
     fn ancestry(&self, pid: u32) -> impl Iterator<Item = u32> {
         let parent = |pid: &u32| self.by_pid.get(pid).map(|process| process.parent);
-        successors(Some(pid), parent).take(MOST_ANCESTORS)
+        successors(Some(pid), parent).take(MAX_ANCESTORS)
     }
 }
 

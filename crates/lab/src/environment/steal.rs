@@ -7,7 +7,7 @@ const STEAL_SHARE: f64 = 0.01;
 
 /// The kernel counts stolen time in ticks of 10 ms, and one tick may stand for a much shorter time: a
 /// share of fewer ticks means nothing.
-const FEWEST_STOLEN_TICKS: u64 = 5;
+const MIN_STOLEN_TICKS: u64 = 5;
 
 /// Clock ticks of all cores since the start of the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ fn ticks(stat: &str, name: &str) -> Option<Ticks> {
 fn stolen_share(before: Ticks, after: Ticks) -> Option<f64> {
     let stolen = after.stolen.saturating_sub(before.stolen);
     let share = stolen as f64 / after.all.saturating_sub(before.all).max(1) as f64;
-    (stolen >= FEWEST_STOLEN_TICKS && share > STEAL_SHARE).then_some(share)
+    (stolen >= MIN_STOLEN_TICKS && share > STEAL_SHARE).then_some(share)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ const LOCK: &str = ".in-use";
 /// Bytes of the longest path below the temporary folder: the folder's name, whose six X stand for the
 /// random characters that `tempfile` puts there, and a file's name with the largest numbers and words
 /// that it can have. Only the length is used.
-const LONGEST_NAME: usize =
+const MAX_NAME: usize =
     "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
 
 /// Where a folder is made when the temporary folder that is set has too long a path.
@@ -51,7 +51,7 @@ impl Scratch {
     }
 
     fn make_in(temporary: &Path) -> Result<Self, LabError> {
-        let parent = match temporary.as_os_str().len() + LONGEST_NAME <= MAX_SOCKET_PATH {
+        let parent = match temporary.as_os_str().len() + MAX_NAME <= MAX_SOCKET_PATH {
             true => temporary,
             false => Path::new(SHORT_FOLDER),
         };
@@ -137,7 +137,7 @@ mod tests {
         assert!(scratch.folder().starts_with(place.path()));
         let name = longest(&scratch);
         let below = name.as_os_str().len() - place.path().as_os_str().len();
-        assert_eq!(below, LONGEST_NAME);
+        assert_eq!(below, MAX_NAME);
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub(super) fn make(
     });
     let mut maker = Maker::new(&recipe)?;
     let distinct = texts.data.distinct();
-    let calls = most_calls(settings, extent.warmup);
+    let calls = max_calls(settings, extent.warmup);
     let probe = maker.body(match (distinct, calls) {
         (None, Some(calls)) => calls,
         _ => 0,
@@ -107,7 +107,7 @@ pub(super) fn make(
 }
 
 /// How many calls a trial makes at most, its warm-up included, where that follows from its schedule.
-fn most_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
+fn max_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
     let most = |stop: Stop| {
         let by_time = match (&settings.schedule, stop.time_ms) {
             (Schedule::Rate { per_second, .. }, Some(ms)) => {
@@ -178,7 +178,7 @@ impl Maker {
     /// The bodies of the first calls, if they are no larger together.
     fn within(
         &mut self,
-        most_bytes: u64,
+        max_bytes: u64,
         count: u64,
         stop: &AtomicBool,
     ) -> Result<Option<Vec<load::Body>>, LiveError> {
@@ -187,7 +187,7 @@ impl Maker {
         for body in self.first(count, stop) {
             let body = body?;
             taken += body.bytes.len() as u64 + BODY_BYTES;
-            if taken > most_bytes {
+            if taken > max_bytes {
                 return Ok(None);
             }
             bodies.push(body);

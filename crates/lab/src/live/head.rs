@@ -71,10 +71,10 @@ fn set_elsewhere(name: &str, is_grpc: bool) -> Option<&'static str> {
 
 /// A deadline as gRPC writes it (gRPC over HTTP/2, `Timeout`): at most eight digits and a unit.
 fn grpc_timeout(deadline_ms: u64) -> String {
-    const MOST: u64 = 99_999_999;
-    if deadline_ms <= MOST {
+    const MAX: u64 = 99_999_999;
+    if deadline_ms <= MAX {
         format!("{deadline_ms}m")
     } else {
-        format!("{}S", (deadline_ms / 1_000).min(MOST))
+        format!("{}S", (deadline_ms / 1_000).min(MAX))
     }
 }

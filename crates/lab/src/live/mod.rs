@@ -58,7 +58,7 @@ impl LiveError {
 }
 
 fn no_service() -> LiveError {
-    LiveError::Wrong("the plan calls no live service; make it anew".to_owned())
+    LiveError::Wrong("the plan calls no live service; make it again".to_owned())
 }
 
 /// What a live service is called with beside its settings.

@@ -22,7 +22,7 @@ use crate::variant::call_spec::CallSpec;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Most bytes of a response, whatever the limit of the calls themselves is: it can hold every file.
-const MOST_RESPONSE_BYTES: usize = Files::MOST_BYTES;
+const MAX_RESPONSE_BYTES: usize = Files::MAX_BYTES;
 
 /// The schema of the service that is called: its file, and what that imports. Of the `inputs` the headers
 /// are sent, which a service may require before it responds, and no text.
@@ -68,7 +68,7 @@ impl<'a> Asker<'a> {
             ..inputs.clone()
         };
         let limits = Limits {
-            max_message_bytes: MOST_RESPONSE_BYTES,
+            max_message_bytes: MAX_RESPONSE_BYTES,
             ..Limits::DEFAULT
         };
         Ok(Self {

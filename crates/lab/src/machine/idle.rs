@@ -65,7 +65,7 @@ fn refusal(device: &Path, error: &io::Error) -> String {
         _ => "the kernel refused it",
     };
     format!(
-        "idle states were not held off: {}: {error}; {advice}, or expect more noise",
+        "idle states were not disabled: {}: {error}; {advice}, or expect more noise",
         device.display()
     )
 }

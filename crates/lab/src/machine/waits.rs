@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use super::process::ProcessMeter;
 
 /// The most bytes of a `schedstat`: three numbers.
-const MOST_BYTES: usize = 80;
+const MAX_BYTES: usize = 80;
 
 /// Reads how long the threads of a side were ready to run so far, while others had their core, and what
 /// processor time it used: quick enough to be read between slices.
@@ -21,7 +21,7 @@ pub(crate) struct SideMeter {
     /// The `schedstat` of each thread by its number; none where they are too many to be followed.
     threads: Option<Vec<(u32, File)>>,
     /// The most files that this program may have open with them.
-    most_open: u64,
+    max_open: u64,
 }
 
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl SideMeter {
         Some(Self {
             of: Of::Thread,
             threads: Some(vec![(id.unsigned_abs(), file)]),
-            most_open: u64::MAX,
+            max_open: u64::MAX,
         })
     }
 
@@ -86,7 +86,7 @@ impl SideMeter {
             of: Of::Processes(meter.clone(), folders),
             threads: None,
             // The other half is for all else that a run opens.
-            most_open: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2,
+            max_open: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2,
         }
     }
 
@@ -140,7 +140,7 @@ impl SideMeter {
             found.extend(threads.map(|thread| thread.path()));
         }
         let open = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
-        if (open + found.len()) as u64 > self.most_open {
+        if (open + found.len()) as u64 > self.max_open {
             return;
         }
         let file = |path: PathBuf| {
@@ -161,7 +161,7 @@ fn thread_ns() -> u64 {
 
 /// The first two numbers of a `schedstat`.
 fn times(thread: &File) -> io::Result<Times> {
-    let mut bytes = [0; MOST_BYTES];
+    let mut bytes = [0; MAX_BYTES];
     let length = thread.read_at(&mut bytes, 0)?;
     let text = std::str::from_utf8(&bytes[..length]).unwrap_or_default();
     let mut numbers = text.split_ascii_whitespace().map(str::parse);
@@ -182,7 +182,7 @@ mod tests {
         let reading = meter.read().unwrap();
         assert!(reading.threads.contains_key(&this.unsigned_abs()));
         let mut meter = SideMeter::of_processes(&ProcessMeter::of_self().unwrap());
-        meter.most_open = 0;
+        meter.max_open = 0;
         assert_eq!(meter.read(), None);
     }
 

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rpcgauge_contract::{Record, SliceAsk, SliceDone, Until};
 use rpcgauge_load as load;
-use rpcgauge_study::record::{Fault, Measured};
+use rpcgauge_study::record::{Fault, TrialFigures};
 use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
 
 use super::engine::unmeasured;
-use super::measured::Surroundings;
+use super::measured::ProcessFigures;
 use super::reached::{Look, Reached};
 use super::sum::Sum;
 use super::{Measurer, Watch, epoch_ms, part_done};
@@ -239,8 +239,8 @@ impl<'s> CallerMeasurer<'s> {
     }
 }
 
-impl Measurer<Measured> for CallerMeasurer<'_> {
-    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
+impl Measurer<TrialFigures> for CallerMeasurer<'_> {
+    fn prepare(&mut self, stop: &AtomicBool) -> TrialResult {
         self.caller.prove(self.answer_timeout, stop)?;
         self.caller.subject.meter().reset_peak();
         if let Some(server) = &self.server {
@@ -296,7 +296,7 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         Ok(done)
     }
 
-    fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Box<TrialFigures>> {
         if self.done() < 1.0 {
             let reason = "stopped while it was measured";
             return Err(TrialFailure::new(Fault::Instrument, reason));
@@ -331,8 +331,8 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         let watch = self.watch.take();
         let watched = watch.map(|watch| watch.finish(from_ns, slow));
         let caller = &self.caller.subject;
-        let of_both = Surroundings::of(caller.meter(), Some(caller), self.server);
-        let around = Surroundings {
+        let of_both = ProcessFigures::of(caller.meter(), Some(caller), self.server);
+        let processes = ProcessFigures {
             server_cpu,
             code: caller.ready().code,
             slice: Some(self.slice),
@@ -342,7 +342,7 @@ impl Measurer<Measured> for CallerMeasurer<'_> {
         };
         let settings = self.settings;
         let codings = (settings.request_compression, settings.response_compression);
-        let measured = self.sum.into_measured(codings, self.warmup, around);
+        let measured = self.sum.into_measured(codings, self.warmup, processes);
         Ok(Box::new(measured))
     }
 }

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use rpcgauge_load as load;
 use rpcgauge_study::plan::Variant;
-use rpcgauge_study::record::{Fault, Measured};
+use rpcgauge_study::record::{Fault, TrialFigures};
 use rpcgauge_trial::{Cpu, Ending, Slice};
 
-use super::measured::{Surroundings, measured};
+use super::measured::{ProcessFigures, trial_figures};
 use super::{Carried, LinkMeter, Measurer, Watch, epoch_ms, part_done};
 use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
@@ -151,8 +151,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
     }
 }
 
-impl Measurer<Measured> for EngineMeasurer<'_, '_> {
-    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
+impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
+    fn prepare(&mut self, stop: &AtomicBool) -> TrialResult {
         self.client.reset_peak();
         if let Some(subject) = self.server.subject {
             subject.meter().reset_peak();
@@ -227,7 +227,7 @@ impl Measurer<Measured> for EngineMeasurer<'_, '_> {
         })
     }
 
-    fn finish(mut self: Box<Self>) -> TrialResult<Box<Measured>> {
+    fn finish(mut self: Box<Self>) -> TrialResult<Box<TrialFigures>> {
         let mut measurement = match std::mem::replace(&mut self.part, Part::Whole(None)) {
             Part::Whole(measurement) => *measurement.ok_or_else(not_ready)?,
             Part::Slices(session) => {
@@ -249,7 +249,7 @@ impl Measurer<Measured> for EngineMeasurer<'_, '_> {
             .watch
             .take()
             .map(|watch| watch.finish(from_ns, &measurement.slow));
-        let around = Surroundings {
+        let processes = ProcessFigures {
             server_cpu: match &self.server_cpu {
                 Some(server_cpu) => Some(server_cpu.total().map_err(unmeasured)?),
                 None => None,
@@ -259,9 +259,9 @@ impl Measurer<Measured> for EngineMeasurer<'_, '_> {
             slice: self.slice,
             measured_from_ms: self.measured_from.map(epoch_ms),
             watched,
-            ..Surroundings::of(&self.client, None, self.server.subject).map_err(unmeasured)?
+            ..ProcessFigures::of(&self.client, None, self.server.subject).map_err(unmeasured)?
         };
-        Ok(Box::new(measured(measurement, around)))
+        Ok(Box::new(trial_figures(measurement, processes)))
     }
 }
 

@@ -152,7 +152,7 @@ impl FloorMeasurer {
 }
 
 impl Measurer<Floor> for FloorMeasurer {
-    fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
+    fn prepare(&mut self, _: &AtomicBool) -> TrialResult {
         let probe = self.play()?;
         let least = match self.key.link {
             None => MIN_CALLS,

@@ -87,9 +87,9 @@ impl<'m, T> OverLink<'m, T> {
 }
 
 impl<T> Measurer<T> for OverLink<'_, T> {
-    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult {
+    fn prepare(&mut self, stop: &AtomicBool) -> TrialResult {
         let _entered = self.link.network.client().enter()?;
-        self.within.get_ready(stop)
+        self.within.prepare(stop)
     }
 
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64> {

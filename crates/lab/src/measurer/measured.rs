@@ -4,7 +4,7 @@ use std::io;
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, BytesByClass, Code, CpuTimes, Histogram, Measured, Memory, Slices, Startup, Step,
+    Bytes, BytesByClass, CodeKind, CpuTimes, Histogram, TrialFigures, Memory, Slices, Startup, Step,
     Threads, Watched,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
@@ -14,12 +14,12 @@ use crate::subject::Subject;
 
 /// What the operating system knows of a trial, and what does not change from call to call.
 #[derive(Debug, Clone)]
-pub(super) struct Surroundings {
+pub(super) struct ProcessFigures {
     pub(super) server_cpu: Option<Cpu>,
     pub(super) memory: Memory,
     pub(super) threads: Threads,
     pub(super) startup: Startup,
-    pub(super) code: Option<Code>,
+    pub(super) code: Option<CodeKind>,
     /// Mean size of the responses, encoded and not compressed, bytes.
     pub(super) response_size: Option<f64>,
     /// What each slice was to be, where the trial was measured in slices.
@@ -28,7 +28,7 @@ pub(super) struct Surroundings {
     pub(super) watched: Option<Watched>,
 }
 
-impl Surroundings {
+impl ProcessFigures {
     /// What the processes of both sides hold of the system, and how they started: `caller` is a client or
     /// codec subject. There is no server where the service is a live one, or a codec alone is measured.
     pub(super) fn of(
@@ -64,7 +64,7 @@ impl Surroundings {
 
 /// Puts both together. Every field is named, so that one that is new in the engine cannot get lost
 /// here.
-pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measured {
+pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) -> TrialFigures {
     let load::Measurement {
         calls,
         warmup,
@@ -102,7 +102,7 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         errors_without_sample,
         ending,
     } = from;
-    Measured {
+    TrialFigures {
         calls,
         warmup,
         elapsed_ns: nanos(elapsed),
@@ -119,15 +119,15 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
         steps: steps.into_iter().map(step).collect(),
         late,
         requests_sent: Some(requests_sent),
-        slices: slices.zip(around.slice).map(|(count, each)| Slices {
+        slices: slices.zip(processes.slice).map(|(count, each)| Slices {
             count: count.slices,
             each,
             skipped: count.skipped,
             skipped_failed: count.skipped_failed,
             skipped_never_sent: count.skipped_never_sent,
         }),
-        measured_from_ms: around.measured_from_ms,
-        watched: around.watched,
+        measured_from_ms: processes.measured_from_ms,
+        watched: processes.watched,
         // The measurer over the link adds it.
         link: None,
         bytes: Some(Bytes {
@@ -135,18 +135,18 @@ pub(super) fn measured(from: load::Measurement, around: Surroundings) -> Measure
             received: bytes(&traffic.received),
         }),
         payload: Payload {
-            response: around.response_size,
+            response: processes.response_size,
             ..payload
         },
         cpu: CpuTimes {
             client: Some(cpu),
-            server: around.server_cpu,
+            server: processes.server_cpu,
         },
-        memory: around.memory,
-        threads: around.threads,
-        startup: around.startup,
+        memory: processes.memory,
+        threads: processes.threads,
+        startup: processes.startup,
         client_share: Some(share(cpu.total_ns, nanos(spent_over))),
-        code: around.code,
+        code: processes.code,
         ending,
         connections_at_start: Some(connections_at_start),
         connections_opened: Some(connections_opened),

@@ -31,7 +31,7 @@ pub(crate) trait Measurer<T> {
     ///
     /// # Errors
     /// Why the variant cannot be measured, here and below; the others of its block can.
-    fn get_ready(&mut self, stop: &AtomicBool) -> TrialResult;
+    fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
     /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
     /// at 1 no slice is needed any more.

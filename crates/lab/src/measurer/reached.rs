@@ -7,7 +7,7 @@ use rpcgauge_trial::Address;
 use crate::machine::connections::{Connections, Sent};
 use crate::variant::server::{Server, enter_server};
 
-/// A call's response may have fewer bytes than that of the call by which the client was proved right, by this factor
+/// A call's response may have fewer bytes than that of the call by which the client was verified, by this factor
 /// at most: the messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.
 const BYTES_FACTOR: u64 = 3;
 
@@ -21,11 +21,11 @@ pub(super) struct Reached {
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Calls that were answered, as the client says, in the slices of which the rest is known.
+    /// Calls that succeeded, as the client says, in the slices of which the rest is known.
     answered: u64,
     /// Connections that were accepted meanwhile, on any port.
     accepted: u64,
-    /// Bytes that the server sent meanwhile, and for the call that was proved right.
+    /// Bytes that the server sent meanwhile, and for the call that was verified.
     sent: u64,
     sent_for_one: Option<u64>,
 }
@@ -69,7 +69,7 @@ impl Reached {
         Some(Look { accepted, sent })
     }
 
-    /// Adds a slice, between two looks, in which so many calls were answered.
+    /// Adds a slice, between two looks, in which so many calls succeeded.
     pub(super) fn add_slice(&mut self, looks: (Option<Look>, Option<Look>), answered: u64) {
         let (Some(before), Some(after)) = looks else {
             return;
@@ -82,7 +82,7 @@ impl Reached {
         }
     }
 
-    /// Adds the call by which the client was proved right.
+    /// Adds the call by which the client was verified.
     pub(super) fn add_one(&mut self, looks: (Option<Look>, Option<Look>)) {
         if let (Some(before), Some(after)) = looks {
             self.seen.sent_for_one = after.sent_since(&before);
@@ -106,7 +106,7 @@ impl Seen {
         if is_per_call {
             return (accepted < answered).then(|| {
                 format!(
-                    "the client says that {answered} calls were answered, each on a connection of its own, and this \
+                    "the client says that {answered} calls succeeded, each on a connection of its own, and this \
                      machine accepted {accepted} meanwhile: the others did not reach the server"
                 )
             });
@@ -115,7 +115,7 @@ impl Seen {
         let is_too_little = sent.saturating_mul(BYTES_FACTOR) < answered.saturating_mul(one);
         (is_too_little || one == 0).then(|| {
             format!(
-                "the client says that {answered} calls were answered, and the server sent {sent} bytes meanwhile, \
+                "the client says that {answered} calls succeeded, and the server sent {sent} bytes meanwhile, \
                  where one call that was checked took {one}: the others did not reach it"
             )
         })

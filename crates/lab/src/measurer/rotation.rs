@@ -1,16 +1,16 @@
-//! Goes round the variants of a block, a slice each, in an order drawn anew for each round.
+//! Goes round the variants of a block, a slice each, in a new random order in each round.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rpcgauge_load::floor::Floor;
-use rpcgauge_study::record::Measured;
+use rpcgauge_study::record::TrialFigures;
 use rpcgauge_trial::Random;
 
 use super::{Carried, Measurer};
 use crate::error::TrialResult;
 
 pub(crate) struct Rotation<'m> {
-    variants: Vec<Member<'m, Measured>>,
+    variants: Vec<Member<'m, TrialFigures>>,
     /// They keep the variants company: they have a slice in every round, however many that are.
     floors: Vec<Member<'m, Floor>>,
     random: Random,
@@ -34,7 +34,7 @@ impl<'m, T> Member<'m, T> {
             done: 0.0,
             step: 0.0,
         };
-        member.attempt(|measurer| measurer.get_ready(stop));
+        member.attempt(|measurer| measurer.prepare(stop));
         member
     }
 
@@ -84,7 +84,7 @@ impl<'m> Rotation<'m> {
     /// Gets a variant ready, and takes it in from the next round on.
     pub(crate) fn add(
         &mut self,
-        variant: TrialResult<Box<dyn Measurer<Measured> + 'm>>,
+        variant: TrialResult<Box<dyn Measurer<TrialFigures> + 'm>>,
         stop: &AtomicBool,
     ) {
         self.variants.push(Member::new(variant, stop));
@@ -134,7 +134,7 @@ impl<'m> Rotation<'m> {
     }
 
     /// What each variant and each floor came to, in the order in which they were added.
-    pub(crate) fn finish(self) -> (Ends<Measured>, Ends<Floor>) {
+    pub(crate) fn finish(self) -> (Ends<TrialFigures>, Ends<Floor>) {
         let variants = self.variants.into_iter().map(Member::finish);
         let floors = self.floors.into_iter().map(Member::finish);
         (variants.collect(), floors.collect())
@@ -160,7 +160,7 @@ mod tests {
     }
 
     impl<T> Measurer<T> for Values<'_> {
-        fn get_ready(&mut self, _: &AtomicBool) -> TrialResult {
+        fn prepare(&mut self, _: &AtomicBool) -> TrialResult {
             match self.fails_at {
                 Some(0) => Err(TrialFailure::new(Fault::Subject, "not ready")),
                 _ => Ok(()),

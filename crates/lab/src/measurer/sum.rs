@@ -6,13 +6,13 @@ use rpcgauge_contract::{Operation, Record, SliceDone};
 use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
 use rpcgauge_study::histogram::{Times, Unit};
-use rpcgauge_study::record::{CpuTimes, Histogram, Measured, Slices};
+use rpcgauge_study::record::{CpuTimes, Histogram, TrialFigures, Slices};
 use rpcgauge_trial::{
     Calls, Cpu, Ending, ErrorSamples, FailureKind, LateCalls, Payload, Stage, Stalls, Warmup,
 };
 
 use super::cover::Cover;
-use super::measured::Surroundings;
+use super::measured::ProcessFigures;
 use crate::subject::one_line;
 
 /// What all slices so far came to.
@@ -109,9 +109,9 @@ impl Sum {
         }
         self.calls.answered += operations;
         // What held up a codec's batch held up all of it: which operation is not known.
-        self.slow.answered(record.begin, took);
+        self.slow.succeeded(record.begin, took);
         self.latency.add_each(took, operations);
-        self.timeline.answered(due, took, operations);
+        self.timeline.succeeded(due, took, operations);
         self.request_bytes.add(record.request_bytes, operations);
         self.response_bytes.add(record.response_bytes, operations);
         let stages = match self.operation {
@@ -161,8 +161,8 @@ impl Sum {
         self,
         (request_coding, response_coding): (Compression, Compression),
         warmup: Warmup,
-        around: Surroundings,
-    ) -> Measured {
+        processes: ProcessFigures,
+    ) -> TrialFigures {
         let Self {
             operation: _,
             calls,
@@ -190,7 +190,7 @@ impl Sum {
             user_ns: None,
             system_ns: None,
         };
-        Measured {
+        TrialFigures {
             calls,
             warmup,
             elapsed_ns,
@@ -208,7 +208,7 @@ impl Sum {
             steps: Vec::new(),
             late: LateCalls::default(),
             requests_sent: None,
-            slices: around.slice.map(|each| Slices {
+            slices: processes.slice.map(|each| Slices {
                 count: slices,
                 each,
                 skipped,
@@ -216,8 +216,8 @@ impl Sum {
                 skipped_failed: 0,
                 skipped_never_sent: 0,
             }),
-            measured_from_ms: around.measured_from_ms,
-            watched: around.watched,
+            measured_from_ms: processes.measured_from_ms,
+            watched: processes.watched,
             link: None,
             bytes: None,
             // Without compression the bytes that were carried are those that were encoded.
@@ -229,13 +229,13 @@ impl Sum {
             },
             cpu: CpuTimes {
                 client: client_cpu_ns.filter(|_| slices > 0).map(cpu),
-                server: around.server_cpu,
+                server: processes.server_cpu,
             },
-            memory: around.memory,
-            threads: around.threads,
-            startup: around.startup,
+            memory: processes.memory,
+            threads: processes.threads,
+            startup: processes.startup,
             client_share: None,
-            code: around.code,
+            code: processes.code,
             ending: Ending::Complete,
             connections_at_start: None,
             connections_opened: None,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rpcgauge_load::{SlowCall as Slow, SlowCalls, Usual, monotonic_ns};
-use rpcgauge_study::record::{Disturbed, MOST_SLOW, SlowCall, Watched};
+use rpcgauge_study::record::{Disturbed, MAX_SLOW, SlowCall, Watched};
 
 use crate::environment::stolen_ns;
 use crate::machine::placement::Layout;
@@ -140,8 +140,8 @@ impl Watch {
         let stolen_ns = match (began.stolen_ns, self.read_stolen()) {
             (Some(before), Some(now)) => {
                 // A tick stands for more than a short slice.
-                let most_ns = lasted_ns.saturating_mul(self.cores.len() as u64);
-                now.saturating_sub(before).min(most_ns)
+                let max_ns = lasted_ns.saturating_mul(self.cores.len() as u64);
+                now.saturating_sub(before).min(max_ns)
             }
             _ => 0,
         };
@@ -179,7 +179,7 @@ impl Watch {
         }
         let (more, more_ns) = slow.more();
         calls.sort_by_key(|call| std::cmp::Reverse(call.lost_ns()));
-        let left_out = calls.split_off(calls.len().min(MOST_SLOW));
+        let left_out = calls.split_off(calls.len().min(MAX_SLOW));
         calls.sort_by_key(|call| call.due_ns);
         Watched {
             from_ns,
@@ -212,8 +212,8 @@ fn share_out(disturbed: Disturbed, calls: &mut [SlowCall]) {
         let (begins_ns, lost_ns) = (call.due_ns, call.lost_ns());
         let ends_ns = begins_ns.saturating_add(call.latency_ns);
         match groups.last_mut().filter(|_| begins_ns < until_ns) {
-            Some((most_ns, group)) => {
-                *most_ns = lost_ns.max(*most_ns);
+            Some((max_ns, group)) => {
+                *max_ns = lost_ns.max(*max_ns);
                 group.push(call);
             }
             None => groups.push((lost_ns, vec![call])),
@@ -358,9 +358,9 @@ mod tests {
     #[test]
     fn slow_calls_get_what_was_taken_from_their_slice() {
         let mut slow = SlowCalls::default();
-        (0..16).for_each(|call| slow.answered(call, 100));
-        slow.answered(50, 1_100);
-        slow.answered(5_000, 3_100);
+        (0..16).for_each(|call| slow.succeeded(call, 100));
+        slow.succeeded(50, 1_100);
+        slow.succeeded(5_000, 3_100);
         let mut watch = watch(&[0], &[1]);
         let disturbed = Disturbed {
             waited_ns: 2_000,

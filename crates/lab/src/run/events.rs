@@ -4,7 +4,7 @@ use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_study::features::Role;
 use rpcgauge_study::record::{EventsRecord, Record};
 use rpcgauge_study::settings::Placement;
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 use super::Run;
 use crate::error::LabError;
@@ -40,7 +40,7 @@ impl Run<'_> {
                 let events = match source.events.read(self.stop) {
                     Ok(events) => events,
                     Err(reason) => {
-                        let process = process.word();
+                        let process = process.as_str();
                         let text = format!(
                             "the events of the {process} of \"{name}\" are not known: {reason}"
                         );

@@ -1,4 +1,4 @@
-//! What a variant is measured with: the processes of its subjects, started and proved right, or a
+//! What a variant is measured with: the processes of its subjects, started and verified, or a
 //! live service.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{Placement, REFERENCE, Settings, Target, Transport};
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 use super::Run;
 use super::events::EventSource;
@@ -142,7 +142,7 @@ impl Run<'_> {
             variant,
             progress: self.pace.progress(),
         });
-        let place = trial.placement.word();
+        let place = trial.placement.as_str();
         let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
         Ok(Starting {
             variant,
@@ -233,7 +233,7 @@ impl Run<'_> {
         transport: Transport,
         link: Option<&NamedLink>,
     ) -> TrialResult<FloorHalf> {
-        let (invocation, place) = (trial.invocation, trial.placement.word());
+        let (invocation, place) = (trial.invocation, trial.placement.as_str());
         let mut name = format!("{invocation}-floor-{place}");
         if let Some(link) = link {
             name = format!("{name}-{}", link.name);
@@ -245,9 +245,9 @@ impl Run<'_> {
             .get(link, user, (trial.placement, &layout), self.plan.seed)?;
         let listen = self.listen(transport, link.is_some(), &name)?;
         let command = self.options.stacks.command(REFERENCE, None)?;
-        let line = contract::Settings::Floor(FloorSettings { listen });
+        let line = contract::SettingsLine::Floor(FloorSettings { listen });
         let _entered = enter_server(link.as_deref())?;
-        let log = format!("{name}-{}", transport.word());
+        let log = format!("{name}-{}", transport.as_str());
         let subject = self.start(command, &line, &layout.server, &log)?;
         Ok(FloorHalf { subject, link })
     }
@@ -266,7 +266,7 @@ impl Run<'_> {
         if !runtime.events || command.runtime.read.is_none() {
             return Ok(command.with_runtime(runtime, None));
         }
-        let file = self.file(&format!("{}-{}.events", starting.file, process.word()))?;
+        let file = self.file(&format!("{}-{}.events", starting.file, process.as_str()))?;
         let with_events = command.with_runtime(runtime, Some(&file));
         let events = EventsFile::of(command, file);
         let source = events.map(|events| EventSource { process, events });
@@ -301,7 +301,7 @@ impl Run<'_> {
     fn start(
         &self,
         command: &SubjectCommand,
-        line: &contract::Settings,
+        line: &contract::SettingsLine,
         cores: &CoreSet,
         log: &str,
     ) -> TrialResult<Subject> {

@@ -36,7 +36,7 @@ use crate::subjects::Stacks;
 use invocation::Invocation;
 use networks::Networks;
 use pace::Pace;
-use rotation::go_together;
+use rotation::share_rotation;
 
 pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
         });
         let mut invocation = self.begin_invocation(first.invocation)?;
         let mut measured = 0;
-        for together in trials.chunk_by(go_together) {
+        for together in trials.chunk_by(share_rotation) {
             if self.is_stopped() {
                 break;
             }

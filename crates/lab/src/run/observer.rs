@@ -70,7 +70,7 @@ pub enum Event<'a> {
         of: u32,
         progress: RunProgress,
     },
-    /// A variant's server is being started and proved right.
+    /// A variant's server is being started and verified.
     SubjectStarting {
         variant: &'a Variant,
         progress: RunProgress,

@@ -7,7 +7,7 @@ use rpcgauge_link::Network;
 use rpcgauge_load::{self as load, floor::Floor};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{
-    Fault, FloorRecord, Histogram, Measured, Record, TrialOutcome, TrialRecord,
+    Fault, FloorRecord, Histogram, TrialFigures, Record, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::Idle;
 use rpcgauge_trial::{LinkCounts, Random};
@@ -39,7 +39,7 @@ struct RotationResult {
     waiting: Option<Waiting>,
     /// In the order of the trials.
     started_at: Vec<SystemTime>,
-    trials: Vec<TrialResult<Box<Measured>>>,
+    trials: Vec<TrialResult<Box<TrialFigures>>>,
     floors: Vec<(FloorUnder, TrialResult<Box<Floor>>)>,
 }
 
@@ -218,13 +218,13 @@ impl<'a> Run<'a> {
         instance: &'m mut TrialResult<&mut Instance>,
         trial: Option<&'m load::Trial>,
         (first, layout): (&TrialSpec, &Layout),
-    ) -> TrialResult<Box<dyn Measurer<Measured> + 'm>>
+    ) -> TrialResult<Box<dyn Measurer<TrialFigures> + 'm>>
     where
         'a: 'm,
     {
         let seed = self.link_seed(first);
         let slice = self.plan.slice(&variant.settings);
-        let note = |measured: &mut Measured, counts| measured.link = Some(counts);
+        let note = |measured: &mut TrialFigures, counts| measured.link = Some(counts);
         let (caller, server) = match instance {
             Err(failure) => return Err(failure.clone()),
             Ok(Instance::Server(server)) => {
@@ -337,7 +337,7 @@ fn over<'m, T: 'm>(
 }
 
 /// What is said of a trial in which this program stood still.
-fn stall_warning(planned: &Planned<'_>, measured: &Measured) -> Option<String> {
+fn stall_warning(planned: &Planned<'_>, measured: &TrialFigures) -> Option<String> {
     let (stalls, calls) = (measured.stalls, measured.calls.stalled());
     let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);
     let how_long = match stalls.count {
@@ -360,7 +360,7 @@ fn stall_warning(planned: &Planned<'_>, measured: &Measured) -> Option<String> {
 }
 
 /// The trials of a plan that are measured in turn follow each other.
-pub(super) fn go_together(a: &TrialSpec, b: &TrialSpec) -> bool {
+pub(super) fn share_rotation(a: &TrialSpec, b: &TrialSpec) -> bool {
     let place = |of: &TrialSpec| (of.invocation, of.block, of.placement, of.rotation);
     place(a) == place(b)
 }

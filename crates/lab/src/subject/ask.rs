@@ -23,7 +23,7 @@ impl Subject {
     ) -> TrialResult {
         let error = match self.answer(line, limit, stop) {
             Err(SubjectError::Refused(_)) => return Ok(()),
-            Ok(_) => SubjectError::Contract(format!("it does what it must refuse: {line}")),
+            Ok(_) => SubjectError::Contract(format!("it accepts what it must refuse: {line}")),
             Err(error) => error,
         };
         Err(self.broken_off(error))

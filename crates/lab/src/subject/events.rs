@@ -16,7 +16,7 @@ use super::{SubjectCommand, filled, one_line};
 use crate::files::regular;
 
 /// How long the command that prints events may take.
-const MOST_TIME: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The events of a process, which can be read when it has ended.
 pub(crate) struct EventsFile {
@@ -73,11 +73,11 @@ impl EventsFile {
         }
         bound_output(&mut command);
         let is_stopped = || stop.load(Ordering::Relaxed);
-        let status = run(&mut command, MOST_TIME, |_| !is_stopped()).map_err(failed)?;
+        let status = run(&mut command, TIMEOUT, |_| !is_stopped()).map_err(failed)?;
         let Some(status) = status else {
             return Err(match is_stopped() {
                 true => "the run was stopped before they were read".to_owned(),
-                false => format!("{program} had not ended after {} s", MOST_TIME.as_secs()),
+                false => format!("{program} had not ended after {} s", TIMEOUT.as_secs()),
             });
         };
         let file = regular::open(printed).map_err(unread)?;
@@ -92,7 +92,7 @@ impl EventsFile {
         }
         let events = BufReader::new(file).lines().map(|line| {
             let event = RuntimeEvent::parse(&line.map_err(unread)?);
-            event.map_err(|error| format!("{program} printed a line that is none: {error}"))
+            event.map_err(|error| format!("{program} printed an invalid line: {error}"))
         });
         events.collect()
     }
@@ -128,7 +128,7 @@ mod tests {
             (many, false, ": no such file"),
             (large, false, "printed more than 64 MiB"),
             (endless, false, "printed more than 64 MiB"),
-            (none, false, "printed a line that is none"),
+            (none, false, "printed an invalid line"),
             ("sleep 1000", true, "the run was stopped"),
         ] {
             let (read, left) = read(script, is_stopped);

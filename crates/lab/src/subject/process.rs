@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use rpcgauge_contract::{self as contract, Address, Failed, Listen, Ready, Settings};
+use rpcgauge_contract::{self as contract, Address, Failed, Listen, Ready, SettingsLine};
 use rpcgauge_study::record::{Cold, Fault};
 use rpcgauge_study::subject::TEMPORARY;
 
@@ -31,7 +31,7 @@ pub struct Start<'a> {
     /// The command.
     pub command: &'a SubjectCommand,
     /// Its settings line.
-    pub settings: &'a Settings,
+    pub settings: &'a SettingsLine,
     /// The cores it may use, from before its first instruction on: runtimes count them then.
     pub cores: Option<&'a CoreSet>,
     /// The file for its log, made with its first output.
@@ -46,7 +46,7 @@ impl Start<'_> {
     /// How long it may take until it is ready. The threads of a server start one after the other where
     /// they share cores: each load of the cores has the time again.
     fn time_to_be_ready(&self) -> Duration {
-        let Settings::Server(server) = self.settings else {
+        let SettingsLine::Server(server) = self.settings else {
             return self.ready_timeout;
         };
         let of_machine = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -268,7 +268,7 @@ impl Process {
         let line = start.settings.to_line();
         let (line, rest) = self.first_line(&line, start.time_to_be_ready(), stop)?;
         let startup = self.since.elapsed();
-        let is_asked = matches!(start.settings, Settings::Client(_) | Settings::Codec(_));
+        let is_asked = matches!(start.settings, SettingsLine::Client(_) | SettingsLine::Codec(_));
         if !is_asked && let Some(stdout) = self.child.stdout.take() {
             self.log.add(&rest);
             self.follow(stdout).map_err(SubjectError::Pipe)?;

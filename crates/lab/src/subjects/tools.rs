@@ -136,7 +136,7 @@ fn written_out(folder: &str) -> Option<String> {
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The most that is read of each stream, bytes.
-const MOST_READ: u64 = 64 << 10;
+const MAX_READ_BYTES: u64 = 64 << 10;
 
 /// The first executable file of this name in `PATH`.
 fn in_path(name: &str) -> Option<PathBuf> {
@@ -197,7 +197,7 @@ fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, No
 fn text(mut file: File) -> io::Result<String> {
     file.seek(SeekFrom::Start(0))?;
     let mut bytes = Vec::new();
-    file.take(MOST_READ).read_to_end(&mut bytes)?;
+    file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -1,4 +1,4 @@
-//! A client or codec subject that is up: proved right before and after its trials, and in between asked for slices, whose records it
+//! A client or codec subject that is up: verified before and after its trials, and in between asked for slices, whose records it
 //! leaves in a file.
 
 use std::ops::RangeInclusive;
@@ -28,12 +28,12 @@ pub(crate) struct Caller {
     sizes: Option<RangeInclusive<f64>>,
 }
 
-/// A client's responses differ from those that its server was proved right by, as much as their requests: by no
+/// A client's responses differ from those that its server was verified by, as much as their requests: by no
 /// more than this factor, and so many bytes.
 const SIZE_FACTOR: f64 = 2.0;
 const SIZE_BYTES: f64 = 16.0;
 
-/// What it is proved right by.
+/// What it is verified by.
 pub(crate) enum Proof {
     /// The response to a client's first request.
     Response(Workload),

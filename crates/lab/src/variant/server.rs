@@ -1,5 +1,5 @@
 //! One variant's server under one placement, kept for its trials: a subject that was started and
-//! proved right, or a live service.
+//! verified, or a live service.
 
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -9,7 +9,7 @@ use rpcgauge_link::{Entered, Network};
 use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
-use rpcgauge_study::record::{Code, Cold, Fault};
+use rpcgauge_study::record::{CodeKind, Cold, Fault};
 use rpcgauge_study::settings::{AtEnd, Settings};
 use rpcgauge_trial::{Address, Timing};
 
@@ -40,7 +40,7 @@ pub(crate) struct Up {
     pub(crate) calls: CallSpec,
     /// The emulated link over which it is called; none for loopback.
     pub(crate) link: Option<Rc<Network>>,
-    /// The mean size of the responses that it was proved right by, as carried.
+    /// The mean size of the responses that it was verified by, as carried.
     pub(crate) response_bytes: Option<f64>,
 }
 
@@ -94,7 +94,7 @@ pub(crate) struct Opened<'s> {
     /// What checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
     /// Whether generated or dynamic code makes and reads the messages, where it is known.
-    pub(crate) code: Option<Code>,
+    pub(crate) code: Option<CodeKind>,
     /// The mean size of the right responses, encoded and not compressed, bytes: where it is known, and
     /// the engine does not read the responses, as it does where stages are timed.
     pub(crate) response_size: Option<f64>,
@@ -139,7 +139,7 @@ impl Server {
         }
     }
 
-    /// The mean size of the responses that it was proved right by, as carried; none of a live service.
+    /// The mean size of the responses that it was verified by, as carried; none of a live service.
     pub(crate) fn response_bytes(&self) -> Option<f64> {
         match self {
             Self::Subject(up) => up.response_bytes,

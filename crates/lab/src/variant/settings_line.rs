@@ -24,10 +24,10 @@ pub(crate) fn server(
     listen: Listen,
     command: &SubjectCommand,
     limits: Limits,
-) -> TrialResult<contract::Settings> {
+) -> TrialResult<contract::SettingsLine> {
     let spec = settings.target.workload().ok_or_else(other_role)?;
     let samples = [workload.expected(0)];
-    Ok(contract::Settings::Server(Box::new(ServerSettings {
+    Ok(contract::SettingsLine::Server(Box::new(ServerSettings {
         stack: command.stack.clone(),
         workload: spec.clone(),
         protocol: settings.protocol,
@@ -53,7 +53,7 @@ pub(crate) fn client(
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
-) -> TrialResult<contract::Settings> {
+) -> TrialResult<contract::SettingsLine> {
     let (
         Target::Subject {
             client,
@@ -67,7 +67,7 @@ pub(crate) fn client(
     };
     let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
     let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
-    Ok(contract::Settings::Client(Box::new(ClientSettings {
+    Ok(contract::SettingsLine::Client(Box::new(ClientSettings {
         stack: command.stack.clone(),
         workload: spec.clone(),
         protocol: settings.protocol,
@@ -97,7 +97,7 @@ pub(crate) fn codec(
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
-) -> TrialResult<(contract::Settings, CodecSample)> {
+) -> TrialResult<(contract::SettingsLine, CodecSample)> {
     let Target::Codec {
         operation,
         sample,
@@ -112,7 +112,7 @@ pub(crate) fn codec(
         Sample::Response => (workload.expected(0), settings.response_compression),
     };
     let encoding = encoding(settings)?;
-    let line = contract::Settings::Codec(Box::new(CodecSettings {
+    let line = contract::SettingsLine::Codec(Box::new(CodecSettings {
         stack: command.stack.clone(),
         workload: spec.clone(),
         sample: *sample,
@@ -215,7 +215,7 @@ mod tests {
         let records = Path::new("/records");
         let line = codec(&settings, &workload, command, records, Limits::DEFAULT).unwrap();
         match line.0 {
-            contract::Settings::Codec(codec) => codec.protobuf_samples,
+            contract::SettingsLine::Codec(codec) => codec.protobuf_samples,
             other => panic!("{other:?}"),
         }
     }

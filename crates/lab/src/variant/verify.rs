@@ -68,7 +68,7 @@ pub(crate) fn prove(
     if measurement.ending == Ending::Interrupted {
         return Err(TrialFailure::new(
             Fault::Instrument,
-            "stopped while a server was proved right",
+            "stopped while a server was verified",
         ));
     }
     if measurement.calls.answered < calls {
@@ -104,7 +104,7 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
             (0, sent @ 1..) => {
                 format!("no call was measured: the {sent} requests that it sent came before")
             }
-            (started, _) => format!("none of {started} calls was answered in time"),
+            (started, _) => format!("none of {started} calls succeeded in time"),
         };
         let fault = match measurement.ending {
             Ending::MaxRequests => Fault::User,

@@ -194,7 +194,7 @@ impl WorkloadCalls {
 pub(crate) fn encoding(settings: &Settings) -> TrialResult<Encoding> {
     settings
         .encoding
-        .ok_or_else(|| refused("the plan names no encoding; make it anew from its study"))
+        .ok_or_else(|| refused("the plan names no encoding; make it again from its study"))
 }
 
 /// How many requests of a workload differ, of at most so many.

@@ -9,7 +9,7 @@ use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{
-    EventsRecord, FloorRecord, Measured, Record, TrialOutcome, TrialRecord,
+    EventsRecord, FloorRecord, TrialFigures, Record, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::{HttpVersion, Idle, Placement, Protocol, Settings, Target};
 use rpcgauge_trial::Stop;
@@ -209,7 +209,7 @@ fn word(event: &Event<'_>) -> String {
     }
 }
 
-pub(crate) fn measured(record: &TrialRecord) -> &Measured {
+pub(crate) fn measured(record: &TrialRecord) -> &TrialFigures {
     match &record.outcome {
         TrialOutcome::Measured(measured) => measured,
         TrialOutcome::Failed { reason, log, .. } => {

@@ -99,7 +99,7 @@ fn events_that_cannot_be_read_fail_no_trial() {
         ),
         (
             &["echo", "{\"kind\":\"nap\"}"],
-            "printed a line that is none",
+            "printed an invalid line",
         ),
         (&["/nonexistent/reader"], "could not be started"),
     ] {

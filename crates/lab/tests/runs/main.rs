@@ -15,7 +15,7 @@ use rpcgauge_lab::machine::cores;
 use rpcgauge_lab::machine::idle::IdleHold;
 use rpcgauge_lab::{Lab, RunEnding};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::record::Code;
+use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::run::{NewRun, Run, RunWriter};
 use rpcgauge_study::settings::{
     ConnectionUse, HttpVersion, Idle, Placement, Protocol, Settings, Transport,
@@ -85,7 +85,7 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
         assert_eq!(figures.startup.client_ns, None, "the engine calls");
         assert!(figures.startup.server_ns > Some(0));
         assert!(figures.client_share > Some(0.0) && figures.client_share <= Some(1.0));
-        assert_eq!(figures.code, Some(Code::Generated));
+        assert_eq!(figures.code, Some(CodeKind::Generated));
         assert!(figures.warmup.calls > 0);
         assert_eq!(figures.warmup.failed, 0);
         assert_eq!(figures.connections_at_start, Some(1));

@@ -1,6 +1,6 @@
 //! Handler marks: in stage trials alone, and in no figure of the call's own bytes.
 
-use rpcgauge_study::record::{Bytes, BytesByClass, Measured};
+use rpcgauge_study::record::{Bytes, BytesByClass, TrialFigures};
 use rpcgauge_study::settings::{HttpVersion, Settings};
 use rpcgauge_trial::{Schedule, Stage, Stop};
 
@@ -10,7 +10,7 @@ use crate::common::{measured, plan, rest_json, run, settings, settings_of, shell
 const CALLS: u64 = 300;
 
 /// The same variant, timed in stages and under load.
-fn both(settings: Settings) -> [Measured; 2] {
+fn both(settings: Settings) -> [TrialFigures; 2] {
     let staged = Settings {
         stop: Stop {
             calls: Some(CALLS),
@@ -52,7 +52,7 @@ fn by_http_1_a_call_has_the_same_bytes_timed_in_stages_and_under_load() {
 }
 
 /// The bytes of one call: what all calls of the slices carried, divided by their number.
-fn per_call(figures: Measured) -> Bytes {
+fn per_call(figures: TrialFigures) -> Bytes {
     let calls = figures.calls_of_sent_bytes();
     let each = |traffic: BytesByClass| BytesByClass {
         headers: traffic.headers / calls,

@@ -50,7 +50,7 @@ const UNREAD_NS: u64 = 100_000;
 
 /// For so long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end
 /// are looked at in between.
-const LONGEST_TURN_NS: u64 = 5_000_000;
+const MAX_TURN_NS: u64 = 5_000_000;
 
 pub(super) struct EventLoop<'t, 'b, 'r> {
     poll: Poll,
@@ -201,14 +201,14 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             let now = clock::now();
             self.engine.beat(now);
             if now - read_at < UNREAD_NS {
-                self.engine.keep_pace(now)?;
+                self.engine.take_due_calls(now)?;
                 continue;
             }
             read_at = now;
             self.engine.begin_due(now)?;
             self.engine.write_all()?;
             // What follows from another phase is for the next turn to see to.
-            let goes_on = now - began < LONGEST_TURN_NS && self.engine.phases.phase == phase;
+            let goes_on = now - began < MAX_TURN_NS && self.engine.phases.phase == phase;
             if goes_on && self.engine.inbox.has_room() {
                 self.poll_and_read(Some(Duration::ZERO))?;
             }
@@ -239,7 +239,7 @@ impl Engine<'_, '_, '_> {
         match self.pool.read(index, &mut self.inbox, wait) {
             Some(at) => {
                 self.beat(at);
-                self.keep_pace(at)
+                self.take_due_calls(at)
             }
             None => Ok(()),
         }
@@ -250,7 +250,7 @@ impl Engine<'_, '_, '_> {
         let quiet_until = now.saturating_add(QUIET_NS);
         let (_, expires_at) = self.ledger.calls.oldest()?;
         let is_busy = self.more_are_due || expires_at < quiet_until;
-        match is_busy || self.ledger.dues.is_at_a_rate() {
+        match is_busy || self.ledger.due_times.is_at_a_rate() {
             true => None,
             false => self.pool.lone_connection(),
         }
@@ -269,7 +269,7 @@ impl Engine<'_, '_, '_> {
             wake = wake.min(expires_at);
         }
         let admitted = |due: &u64| self.phases.admits(&self.ledger, *due);
-        if let Some(due) = self.ledger.dues.next().filter(admitted) {
+        if let Some(due) = self.ledger.due_times.next().filter(admitted) {
             wake = wake.min(if due > now {
                 due
             } else if self.waits_for_body {
@@ -279,6 +279,6 @@ impl Engine<'_, '_, '_> {
                 self.ledger.calls.deadline_of(due)
             });
         }
-        wake.min(self.pool.tend_by(self.wants_connections(), now))
+        wake.min(self.pool.next_maintenance(self.wants_connections(), now))
     }
 }

@@ -179,7 +179,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         }
         if let Some(places) = self.pool.take_not_open() {
             for &index in &places {
-                let attempt = self.pool.tend(index, self.wants_connections(), now)?;
+                let attempt = self.pool.maintain(index, self.wants_connections(), now)?;
                 self.follow(attempt);
             }
             self.pool.put_back_not_open(places, now);

@@ -13,11 +13,11 @@ use crate::error::LoadError;
 
 /// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
 /// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.
-const MOST_A_TURN: usize = 1024;
+const MAX_PER_TURN: usize = 1024;
 
 /// Calls that fail together where no connection can be made. Each attempt fails those that became due
 /// since the one before, a tenth of a second at most.
-const MOST_TOGETHER: u64 = 65_536;
+const MAX_BATCH: u64 = 65_536;
 
 impl Engine<'_, '_, '_> {
     /// Begins the calls that are due and for which there is room.
@@ -27,11 +27,11 @@ impl Engine<'_, '_, '_> {
         }
         self.more_are_due = false;
         let mut taken = 0;
-        while let Some(due) = self.ledger.dues.next() {
+        while let Some(due) = self.ledger.due_times.next() {
             if due > now || !self.phases.admits(&self.ledger, due) {
                 break;
             }
-            if taken == MOST_A_TURN {
+            if taken == MAX_PER_TURN {
                 self.more_are_due = true;
                 break;
             }
@@ -68,7 +68,7 @@ impl Engine<'_, '_, '_> {
             let Some(index) = self.pool.next_with_room(now) else {
                 break;
             };
-            self.ledger.dues.take();
+            self.ledger.due_times.take();
             self.begin(index, due, now)?;
             if self.trial.connection_use == ConnectionUse::Reuse {
                 self.pool.queue(index);
@@ -80,8 +80,8 @@ impl Engine<'_, '_, '_> {
     /// Begins and sends the calls of a rate that are due by `now`. Between reads, so that a burst of
     /// responses, as after a stall, holds none of them up. Where there are more calls than one turn
     /// takes, they have their share in the next ones.
-    pub(super) fn keep_pace(&mut self, now: u64) -> Result<(), LoadError> {
-        let Some(due) = self.ledger.dues.next_arrival() else {
+    pub(super) fn take_due_calls(&mut self, now: u64) -> Result<(), LoadError> {
+        let Some(due) = self.ledger.due_times.next_arrival() else {
             return Ok(());
         };
         if due > now || self.more_are_due || !self.phases.admits(&self.ledger, due) {
@@ -158,7 +158,7 @@ impl Engine<'_, '_, '_> {
         match open.client.start(&self.head, &outgoing.body, token) {
             Ok(()) => {
                 // Here, since a connection that is made for it may fail to be made.
-                let is_at_a_rate = self.ledger.dues.is_at_a_rate();
+                let is_at_a_rate = self.ledger.due_times.is_at_a_rate();
                 let late =
                     is_at_a_rate && self.phases.is_after_arrivals(clock::now(), &self.ledger);
                 self.ledger.note_sent(token, late);
@@ -207,8 +207,8 @@ impl Engine<'_, '_, '_> {
             self.end_call(token, now, Err(failure));
         }
         // Counted before: in a closed loop each failure makes another call due.
-        for _ in 0..self.ledger.dues.waiting(now).min(MOST_TOGETHER) {
-            match self.ledger.dues.next() {
+        for _ in 0..self.ledger.due_times.waiting(now).min(MAX_BATCH) {
+            match self.ledger.due_times.next() {
                 Some(due) if due <= now && self.phases.admits(&self.ledger, due) => {
                     self.fail_unbegun(failure, now);
                 }
@@ -220,7 +220,7 @@ impl Engine<'_, '_, '_> {
     /// Takes the next call and fails it before it was begun.
     #[cold]
     fn fail_unbegun(&mut self, failure: CallFailure<'_>, now: u64) {
-        if let Some(due) = self.ledger.dues.take() {
+        if let Some(due) = self.ledger.due_times.take() {
             self.waits_for_body = false;
             let measured = self.phases.call_taken(due);
             let ended = self.ledger.fail_unbegun(due, measured, failure, now);

@@ -11,7 +11,7 @@ use crate::trial::{CallStyle, Expect, Trial};
 const LAST_GRPC_CODE: u32 = 16;
 
 /// Bytes of responses that are held for their checks at a time, at least.
-const LEAST_HELD: usize = 16 << 20;
+const MIN_HELD_BYTES: usize = 16 << 20;
 
 /// How many bytes of responses are held for their checks, of all calls together.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Held {
     pub(super) fn new(largest: u32) -> Self {
         Held {
             bytes: 0,
-            most: LEAST_HELD.max(largest as usize),
+            most: MIN_HELD_BYTES.max(largest as usize),
         }
     }
 
@@ -159,7 +159,7 @@ impl Response {
         } else if self.problem.is_some() {
             // What a server says of its error is worth a sample: one character more than that has, so that it
             // is known to be cut.
-            const ENOUGH: usize = (ErrorSample::MOST_CHARS + 1) * char::MAX.len_utf8();
+            const ENOUGH: usize = (ErrorSample::MAX_CHARS + 1) * char::MAX.len_utf8();
             let room = ENOUGH.saturating_sub(self.message.len());
             self.message
                 .extend_from_slice(&payload[..payload.len().min(room)]);
@@ -175,13 +175,13 @@ impl Response {
             self.message.extend_from_slice(payload);
         } else {
             self.keep = Keep::Nothing;
-            self.let_go(held);
+            self.release(held);
         }
     }
 
     /// Gives back the memory of what was held for a check, which there may be very much of.
     #[inline]
-    pub(super) fn let_go(&mut self, held: &mut Held) {
+    pub(super) fn release(&mut self, held: &mut Held) {
         if self.held > 0 {
             held.bytes -= self.held;
             self.held = 0;

@@ -67,7 +67,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     pub fn slice(
         &mut self,
         slice: &Slice,
-        most_calls: u64,
+        max_calls: u64,
         stop: &AtomicBool,
     ) -> Result<(), LoadError> {
         if self.is_over() {
@@ -84,7 +84,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
             ..
         } = &mut self.event_loop.engine;
         messages.begin_slice();
-        phases.begin_slice(slice, most_calls, clock::now(), pool, ledger);
+        phases.begin_slice(slice, max_calls, clock::now(), pool, ledger);
         let ran = self.event_loop.run(stop);
         let Engine {
             phases,
@@ -98,7 +98,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         messages.verify_last()
     }
 
-    /// Whether nothing but failures came for too long, the bodies are used up, or it was stopped: no
+    /// Whether all calls failed for too long, the bodies are used up, or it was stopped: no
     /// slice adds anything any more.
     pub fn is_over(&self) -> bool {
         self.event_loop.engine.phases.is_over()

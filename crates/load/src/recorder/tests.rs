@@ -3,7 +3,7 @@ use rpcgauge_trial::{Arrivals, RampPart, Schedule};
 
 use super::*;
 use crate::engine::tests::{trial, unused};
-use crate::schedule::Dues;
+use crate::schedule::DueTimes;
 
 fn recorder() -> Recorder {
     Recorder::new(&trial(unused()), false)
@@ -53,7 +53,7 @@ fn an_answer_counts_in_the_step_that_it_comes_in() {
     // Each takes a millisecond, and the last ends after the ramp.
     for due in [7, 500_007, 1_000_007] {
         recorder.started(due);
-        recorder.answered(due, due + 1_000_000);
+        recorder.succeeded(due, due + 1_000_000);
     }
     let steps = recorder.steps.figures.iter();
     let counts = steps.map(|step| (step.answered, step.answered_within));
@@ -89,7 +89,7 @@ fn a_million_calls_are_kept_in_no_more_than_ten_thousand() {
             let kind = FailureKind::HttpStatus(500 + (call % 100) as u16);
             recorder.failed(due, due + latency, kind, &format!("error of call {call}"));
         } else {
-            recorder.answered(due, due + latency);
+            recorder.succeeded(due, due + latency);
             recorder.stages(StageTimes {
                 client: [Some(latency); 8],
                 ..StageTimes::default()
@@ -119,10 +119,10 @@ fn a_lost_call_is_the_instruments_fault() {
     recorder.started(0);
     recorder.started(1);
     recorder.sent(0);
-    recorder.answered(0, 10);
+    recorder.succeeded(0, 10);
     let error = recorder.account.close().unwrap_err();
     assert!(matches!(error, LoadError::Accounting(_)));
-    let text = "2 calls were started, but 1 were answered, 0 failed and 0 were abandoned: this is a \
+    let text = "2 calls were started, but 1 succeeded, 0 failed and 0 were abandoned: this is a \
                 fault of rpcgauge, please report it";
     assert_eq!(error.to_string(), text);
 }
@@ -139,7 +139,7 @@ proptest! {
                 recorder.sent(due);
             }
             match end {
-                0 => recorder.answered(due, due + latency),
+                0 => recorder.succeeded(due, due + latency),
                 1 => recorder.failed(due, due + latency, FailureKind::Deadline, "late"),
                 2 => recorder.failed(due, due + latency, FailureKind::HttpStatus(503), ""),
                 _ => recorder.account.calls.abandoned += 1,
@@ -170,12 +170,12 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
         per_second: 1000.0,
         arrivals: Arrivals::Constant,
     };
-    let mut dues = Dues::new(&schedule, 0, 0);
+    let mut due_times = DueTimes::new(&schedule, 0, 0);
     let mut recorder = recorder();
     let mut from_send = histogram();
     let mut free = 0;
     for _ in 0..60_000 {
-        let due = dues.take().unwrap();
+        let due = due_times.take().unwrap();
         // One call in flight: it is sent when the one before has ended, or when due.
         let sent = due.max(free);
         let done = if sent % (1000 * MS) < 100 * MS {
@@ -185,7 +185,7 @@ fn a_stalled_server_shows_in_the_latency_however_few_calls_are_in_flight() {
         };
         recorder.started(due);
         recorder.begun(due, sent);
-        recorder.answered(due, done);
+        recorder.succeeded(due, done);
         record(&mut from_send, done - sent);
         free = done;
     }

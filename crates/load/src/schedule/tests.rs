@@ -4,12 +4,12 @@ use rpcgauge_trial::{Arrivals, RampPart};
 use super::*;
 use crate::clock::{SECOND, nanos};
 
-fn rate(per_second: f64, arrivals: Arrivals, seed: u64) -> Dues {
+fn rate(per_second: f64, arrivals: Arrivals, seed: u64) -> DueTimes {
     let schedule = Schedule::Rate {
         per_second,
         arrivals,
     };
-    Dues::new(&schedule, seed, 0)
+    DueTimes::new(&schedule, seed, 0)
 }
 
 fn part(from: f64, to: f64, time_ms: u64) -> RampPart {
@@ -24,31 +24,31 @@ fn ramp(parts: &[RampPart], arrivals: Arrivals) -> Schedule {
 }
 
 /// All due times of a ramp that starts at 0.
-fn dues(parts: &[RampPart], arrivals: Arrivals, seed: u64) -> Vec<u64> {
-    let mut dues = Dues::new(&ramp(parts, arrivals), seed, 0);
-    std::iter::from_fn(|| dues.take()).collect()
+fn due_times(parts: &[RampPart], arrivals: Arrivals, seed: u64) -> Vec<u64> {
+    let mut due_times = DueTimes::new(&ramp(parts, arrivals), seed, 0);
+    std::iter::from_fn(|| due_times.take()).collect()
 }
 
 #[test]
 fn a_closed_loop_is_due_when_a_call_ends() {
-    let mut dues = Dues::new(&Schedule::Closed { in_flight: 2 }, 0, 100);
+    let mut due_times = DueTimes::new(&Schedule::Closed { in_flight: 2 }, 0, 100);
     assert_eq!(
-        (dues.take(), dues.take(), dues.take()),
+        (due_times.take(), due_times.take(), due_times.take()),
         (Some(100), Some(100), None)
     );
-    dues.call_ended(150);
-    assert_eq!((dues.next(), dues.waiting(150)), (Some(150), 1));
-    assert_eq!((dues.take(), dues.next()), (Some(150), None));
+    due_times.call_ended(150);
+    assert_eq!((due_times.next(), due_times.waiting(150)), (Some(150), 1));
+    assert_eq!((due_times.take(), due_times.next()), (Some(150), None));
 }
 
 #[test]
 fn a_rate_goes_on_whatever_ends() {
-    let mut dues = rate(1000.0, Arrivals::Constant, 0);
-    dues.call_ended(5);
-    assert_eq!((dues.take(), dues.take()), (Some(0), Some(1_000_000)));
-    assert_eq!((dues.waiting(1_999_999), dues.waiting(2_000_000)), (0, 1));
-    assert_eq!(dues.waiting(12_500_000), 11, "due from 2 ms to 12 ms");
-    assert_eq!(dues.next(), Some(2_000_000));
+    let mut due_times = rate(1000.0, Arrivals::Constant, 0);
+    due_times.call_ended(5);
+    assert_eq!((due_times.take(), due_times.take()), (Some(0), Some(1_000_000)));
+    assert_eq!((due_times.waiting(1_999_999), due_times.waiting(2_000_000)), (0, 1));
+    assert_eq!(due_times.waiting(12_500_000), 11, "due from 2 ms to 12 ms");
+    assert_eq!(due_times.next(), Some(2_000_000));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn steps_follow_each_other_and_a_pause_holds_no_call() {
     ];
     let half = SECOND / 2;
     let expected = [0, half, 4 * SECOND, 4 * SECOND + half / 2];
-    assert_eq!(dues(&parts, Arrivals::Constant, 0), expected);
+    assert_eq!(due_times(&parts, Arrivals::Constant, 0), expected);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_linear_ramp_is_due_when_its_rate_has_added_up() {
         }
     });
     let expected: Vec<u64> = times.map(|time| (time * 1e9).round() as u64).collect();
-    assert_eq!(dues(&parts, Arrivals::Constant, 0), expected);
+    assert_eq!(due_times(&parts, Arrivals::Constant, 0), expected);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_call_that_a_part_does_not_complete_is_the_next_ones() {
     // A call and a half, then half a call until the next is due.
     let parts = [part(1.0, 1.0, 1500), part(0.25, 0.25, 4000)];
     let expected = [0, SECOND, 1_500_000_000 + 2 * SECOND];
-    assert_eq!(dues(&parts, Arrivals::Constant, 0), expected);
+    assert_eq!(due_times(&parts, Arrivals::Constant, 0), expected);
 }
 
 #[test]
@@ -95,15 +95,15 @@ fn what_waits_is_what_is_due_and_not_taken() {
         part(0.0, 0.0, 100),
         part(900.0, 0.0, 100),
     ];
-    let all = dues(&parts, Arrivals::Constant, 0);
+    let all = due_times(&parts, Arrivals::Constant, 0);
     for taken in [0, 3, 40, 90] {
-        let mut dues = Dues::new(&ramp(&parts, Arrivals::Constant), 0, 0);
-        assert_eq!((0..taken).filter_map(|_| dues.take()).count(), taken);
+        let mut due_times = DueTimes::new(&ramp(&parts, Arrivals::Constant), 0, 0);
+        assert_eq!((0..taken).filter_map(|_| due_times.take()).count(), taken);
         // Between two due times, where rounding decides nothing.
         for pair in all.windows(2).filter(|pair| pair[0] < pair[1]) {
             let at = pair[0].midpoint(pair[1]);
             let due = all[taken..].iter().filter(|due| **due <= at).count() as u64;
-            assert_eq!(dues.waiting(at), due, "{taken} taken, at {at}");
+            assert_eq!(due_times.waiting(at), due, "{taken} taken, at {at}");
         }
     }
     let random = rate(1000.0, Arrivals::Poisson, 7);
@@ -114,14 +114,14 @@ fn what_waits_is_what_is_due_and_not_taken() {
 #[test]
 fn after_its_last_call_a_ramp_reaches_to_its_end() {
     let schedule = ramp(&[part(2.0, 2.0, 1000)], Arrivals::Constant);
-    let mut dues = Dues::new(&schedule, 0, 7);
-    assert_eq!(dues.reach(), Some(7));
-    assert_eq!(dues.take(), Some(7));
-    assert_eq!(dues.reach(), Some(7 + SECOND / 2));
-    dues.take();
-    assert_eq!((dues.next(), dues.take()), (None, None));
+    let mut due_times = DueTimes::new(&schedule, 0, 7);
+    assert_eq!(due_times.reach(), Some(7));
+    assert_eq!(due_times.take(), Some(7));
+    assert_eq!(due_times.reach(), Some(7 + SECOND / 2));
+    due_times.take();
+    assert_eq!((due_times.next(), due_times.take()), (None, None));
     assert_eq!(
-        (dues.reach(), dues.waiting(u64::MAX)),
+        (due_times.reach(), due_times.waiting(u64::MAX)),
         (Some(7 + SECOND), 0)
     );
 }
@@ -137,7 +137,7 @@ fn poisson_counts_have_the_mean_and_spread_of_each_part() {
     let rounds = 400;
     let mut counts = [const { Vec::new() }; 3];
     for seed in 0..rounds {
-        let due = dues(&parts, Arrivals::Poisson, seed);
+        let due = due_times(&parts, Arrivals::Poisson, seed);
         for (index, counts) in counts.iter_mut().enumerate() {
             let part = |due: &&u64| (**due / 100_000_000) as usize == index;
             // The first call is always due at the start.
@@ -177,7 +177,7 @@ proptest! {
             .iter()
             .map(|&(from, to, ms)| part(from as f64, to as f64, ms))
             .collect();
-        let due = dues(&ramp, Arrivals::Constant, 0);
+        let due = due_times(&ramp, Arrivals::Constant, 0);
         let (mut start_ns, mut halves, mut seen) = (0, 0, 0);
         for (from, to, ms) in parts {
             let end_ns = start_ns + ms * 1_000_000;
@@ -210,9 +210,9 @@ proptest! {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
         let part = |&(from, to, ms): &(f64, f64, u64)| part(from, to, ms);
         let ramp = ramp(&parts.iter().map(part).collect::<Vec<_>>(), arrivals);
-        let mut dues = Dues::new(&ramp, seed, 0);
+        let mut due_times = DueTimes::new(&ramp, seed, 0);
         let mut before = 0;
-        for due in std::iter::from_fn(|| dues.take()).take(2000) {
+        for due in std::iter::from_fn(|| due_times.take()).take(2000) {
             prop_assert!(due >= before);
             prop_assert!(due < nanos(ramp.lasts().unwrap()));
             before = due;
@@ -226,10 +226,10 @@ proptest! {
         poisson in any::<bool>(),
     ) {
         let arrivals = if poisson { Arrivals::Poisson } else { Arrivals::Constant };
-        let mut dues = rate(per_second, arrivals, seed);
+        let mut due_times = rate(per_second, arrivals, seed);
         let mut before = 0;
         for _ in 0..200 {
-            let due = dues.take().unwrap();
+            let due = due_times.take().unwrap();
             prop_assert!(due >= before);
             before = due;
         }

@@ -286,16 +286,16 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
 /// Reads a PEM file. The path may lead to a device without an end.
 fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
     /// Some hundred times what the certificates take that machines trust.
-    const MOST_BYTES: u64 = 32 << 20;
+    const MAX_BYTES: u64 = 32 << 20;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(pem::Error::Io)?;
-    let mut within = file.take(MOST_BYTES + 1);
+    let mut within = file.take(MAX_BYTES + 1);
     within.read_to_end(&mut bytes).map_err(pem::Error::Io)?;
-    match bytes.len() as u64 > MOST_BYTES {
+    match bytes.len() as u64 > MAX_BYTES {
         false => Ok(bytes),
         true => Err(pem::Error::Io(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("it has more than {} MiB", MOST_BYTES >> 20),
+            format!("it has more than {} MiB", MAX_BYTES >> 20),
         ))),
     }
 }

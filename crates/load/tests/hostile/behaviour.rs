@@ -35,7 +35,7 @@ fn what_a_server_says_at_length_is_cut_between_characters_and_says_so() {
     let measurement = run(&short(address), &[b"x"]);
     let text = &measurement.error_samples[0].text;
     let start = "HTTP status 500: x";
-    let rest = ErrorSample::MOST_CHARS - start.len() - 1;
+    let rest = ErrorSample::MAX_CHARS - start.len() - 1;
     assert_eq!(*text, format!("{start}{}…", "€".repeat(rest)));
 }
 

@@ -10,7 +10,7 @@ use super::server::*;
 const SIZE: usize = 32 << 20;
 
 /// Bytes that a message may have.
-const MOST: usize = 1 << 20;
+const MAX: usize = 1 << 20;
 
 fn bomb(compression: Compression) -> Vec<u8> {
     let mut out = Vec::new();
@@ -27,7 +27,7 @@ struct Bounded(Decompressor);
 impl Bounded {
     fn codec(compression: Compression) -> Box<dyn Codec> {
         let limits = Limits {
-            max_message_bytes: MOST,
+            max_message_bytes: MAX,
             ..Limits::DEFAULT
         };
         let decompressor = Decompressor::new(compression, limits);

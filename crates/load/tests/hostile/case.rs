@@ -216,9 +216,9 @@ impl Case {
                 let (measurement, taken) = memory::taken(|| self.measure(&trial));
                 self.judge(&measurement, &what, &trial);
                 assert!(
-                    taken.most_held <= self.more_bytes,
+                    taken.max_held <= self.more_bytes,
                     "{what}: {} bytes held, {} expected",
-                    taken.most_held,
+                    taken.max_held,
                     self.more_bytes
                 );
             }

@@ -11,7 +11,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
     /// Bytes allocated and not given back. What another thread gives back stays in its balance.
     static HELD: Cell<i64> = const { Cell::new(0) };
-    static MOST_HELD: Cell<i64> = const { Cell::new(0) };
+    static MAX_HELD: Cell<i64> = const { Cell::new(0) };
 }
 
 fn count(allocations: u64, bytes: i64) {
@@ -19,7 +19,7 @@ fn count(allocations: u64, bytes: i64) {
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + allocations));
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
-        let _ = MOST_HELD.try_with(|most| most.set(most.get().max(held.get())));
+        let _ = MAX_HELD.try_with(|most| most.set(most.get().max(held.get())));
     });
 }
 
@@ -49,17 +49,17 @@ unsafe impl GlobalAlloc for Counting {
 pub(crate) struct Taken {
     pub(crate) allocations: u64,
     /// Bytes held at the most, beyond those held before.
-    pub(crate) most_held: i64,
+    pub(crate) max_held: i64,
 }
 
 /// Does it, and tells what it took.
 pub(crate) fn taken<T>(what: impl FnOnce() -> T) -> (T, Taken) {
     let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
-    MOST_HELD.set(held);
+    MAX_HELD.set(held);
     let result = what();
     let taken = Taken {
         allocations: ALLOCATIONS.get() - allocations,
-        most_held: MOST_HELD.get() - held,
+        max_held: MAX_HELD.get() - held,
     };
     (result, taken)
 }

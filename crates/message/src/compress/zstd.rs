@@ -34,16 +34,16 @@ pub(super) struct Decompressor {
 }
 
 /// Windows up to 8 MiB are what every decoder should take (RFC 8878, section 3.1.1.1.2).
-const LEAST_WINDOW_LOG: u32 = 23;
+const MIN_WINDOW_LOG: u32 = 23;
 /// The largest window that the library has on every platform.
-const MOST_WINDOW_LOG: u32 = 30;
+const MAX_WINDOW_LOG: u32 = 30;
 
 impl Decompressor {
     pub(super) fn new(limits: &Limits) -> Result<Self, String> {
         let mut context = Decoder::new().map_err(|e| e.to_string())?;
         // A window larger than the largest message would be memory for nothing.
         let log = usize::BITS - limits.max_message_bytes.leading_zeros();
-        let log = log.clamp(LEAST_WINDOW_LOG, MOST_WINDOW_LOG);
+        let log = log.clamp(MIN_WINDOW_LOG, MAX_WINDOW_LOG);
         context
             .set_parameter(DParameter::WindowLogMax(log))
             .map_err(|e| e.to_string())?;

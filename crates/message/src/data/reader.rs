@@ -37,7 +37,7 @@ pub(super) enum Source {
     File {
         path: PathBuf,
         /// The most bytes of one row.
-        most_row_bytes: u64,
+        max_row_bytes: u64,
     },
 }
 
@@ -51,7 +51,7 @@ pub(super) struct RowReader {
     number: u64,
     /// Where the row that was taken last begins, or what line ends there are before it.
     begins: FilePlace,
-    most_row_bytes: u64,
+    max_row_bytes: u64,
     /// Why nothing more can be read.
     broken: Option<DataError>,
 }
@@ -81,10 +81,10 @@ impl RowReader {
             }
             Source::File {
                 path,
-                most_row_bytes,
+                max_row_bytes,
             } => {
                 let file = File::open(path).map_err(DataError::unreadable)?;
-                (Bytes::File(file), *most_row_bytes, READ_BYTES)
+                (Bytes::File(file), *max_row_bytes, READ_BYTES)
             }
         };
         let bounded = Bounded::new(inner, most);
@@ -128,7 +128,7 @@ impl RowReader {
             first,
             number: 0,
             begins: first,
-            most_row_bytes: most,
+            max_row_bytes: most,
             broken: None,
         })
     }
@@ -257,7 +257,7 @@ impl RowReader {
         let error = match wrong {
             Wrong::Row(what) => return DataError::row(self.line(), what),
             Wrong::Reading(error) if error == TOO_LONG => {
-                let most = self.most_row_bytes;
+                let most = self.max_row_bytes;
                 let what =
                     format!("a row of more than {most} bytes; is a quote or a line not ended?");
                 DataError::row(self.line(), what)

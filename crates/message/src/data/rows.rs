@@ -13,10 +13,10 @@ use super::row::Row;
 
 /// The most bytes of one row of a file that is not read into memory. A quote that is never closed
 /// must not read the whole file into memory after all.
-const MOST_ROW_BYTES: u64 = 64 << 20;
+const MAX_ROW_BYTES: u64 = 64 << 20;
 
 /// The most places that an index has, 16 bytes each.
-const MOST_PLACES: usize = 1 << 20;
+const MAX_PLACES: usize = 1 << 20;
 
 /// The rows of a data file.
 #[derive(Debug, Clone)]
@@ -36,18 +36,18 @@ impl Rows {
     /// # Errors
     /// A file that cannot be read, or whose first row cannot.
     pub fn in_file(path: &Path, format: RowFormat) -> Result<Self, DataError> {
-        Self::in_file_bounded(path, format, MOST_ROW_BYTES)
+        Self::in_file_bounded(path, format, MAX_ROW_BYTES)
     }
 
     fn in_file_bounded(
         path: &Path,
         format: RowFormat,
-        most_row_bytes: u64,
+        max_row_bytes: u64,
     ) -> Result<Self, DataError> {
         let mut rows = Self {
             source: Source::File {
                 path: path.to_owned(),
-                most_row_bytes,
+                max_row_bytes,
             },
             format,
             columns: Vec::new(),
@@ -76,7 +76,7 @@ impl Rows {
             if index.rows() == 0 {
                 rows.columns = row.columns().map(str::to_owned).collect();
             }
-            index.add(reader.begins(), MOST_PLACES);
+            index.add(reader.begins(), MAX_PLACES);
         }
         rows.index = Some(index);
         Ok(rows)
@@ -85,14 +85,14 @@ impl Rows {
     /// The same with an index, for which a file is read once. What stands in its rows is not looked
     /// at.
     pub(super) fn indexed(self) -> Result<Self, DataError> {
-        self.indexed_at(MOST_PLACES)
+        self.indexed_at(MAX_PLACES)
     }
 
-    fn indexed_at(mut self, most_places: usize) -> Result<Self, DataError> {
+    fn indexed_at(mut self, max_places: usize) -> Result<Self, DataError> {
         let mut index = Index::default();
         let mut reader = self.reader()?;
         while reader.pass()? {
-            index.add(reader.begins(), most_places);
+            index.add(reader.begins(), max_places);
         }
         if index.rows() == 0 {
             return Err(DataError::NoRows);

@@ -163,10 +163,10 @@ impl Watch {
     /// for that. Where it stands for text, it stays.
     pub(super) fn doubt<E: Error>(&self, text: &str) -> Result<(), E> {
         /// No number that overflows a float is shorter.
-        const SHORTEST: usize = "inf".len();
+        const MIN: usize = "inf".len();
         let begins_as_number =
             text.starts_with(|c: char| "+-.iInN".contains(c) || c.is_ascii_digit());
-        if text.len() < SHORTEST
+        if text.len() < MIN
             || !begins_as_number
             || ["NaN", "Infinity", "-Infinity"].contains(&text)
         {

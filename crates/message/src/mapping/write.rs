@@ -11,7 +11,7 @@ use serde::ser::{Error, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::well_known::{self, WellKnown, any};
-use crate::limits::MOST_DEPTH;
+use crate::limits::MAX_DEPTH;
 use crate::path::all_fields;
 
 /// A message, to be written.
@@ -26,7 +26,7 @@ impl<'a> WriteMessage<'a> {
     pub(crate) fn new(message: &'a DynamicMessage) -> Self {
         Self {
             message,
-            depth: MOST_DEPTH,
+            depth: MAX_DEPTH,
         }
     }
 }
@@ -34,7 +34,7 @@ impl<'a> WriteMessage<'a> {
 fn deeper<E: Error>(depth: usize) -> Result<usize, E> {
     depth
         .checked_sub(1)
-        .ok_or_else(|| E::custom(format_args!("it nests deeper than {MOST_DEPTH} levels")))
+        .ok_or_else(|| E::custom(format_args!("it nests deeper than {MAX_DEPTH} levels")))
 }
 
 impl Serialize for WriteMessage<'_> {

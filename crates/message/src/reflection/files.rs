@@ -21,8 +21,8 @@ pub struct Files {
     /// that their program was built without.
     placeholder: Option<Arc<str>>,
     bytes: usize,
-    most_files: usize,
-    most_bytes: usize,
+    max_files: usize,
+    max_bytes: usize,
 }
 
 /// Why a server's files are not a schema. One line each; a server's own words are escaped.
@@ -47,12 +47,12 @@ pub enum FilesError {
 
 impl Files {
     /// Most files of a schema: some ten times what large schemas have.
-    pub const MOST: usize = 10_000;
+    pub const MAX_FILES: usize = 10_000;
     /// Most bytes of them together.
-    pub const MOST_BYTES: usize = 64 << 20;
+    pub const MAX_BYTES: usize = 64 << 20;
     /// Most bytes of memory that the messages, fields and other parts of all files may take when
     /// they are decoded to be linked: those of some 100,000 fields.
-    pub const MOST_MEMORY: usize = 64 << 20;
+    pub const MAX_MEMORY: usize = 64 << 20;
 
     /// No files yet, and at most so many, of so many bytes.
     pub fn at_most(files: usize, bytes: usize) -> Self {
@@ -61,8 +61,8 @@ impl Files {
             missing: BTreeMap::new(),
             placeholder: None,
             bytes: 0,
-            most_files: files,
-            most_bytes: bytes,
+            max_files: files,
+            max_bytes: bytes,
         }
     }
 
@@ -74,8 +74,8 @@ impl Files {
     pub fn add(&mut self, bytes: &[u8]) -> Result<bool, FilesError> {
         // Checked first, so that no more is decoded than is allowed.
         self.bytes = self.bytes.saturating_add(bytes.len());
-        if self.bytes > self.most_bytes {
-            return Err(FilesError::TooLarge(self.most_bytes));
+        if self.bytes > self.max_bytes {
+            return Err(FilesError::TooLarge(self.max_bytes));
         }
         let mut file = FileDescriptorProto::decode_from_slice(bytes)
             .map_err(|error| FilesError::Damaged(clip(&error.to_string())))?;
@@ -115,8 +115,8 @@ impl Files {
 
     /// A missing file counts too: it has to come.
     fn check_number(&self) -> Result<(), FilesError> {
-        match self.by_name.len() + self.missing.len() > self.most_files {
-            true => Err(FilesError::TooMany(self.most_files)),
+        match self.by_name.len() + self.missing.len() > self.max_files {
+            true => Err(FilesError::TooMany(self.max_files)),
             false => Ok(()),
         }
     }
@@ -153,7 +153,7 @@ impl Files {
     /// The schema of all files.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
-        Schema::from_set_within(set, Self::MOST_MEMORY).map_err(|error| match error {
+        Schema::from_set_within(set, Self::MAX_MEMORY).map_err(|error| match error {
             SchemaError::DescriptorSet { file: None, what } => FilesError::Unlinked(what),
             SchemaError::DescriptorSet {
                 file: Some(file),
@@ -176,6 +176,6 @@ fn is_empty(file: &FileDescriptorProto) -> bool {
 impl Default for Files {
     /// No files yet, within the bounds above.
     fn default() -> Self {
-        Self::at_most(Self::MOST, Self::MOST_BYTES)
+        Self::at_most(Self::MAX_FILES, Self::MAX_BYTES)
     }
 }

@@ -59,7 +59,7 @@ pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBu
 
 /// Most places that are kept for the error of a second compilation: some 15,000 lines have so many.
 /// The compiler looks through all of them for each error.
-const MOST_PLACES: usize = 100_000;
+const MAX_PLACES: usize = 100_000;
 
 /// Compiles without places, which take most of the compiler's memory. An error that needs its place
 /// is found once more in a second compilation.
@@ -75,7 +75,7 @@ fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, 
         ))
     };
     compile(Places::LeftOut).map_err(|error: protox::Error| {
-        if refused(&error).is_some() || error.is_parse() || found.get() > MOST_PLACES {
+        if refused(&error).is_some() || error.is_parse() || found.get() > MAX_PLACES {
             return error;
         }
         let places = match error.to_string().starts_with("import ") {

@@ -169,10 +169,10 @@ fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
 }
 
 /// Most bytes of a compiler's output that are read.
-const MOST_OUTPUT: u64 = 1 << 20;
+const MAX_OUTPUT: u64 = 1 << 20;
 
 /// Runs a compiler to its end, and reads what it writes to its two streams. One that writes more
-/// than [`MOST_OUTPUT`] is killed.
+/// than [`MAX_OUTPUT`] is killed.
 fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     let (reader, writer) = io::pipe()?;
     let mut child = command
@@ -183,8 +183,8 @@ fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     // The command has the writing ends, without which reading ends when the compiler does.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut words = Vec::new();
-    let read = reader.take(MOST_OUTPUT).read_to_end(&mut words);
-    if read.is_err() || words.len() as u64 == MOST_OUTPUT {
+    let read = reader.take(MAX_OUTPUT).read_to_end(&mut words);
+    if read.is_err() || words.len() as u64 == MAX_OUTPUT {
         // It may have ended by itself.
         let _ = child.kill();
     }
@@ -202,7 +202,7 @@ mod tests {
         let endless = "while :; do echo wrong; done";
         let (status, words) = output(Command::new("sh").args(["-c", endless])).unwrap();
         assert!(!status.success());
-        assert_eq!(words.len() as u64, MOST_OUTPUT);
+        assert_eq!(words.len() as u64, MAX_OUTPUT);
         assert!(words.starts_with("wrong\nwrong\n"));
     }
 

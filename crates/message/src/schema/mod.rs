@@ -67,17 +67,17 @@ impl Schema {
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
         /// Most bytes of memory of the messages, fields and other parts of the user's own files:
         /// some 800,000 fields take so many.
-        const MOST_MEMORY: usize = 512 << 20;
-        Self::from_set_within(bytes.to_vec(), MOST_MEMORY)
+        const MAX_MEMORY: usize = 512 << 20;
+        Self::from_set_within(bytes.to_vec(), MAX_MEMORY)
     }
 
     /// The same of a set whose decoded descriptors may take so many bytes of memory.
     pub(crate) fn from_set_within(
         descriptor_set: Vec<u8>,
-        most_memory: usize,
+        max_memory: usize,
     ) -> Result<Self, SchemaError> {
         Ok(Self {
-            types: Arc::new(Types::new(descriptor_set, most_memory)?),
+            types: Arc::new(Types::new(descriptor_set, max_memory)?),
         })
     }
 

@@ -20,14 +20,14 @@ use crate::position;
 use crate::whole_file::{text_within, without_mark};
 
 /// Most bytes of all files together.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Most files that import each other in a chain.
-const MOST_CHAINED: usize = 200;
+const MAX_CHAINED: usize = 200;
 
 /// Most brackets inside each other. Compilers take 31 messages inside each other, and option values
 /// stand in them.
-const MOST_NESTED: usize = 64;
+const MAX_NESTED: usize = 64;
 
 /// Whether the compiler has the place of each name, type and number in its file. Places take most of
 /// its memory, and only errors need them.
@@ -60,7 +60,7 @@ impl Sources {
             well_known: GoogleFileResolver::new(),
             places,
             found,
-            bytes_left: Cell::new(MOST_BYTES),
+            bytes_left: Cell::new(MAX_BYTES),
             chained: RefCell::default(),
         }
     }
@@ -76,7 +76,7 @@ impl Sources {
             file: shown(path),
             line,
             column,
-            what: format!("more than {MOST_NESTED} brackets inside each other"),
+            what: format!("more than {MAX_NESTED} brackets inside each other"),
         })
     }
 
@@ -85,11 +85,11 @@ impl Sources {
     fn chain(&self, name: &str, path: &Path, imports: &[String]) -> Result<(), SchemaError> {
         let mut chained = self.chained.borrow_mut();
         let length = chained.get(name).copied().unwrap_or(0) + 1;
-        if length > MOST_CHAINED {
+        if length > MAX_CHAINED {
             return Err(SchemaError::File {
                 file: shown(path),
                 what: format!(
-                    "stands behind {MOST_CHAINED} files that import each other in a chain, which is \
+                    "stands behind {MAX_CHAINED} files that import each other in a chain, which is \
                      the most; give a compiled descriptor set with --descriptor-set"
                 ),
             });
@@ -163,7 +163,7 @@ pub(super) fn refused(error: &Error) -> Option<SchemaError> {
 
 /// A file's text without a byte order mark; empty where it cannot be read.
 pub(super) fn source_of(path: &Path) -> String {
-    read(path, MOST_BYTES).map_or_else(|_| String::new(), |(source, _)| source)
+    read(path, MAX_BYTES).map_or_else(|_| String::new(), |(source, _)| source)
 }
 
 /// A file's text without a byte order mark, and how many bytes it has.
@@ -177,7 +177,7 @@ fn read(path: &Path, most: u64) -> Result<(String, u64), SchemaError> {
         ErrorKind::FileTooLarge => wrong(format!(
             "the .proto files have more than {} MiB together; give a compiled descriptor set with \
              --descriptor-set",
-            MOST_BYTES >> 20
+            MAX_BYTES >> 20
         )),
         _ => wrong(error.to_string()),
     })?;
@@ -194,7 +194,7 @@ fn too_nested(source: &str) -> Option<usize> {
         match byte {
             b'{' | b'[' | b'(' | b'<' => {
                 nested += 1;
-                if nested > MOST_NESTED {
+                if nested > MAX_NESTED {
                     return Some(at);
                 }
             }
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn brackets_are_counted_where_they_stand_for_themselves() {
         let nested = |depth: usize| format!("{}{}", "{".repeat(depth), "}".repeat(depth));
-        let fits = nested(MOST_NESTED);
+        let fits = nested(MAX_NESTED);
         assert_eq!(too_nested(&fits.repeat(3)), None);
-        assert_eq!(too_nested(&nested(MOST_NESTED + 1)), Some(MOST_NESTED));
+        assert_eq!(too_nested(&nested(MAX_NESTED + 1)), Some(MAX_NESTED));
         for aside in [
             "// {\n", "# {\n", "/* { */", "/*/ { */", r#""{""#, r#""\"{""#, r#"'"{'"#,
         ] {
@@ -283,7 +283,7 @@ mod tests {
         }
         // The end of each is seen.
         for aside in ["//\n", "/**/", r#""""#, r#""\\""#, "''"] {
-            let deep = format!("{aside}{{").repeat(MOST_NESTED + 1);
+            let deep = format!("{aside}{{").repeat(MAX_NESTED + 1);
             assert!(too_nested(&deep).is_some(), "{aside}");
         }
     }

@@ -33,13 +33,13 @@ impl std::fmt::Debug for Types {
 
 impl Types {
     /// Links a set whose decoded descriptors take at most so many bytes of memory.
-    pub(crate) fn new(descriptor_set: Vec<u8>, most_memory: usize) -> Result<Self, SchemaError> {
+    pub(crate) fn new(descriptor_set: Vec<u8>, max_memory: usize) -> Result<Self, SchemaError> {
         let unusable = |file: Option<&str>, what: &str| SchemaError::DescriptorSet {
             file: file.map(clip),
             what: clip(what),
         };
         let mut set = DecodeOptions::new()
-            .with_element_memory_limit(most_memory)
+            .with_element_memory_limit(max_memory)
             .decode_from_slice::<FileDescriptorSet>(&descriptor_set)
             .map_err(|error| unusable(None, &PoolError::Decode(error).to_string()))?;
         names::check(&set).map_err(|(file, what)| unusable(file.as_deref(), &what))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use buffa::MessageField;
 
 use super::{
-    BadRequest, MOST_ITEMS, Requests, Workload, WorkloadError, check_items, generated,
+    BadRequest, MAX_ITEMS, Requests, Workload, WorkloadError, check_items, generated,
     generated_request,
 };
 use crate::generated::workloads::hello::{HelloReply, HelloRequest};
@@ -26,7 +26,7 @@ const ECHO_STRING_LEN: usize = 20;
 
 /// `echo`: the response is the request.
 pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
-    check_items("echo", n, MOST_ITEMS)?;
+    check_items("echo", n, MAX_ITEMS)?;
     let mut random = Random::new(ECHO_SEED);
     #[allow(clippy::approx_constant, reason = "the study's own number")]
     let sample = SeveralData {
@@ -70,7 +70,7 @@ pub(super) fn hello() -> Workload {
 
 /// `list`: a short request, a response of as many items as it asks for.
 pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
-    check_items("list", n, MOST_ITEMS)?;
+    check_items("list", n, MAX_ITEMS)?;
     let n = n as i32;
     let request = generated(ExampleRequest {
         id: n,
@@ -84,9 +84,9 @@ pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
         Requests::Same(request),
         move |request| match generated_request::<ExampleRequest>(request)?.id {
             id if id == n => Ok(response.clone()),
-            id if (0..=MOST_ITEMS as i32).contains(&id) => Ok(items(id)),
+            id if (0..=MAX_ITEMS as i32).contains(&id) => Ok(items(id)),
             id => Err(BadRequest(format!(
-                "id is {id}, and asks for 0 to {MOST_ITEMS} items"
+                "id is {id}, and asks for 0 to {MAX_ITEMS} items"
             ))),
         },
     ))
@@ -171,7 +171,7 @@ const FIRST_FOLLOWER: i64 = 10_000;
 
 /// `followers`: an id, and the ids of those who follow.
 pub(super) fn followers(n: u32) -> Result<Workload, WorkloadError> {
-    check_items("followers", n, MOST_ITEMS)?;
+    check_items("followers", n, MAX_ITEMS)?;
     let workload = Workload::built_in::<GetFollowerRequest, GetFollowerResponse>(
         "/GetFollowerService/GetFollowerCall",
         "/members/followers",

@@ -16,7 +16,7 @@ pub use spec::{OwnWorkload, Sample, WorkloadSpec};
 
 use crate::format::decode_fn;
 use crate::generated::GeneratedMessage;
-use crate::message::{Code, Message, MessageType};
+use crate::message::{CodeKind, Message, MessageType};
 use crate::schema::Schema;
 use crate::{BrokenLimit, Codec, Compression, Encoding, Limits};
 
@@ -118,7 +118,7 @@ impl Workload {
     }
 
     /// Whether generated or dynamic code reads and writes its messages.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> CodeKind {
         self.request_type().code()
     }
 
@@ -227,7 +227,7 @@ fn generated_request<M: 'static>(request: &Message) -> Result<&M, BadRequest> {
 }
 
 /// Most items that a workload of made-up data is asked for: some 20 MB of JSON.
-const MOST_ITEMS: u32 = 100_000;
+const MAX_ITEMS: u32 = 100_000;
 
 fn check_items(workload: &str, n: u32, most: u32) -> Result<(), WorkloadError> {
     if n <= most {

@@ -47,14 +47,14 @@ impl OwnWorkload {
         }
         serde_json::from_str(without_mark(json))
             .ok()
-            .filter(|value| levels(value) <= DEEPEST_SAMPLE)
-            .ok_or(SampleError::TooNested(DEEPEST_SAMPLE))
+            .filter(|value| levels(value) <= MAX_SAMPLE_DEPTH)
+            .ok_or(SampleError::TooNested(MAX_SAMPLE_DEPTH))
     }
 }
 
 /// Deepest nesting of a sample's objects and lists. JSON readers stop at 128 levels, and a plan has
 /// a few of its own around the sample.
-const DEEPEST_SAMPLE: usize = 112;
+const MAX_SAMPLE_DEPTH: usize = 112;
 
 fn levels(value: &Value) -> usize {
     match value {

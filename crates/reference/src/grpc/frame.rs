@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const MOST: usize = 100;
+    const MAX: usize = 100;
 
     fn code(result: Result<impl Sized, Status>) -> Option<Code> {
         result.err().map(|status| status.code())
@@ -121,45 +121,45 @@ mod tests {
             compressed: true,
             message_bytes: 2,
         };
-        assert_eq!(read(&[1, 0, 0, 0, 2, 9, 9], MOST).ok(), Some(want));
+        assert_eq!(read(&[1, 0, 0, 0, 2, 9, 9], MAX).ok(), Some(want));
         assert_eq!(
-            code(read(&[0, 0, 0, 0, 0], MOST)),
+            code(read(&[0, 0, 0, 0, 0], MAX)),
             None,
             "an empty message is a message"
         );
-        assert_eq!(code(read(&[], MOST)), Some(Code::Unimplemented));
+        assert_eq!(code(read(&[], MAX)), Some(Code::Unimplemented));
         assert_eq!(
-            code(read(&[0, 0, 0, 0, 0, 0], MOST)),
+            code(read(&[0, 0, 0, 0, 0, 0], MAX)),
             Some(Code::Unimplemented)
         );
-        assert_eq!(code(read(&[0, 0, 0, 0, 2, 9], MOST)), Some(Code::Internal));
-        assert_eq!(code(read(&[0, 0, 0], MOST)), Some(Code::Internal));
-        assert_eq!(code(read(&[2, 0, 0, 0, 0], MOST)), Some(Code::Internal));
+        assert_eq!(code(read(&[0, 0, 0, 0, 2, 9], MAX)), Some(Code::Internal));
+        assert_eq!(code(read(&[0, 0, 0], MAX)), Some(Code::Internal));
+        assert_eq!(code(read(&[2, 0, 0, 0, 0], MAX)), Some(Code::Internal));
     }
 
     #[test]
     fn the_first_of_several_messages_is_seen_once_it_is_whole() {
         let bytes = [0, 0, 0, 0, 2, 9, 9, 0, 0, 0, 0, 0];
-        let end = |bytes| first(bytes, MOST).map(|prefix| prefix.map(|p| p.message_bytes));
+        let end = |bytes| first(bytes, MAX).map(|prefix| prefix.map(|p| p.message_bytes));
         assert_eq!(end(&bytes).ok(), Some(Some(2)));
         assert_eq!(end(&bytes[..6]).ok(), Some(None));
         assert_eq!(end(&bytes[..3]).ok(), Some(None));
         assert_eq!(
-            code(first(&[0, 0, 0, 0, 101], MOST)),
+            code(first(&[0, 0, 0, 0, 101], MAX)),
             Some(Code::ResourceExhausted)
         );
     }
 
     #[test]
     fn a_message_is_refused_by_what_it_announces() {
-        assert_eq!(announced_bytes(&[0, 0, 0, 0, 100], MOST).ok(), Some(105));
-        assert_eq!(announced_bytes(&[0, 0, 0, 0], MOST).ok(), Some(0));
+        assert_eq!(announced_bytes(&[0, 0, 0, 0, 100], MAX).ok(), Some(105));
+        assert_eq!(announced_bytes(&[0, 0, 0, 0], MAX).ok(), Some(0));
         assert_eq!(
-            code(announced_bytes(&[0, 0, 0, 0, 101], MOST)),
+            code(announced_bytes(&[0, 0, 0, 0, 101], MAX)),
             Some(Code::ResourceExhausted)
         );
         assert_eq!(
-            code(announced_bytes(&[0, 255, 255, 255, 255], MOST)),
+            code(announced_bytes(&[0, 255, 255, 255, 255], MAX)),
             Some(Code::ResourceExhausted)
         );
     }
@@ -171,15 +171,15 @@ mod tests {
             bytes.extend_from_slice(&message);
             prop_assert!(write(&mut bytes, compressed).is_ok());
             let want = Prefix { compressed, message_bytes: message.len() };
-            prop_assert_eq!(read(&bytes, MOST).ok(), Some(want));
+            prop_assert_eq!(read(&bytes, MAX).ok(), Some(want));
         }
 
         #[test]
         fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             // What is accepted as a whole was acceptable at every length before.
-            if read(&bytes, MOST).is_ok() {
+            if read(&bytes, MAX).is_ok() {
                 for end in 0..bytes.len() {
-                    prop_assert!(announced_bytes(&bytes[..end], MOST).is_ok());
+                    prop_assert!(announced_bytes(&bytes[..end], MAX).is_ok());
                 }
             }
         }

@@ -235,7 +235,7 @@ fn deadline_exceeded() -> Status {
 }
 
 fn broken_off(error: hyper::Error) -> Status {
-    Status::new(Code::Cancelled, format!("the request broke off: {error}"))
+    Status::new(Code::Cancelled, format!("the request was interrupted: {error}"))
 }
 
 /// What a compressed request message would be compressed with.

@@ -186,7 +186,7 @@ impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::BrokenOff(error) => {
-                let detail = format!("the body broke off: {error}");
+                let detail = format!("the body was interrupted: {error}");
                 Self::new(StatusCode::BAD_REQUEST, detail)
             }
             BodyError::Exhausted(error) => CallError::from(error).into(),

@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use rpcgauge_contract::{Address, Listen, RECORD_BYTES, Record, Settings as Line};
-use rpcgauge_message::Code;
+use rpcgauge_contract::{Address, Listen, RECORD_BYTES, Record, SettingsLine as Line};
+use rpcgauge_message::CodeKind;
 use serde_json::{Value, json};
 
 use super::*;
@@ -71,7 +71,7 @@ fn server_line(more: &str) -> String {
 fn a_server_says_where_it_listens_and_ends_with_its_input() {
     let mut subject = Subject::start(&server_line(""));
     let ready = subject.ready();
-    assert_eq!(ready.code, Some(Code::Generated));
+    assert_eq!(ready.code, Some(CodeKind::Generated));
     assert_eq!(
         ready.versions["rpcgauge-reference"],
         env!("CARGO_PKG_VERSION")

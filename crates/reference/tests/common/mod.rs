@@ -23,7 +23,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use rpcgauge_contract::Address;
 use rpcgauge_message::{Compression, Compressor, Workload, WorkloadSpec};
 use rpcgauge_reference::grpc::Methods;
-use rpcgauge_reference::{ListenOn, Server, Settings};
+use rpcgauge_reference::{ListenOn, Server, ServerOptions};
 
 /// Longest wait for what must come; a test that reaches it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,12 +37,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(settings: &Settings) -> Self {
+    pub(crate) fn start(settings: &ServerOptions) -> Self {
         Self::start_with(settings, &Methods::new())
     }
 
     /// With more methods than the workload's.
-    pub(crate) fn start_with(settings: &Settings, methods: &Methods) -> Self {
+    pub(crate) fn start_with(settings: &ServerOptions, methods: &Methods) -> Self {
         let server = Server::bind_with(settings, methods).expect("the server can run");
         let workload = Workload::new(&settings.workload).expect("a workload");
         let address = server.address().clone();
@@ -62,7 +62,7 @@ impl Running {
 
     /// The smallest workload on loopback with everything by default.
     pub(crate) fn hello() -> Self {
-        Self::start(&Settings::new(WorkloadSpec::Hello {}))
+        Self::start(&ServerOptions::new(WorkloadSpec::Hello {}))
     }
 
     pub(crate) fn tcp(&self) -> SocketAddr {

@@ -71,7 +71,7 @@ pub struct AppClaimFindings {
     /// The comparison that it is about.
     #[serde(flatten)]
     pub comparison: AppComparison,
-    /// What it comes to.
+    /// The outcome.
     pub claim: ClaimOutcome,
     /// How the measured size stands to the published one.
     pub size: Option<SizeMatch>,

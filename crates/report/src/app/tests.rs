@@ -588,7 +588,7 @@ fn a_wait_is_held_against_the_requests_that_it_is_in() {
     assert!(!told("feed", true));
 }
 
-/// A slice of a second at a rate, in whose time so many requests were answered.
+/// A slice of a second at a rate, in whose time so many requests succeeded.
 fn at_rate(answered: u64, delay_ms: u64) -> SliceFigures {
     let mut delays = Times::new(Unit::Ns);
     (0..REQUESTS).for_each(|_| delays.add_each(1_000_000 * delay_ms, 1));
@@ -618,7 +618,7 @@ fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
     // Metrics and processor time are of twice the time.
     assert_eq!(rest.processes[0].cores, Some(0.25));
     assert_eq!(rest.cpu_per_request_ns, Some(2.5e6));
-    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 were answered: it did not keep up, so that response times grow with the length of a slice; lower the rate");
+    insta::assert_snapshot!(findings.warnings[0], @"rest: 200 requests per second were due and 150 succeeded: it did not keep up, so that response times grow with the length of a slice; lower the rate");
     assert_eq!(findings.warnings.len(), 2, "of the second set, too");
 }
 
@@ -626,6 +626,6 @@ fn requests_per_second_at_a_rate_are_those_that_were_answered_in_time() {
 fn a_tail_that_is_the_wait_to_be_sent_is_said() {
     let said = |delay| of_rate(&[&at_rate(REQUESTS, delay)]);
     assert_eq!(said(9), [""; 0]);
-    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly the delay of sends (15.0 ms of 20.0 ms): calls waited for a connection or for this client, and it says little of the service");
+    insta::assert_snapshot!(said(15).join("\n"), @"p99 is mostly the delay of sends (15.0 ms of 20.0 ms): calls waited for a connection or for this client, and it says little about the service");
     assert_eq!(of_rate(&[&slice(20.0, 0)]), [""; 0]);
 }

@@ -205,10 +205,10 @@ fn changed(diff: &Diff, change: &MetricChange) -> String {
     let against: Vec<String> = change.shifts.iter().map(|s| shift(change, s)).collect();
     // The only change that is judged without what both runs share.
     let phrase = match change.shifts.is_empty() {
-        true if change.ratio == 0.0 => "0, since most trials answered no call".to_owned(),
+        true if change.ratio == 0.0 => "0, since in most trials no call succeeded".to_owned(),
         true => {
             words::change_phrase(change.metric, change.ratio)
-                + ", since most trials answered no call"
+                + ", since in most trials no call succeeded"
         }
         false => against.join(", "),
     };
@@ -315,23 +315,23 @@ fn figures(diff: &Diff, placement: Placement) -> Section {
                       resolved"
             .to_owned();
     if here().any(|m| m.outcome == Change::Unanswered) {
-        legend += ", F calls that were not answered could have changed it";
+        legend += ", F calls that did not succeed could have changed it";
     }
     if here().any(|m| m.shifts.is_empty()) {
         legend += ", ( ) as measured, with the machine's noise";
     }
     if here().any(|m| m.outcome == Change::ClientBound) {
-        legend += ", C client-bound: says nothing of the server";
+        legend += ", C client-bound: says nothing about the server";
     }
     if here().any(|m| m.outcome == Change::LinkNotHeld) {
-        legend += ", L link not held: says nothing of the link that was asked for";
+        legend += ", L link not held: says nothing about the link that was asked for";
     }
     table.notes.push(legend);
     let title = format!("After over before, {}", words::on(placement));
     section("figures", title, filled(table))
 }
 
-/// What a change comes to, behind its ratio.
+/// The outcome of a change, behind its ratio.
 pub(crate) fn sign(change: Change) -> &'static str {
     match change {
         Change::Better => "▲",

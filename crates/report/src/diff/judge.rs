@@ -2,7 +2,7 @@
 
 use rpcgauge_stats::{Estimate, Outcome, VerdictRule, judge_changes};
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::Code;
+use rpcgauge_study::record::CodeKind;
 
 use super::shared::{Figure, Held, Trials};
 use super::{Change, MetricChange, Shift, common};
@@ -66,7 +66,7 @@ fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> O
     let held = (outcome == Change::NoBase)
         .then(|| Held::new(figure, runs))
         .flatten();
-    let is_dynamic = |figures: &Figures| figures.code.contains(&Code::Dynamic);
+    let is_dynamic = |figures: &Figures| figures.code.contains(&CodeKind::Dynamic);
     let change = MetricChange {
         variant: figure.variant.to_owned(),
         placement: figure.placement,

@@ -119,7 +119,7 @@ pub struct MetricChange {
     pub shifts: Vec<Shift>,
     /// Whether dynamic code made and read the messages in a run.
     pub dynamic_code: bool,
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Change,
 }
 
@@ -135,7 +135,7 @@ pub struct Shift {
     pub interval: Option<[f64; 2]>,
 }
 
-/// What a change comes to.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {

@@ -5,14 +5,14 @@ use rpcgauge_study::settings::{Placement, Timing};
 
 use super::groups::{self, Group, Member, measured, members};
 use super::live::LEFT_OUT;
-use super::{Block, Column, Figure, MOST_IN_TEXTS, Section, Shown, Table, number, row, with_head};
+use super::{Block, Column, Figure, MAX_IN_TEXTS, Section, Shown, Table, number, row, with_head};
 use crate::distinct;
 use crate::findings::{Distribution, Figures, Findings, StageFindings, VariantFindings};
 use crate::units::{self, ns};
 use crate::words::{self, Labels};
 
 /// The rank of a column that only the page shows.
-const PAGE: u8 = MOST_IN_TEXTS + 1;
+const PAGE: u8 = MAX_IN_TEXTS + 1;
 
 /// The column of how late calls were sent, and its rank where calls are due at a rate: their latency has
 /// it within it.
@@ -37,7 +37,7 @@ const FIGURES: [Figure<Figures>; 23] = [
     number(DELAY, 11, |f| of(&f.send_delay, |d| d.p99_ns)),
     number("delay max", PAGE, |f| of(&f.send_delay, |d| Some(d.max_ns))),
     number(RATE, 2, |f| Some(units::number(f.goodput))),
-    number("answered", PAGE, |f| Some(units::count(f.calls.answered))),
+    number("succeeded", PAGE, |f| Some(units::count(f.calls.answered))),
     number("failed", PAGE, |f| {
         Some(units::count(f.calls.failed_total()))
     }),
@@ -64,7 +64,7 @@ const FIGURES: [Figure<Figures>; 23] = [
         let server = f.threads.server.map(|server| server.to_string());
         Some(both_sides(f.threads.client.to_string(), server))
     }),
-    (Column::text("code", MOST_IN_TEXTS), |f| {
+    (Column::text("code", MAX_IN_TEXTS), |f| {
         Some(words::code_names(&f.code))
     }),
 ];

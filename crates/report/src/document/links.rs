@@ -1,7 +1,7 @@
 //! The links that variants go over: what was set, and how well they held it.
 
-use rpcgauge_study::link::{delay_word, loss_word, rate_word};
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::link::{format_delay, format_loss, format_rate};
+use rpcgauge_study::words::Named as _;
 
 use super::groups::{self, Group, measured};
 use super::{Column, Figure, Section, Table, number, row};
@@ -14,7 +14,7 @@ const FIGURES: [Figure<LinkFindings>; 13] = [
     (Column::text("link", 0), |l| Some(l.name.clone())),
     (Column::text("set", 3), |l| Some(both(l, set))),
     (Column::text("congestion", 8), |l| {
-        Some(l.congestion.word().to_owned())
+        Some(l.congestion.as_str().to_owned())
     }),
     number("round trip", 1, |l| Some(ns(l.round_trip_ns))),
     number("base", 9, |l| Some(ns(l.base_ns))),
@@ -77,10 +77,10 @@ fn both(link: &LinkFindings, of: impl Fn(&LinkDirection) -> String) -> String {
 
 /// What is set of a direction, as a study writes it.
 fn set(way: &LinkDirection) -> String {
-    let rate = way.rate_bits.map(rate_word).or(way.trace.clone());
-    let jitter = (way.jitter_ns > 0).then(|| format!("±{}", delay_word(way.jitter_ns)));
-    let loss = way.loss.map(|part| format!("loss {}", loss_word(part)));
-    let parts = [rate, Some(delay_word(way.delay_ns)), jitter, loss];
+    let rate = way.rate_bits.map(format_rate).or(way.trace.clone());
+    let jitter = (way.jitter_ns > 0).then(|| format!("±{}", format_delay(way.jitter_ns)));
+    let loss = way.loss.map(|part| format!("loss {}", format_loss(part)));
+    let parts = [rate, Some(format_delay(way.delay_ns)), jitter, loss];
     words::joined(parts.into_iter().flatten(), " ")
 }
 

@@ -45,7 +45,7 @@ fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     ];
     let of_whom = match figures.calls.answered == figures.calls.started {
         true => "",
-        false => "; of those answered",
+        false => "; of those that succeeded",
     };
     let mut distribution = |label, of: &Option<Distribution>, behind: &str| {
         facts.extend(of.as_ref().map(|d| (label, (times(d) + behind).into())));
@@ -73,12 +73,12 @@ fn calls(figures: &Figures) -> String {
     [
         format!("{} started", units::count(calls.started)),
         some(calls.never_sent, " (", " of them never sent)"),
-        format!(": {} answered", units::count(calls.answered)),
+        format!(": {} succeeded", units::count(calls.answered)),
         format!(", {} failed", units::count(calls.failed_total())),
         some(calls.abandoned, ", ", " open at the end"),
-        some(calls.answered_after_retry, "; ", " answered after a retry"),
+        some(calls.answered_after_retry, "; ", " succeeded after a retry"),
         some(calls.sent_late, "; ", " sent when no more were due"),
-        some(calls.answered_late, "; ", " answered when no more were due"),
+        some(calls.answered_late, "; ", " succeeded when no more were due"),
     ]
     .concat()
 }
@@ -91,7 +91,7 @@ fn rate(figures: &Figures) -> String {
         ns => units::number(sent as f64 / (ns as f64 / 1e9)),
     };
     format!(
-        "sent {sent}/s, answered {}/s, in {}",
+        "sent {sent}/s, succeeded {}/s, in {}",
         units::number(figures.goodput),
         ns(figures.elapsed_ns)
     )
@@ -114,7 +114,7 @@ fn times(of: &Distribution) -> String {
 }
 
 /// Kinds of failures that are listed; the rest are counted together.
-const MOST_KINDS: usize = 10;
+const MAX_KINDS: usize = 10;
 
 /// Each kind of failure, the most frequent first, with its most frequent text, and of how many where
 /// not all have it.
@@ -131,7 +131,7 @@ fn errors(figures: &Figures) -> Vec<Text> {
             None => text,
         }
     };
-    let left_out = kinds.split_off(kinds.len().min(MOST_KINDS));
+    let left_out = kinds.split_off(kinds.len().min(MAX_KINDS));
     let calls = left_out.iter().map(|(_, count)| **count).sum();
     let others = (!left_out.is_empty()).then(|| {
         let kinds = units::counted(left_out.len() as u64, "other kind");
@@ -145,14 +145,14 @@ fn errors(figures: &Figures) -> Vec<Text> {
 
 fn bytes(figures: &Figures) -> String {
     let Some(bytes) = &figures.bytes else {
-        return "none, since no call was answered".to_owned();
+        return "none, since no call succeeded".to_owned();
     };
     let [sent, received] = [bytes.sent, bytes.received].map(|of| units::size(of.total()));
     let with_failed = match figures.calls.failed_total() {
         0 => "",
         _ => ", with the responses of failed calls",
     };
-    format!("{sent} sent per call, {received} received per answered call{with_failed}")
+    format!("{sent} sent per call, {received} received per successful call{with_failed}")
 }
 
 fn connections(variant: &VariantFindings, figures: &Figures) -> String {
@@ -219,7 +219,7 @@ pub(super) fn objectives(findings: &Findings) -> Section {
         let retried = match retried {
             0 => String::new(),
             calls => format!(
-                "; {} were answered only after a retry",
+                "; {} succeeded only after a retry",
                 units::counted(calls, "call")
             ),
         };
@@ -249,9 +249,9 @@ const STEP: [Figure<StepFindings>; 9] = [
         ns => Some(units::round_time(ns as f64)),
     }),
     number("asked/s", 0, |s| Some(asked(s))),
-    number("sent/s", 3, |s| a_second(s, s.sent)),
-    number("answered/s", 0, |s| a_second(s, s.answered_within)),
-    number("unanswered", 2, |s| {
+    number("sent/s", 3, |s| per_second(s, s.sent)),
+    number("succeeded/s", 0, |s| per_second(s, s.answered_within)),
+    number("unsuccessful", 2, |s| {
         Some(units::count(s.started.saturating_sub(s.answered)))
     }),
     number("p50", 1, |s| Some(units::time(s.latency.as_ref()?.p50_ns))),
@@ -262,8 +262,8 @@ const STEP: [Figure<StepFindings>; 9] = [
     }),
 ];
 
-const STEP_NOTE: &str = "Answered: the answers that came in the step. All else is of the calls that were \
-     due in it, whenever they were sent or answered. A percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
+const STEP_NOTE: &str = "Succeeded: the responses that came in the step. Everything else is about the calls that were \
+     due in it, whenever they were sent or ended. A percentile stands only where a call lies beyond it. Delay: how long after it was due a call \
      was sent.";
 
 fn ramp(figures: &Figures) -> Section {
@@ -279,8 +279,8 @@ fn ramp(figures: &Figures) -> Section {
 /// What stands behind the rate that a search's trial was asked for.
 const TRIAL: [Figure<CapacityTrial>; 8] = [
     number("sent/s", 5, |t| Some(units::number(t.sent_rate))),
-    number("answered/s", 3, |t| Some(units::number(t.goodput))),
-    number("unanswered", 4, |t| {
+    number("succeeded/s", 3, |t| Some(units::number(t.goodput))),
+    number("unsuccessful", 4, |t| {
         Some(units::count(t.started.saturating_sub(t.answered)))
     }),
     number("p50", 2, |t| t.latency_p50_ns.map(units::time)),
@@ -313,7 +313,7 @@ fn capacity(found: &CapacityFindings) -> Section {
 }
 
 /// Calls of a step as a rate; none of one without any.
-fn a_second(step: &StepFindings, calls: u64) -> Option<String> {
+fn per_second(step: &StepFindings, calls: u64) -> Option<String> {
     let seconds = step.lasted_ns as f64 / 1e9;
     (step.started > 0 && seconds > 0.0).then(|| units::number(calls as f64 / seconds))
 }
@@ -358,9 +358,9 @@ mod tests {
             .map(|status| (FailureKind::HttpStatus(status), 7))
             .collect();
         let lines = errors(&figures);
-        assert_eq!(lines.len(), MOST_KINDS + 1);
+        assert_eq!(lines.len(), MAX_KINDS + 1);
         assert_eq!(
-            lines[MOST_KINDS].words(),
+            lines[MAX_KINDS].words(),
             "and 630 × 90 other kinds, in report.json"
         );
     }
@@ -379,7 +379,7 @@ mod tests {
         let retried = |item: &&Item| {
             item.text
                 .words()
-                .contains("; 2 calls were answered only after a retry")
+                .contains("; 2 calls succeeded only after a retry")
         };
         let retried: Vec<String> = items
             .iter()
@@ -398,7 +398,7 @@ mod tests {
             .as_deref()
             .unwrap()
             .clone();
-        let with_failed = "48 B sent per call, 54 B received per answered call";
+        let with_failed = "48 B sent per call, 54 B received per successful call";
         assert_eq!(
             bytes(&figures),
             format!("{with_failed}, with the responses of failed calls")
@@ -406,7 +406,7 @@ mod tests {
         figures.calls.failed.clear();
         assert_eq!(bytes(&figures), with_failed);
         figures.bytes = None;
-        assert_eq!(bytes(&figures), "none, since no call was answered");
+        assert_eq!(bytes(&figures), "none, since no call succeeded");
     }
 
     #[test]

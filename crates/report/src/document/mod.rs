@@ -246,13 +246,13 @@ pub(crate) fn row<T>(head: String, figures: &[Figure<T>], of: Option<&T>) -> Vec
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) title: Cow<'static, str>,
-    /// 0 always stays; the highest number is dropped first. Texts have none above [`MOST_IN_TEXTS`].
+    /// 0 always stays; the highest number is dropped first. Texts have none above [`MAX_IN_TEXTS`].
     pub(crate) rank: u8,
     pub(crate) right: bool,
 }
 
 /// The highest rank of a column that a text shows where it has room; the page shows all.
-pub(crate) const MOST_IN_TEXTS: u8 = 12;
+pub(crate) const MAX_IN_TEXTS: u8 = 12;
 
 impl Column {
     pub(crate) const fn number(title: &'static str, rank: u8) -> Self {

@@ -290,7 +290,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
         let (afresh, bootstrap) = match is_live {
             true => (
                 "",
-                "a bootstrap over blocks, since nothing was started afresh: it holds for these running \
+                "a bootstrap over blocks, since nothing was restarted: it holds for these running \
                  services",
             ),
             false => (
@@ -324,7 +324,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
             format!(
                 "Each variant ran once in each block; {}{afresh}; seed {}. Two variants are compared \
                  inside each block; the interval is {bootstrap}. Variants that are compared were measured \
-                 in turn, slice by slice, in an order drawn anew for each round; the first calls of each \
+                 in turn, slice by slice, in a new random order in each round; the first calls of each \
                  slice are left out. In each group one variant was measured twice under two names (A/A): \
                  a difference whose interval does not lie beyond that of this pair is not resolved.",
                 design(findings, is_live),

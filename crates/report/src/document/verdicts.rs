@@ -8,7 +8,7 @@ use crate::by_key;
 use crate::findings::Findings;
 use crate::findings::verdict::{ClaimFindings, ClaimOutcome, Comparison, PlacementVerdict};
 use crate::metric::row as metric;
-use crate::units::MOST_RATIO;
+use crate::units::MAX_RATIO;
 use crate::words::{self, About, Found, Line};
 pub(crate) use crate::words::{Answer, SIGNS};
 
@@ -282,7 +282,7 @@ pub(crate) fn reach(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     let logs = ratios.map(|ratio| ratio.ln().abs());
     let furthest = logs.filter(|log| log.is_finite()).reduce(f64::max)?;
     let round = ENDS.into_iter().find(|end| end.ln() >= furthest * 1.05);
-    Some(round.unwrap_or(MOST_RATIO))
+    Some(round.unwrap_or(MAX_RATIO))
 }
 
 /// The measured ratio and the ends of its interval.
@@ -318,7 +318,7 @@ pub(crate) fn turned(better: Better, ratio: f64) -> f64 {
     }
 }
 
-/// What a claim comes to, as a sign.
+/// The outcome of a claim, as a sign.
 pub(crate) fn claimed(outcome: ClaimOutcome, depends: bool) -> (char, Answer) {
     match outcome {
         _ if depends => ('~', Answer::Depends),

@@ -7,7 +7,7 @@
 use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
-use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, Measured, TrialOutcome, TrialRecord};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, TrialFigures, TrialOutcome, TrialRecord};
 use rpcgauge_study::settings::Schedule;
 
 use super::objective::{Evidence, held_against};
@@ -81,7 +81,7 @@ impl PlannedSearch {
 
 /// Whether a trial was not broken off by the user. One that the engine gave up, since nothing but
 /// failures came, shows what it would have shown at its end.
-fn is_whole(measured: &Measured) -> bool {
+fn is_whole(measured: &TrialFigures) -> bool {
     measured.ending != Ending::Interrupted
 }
 
@@ -127,7 +127,7 @@ fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
 
 fn trial(
     record: &TrialRecord,
-    measured: &Measured,
+    measured: &TrialFigures,
     rate: f64,
     objectives: &[Objective],
 ) -> CapacityTrial {
@@ -171,7 +171,7 @@ fn trial(
 
 /// What a trial that missed an objective owes it to.
 fn limit(
-    measured: &Measured,
+    measured: &TrialFigures,
     latency: Option<&Distribution>,
     delay: Option<&Distribution>,
 ) -> Limit {

@@ -1,7 +1,7 @@
 //! Which cautions stand beside the figures of a cell, beside a verdict, and over a whole run.
 
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{Code, Environment};
+use rpcgauge_study::record::{CodeKind, Environment};
 use rpcgauge_study::settings::{Idle, Placement, Timing};
 
 use crate::findings::caution::{Caution, CautionKind};
@@ -53,7 +53,7 @@ pub(super) fn of_cell(
         add(Kind::NeverBegun, calls.never_begun, calls.started);
         add(Kind::Retried, calls.retried, 0);
         add(Kind::BodiesLate, figures.bodies_late, calls.started);
-        let is_dynamic = figures.code.contains(&Code::Dynamic);
+        let is_dynamic = figures.code.contains(&CodeKind::Dynamic);
         add(Kind::DynamicCode, u64::from(is_dynamic), 0);
     }
     cautions.sort_unstable();
@@ -131,7 +131,7 @@ pub(super) fn of_run(
     found.chain(of_services(variants)).collect()
 }
 
-/// Whether idle states were held off, or were not to be.
+/// Whether idle states were disabled, or were not to be.
 pub(super) fn is_idle_as_asked(environment: &Environment) -> bool {
     let idle = &environment.idle;
     idle.asked != Idle::Held || idle.got == Idle::Held
@@ -146,7 +146,7 @@ fn unverified(variant: &VariantFindings) -> Option<Caution> {
 
 /// A call that takes so many times the median one stalls, where that is a millisecond at least.
 const STALL_FACTOR: f64 = 10.0;
-const LEAST_STALL_NS: u64 = 1_000_000;
+const MIN_STALL_NS: u64 = 1_000_000;
 
 /// A percentile of a distribution, with the caution on it.
 type Tail = (CautionKind, fn(&Distribution) -> Option<f64>);
@@ -177,7 +177,7 @@ fn of_services(variants: &[VariantFindings]) -> Vec<Caution> {
 fn stalls(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
     let median = figures.latency.as_ref()?.p50_ns;
     let longest = figures.timeline.usual_longest_ns?;
-    let is_stall = longest >= LEAST_STALL_NS && longest as f64 >= STALL_FACTOR * median;
+    let is_stall = longest >= MIN_STALL_NS && longest as f64 >= STALL_FACTOR * median;
     is_stall.then_some((CautionKind::Stalls, [longest, median as u64]))
 }
 
@@ -195,12 +195,12 @@ fn late(figures: &Figures) -> Option<(CautionKind, [u64; 2])> {
 #[cfg(test)]
 mod tests {
     use rpcgauge_study::histogram::Unpacked;
-    use rpcgauge_study::record::{Histogram, Measured, TrialOutcome};
+    use rpcgauge_study::record::{Histogram, TrialFigures, TrialOutcome};
 
     use crate::findings::caution::CautionKind;
     use crate::fixture::{Sample, findings, live, ramp, versus};
 
-    fn shown(mut sample: Sample, change: impl Fn(&mut Measured)) -> Vec<String> {
+    fn shown(mut sample: Sample, change: impl Fn(&mut TrialFigures)) -> Vec<String> {
         for record in &mut sample.trials {
             if let TrialOutcome::Measured(measured) = &mut record.outcome {
                 change(measured);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     /// The longest call of so many slices in a hundred.
-    fn spiking(slices: usize, ns: u64) -> impl Fn(&mut Measured) {
+    fn spiking(slices: usize, ns: u64) -> impl Fn(&mut TrialFigures) {
         move |measured| {
             for slice in &mut measured.timeline.slices[..slices] {
                 slice.latency_max_ns = ns;
@@ -230,7 +230,7 @@ mod tests {
             assert_eq!(shown(live(), spiking(slices, ns)), [""; 0], "{slices} {ns}");
         }
         assert_eq!(shown(ramp(), spiking(60, 4_200_000)), [""; 0]);
-        let failing = |measured: &mut Measured| {
+        let failing = |measured: &mut TrialFigures| {
             spiking(60, 4_200_000)(measured);
             for slice in &mut measured.timeline.slices[10..] {
                 (slice.answered, slice.failed, slice.latency_max_ns) = (0, 1, 0);
@@ -264,7 +264,7 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join("\n")
         };
-        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and what was answered of them is in no rate; lower the rate, or give a longer warm-up");
+        insta::assert_snapshot!(left(1_000), @"1,000 calls that were due in the warm-up had not been sent when it ended: the 204 measured calls waited behind them, and those that succeeded count in no rate; lower the rate, or give a longer warm-up");
         assert_eq!(left(1), "");
     }
 
@@ -280,13 +280,13 @@ mod tests {
     #[test]
     fn a_tail_that_is_mostly_the_delay_of_sends_is_warned_of() {
         let late = |calls: u64, delay_ns: u64| {
-            move |measured: &mut Measured| {
+            move |measured: &mut TrialFigures| {
                 measured.latency = times([(2_000 - calls, 1_000_000), (calls, 50_000_000)]);
                 measured.send_delay = times([(2_000 - calls, 1_000), (calls, delay_ns)]);
             }
         };
-        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little of the service");
-        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little of the service");
+        insta::assert_snapshot!(shown(live(), late(5, 49_000_000)).join("\n"), @"p99.9 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
+        insta::assert_snapshot!(shown(live(), late(50, 49_000_000)).join("\n"), @"p99 is mostly the delay of sends (49.0 ms of 50.0 ms): calls waited for a connection or for this client, and it says little about the service");
         assert_eq!(shown(live(), late(5, 20_000_000)), [""; 0]);
         assert_eq!(
             shown(live(), late(50, 60_000_000)),

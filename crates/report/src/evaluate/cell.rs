@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
-    BytesByClass, Calls, Code, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, Measured, Memory, Payload, Stage, Step, Threads, TrialRecord,
+    BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
+    Histogram, TrialFigures, Memory, Payload, Stage, Step, Threads, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -20,10 +20,10 @@ use crate::findings::{
 use crate::metric::{filled, goodput, median_ns};
 
 /// Distinct error texts that are listed; others are counted.
-const MOST_ERRORS: usize = 10;
+const MAX_ERRORS: usize = 10;
 
 /// A trial that ran to its end, and its figures.
-pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a Measured);
+pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a TrialFigures);
 
 /// Puts the measured trials of a cell together; none where there are none.
 pub(crate) fn figures(
@@ -38,11 +38,11 @@ pub(crate) fn figures(
     let timing = first.timing;
     let measured = || trials.iter().map(|(_, m)| *m);
     let calls = calls(trials);
-    let divisor = |calls: fn(&Measured) -> u64| PerCall::of(sum(measured().map(calls)));
-    let per_sent_call = divisor(Measured::sent_calls);
+    let divisor = |calls: fn(&TrialFigures) -> u64| PerCall::of(sum(measured().map(calls)));
+    let per_sent_call = divisor(TrialFigures::sent_calls);
     let latency = distribution(variant, measured().map(|m| &m.latency))?;
     let stages = stages(variant, trials, latency.as_ref())?;
-    let total = |of: fn(&Measured) -> u64| sum(measured().map(of));
+    let total = |of: fn(&TrialFigures) -> u64| sum(measured().map(of));
     let elapsed_ns = total(|m| m.elapsed_ns);
     let (errors, errors_left_out) = errors(trials);
     let cpu = |side: fn(&CpuTimes) -> Option<&Cpu>| {
@@ -74,8 +74,8 @@ pub(crate) fn figures(
             .map(|m| m.bytes.as_ref())
             .collect::<Option<Vec<_>>>()
             .and_then(|all| {
-                let sent = divisor(Measured::calls_of_sent_bytes)?;
-                let received = divisor(Measured::calls_of_received_bytes)?;
+                let sent = divisor(TrialFigures::calls_of_sent_bytes)?;
+                let received = divisor(TrialFigures::calls_of_received_bytes)?;
                 Some(BytesPerCall {
                     sent: sent.traffic(all.iter().map(|bytes| &bytes.sent)),
                     received: received.traffic(all.iter().map(|bytes| &bytes.received)),
@@ -295,11 +295,11 @@ fn floor(
     }))
 }
 
-/// Message sizes: the mean over trials, weighted by the calls that were answered. A trial without a
+/// Message sizes: the mean over trials, weighted by the calls that succeeded. A trial without a
 /// response knows no size of one, and may have sent nothing; where no trial has one, the requests that
 /// were sent are those of calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
-    let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&Measured) -> u64| {
+    let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&TrialFigures) -> u64| {
         let known = || trials.iter().filter(|(_, m)| weight(m) > 0);
         let all: f64 = known().map(|(_, m)| weight(m) as f64).sum();
         let sizes = known().map(|(_, m)| Some(size(&m.payload)? * weight(m) as f64));
@@ -334,9 +334,9 @@ fn cold(trials: &[MeasuredTrial<'_>]) -> Option<Cold> {
     })
 }
 
-fn code(trials: &[MeasuredTrial<'_>]) -> Vec<Code> {
-    let is = |code: &Code| trials.iter().any(|(_, m)| m.code == Some(*code));
-    let all = [Code::Generated, Code::Dynamic].into_iter();
+fn code(trials: &[MeasuredTrial<'_>]) -> Vec<CodeKind> {
+    let is = |code: &CodeKind| trials.iter().any(|(_, m)| m.code == Some(*code));
+    let all = [CodeKind::Generated, CodeKind::Dynamic].into_iter();
     all.filter(is).collect()
 }
 
@@ -357,8 +357,8 @@ fn errors(trials: &[MeasuredTrial<'_>]) -> (Vec<ErrorSample>, u64) {
         .collect();
     // A stable sort: texts of the same count stay in the order of their kinds, then the alphabet's.
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
-    let left_out = errors.len().saturating_sub(MOST_ERRORS) as u64;
-    errors.truncate(MOST_ERRORS);
+    let left_out = errors.len().saturating_sub(MAX_ERRORS) as u64;
+    errors.truncate(MAX_ERRORS);
     (errors, left_out)
 }
 

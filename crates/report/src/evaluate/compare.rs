@@ -37,7 +37,7 @@ pub(crate) struct Judged {
 
 /// The pairs of figures of two variants, and the blocks that gave none.
 pub(crate) struct Paired {
-    /// By invocation; where nothing is started afresh, by block.
+    /// By invocation; where nothing is restarted, by block.
     pub(crate) invocations: BTreeMap<(u32, u32), Vec<stats::Pair>>,
     counts: BlockCounts,
     /// The least difference that the figures can have.
@@ -253,7 +253,7 @@ impl<'a> Blocks<'a> {
             match (figure(of, metric), figure(against, metric)) {
                 (Some(of), Some(against)) => {
                     counts.used += 1;
-                    // Where nothing is started afresh every block stands for itself.
+                    // Where nothing is restarted every block stands for itself.
                     let block = if self.plan.is_live() { block } else { 0 };
                     invocations
                         .entry((invocation, block))

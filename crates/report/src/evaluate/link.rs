@@ -2,7 +2,7 @@
 
 use rpcgauge_stats::median;
 use rpcgauge_study::link::{Direction, LinkRate, NamedLink};
-use rpcgauge_study::record::{DirectionCounts, LinkCounts, Measured};
+use rpcgauge_study::record::{DirectionCounts, LinkCounts, TrialFigures};
 
 use super::cell::MeasuredTrial;
 use super::is_link_held;
@@ -23,7 +23,7 @@ pub(super) fn findings(
     };
     let most = |of: fn(&LinkCounts) -> u64| counts.iter().map(|link| of(link)).max().unwrap_or(0);
     let total = |of: fn(&LinkCounts) -> u64| sum(counts.iter().map(|link| of(link)));
-    let calls = |of: fn(&Measured) -> u64| sum(trials.iter().map(|(_, m)| of(m)));
+    let calls = |of: fn(&TrialFigures) -> u64| sum(trials.iter().map(|(_, m)| of(m)));
     let is_held = |(t, m): &&MeasuredTrial<'_>| m.link.is_some() && is_link_held(t, m);
     let held = trials.iter().filter(is_held).count();
     Some(LinkFindings {
@@ -33,12 +33,12 @@ pub(super) fn findings(
         up: direction(
             &terms.up,
             counts.iter().map(|link| &link.up),
-            calls(Measured::calls_of_sent_bytes),
+            calls(TrialFigures::calls_of_sent_bytes),
         ),
         down: direction(
             &terms.down,
             counts.iter().map(|link| &link.down),
-            calls(Measured::calls_of_received_bytes),
+            calls(TrialFigures::calls_of_received_bytes),
         ),
         set_round_trip_ns: middle(|link| link.calibration.set_ns)?,
         round_trip_ns: middle(|link| link.calibration.median_ns)?,

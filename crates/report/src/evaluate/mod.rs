@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::{
-    CLIENT_BOUND_SHARE, Ending, Environment, EventsRecord, FloorRecord, Measured, TrialOutcome,
+    CLIENT_BOUND_SHARE, Ending, Environment, EventsRecord, FloorRecord, TrialFigures, TrialOutcome,
     TrialRecord,
 };
 use rpcgauge_study::run::Run;
@@ -144,7 +144,7 @@ impl Findings {
     }
 }
 
-/// What the lab noted of the machine, each thing once. That idle states were not held off is a caution,
+/// What the lab noted of the machine, each thing once. That idle states were not disabled is a caution,
 /// which has the lab's reason.
 fn warnings(environment: &Environment) -> Vec<String> {
     let reason = environment.idle.reason.as_ref();
@@ -255,7 +255,7 @@ impl Recorded<'_> {
             .copied()
             .collect();
         let count =
-            |holds: fn(&Measured) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
+            |holds: fn(&TrialFigures) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
         let client_bound = count(|m| client_share(m) > Some(CLIENT_BOUND_SHARE));
         let all_ended = self.ended.values().filter(|t| here(t)).count() as u64;
         let planned = self
@@ -310,7 +310,7 @@ impl Recorded<'_> {
 
 /// Whether a trial's link, if it went over one, did what it was set to, and left the client room on its core: calls
 /// that wait for the core do not wait for the network.
-fn is_link_held(record: &TrialRecord, measured: &Measured) -> bool {
+fn is_link_held(record: &TrialRecord, measured: &TrialFigures) -> bool {
     let Some(link) = &measured.link else {
         return true;
     };
@@ -328,12 +328,12 @@ fn is_link_held(record: &TrialRecord, measured: &Measured) -> bool {
 
 /// The client's share of its core; none over a link, whose thread runs on the same core and does kernel work of
 /// the receiver there.
-fn client_share(measured: &Measured) -> Option<f64> {
+fn client_share(measured: &TrialFigures) -> Option<f64> {
     measured.client_share.filter(|_| measured.link.is_none())
 }
 
 /// Distinct reasons that are listed where nothing was measured of a variant; others are counted.
-pub(crate) const MOST_REASONS: usize = 10;
+pub(crate) const MAX_REASONS: usize = 10;
 
 /// Why nothing was measured of a variant: each distinct reason once.
 fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
@@ -345,9 +345,9 @@ fn reasons(variant: u32, ended: &Ended<'_>) -> Vec<String> {
             reasons.push(reason.clone());
         }
     }
-    let left_out = reasons.len().saturating_sub(MOST_REASONS);
+    let left_out = reasons.len().saturating_sub(MAX_REASONS);
     if left_out > 0 {
-        reasons.truncate(MOST_REASONS);
+        reasons.truncate(MAX_REASONS);
         reasons.push(format!("and {left_out} other reasons"));
     }
     if reasons.is_empty() {

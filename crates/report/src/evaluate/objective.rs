@@ -98,10 +98,10 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
     first.or(nearest).copied()
 }
 
-/// Holds an objective against all calls that were due. One that was never answered is later than any
+/// Holds an objective against all calls that were due. One that never succeeded is later than any
 /// bound: a service that turns calls away is not fast.
 pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
-    let (calls, needed) = (evidence.started, objective.measure.fewest_calls());
+    let (calls, needed) = (evidence.started, objective.measure.min_calls());
     let figure = (calls >= needed).then(|| figure(objective.measure, evidence));
     let has_figure = figure.is_some_and(f64::is_finite);
     Held {
@@ -117,7 +117,7 @@ pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> He
     }
 }
 
-/// What is compared with the bound; infinite for a latency of calls that were never answered.
+/// What is compared with the bound; infinite for a latency of calls that never succeeded.
 fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
     let of_all = |time: fn(&Distribution) -> f64| match evidence.latency {
         Some(latency) if evidence.answered == evidence.started => time(latency),
@@ -133,13 +133,13 @@ fn figure(measure: Measure, evidence: &Evidence<'_>) -> f64 {
 }
 
 impl Evidence<'_> {
-    /// The share of the calls that were never answered: those that failed, and those that were still
+    /// The share of the calls that never succeeded: those that failed, and those that were still
     /// open at the end.
     fn unanswered(&self) -> f64 {
         self.started.saturating_sub(self.answered) as f64 / self.started as f64
     }
 
-    /// A percentile of the latency of all calls, those that were never answered last; infinite where
+    /// A percentile of the latency of all calls, those that never succeeded last; infinite where
     /// it is one of them.
     fn latency_at(&self, percentile: f64) -> f64 {
         // 99.9 × 1,000 / 100 is to be 999, whatever the last bit of it.

@@ -17,11 +17,11 @@ use crate::findings::spikes::{Cause, EventMark, OfCause, SpikeCauses};
 
 /// A deoptimization continues in the interpreter until the code is compiled anew: it explains no more lost time of a call
 /// than this, ns.
-const MOST_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
+const MAX_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
 /// For how long a collector works after a pause at most, ns: G1 refines the cards that the pause left, and took
 /// 2 to 6 ms for it on a process's only core.
-const MOST_AFTER_PAUSE_NS: u64 = 8_000_000;
+const MAX_AFTER_PAUSE_NS: u64 = 8_000_000;
 
 /// Events of one kind that are nearer to each other than this share of the timeline are drawn as one.
 const NEAR: f64 = 0.001;
@@ -142,13 +142,13 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let paused = |event: &&RuntimeEvent| {
         event.kind == EventKind::GcPause && event.begin_ns >= span[0] && event.end_ns <= span[1]
     };
-    if lost_ns <= gc.saturating_add(MOST_AFTER_PAUSE_NS) && events.iter().any(paused) {
+    if lost_ns <= gc.saturating_add(MAX_AFTER_PAUSE_NS) && events.iter().any(paused) {
         return Cause::GcPause;
     }
     let deoptimized = |event: &&RuntimeEvent| {
         event.kind == EventKind::Deoptimization && (span[0]..=span[1]).contains(&event.begin_ns)
     };
-    match lost_ns <= MOST_OF_DEOPTIMIZATION_NS && events.iter().any(deoptimized) {
+    match lost_ns <= MAX_OF_DEOPTIMIZATION_NS && events.iter().any(deoptimized) {
         true => Cause::Deoptimization,
         false => Cause::Unexplained,
     }
@@ -236,7 +236,7 @@ mod tests {
         let compiled = |length: u64| event(Kind::Compilation, 9_000, 10_000 + length);
         let given_up = event(Kind::Deoptimization, 10_300, 10_300);
         let late = SlowCall {
-            latency_ns: 100 + MOST_AFTER_PAUSE_NS + 400,
+            latency_ns: 100 + MAX_AFTER_PAUSE_NS + 400,
             ..slow(0, 0)
         };
         let later = SlowCall {

@@ -15,7 +15,7 @@ use crate::findings::trial::TrialRow;
 use crate::findings::{Figures, VariantFindings, named};
 
 /// Fewer stacks, or styles of one, are compared by their verdicts.
-const LEAST_STACKS: usize = 3;
+const MIN_STACKS: usize = 3;
 
 /// Settings that differ between the variants of a stack with few and with many calls in flight.
 const OF_LOAD: [&str; 2] = ["in-flight", "connections"];
@@ -69,7 +69,7 @@ impl<'a> Study<'a> {
         let (Some(few), Some(many)) = (in_flight().min(), in_flight().max()) else {
             return Vec::new();
         };
-        if stacks.len() < LEAST_STACKS {
+        if stacks.len() < MIN_STACKS {
             return Vec::new();
         }
         let each = ways.iter();

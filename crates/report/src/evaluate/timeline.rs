@@ -11,10 +11,10 @@
 //! times its longest call; at twenty times it in any case, since on an unsteady machine six deviations
 //! can be a factor of thousands, which no stall reaches. Median and median absolute deviation (MAD) do not move with the spikes
 //! that are looked for. Neighbouring slices make one spike. Trials with fewer than
-//! [`LEAST_SLICES`] such slices are not searched.
+//! [`MIN_SLICES`] such slices are not searched.
 
 use rpcgauge_stats::{mad, median};
-use rpcgauge_study::record::{Measured, TimelineSlice as Slice, TrialRecord};
+use rpcgauge_study::record::{TrialFigures, TimelineSlice as Slice, TrialRecord};
 
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 
@@ -31,16 +31,16 @@ const SPIKE_IN_ANY_CASE: f64 = 20.0;
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
 /// A trial with fewer slices that answered a call is not searched for spikes.
-const LEAST_SLICES: usize = 20;
+const MIN_SLICES: usize = 20;
 
 /// The merged timeline has at most this many bins; each holds whole slices.
-const MOST_BINS: usize = 240;
+const MAX_BINS: usize = 240;
 
 /// Of more spikes than this, the highest are listed; all are counted.
-const MOST_SPIKES: usize = 20;
+const MAX_SPIKES: usize = 20;
 
 /// Puts measured trials, in the order they ran, into one timeline.
-pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
+pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFindings {
     let mut timeline = TimelineFindings {
         usual_longest_ns: usual_longest(trials),
         ..TimelineFindings::default()
@@ -65,8 +65,8 @@ pub(crate) fn merge(trials: &[(&TrialRecord, &Measured)]) -> TimelineFindings {
     timeline
 }
 
-/// The median of the slices' longest answered calls, over the slices in which calls ended.
-fn usual_longest(trials: &[(&TrialRecord, &Measured)]) -> Option<u64> {
+/// The median of the slices' longest successful calls, over the slices in which calls ended.
+fn usual_longest(trials: &[(&TrialRecord, &TrialFigures)]) -> Option<u64> {
     let slices = trials.iter().flat_map(|(_, m)| &m.timeline.slices);
     let longest: Vec<f64> = slices
         .filter(|slice| slice.answered > 0 || slice.failed > 0)
@@ -90,21 +90,21 @@ fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
     }
 }
 
-/// The fewest slices a bin with which there are no more than [`MOST_BINS`]; whole trials where there
+/// The fewest slices a bin with which there are no more than [`MAX_BINS`]; whole trials where there
 /// are more trials than that. Each trial's last bin may be a short one.
-fn slices_a_bin(trials: &[(&TrialRecord, &Measured)]) -> usize {
+fn slices_a_bin(trials: &[(&TrialRecord, &TrialFigures)]) -> usize {
     let lengths = || trials.iter().map(|(_, m)| m.timeline.slices.len());
     let bins = |per_bin: usize| lengths().map(|n| n.div_ceil(per_bin)).sum::<usize>();
-    let least = lengths().sum::<usize>().div_ceil(MOST_BINS).max(1);
+    let least = lengths().sum::<usize>().div_ceil(MAX_BINS).max(1);
     let whole_trials = lengths().max().unwrap_or(0).max(1);
     (least..whole_trials)
-        .find(|per_bin| bins(*per_bin) <= MOST_BINS)
+        .find(|per_bin| bins(*per_bin) <= MAX_BINS)
         .unwrap_or(whole_trials)
 }
 
-/// More trials than [`MOST_BINS`] share bins.
+/// More trials than [`MAX_BINS`] share bins.
 fn join_down_to_most(bins: &mut Vec<Bin>) {
-    let together = bins.len().div_ceil(MOST_BINS).max(1);
+    let together = bins.len().div_ceil(MAX_BINS).max(1);
     if together > 1 {
         *bins = bins.chunks(together).map(join).collect();
     }
@@ -128,12 +128,12 @@ fn join(bins: &[Bin]) -> Bin {
 }
 
 /// The spikes of one trial, or none where it is too short to be searched.
-fn spikes(record: &TrialRecord, measured: &Measured, start_ns: u64) -> Option<Vec<Spike>> {
+fn spikes(record: &TrialRecord, measured: &TrialFigures, start_ns: u64) -> Option<Vec<Spike>> {
     let timeline = &measured.timeline;
     let longest =
         |slice: &Slice| (slice.latency_max_ns > 0).then(|| (slice.latency_max_ns as f64).ln());
     let logs: Vec<f64> = timeline.slices.iter().filter_map(longest).collect();
-    if logs.len() < LEAST_SLICES {
+    if logs.len() < MIN_SLICES {
         return None;
     }
     let usual = median(&logs).ok()?;
@@ -179,7 +179,7 @@ fn keep_highest(timeline: &mut TimelineFindings) {
     timeline
         .spikes
         .sort_by(|a, b| b.max_ns.cmp(&a.max_ns).then(a.start_ns.cmp(&b.start_ns)));
-    timeline.spikes.truncate(MOST_SPIKES);
+    timeline.spikes.truncate(MAX_SPIKES);
     timeline.spikes.sort_by_key(|spike| spike.start_ns);
 }
 
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn merged(trials: &[TrialRecord]) -> TimelineFindings {
-        let measured: Vec<(&TrialRecord, &Measured)> = trials
+        let measured: Vec<(&TrialRecord, &TrialFigures)> = trials
             .iter()
             .filter_map(|t| match &t.outcome {
                 TrialOutcome::Measured(measured) => Some((t, &**measured)),
@@ -302,7 +302,7 @@ mod tests {
         let timeline = merged(&[trial(often)]);
         assert_eq!(
             (timeline.spikes_found, timeline.spikes.len()),
-            (40, MOST_SPIKES)
+            (40, MAX_SPIKES)
         );
         assert!(timeline.spikes.is_sorted_by_key(|spike| spike.start_ns));
         assert_eq!(timeline.spikes[0].max_ns, 1_205_000);
@@ -314,7 +314,7 @@ mod tests {
             .map(|n| trial((0..101).map(move |slice| 100 + n * 101 + slice)))
             .collect();
         let timeline = merged(&trials);
-        assert!(timeline.bins.len() <= MOST_BINS);
+        assert!(timeline.bins.len() <= MAX_BINS);
         assert_eq!(
             timeline.bins.iter().map(|b| b.answered).sum::<u64>(),
             7 * 101 * 10
@@ -333,9 +333,9 @@ mod tests {
         let merged_of = |count| merged(&vec![trial(100..201); count]);
         // Bins of 43 slices would be the fewest for 10,100 slices, and three a trial too many.
         let timeline = merged_of(100);
-        assert!(timeline.bins.len() <= MOST_BINS);
+        assert!(timeline.bins.len() <= MAX_BINS);
         let starts: Vec<u64> = timeline.bins.iter().map(|bin| bin.start_ns).collect();
         assert!(timeline.trial_starts_ns.iter().all(|s| starts.contains(s)));
-        assert!(merged_of(500).bins.len() <= MOST_BINS);
+        assert!(merged_of(500).bins.len() <= MAX_BINS);
     }
 }

@@ -2,12 +2,12 @@
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, Measured, TrialRecord};
+use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, TrialFigures, TrialRecord};
 
 use super::{client_share, is_link_held};
 use crate::findings::supported;
 use crate::findings::trial::{FloorBeside, SendDelay, TrialFigures, TrialRow, Unfit};
-use crate::metric::{self, Kind, Trial, filled, is_about_server, is_counted, median_ns, per_call};
+use crate::metric::{self, Kind, UnpackedTrial, filled, is_about_server, is_counted, median_ns, per_call};
 
 impl FloorBeside {
     /// Of the records of a trial's own floor.
@@ -60,7 +60,7 @@ impl TrialRow {
     /// The row of a measured trial.
     pub(crate) fn of(
         record: &TrialRecord,
-        measured: &Measured,
+        measured: &TrialFigures,
         floor: Option<FloorBeside>,
     ) -> Self {
         Self {
@@ -120,8 +120,8 @@ impl SendDelay {
 }
 
 impl TrialFigures {
-    fn of(measured: &Measured) -> Self {
-        let trial = Trial::of(measured);
+    fn of(measured: &TrialFigures) -> Self {
+        let trial = UnpackedTrial::of(measured);
         let figures = Metric::all().filter_map(|metric| Some((metric, trial.figure(metric)?)));
         Self(figures.collect())
     }

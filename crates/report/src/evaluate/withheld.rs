@@ -1,8 +1,8 @@
 //! Two reasons for no verdict (docs/method.md).
 //!
-//! **Calls without an answer.** Latency counts the calls that were answered. Where one variant leaves more of its
+//! **Calls without an answer.** Latency counts the calls that succeeded. Where one variant leaves more of its
 //! calls unanswered than the other, those that it has more may have been its slowest, or its fastest. What calls
-//! cost is divided by those that carried it, but what of it went into the unanswered ones is not known.
+//! cost is divided by those that carried it, but what of it went into the unsuccessful ones is not known.
 //!
 //! **Calls that were sent late.** At a rate, calls to a live service can wait here before they are sent, and that is
 //! in their latency.
@@ -14,7 +14,7 @@ use crate::findings::verdict::Unanswered;
 use crate::findings::{Distribution, Figures, supported};
 use crate::metric::{self, Kind};
 
-/// Two variants that leave different shares of their calls unanswered.
+/// Two variants that leave different shares of unsuccessful calls.
 pub(crate) struct Uneven {
     pub(crate) shares: Unanswered,
     /// How far the logarithm of the ratio of/against may be off by it, down and up.

@@ -78,9 +78,9 @@ pub struct MissedObjective {
     /// The objective, as it was written.
     pub objective: Objective,
     /// What was measured, in the unit of its bound; absent where too few calls were due to tell, and where
-    /// the latency asked for is that of a call that was never answered.
+    /// the latency asked for is that of a call that never succeeded.
     pub figure: Option<f64>,
-    /// The share of the calls that were never answered, where that is so.
+    /// The share of the calls that never succeeded, where that is so.
     pub unanswered: Option<f64>,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn is_zero(count: &u64) -> bool {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CautionKind {
-    /// Idle states were to be held off and were not.
+    /// Idle states were to be disabled and were not.
     IdleNotHeld,
     /// The certificate of a live service was not verified.
     Unverified,
@@ -44,7 +44,7 @@ pub enum CautionKind {
     LateP99,
     /// The same of the 99.9th percentile.
     LateP999,
-    /// Both services were running before, and nothing was started afresh: the verdict holds for these
+    /// Both services were running before, and nothing was restarted: the verdict holds for these
     /// two instances, and its blocks stand each for itself.
     RunningInstances,
     /// At a rate the variant can have only so many calls in flight, one on each connection, and the
@@ -56,7 +56,7 @@ pub enum CautionKind {
     BlocksLeftOut,
     /// The user ended trials; their figures are those of the part before.
     Interrupted,
-    /// Trials ended early, since nothing but failures came for too long.
+    /// Trials ended early, since all calls failed for too long.
     GaveUp,
     /// Trials ended early, since they had sent all requests that they might.
     MaxRequests,

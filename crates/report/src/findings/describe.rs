@@ -50,7 +50,7 @@ impl HowItCalls {
             false => ", TLS, unverified",
         });
         let written = settings.written().filter(|(row, _)| !row.ends_trials());
-        let written = written.map(|(row, value)| (row.word.to_owned(), value.to_string()));
+        let written = written.map(|(row, value)| (row.name.to_owned(), value.to_string()));
         Self {
             called: match &service {
                 Some(service) => service.call(),

@@ -5,7 +5,7 @@
 
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
-    Calls, Code, Cold, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
+    Calls, CodeKind, Cold, ErrorSample, Histogram, Memory, Payload, Stage, Threads,
 };
 use rpcgauge_study::settings::Idle;
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct Figures {
     pub left_out_failed: u64,
     /// Measured time of all trials together.
     pub elapsed_ns: u64,
-    /// Whether idle states were in truth held off; two values where trials differ.
+    /// Whether idle states were actually disabled; two values where trials differ.
     pub idle: Vec<Idle>,
     /// The emulated link that calls went over; absent for loopback.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -64,7 +64,7 @@ pub struct Figures {
     /// The highest such share.
     pub client_share_max: Option<f64>,
     /// Whether generated or dynamic code made and read the messages.
-    pub code: Vec<Code>,
+    pub code: Vec<CodeKind>,
     /// Connections opened in the measured parts, per call.
     pub connections_per_call: Option<f64>,
     /// Connections of all trials.
@@ -305,14 +305,14 @@ pub struct StepFindings {
     pub sent: u64,
     /// How many were answered, then or later.
     pub answered: u64,
-    /// Calls that were answered while it lasted, whenever they were due.
+    /// Calls that succeeded while it lasted, whenever they were due.
     pub answered_within: u64,
     /// How many failed. What is neither was still open when the ramp ended.
     pub failed: u64,
     /// How many of the failed ones are the client's fault, which did not run; absent where none are.
     #[serde(skip_serializing_if = "super::caution::is_zero")]
     pub stalled: u64,
-    /// Calls that were answered while it lasted, per second of that time.
+    /// Calls that succeeded while it lasted, per second of that time.
     pub goodput: f64,
     /// Latency of those that were answered.
     pub latency: Option<Distribution>,

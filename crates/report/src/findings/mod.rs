@@ -102,7 +102,7 @@ pub struct StudyFindings {
     pub blocks: u32,
     /// Where the processes ran; the first is the study's own.
     pub placements: Vec<Placement>,
-    /// Whether idle states were to be held off.
+    /// Whether idle states were to be disabled.
     pub idle: Idle,
     /// A difference whose interval lies from 1/(1 + margin) to 1 + margin is no difference.
     pub margin: f64,
@@ -201,7 +201,7 @@ pub struct TrialCounts {
     pub never_begun: u64,
     /// Measured trials that the user ended; their figures are those of the part before.
     pub interrupted: u64,
-    /// Measured trials that ended since nothing but failures came for too long.
+    /// Measured trials that ended since all calls failed for too long.
     pub gave_up: u64,
     /// Measured trials that ended since they had sent all requests that they might.
     #[serde(skip_serializing_if = "caution::is_zero")]

@@ -16,7 +16,7 @@ pub struct ObjectiveFindings {
     pub step: Option<usize>,
     /// What was measured, in the unit of the objective's bound: ns, a share, calls per second.
     pub figure: Option<f64>,
-    /// The share of the calls that were never answered, where the latency asked for is that of one of
+    /// The share of the calls that never succeeded, where the latency asked for is that of one of
     /// them: there is no figure then, and it is missed.
     pub unanswered: Option<f64>,
     /// What became of it.

@@ -55,7 +55,7 @@ pub struct Crossing {
 pub struct Swept {
     /// Where client and server ran.
     pub placement: Placement,
-    /// What it comes to.
+    /// The outcome.
     pub outcome: SweptOutcome,
     /// The sizes at which the verdict turns, in rising order.
     pub turns: Vec<Turn>,

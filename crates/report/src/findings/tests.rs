@@ -14,7 +14,7 @@ use rpcgauge_study::plan::TrialSpec;
 use rpcgauge_study::record::TrialOutcome;
 
 use super::*;
-use crate::evaluate::MOST_REASONS;
+use crate::evaluate::MAX_REASONS;
 use crate::fixture::{Builder, Sample, findings, quickstart, two, versus};
 use crate::words;
 
@@ -60,7 +60,7 @@ fn requests_of_failed_trials_and_of_a_twin_are_among_those_of_a_service() {
         let sent = findings(sample).requests_sent.into_iter();
         sent.map(|one| one.requests).collect::<Vec<u64>>()
     };
-    assert_eq!(sent(&sample), [0; 0], "records that do not tell it");
+    assert_eq!(sent(&sample), [0; 0], "older records");
     let trials = sample.trials.len() as u64;
     for trial in &mut sample.trials {
         if let TrialOutcome::Measured(measured) = &mut trial.outcome {
@@ -162,8 +162,8 @@ fn many_reasons_of_one_variant_are_counted() {
     }
     let findings = findings(&sample);
     let not_run = &findings.variant("rest").unwrap().not_run;
-    assert_eq!(not_run.len(), MOST_REASONS + 1);
-    assert_eq!(not_run[MOST_REASONS], "and 2 other reasons");
+    assert_eq!(not_run.len(), MAX_REASONS + 1);
+    assert_eq!(not_run[MAX_REASONS], "and 2 other reasons");
 }
 
 proptest! {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::LinkCounts;
 use rpcgauge_study::settings::{Idle, Placement, Timing};
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 use serde::{Serialize, Serializer};
 
 /// The figures of one measured trial. Times are nanoseconds.
@@ -22,7 +22,7 @@ pub struct TrialRow {
     pub block: u32,
     /// Where client and server ran.
     pub placement: Placement,
-    /// Whether idle states were in truth held off.
+    /// Whether idle states were actually disabled.
     pub idle: Idle,
     /// What was timed.
     pub timing: Timing,
@@ -72,7 +72,7 @@ pub struct TrialRow {
     pub errors_without_sample: u64,
     /// Sends of calls beyond their first.
     pub retried: u64,
-    /// How many of the answered calls were sent more than once.
+    /// How many of the successful calls were sent more than once.
     pub answered_after_retry: u64,
     /// Calls that were due and had no body yet.
     pub bodies_late: u64,
@@ -132,7 +132,7 @@ impl TrialFigures {
 
 /// A metric's word as a field is named: `latency_p50`.
 pub(crate) fn field(metric: Metric) -> String {
-    metric.word().replace('-', "_")
+    metric.as_str().replace('-', "_")
 }
 
 impl Serialize for TrialFigures {

@@ -48,7 +48,7 @@ pub struct PlacementVerdict {
     pub against_value: Option<f64>,
     /// The median of the blocks' ratios of/against, with its interval.
     pub estimate: Option<Estimate>,
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Outcome,
     /// The blocks it rests on, and those it does not.
     pub blocks: BlockCounts,
@@ -56,7 +56,7 @@ pub struct PlacementVerdict {
     pub control: Option<Control>,
     /// The smallest ratio (above 1) that this comparison would resolve with 80% probability.
     pub smallest_difference: Option<f64>,
-    /// For a latency: the shares of calls that were not answered, where they differ.
+    /// For a latency: the shares of calls that did not succeed, where they differ.
     pub unanswered: Option<Unanswered>,
     /// What a reader must know beside it.
     pub cautions: Vec<Caution>,
@@ -80,7 +80,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// How many values its interval is over: invocations, or blocks where nothing is started afresh.
+    /// How many values its interval is over: invocations, or blocks where nothing is restarted.
     pub(crate) fn independent(&self) -> u64 {
         match (self.invocations, self.interval) {
             (1, Some(_)) => self.blocks,
@@ -99,7 +99,7 @@ impl Estimate {
     }
 }
 
-/// What a comparison comes to.
+/// The outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
@@ -139,7 +139,7 @@ pub enum Withheld {
     LinkNotHeld,
     /// How late calls were sent decides the difference, or is most of what is compared.
     SendDelay,
-    /// The two left different shares of their calls unanswered, and counting these could change the
+    /// The two left different shares of unsuccessful calls, and counting these could change the
     /// verdict.
     Unanswered,
 }
@@ -202,7 +202,7 @@ pub struct Control {
     pub estimate: Estimate,
 }
 
-/// The shares of calls that were not answered.
+/// The shares of calls that did not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unanswered {
@@ -212,7 +212,7 @@ pub struct Unanswered {
     pub against: f64,
 }
 
-/// What a claim comes to.
+/// The outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -34,7 +34,7 @@ const STYLE: &str = include_str!("report.css");
 type Most = Option<Weight>;
 
 /// What a page then leaves out. Later ones are smaller; a page takes the first one that fits.
-const MOSTS: [(Most, Option<&str>); 5] = [
+const REDUCTIONS: [(Most, Option<&str>); 5] = [
     (Some(Weight::Further), None),
     (
         Some(Weight::Timelines),
@@ -60,7 +60,7 @@ pub fn render(findings: &Findings) -> String {
 /// Draws a document as a page.
 pub(crate) fn whole(document: &Document) -> String {
     let mut drawn = String::new();
-    for (most, left_out) in MOSTS {
+    for (most, left_out) in REDUCTIONS {
         drawn = page(document, most, left_out);
         if drawn.len() < LIMIT {
             break;

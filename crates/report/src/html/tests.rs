@@ -225,7 +225,7 @@ fn a_large_study_leaves_plots_out_and_says_so() {
 fn a_load_shows_its_result_and_objectives_and_no_stages() {
     let page = render(&crate::fixture::findings(&crate::fixture::live()));
     for part in [
-        "204 started: 200 answered, 4 failed",
+        "204 started: 200 succeeded, 4 failed",
         "p99.99&lt;1s",
         "was not verified",
     ] {

@@ -42,7 +42,7 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
 const LABEL: usize = 13;
 
 /// Where a question has less room than this beside its verdict, it stands above it.
-const LEAST_ROOM: usize = 34;
+const MIN_ROOM: usize = 34;
 /// How many of the last lines of a failed subject's log are printed without `--verbose`.
 const LOG_LINES: usize = 5;
 
@@ -252,7 +252,7 @@ impl Page {
     fn row(&mut self, row: &Row, result: &str, widest: usize) {
         let sign = self.sign(row.sign());
         let indent = 2 + widest + 2;
-        if self.style.columns() < indent + LEAST_ROOM {
+        if self.style.columns() < indent + MIN_ROOM {
             let wrapped = self.style.wrap("  ", &safe(&row.text));
             self.line(&format!("{sign} {}", &wrapped[2..]));
             self.line(format!("  {result}").trim_end());

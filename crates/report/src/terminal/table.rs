@@ -1,13 +1,13 @@
 //! A table with aligned columns that drops the least important ones to fit.
 
-use crate::document::{Column, MOST_IN_TEXTS, Table};
+use crate::document::{Column, MAX_IN_TEXTS, Table};
 use crate::escape::terminal as safe;
 use crate::words::joined;
 
 /// Spaces between columns.
 const GAP: usize = 2;
 /// The first column is not shortened below this.
-const LEAST_NAME: usize = 12;
+const MIN_NAME: usize = 12;
 
 /// Lines of at most `width` columns as far as that can be, the header first; the titles of the columns
 /// that were dropped.
@@ -27,7 +27,7 @@ pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<String>) 
     }
     let over = total(&shown).saturating_sub(width + GAP);
     if let Some(name) = shown.first_mut() {
-        let least = LEAST_NAME.min(name.width);
+        let least = MIN_NAME.min(name.width);
         name.width = name.width.saturating_sub(over).max(least);
     }
     let line = |cell: &dyn Fn(&Fitted) -> String| {
@@ -79,7 +79,7 @@ impl Fitted {
 /// The columns that a text shows and that are not empty; last the cautions, a letter each.
 fn columns(table: &Table) -> Vec<Fitted> {
     let columns = table.columns.iter().enumerate();
-    let columns = columns.filter(|(_, head)| head.rank <= MOST_IN_TEXTS);
+    let columns = columns.filter(|(_, head)| head.rank <= MAX_IN_TEXTS);
     let mut all: Vec<Fitted> = columns
         .map(|(index, head)| {
             let cells = table.rows.iter().map(|row| safe(&row[index]));

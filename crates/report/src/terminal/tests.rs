@@ -205,5 +205,5 @@ fn sends_beyond_a_calls_first_are_said_of_a_live_service() {
     let words: Vec<&str> = page.split_whitespace().collect();
     let page = words.join(" ");
     assert!(page.contains("Calls were sent again 90 times."), "{page}");
-    assert!(page.contains("; 88 answered after a retry"), "{page}");
+    assert!(page.contains("; 88 succeeded after a retry"), "{page}");
 }

@@ -3,7 +3,7 @@
 use super::{joined, on};
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
 
-/// What a comparison comes to, for a sign or a colour.
+/// The outcome of a comparison, for a sign or a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Answer {
     Better,

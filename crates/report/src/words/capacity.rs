@@ -56,7 +56,7 @@ fn unanswered(found: &CapacityFindings) -> Option<String> {
     let lost = started.saturating_sub(answered);
     (lost > 0 && !found.objectives.iter().any(is_bounded)).then(|| {
         format!(
-            "Of {} calls in the trials that held, {} were not answered, and no objective bounds that: add one, \
+            "Of {} calls in the trials that held, {} did not succeed, and no objective bounds that: add one, \
              as in --slo 'errors<0.1%'.",
             units::count(started),
             units::count(lost)
@@ -128,7 +128,7 @@ pub(crate) fn outcome(trial: &CapacityTrial) -> String {
 fn missed(missed: &MissedObjective) -> String {
     let text = match (missed.figure, missed.unanswered) {
         (Some(figure), _) => super::objective::measured(&missed.objective, figure),
-        (None, Some(share)) => format!("{} never answered", units::percent(share)),
+        (None, Some(share)) => format!("{} never succeeded", units::percent(share)),
         (None, None) => "too few calls".to_owned(),
     };
     format!("{}: {text}", missed.objective)

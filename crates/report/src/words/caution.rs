@@ -144,7 +144,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     let late = |name: &str| {
         format!(
             "{name} is mostly the delay of sends ({} of {}): calls waited for a connection or for this \
-             client, and it says little of the service",
+             client, and it says little about the service",
             time(caution.count),
             time(caution.of)
         )
@@ -154,7 +154,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         false => text,
     };
     match caution.kind {
-        Kind::IdleNotHeld => "idle states could not be held off: cores fall asleep between calls, which \
+        Kind::IdleNotHeld => "idle states could not be disabled: cores fall asleep between calls, which \
                               makes small local calls several times slower and noisier; the A/A check \
                               shows how much is lost"
             .to_owned(),
@@ -187,14 +187,14 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         .to_owned(),
         Kind::Interrupted => "interrupted; the figures are those of the part before".to_owned(),
         Kind::GaveUp => format!(
-            "ended early{of_it}: nothing but failures came for so long that more would show nothing new"
+            "ended early{of_it}: all calls failed for so long that continuing would show nothing new"
         ),
         Kind::MaxRequests => format!(
             "{count} of {of} trials{of_it} ended early, since they had sent all requests that max-requests allows"
         ),
         Kind::Backlog => format!(
             "{count} calls{of_it} that were due in the warm-up had not been sent when it ended: the {of} measured \
-             calls waited behind them, and what was answered of them is in no rate; lower the rate, or give \
+             calls waited behind them, and those that succeeded count in no rate; lower the rate, or give \
              a longer warm-up"
         ),
         Kind::FailedCalls => format!(
@@ -204,7 +204,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::FewerInFlight => {
             format!("a trial{of_it} had at most {count} calls in flight, not the {of} asked for")
         }
-        Kind::MixedIdle => format!("idle states were held off in some trials{of_it} only"),
+        Kind::MixedIdle => format!("idle states were disabled in some trials{of_it} only"),
         Kind::ClientBound => format!(
             "the client used more than 80% of its core in {count} of {of} trials{of_it}"
         ),
@@ -254,7 +254,7 @@ pub(crate) fn of_run(
     let sentence = |caution: &Caution| {
         let text = clause(caution, named);
         match reason.filter(|_| caution.kind == Kind::IdleNotHeld) {
-            Some(reason) => text.replacen("held off", &format!("held off ({reason})"), 1),
+            Some(reason) => text.replacen("disabled", &format!("disabled ({reason})"), 1),
             None => text,
         }
     };

@@ -17,7 +17,7 @@ pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times fro
      The outcome is about the direction; how the sizes compare stands beside the measured ratio. Only a \
      measurement of the published stacks themselves contradicts; of others a claim is not reproduced.";
 
-/// What a claim comes to, and where alone if other placements leave it open:
+/// The outcome of a claim, and where alone if other placements leave it open:
 /// `contradicted on two cores only`.
 pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
     let outcome = match claim.outcome {

@@ -14,7 +14,7 @@ mod verdict;
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::Code;
+use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::settings::{Operation, Placement};
 
 pub(crate) use a_a::{a_a, a_a_brief};
@@ -186,10 +186,10 @@ pub(crate) fn other_errors(figures: &Figures) -> Option<String> {
 }
 
 /// How codecs came to know their message.
-pub(crate) fn code_names(code: &[Code]) -> String {
-    let name = |code: &Code| match code {
-        Code::Generated => "generated",
-        Code::Dynamic => "dynamic",
+pub(crate) fn code_names(code: &[CodeKind]) -> String {
+    let name = |code: &CodeKind| match code {
+        CodeKind::Generated => "generated",
+        CodeKind::Dynamic => "dynamic",
     };
     joined(code.iter().map(name), ", ")
 }

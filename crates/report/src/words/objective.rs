@@ -40,7 +40,7 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
         ObjectiveOutcome::Missed => match found.unanswered {
             Some(share) => {
                 let share = units::percent(share);
-                format!("missed{place}: {share} of the calls were never answered")
+                format!("missed{place}: {share} of the calls never succeeded")
             }
             None => format!("missed{place}, with {figure}"),
         },

@@ -108,8 +108,8 @@ fn both_ways(about: About<'_>, low: f64, high: f64) -> String {
         Better::Higher => (high, 1.0 / low),
     };
     let [better, worse] = about.sides();
-    if good.min(bad) > units::MOST_RATIO {
-        let most = units::count(units::MOST_RATIO as u64);
+    if good.min(bad) > units::MAX_RATIO {
+        let most = units::count(units::MAX_RATIO as u64);
         return format!("over {most}× either way");
     }
     let near = good.min(bad) < 1.01;

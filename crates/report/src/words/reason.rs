@@ -61,7 +61,7 @@ fn unfit(blocks: &BlockCounts, reason: Unfit) -> String {
         |count: u64| format!("in {count} of {} blocks", blocks.planned - blocks.missing);
     match reason {
         Unfit::ClientBound => format!(
-            "client-bound: the client used more than 80% of its core {}, so this says nothing of the server",
+            "client-bound: the client used more than 80% of its core {}, so this says nothing about the server",
             in_blocks(blocks.client_bound)
         ),
         Unfit::LinkNotHeld => format!(
@@ -78,15 +78,15 @@ const SENT_LATE: &str = "how late calls were sent decides this: they waited for 
 /// How more is measured of running services.
 pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 
-/// That the two left different shares of their calls unanswered, and what that does to a verdict.
+/// That the two left different shares of unsuccessful calls, and what that does to a verdict.
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
     let is_withheld = matches!(verdict.outcome, Outcome::NoVerdict { .. });
     let does = match (about.is_of_app(), is_withheld) {
         (true, true) => "failed: too many for a verdict on response times, which are of the others",
         (true, false) => "failed, and are not in it",
-        (false, true) => "were not answered: counting these could change the verdict",
-        (false, false) => "were not answered: counting these would not change the verdict",
+        (false, true) => "did not succeed: counting these could change the verdict",
+        (false, false) => "did not succeed: counting these would not change the verdict",
     };
     let calls = if about.is_of_app() {
         "requests"

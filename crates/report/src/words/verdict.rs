@@ -119,7 +119,7 @@ pub(crate) fn brief(about: About<'_>, verdict: &PlacementVerdict) -> Found {
         (Some(Withheld::ClientBound), _) => Found::word("client-bound"),
         (Some(Withheld::LinkNotHeld), _) => Found::word("link not held"),
         (Some(Withheld::SendDelay), _) => Found::word("calls sent late"),
-        (Some(Withheld::Unanswered), _) => Found::word("unanswered calls"),
+        (Some(Withheld::Unanswered), _) => Found::word("unsuccessful calls"),
         (_, None) => Found::word(without(verdict)),
         (_, Some(estimate)) => Found::of(about, estimate),
     }

@@ -62,7 +62,7 @@ pub struct Spec {
     /// Request, then response, bytes.
     pub bytes: (u64, u64),
     pub client_share: f64,
-    pub code: Code,
+    pub code: CodeKind,
     pub unsettled: bool,
     /// One call in this many takes twelve times as long; 0 for none.
     pub spike_every: u64,
@@ -109,7 +109,7 @@ impl Spec {
             codec: (0.05, 0.08),
             bytes: (12, 24),
             client_share: 0.42,
-            code: Code::Generated,
+            code: CodeKind::Generated,
             unsettled: false,
             spike_every: 0,
             failing: None,

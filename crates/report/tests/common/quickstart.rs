@@ -42,7 +42,7 @@ fn specs(builder: Builder) -> Builder {
         group: Some("gzip"),
         workload: WorkloadSpec::Records { n },
         bytes: (9, answer),
-        code: Code::Dynamic,
+        code: CodeKind::Dynamic,
         ..Spec::new(name, ns)
     };
     let hello = |name, ns| Spec {

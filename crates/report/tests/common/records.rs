@@ -41,7 +41,7 @@ impl Builder {
         placement: Placement,
         speed: f64,
         rng: &mut SplitMix64,
-    ) -> Measured {
+    ) -> TrialFigures {
         let place = if placement == Placement::OneCore {
             spec.one_core
         } else {
@@ -117,7 +117,7 @@ impl Builder {
             text: (*text).to_owned(),
             count: calls.failed_total(),
         });
-        Measured {
+        TrialFigures {
             requests_sent: None,
             error_samples: error_samples.collect(),
             warmup: Warmup {

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::rng::SplitMix64;
 
-const MOST_TRIALS: usize = 60;
+const MAX_TRIALS: usize = 60;
 
 fn search(start: f64, highest: f64, precision: f64) -> CapacitySearch {
-    CapacitySearch::new(start, start.min(1.0), Some(highest), precision, MOST_TRIALS).unwrap()
+    CapacitySearch::new(start, start.min(1.0), Some(highest), precision, MAX_TRIALS).unwrap()
 }
 
 /// Carries a search out.
@@ -54,7 +54,7 @@ fn what_holds_at_the_ceiling_ends_there() {
 
 #[test]
 fn a_search_goes_down_to_the_lowest_rate_and_no_further() {
-    let search = CapacitySearch::new(50.0, 20.0, None, 0.05, MOST_TRIALS).unwrap();
+    let search = CapacitySearch::new(50.0, 20.0, None, 0.05, MAX_TRIALS).unwrap();
     let (tried, end) = run(&search, |_| false);
     assert_eq!(end, SearchEnd::NoneHeld);
     assert_eq!(rates(&tried), [50.0, 25.0, 20.0, 20.0]);
@@ -136,7 +136,7 @@ proptest! {
             let odds = 1.0 / (1.0 + ((rate / capacity).ln() / 0.02).exp());
             random.unit() < odds && random.unit() > 0.02
         });
-        prop_assert!(tried.len() <= MOST_TRIALS);
+        prop_assert!(tried.len() <= MAX_TRIALS);
         if end != SearchEnd::Found {
             prop_assert_eq!(end, SearchEnd::TooUnsteady);
             return Ok(());
@@ -154,9 +154,9 @@ proptest! {
     #[test]
     fn every_search_ends(outcomes in prop::collection::vec(any::<bool>(), 64)) {
         let mut outcomes = outcomes.into_iter().cycle();
-        let search = CapacitySearch::new(100.0, 10.0, Some(5_000.0), 0.05, MOST_TRIALS).unwrap();
+        let search = CapacitySearch::new(100.0, 10.0, Some(5_000.0), 0.05, MAX_TRIALS).unwrap();
         let (tried, _) = run(&search, |_| outcomes.next().unwrap());
-        prop_assert!(tried.len() <= MOST_TRIALS);
+        prop_assert!(tried.len() <= MAX_TRIALS);
         prop_assert!(tried.iter().all(|trial| (10.0..=5_000.0).contains(&trial.rate)));
     }
 }

@@ -33,7 +33,7 @@ pub use record::{
 };
 pub use run::AppRun;
 pub use study::{AppOf, AppOverrides, AppStudy};
-pub use template::{Template, Word};
+pub use template::{Template, Placeholder};
 
 /// The file's name in an application's folder.
 pub const MANIFEST: &str = "app.toml";

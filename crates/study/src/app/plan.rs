@@ -194,7 +194,7 @@ pub enum AppMetric {
 
 impl AppMetric {
     /// The words of those that every application has.
-    pub const WORDS: [&str; 5] = [
+    pub const NAMES: [&str; 5] = [
         "requests-per-second",
         "response-mean",
         "response-p50",
@@ -204,7 +204,7 @@ impl AppMetric {
 
     /// Those that every application has, then its own.
     pub fn all(own: &[Metric]) -> Vec<Self> {
-        let usual = Self::WORDS.map(|word| Self::from(word.to_owned()));
+        let usual = Self::NAMES.map(|word| Self::from(word.to_owned()));
         let own = own.iter().map(|metric| Self::Inside(metric.name.clone()));
         usual.into_iter().chain(own).collect()
     }
@@ -230,7 +230,7 @@ impl From<String> for AppMetric {
 
 impl From<AppMetric> for String {
     fn from(metric: AppMetric) -> Self {
-        let [rate, mean, p50, p99, cpu] = AppMetric::WORDS.map(str::to_owned);
+        let [rate, mean, p50, p99, cpu] = AppMetric::NAMES.map(str::to_owned);
         match metric {
             AppMetric::RequestsPerSecond => rate,
             AppMetric::ResponseMean => mean,

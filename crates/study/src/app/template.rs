@@ -10,12 +10,12 @@ pub struct Template(Vec<Part>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
-    Word(Word),
+    Placeholder(Placeholder),
 }
 
 /// What stands for something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum Placeholder {
     /// The value of a setting.
     Setting(String),
     /// A port of the process itself.
@@ -35,7 +35,7 @@ pub enum Word {
 /// The words that no setting can be named by.
 pub(super) const TAKEN: [&str; 5] = ["name", "entry", "data", "build", "port"];
 
-impl Word {
+impl Placeholder {
     fn parse(word: &str) -> Result<Self, String> {
         let parts: Vec<&str> = word.split('.').collect();
         let owned = |text: &&str| (*text).to_owned();
@@ -55,7 +55,7 @@ impl Word {
     }
 }
 
-impl std::fmt::Display for Word {
+impl std::fmt::Display for Placeholder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Setting(name) => write!(f, "${{{name}}}"),
@@ -88,7 +88,7 @@ impl TryFrom<String> for Template {
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }
-            parts.push(Part::Word(Word::parse(word)?));
+            parts.push(Part::Placeholder(Placeholder::parse(word)?));
             rest = after;
         }
         plain += rest;
@@ -101,9 +101,9 @@ impl TryFrom<String> for Template {
 
 impl Template {
     /// The words in it.
-    pub fn words(&self) -> impl Iterator<Item = &Word> {
+    pub fn words(&self) -> impl Iterator<Item = &Placeholder> {
         self.0.iter().filter_map(|part| match part {
-            Part::Word(word) => Some(word),
+            Part::Placeholder(word) => Some(word),
             Part::Text(_) => None,
         })
     }
@@ -112,10 +112,10 @@ impl Template {
     ///
     /// # Errors
     /// Those of `of`.
-    pub fn fill<E>(&self, mut of: impl FnMut(&Word) -> Result<String, E>) -> Result<String, E> {
+    pub fn fill<E>(&self, mut of: impl FnMut(&Placeholder) -> Result<String, E>) -> Result<String, E> {
         let parts = self.0.iter().map(|part| match part {
             Part::Text(text) => Ok(text.clone()),
-            Part::Word(word) => of(word),
+            Part::Placeholder(word) => of(word),
         });
         parts.collect()
     }

@@ -128,8 +128,8 @@ fn words_are_filled_in_and_an_escaped_one_is_not() {
     let app = parse(SMALL).unwrap();
     let filled = app.backing[0].run.iter().map(|word| {
         word.fill(|word| match word {
-            Word::Data => Ok("/scratch".to_owned()),
-            Word::OwnPort(name) if name == "sql" => Ok("5432".to_owned()),
+            Placeholder::Data => Ok("/scratch".to_owned()),
+            Placeholder::OwnPort(name) if name == "sql" => Ok("5432".to_owned()),
             other => Err(other.to_string()),
         })
     });
@@ -203,7 +203,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "name = \"back\"",
             "name = \"front\"",
-            "the process \"front\" is there twice",
+            "duplicate process \"front\"",
         ),
         (
             "name = \"back\"",
@@ -226,7 +226,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
             "service = \"frnt\"\nport",
             "there is no service \"frnt\"",
         ),
-        ("metrics = { port = \"http\" }\n", "", "tells no metrics"),
+        ("metrics = { port = \"http\" }\n", "", "exposes no metrics"),
         (
             "${kept.token}\" }",
             "${kept.tokn}\" }",

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use crate::error::{Source, StudyError};
 use crate::link;
 use crate::read::Table;
-use crate::setting::{Key, SETTINGS, Setting, Value, Whose};
+use crate::setting::{Key, SETTINGS, Setting, Value, AppliesTo};
 
 /// Settings as one table writes them, each with its place.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -27,8 +27,8 @@ fn settings<'a>(
     table: Table<'a>,
 ) -> Result<Vec<(&'static Setting, Spanned<DeValue<'a>>)>, StudyError> {
     let (table, entries) = table.entries();
-    let words = SETTINGS.each_ref().map(|row| row.word);
-    let known = |(name, value): (Spanned<String>, _)| match Key::from_word(name.get_ref()) {
+    let words = SETTINGS.each_ref().map(|row| row.name);
+    let known = |(name, value): (Spanned<String>, _)| match Key::from_name(name.get_ref()) {
         Some(key) => Ok((key.row(), value)),
         None => Err(table.unknown(&name, &words)),
     };
@@ -58,7 +58,7 @@ fn read_several(
     alone: bool,
 ) -> Result<Vec<Spanned<Value>>, StudyError> {
     let wrong = |what| {
-        let message = format!("\"{}\" {what}", setting.word);
+        let message = format!("\"{}\" {what}", setting.name);
         Err(source.error(value.span(), message))
     };
     match value.get_ref() {
@@ -78,7 +78,7 @@ fn refuse_contradictions(
     place: impl Fn(Key) -> Option<Range<usize>>,
 ) -> Result<(), StudyError> {
     for row in &SETTINGS {
-        for (other, why) in row.contradicts {
+        for (other, why) in row.conflicts_with {
             if let (Some(one), Some(other)) = (place(row.key), place(*other)) {
                 let later = if one.start > other.start { one } else { other };
                 return Err(source.error(later, *why));
@@ -134,9 +134,9 @@ impl Layer {
     pub(crate) fn overlay(&mut self, over: &Self) {
         for key in over.0.keys() {
             let out = |other: &Key| match key {
-                Key::Codec => other.row().whose == Whose::Call,
-                Key::Server | Key::Client => other.row().whose == Whose::Codec,
-                _ => key.row().pushes_out.contains(other),
+                Key::Codec => other.row().applies_to == AppliesTo::Call,
+                Key::Server | Key::Client => other.row().applies_to == AppliesTo::Codec,
+                _ => key.row().overrides.contains(other),
             };
             self.0.retain(|other, _| !out(other));
         }

@@ -53,7 +53,7 @@ impl StudyFile {
         };
         // Settings are the commonest keys to stand one level too high.
         let mut table = Table::root(&source)?
-            .hinting(|key| Key::from_word(key).map(|_| "it is a setting: write it under [base]"));
+            .hinting(|key| Key::from_name(key).map(|_| "it is a setting: write it under [base]"));
         let placement = PlacementWritten::read(&mut table)?;
         let part = Part::read(&mut table)?;
         let groups = each(table.tables("groups")?, Group::read)?;

@@ -146,7 +146,7 @@ pub(super) fn each<'a, T>(
 impl Group {
     pub(super) fn read(table: Table<'_>) -> Result<Self, StudyError> {
         let mut table = table.hinting(|key| {
-            Key::from_word(key).map(|_| "it is a setting: write it under [groups.base]")
+            Key::from_name(key).map(|_| "it is a setting: write it under [groups.base]")
         });
         let name = table.need("name")?;
         // A group's question is for who reads the file: its pairs have their own.
@@ -169,16 +169,16 @@ impl VariantWritten {
 }
 
 /// The most characters of a name: it stands in tables, and in names of files.
-const MOST_NAME: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 
 impl TryFrom<String> for Name {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
         let length = name.chars().count();
-        if length > MOST_NAME {
+        if length > MAX_NAME_CHARS {
             return Err(format!(
-                "this name has {length} characters, and may have {MOST_NAME}"
+                "this name has {length} characters, and may have {MAX_NAME_CHARS}"
             ));
         }
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+=".contains(c);

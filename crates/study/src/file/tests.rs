@@ -109,8 +109,8 @@ fn counts_beyond_their_bound() {
 
 #[test]
 fn keys_that_contradict_each_other() {
-    assert_snapshot!(with_question("[base]\nin-flight = 4\nrate = 100"), @r#"my.toml:4:8: calls are sent either at a "rate" or with so many "in-flight"; keep one of the two"#);
-    assert_snapshot!(with_question("[factors]\nrate = [100]\nin-flight = [4]"), @r#"my.toml:4:14: calls are sent either at a "rate" or with so many "in-flight"; keep one of the two"#);
+    assert_snapshot!(with_question("[base]\nin-flight = 4\nrate = 100"), @r#"my.toml:4:8: calls are sent either at a "rate" or with a fixed number "in-flight"; keep one of the two"#);
+    assert_snapshot!(with_question("[factors]\nrate = [100]\nin-flight = [4]"), @r#"my.toml:4:14: calls are sent either at a "rate" or with a fixed number "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[base]\ncompression = \"gzip\"\nrequest-compression = \"none\""), @r#"my.toml:4:23: "compression" sets both directions; write it alone, or each direction"#);
     assert_snapshot!(with_question("[workload]\nname = \"echo\"\nmethod = \"a.B/C\""), @r#"my.toml:4:1: [workload] has no key "method"; it is for your own method; a built-in workload has its own"#);
     assert_snapshot!(with_question("[workload]\nproto = \"a.proto\"\ndescriptor-set = \"a.binpb\"\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:4:18: a message is described by "proto" or by "descriptor-set"; keep one of the two"#);

@@ -9,7 +9,7 @@ mod units;
 pub use preset::{LOOPBACK, PRESETS, Preset};
 use read::from_name;
 pub(crate) use read::from_table;
-pub use units::{delay_word, loss_word, rate_word};
+pub use units::{format_delay, format_loss, format_rate};
 
 use std::path::PathBuf;
 
@@ -18,9 +18,9 @@ pub use rpcgauge_trial::{Congestion, Direction, Link, LinkRate};
 use rpcgauge_trial::{Queue, Trace};
 use serde::{Deserialize, Serialize};
 
-use self::units::queue_word;
+use self::units::format_queue;
 use crate::resolve::loader;
-use crate::words::{Word as _, words};
+use crate::words::{Named as _, words};
 
 words!(Congestion, "congestion control": "cubic" => Cubic, "bbr" => Bbr, "reno" => Reno);
 
@@ -63,7 +63,7 @@ impl NamedLink {
         format!(
             "{}; MTU {mtu}, {}{}{}",
             ways.join("; "),
-            congestion.word(),
+            congestion.as_str(),
             window.unwrap_or_default(),
             slow_start.unwrap_or_default()
         )
@@ -81,18 +81,18 @@ fn values_of(way: &Direction) -> String {
     } = way;
     let rate = match rate {
         LinkRate::Unlimited => "no limit".to_owned(),
-        LinkRate::BitsPerSecond(bits) => rate_word(*bits),
+        LinkRate::BitsPerSecond(bits) => format_rate(*bits),
         LinkRate::Trace(Trace { file, at_ms }) => {
             let (packets, ms) = (at_ms.len(), at_ms.last().copied().unwrap_or_default());
             format!("trace {file} of {packets} packets in {ms} ms")
         }
     };
-    let mut values = vec![rate, format!("delay {}", delay_word(*delay_ns))];
-    values.extend((*jitter_ns > 0).then(|| format!("jitter {}", delay_word(*jitter_ns))));
+    let mut values = vec![rate, format!("delay {}", format_delay(*delay_ns))];
+    values.extend((*jitter_ns > 0).then(|| format!("jitter {}", format_delay(*jitter_ns))));
     values.extend(
-        loss.map(|loss| format!("loss {} in bursts of {}", loss_word(loss.part), loss.burst)),
+        loss.map(|loss| format!("loss {} in bursts of {}", format_loss(loss.part), loss.burst)),
     );
-    values.push(format!("queue {}", queue_word(*queue)));
+    values.push(format!("queue {}", format_queue(*queue)));
     values.extend((*overhead > 0).then(|| format!("overhead {overhead}")));
     values.join(", ")
 }
@@ -132,17 +132,17 @@ impl Preset {
 /// The queue where none is set: what is sent in 30 ms, or 64 KiB where that is less. It holds several
 /// initial windows at any rate, so that no packet is dropped silently before a connection has begun, and does
 /// not add more than 30 ms where a connection fills it.
-const LEAST_QUEUE_BYTES: u64 = 64 << 10;
+const MIN_QUEUE_BYTES: u64 = 64 << 10;
 const USUAL_QUEUE_MS: u64 = 30;
 /// The queue before a trace, whose rate is not one: 100 full packets.
 const QUEUE_OF_TRACE_BYTES: u64 = 150_000;
 
 /// The queue of a direction that sets none.
 fn usual_queue(rate: &LinkRate) -> Queue {
-    let is_fast = |bits: u64| bits / 8 * USUAL_QUEUE_MS / 1_000 >= LEAST_QUEUE_BYTES;
+    let is_fast = |bits: u64| bits / 8 * USUAL_QUEUE_MS / 1_000 >= MIN_QUEUE_BYTES;
     match rate {
         LinkRate::BitsPerSecond(bits) if is_fast(*bits) => Queue::Time(USUAL_QUEUE_MS * 1_000_000),
-        LinkRate::BitsPerSecond(_) | LinkRate::Unlimited => Queue::Bytes(LEAST_QUEUE_BYTES),
+        LinkRate::BitsPerSecond(_) | LinkRate::Unlimited => Queue::Bytes(MIN_QUEUE_BYTES),
         LinkRate::Trace(_) => Queue::Bytes(QUEUE_OF_TRACE_BYTES),
     }
 }

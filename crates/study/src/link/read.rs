@@ -6,11 +6,11 @@ use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate, Loss, T
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::units::{Delay, Percent, QueueWritten, Rate, queue_word};
-use super::{LOOPBACK, NamedLink, Preset, delay_word, loss_word, rate_word, usual_queue};
+use super::units::{Delay, Percent, QueueWritten, Rate, format_queue};
+use super::{LOOPBACK, NamedLink, Preset, format_delay, format_loss, format_rate, usual_queue};
 use crate::error::{Source, StudyError};
 use crate::read::{PathText, Table};
-use crate::words::Word;
+use crate::words::Named;
 
 /// What is written of one direction, or of both.
 #[derive(Default)]
@@ -51,13 +51,13 @@ impl Written {
             written.as_ref().map(|value| word(value.get_ref()))
         }
         let words = [
-            ("rate", value(&self.rate, |rate| rate_word(rate.0))),
+            ("rate", value(&self.rate, |rate| format_rate(rate.0))),
             ("trace", value(&self.trace, |trace| trace.0.clone())),
-            ("delay", value(&self.delay, |delay| delay_word(delay.0))),
-            ("jitter", value(&self.jitter, |delay| delay_word(delay.0))),
-            ("loss", value(&self.loss, |loss| loss_word(loss.0))),
+            ("delay", value(&self.delay, |delay| format_delay(delay.0))),
+            ("jitter", value(&self.jitter, |delay| format_delay(delay.0))),
+            ("loss", value(&self.loss, |loss| format_loss(loss.0))),
             ("burst", value(&self.burst, f64::to_string)),
-            ("queue", value(&self.queue, |queue| queue_word(queue.0))),
+            ("queue", value(&self.queue, |queue| format_queue(queue.0))),
             ("overhead", value(&self.overhead, u32::to_string)),
         ];
         let words = words.into_iter();
@@ -222,7 +222,7 @@ pub(crate) fn from_table(
         }
     }
     name.extend(mtu.map(|mtu| format!("mtu={}", mtu.get_ref())));
-    name.extend(congestion.map(|congestion| format!("congestion={}", congestion.word())));
+    name.extend(congestion.map(|congestion| format!("congestion={}", congestion.as_str())));
     name.extend(slow_start.map(|after| format!("slow-start-after-idle={after}")));
     name.extend(window.map(|window| format!("initial-window={}", window.get_ref())));
     if name.is_empty() {

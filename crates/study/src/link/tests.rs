@@ -2,7 +2,7 @@
 
 use rpcgauge_trial::{LinkRate, Queue};
 
-use super::units::{Delay, Percent, QueueWritten, Rate, queue_word};
+use super::units::{Delay, Percent, QueueWritten, Rate, format_queue};
 use super::*;
 
 #[test]
@@ -31,21 +31,21 @@ fn the_guide_has_the_presets_as_they_are() {
     const GUIDE: &str = include_str!("../../../../docs/link.md");
     let unless = |is_none: bool, word: String| if is_none { "-".to_owned() } else { word };
     let rate = |of: &Direction| match of.rate {
-        LinkRate::BitsPerSecond(bits) => rate_word(bits),
+        LinkRate::BitsPerSecond(bits) => format_rate(bits),
         _ => panic!("a preset has a rate"),
     };
     for preset in &PRESETS {
         let link = preset.terms();
         let cells = [
             both(&link, rate),
-            both(&link, |of| delay_word(of.delay_ns)),
+            both(&link, |of| format_delay(of.delay_ns)),
             both(&link, |of| {
-                unless(of.jitter_ns == 0, delay_word(of.jitter_ns))
+                unless(of.jitter_ns == 0, format_delay(of.jitter_ns))
             }),
             both(&link, |of| {
-                of.loss.map_or("-".to_owned(), |loss| loss_word(loss.part))
+                of.loss.map_or("-".to_owned(), |loss| format_loss(loss.part))
             }),
-            both(&link, |of| queue_word(of.queue)),
+            both(&link, |of| format_queue(of.queue)),
             both(&link, |of| {
                 unless(of.overhead == 0, of.overhead.to_string())
             }),
@@ -111,7 +111,7 @@ fn values_are_read_as_they_are_written() {
         ("1.6Mbit/s", 1_600_000),
     ] {
         assert_eq!(rate(text), Ok(bits));
-        assert_eq!(rate_word(bits), text);
+        assert_eq!(format_rate(bits), text);
     }
     let delay = |text: &str| Delay::try_from(text.to_owned()).map(|delay| delay.0);
     for (text, ns) in [
@@ -121,13 +121,13 @@ fn values_are_read_as_they_are_written() {
         ("2s", 2_000_000_000),
     ] {
         assert_eq!(delay(text), Ok(ns));
-        assert_eq!(delay_word(ns), text);
+        assert_eq!(format_delay(ns), text);
     }
     assert_eq!(delay("0.9ms"), delay("900us"));
     let percent = |text: &str| Percent::try_from(text.to_owned()).map(|part| part.0);
     for (text, part) in [("1%", 0.01), ("0.1%", 0.001), ("7%", 0.07), ("0%", 0.0)] {
         assert_eq!(percent(text), Ok(part));
-        assert_eq!(loss_word(part), text);
+        assert_eq!(format_loss(part), text);
     }
     let queue = |text: &str| QueueWritten::try_from(text.to_owned()).map(|queue| queue.0);
     for (text, read) in [
@@ -135,7 +135,7 @@ fn values_are_read_as_they_are_written() {
         ("30ms", Queue::Time(30_000_000)),
     ] {
         assert_eq!(queue(text), Ok(read));
-        assert_eq!(queue_word(read), text);
+        assert_eq!(format_queue(read), text);
     }
     for text in [
         "",

@@ -3,7 +3,7 @@
 use rpcgauge_trial::Queue;
 use serde::Deserialize;
 
-use crate::words::{number_word, parse_size, size_word};
+use crate::words::{format_number, parse_size, format_size};
 
 const RATES: [(&str, f64); 3] = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)];
 const DELAYS: [(&str, f64); 3] = [("s", 1e9), ("ms", 1e6), ("us", 1e3)];
@@ -92,28 +92,28 @@ fn word(value: u64, units: &[(&str, f64)]) -> String {
     let fitting = units.iter().find(|(_, each)| value >= *each);
     let smallest = &units[units.len() - 1];
     let (word, each) = fitting.unwrap_or(smallest);
-    format!("{}{word}", number_word(value / each))
+    format!("{}{word}", format_number(value / each))
 }
 
 /// A rate as studies write it.
-pub fn rate_word(bits_per_second: u64) -> String {
+pub fn format_rate(bits_per_second: u64) -> String {
     word(bits_per_second, &RATES)
 }
 
 /// A delay as studies write it.
-pub fn delay_word(ns: u64) -> String {
+pub fn format_delay(ns: u64) -> String {
     word(ns, &DELAYS)
 }
 
 /// A part as studies write it.
-pub fn loss_word(part: f64) -> String {
+pub fn format_loss(part: f64) -> String {
     // Rounded to what a person would have written.
-    format!("{}%", number_word((part * 1e10).round() / 1e8))
+    format!("{}%", format_number((part * 1e10).round() / 1e8))
 }
 
-pub(super) fn queue_word(queue: Queue) -> String {
+pub(super) fn format_queue(queue: Queue) -> String {
     match queue {
-        Queue::Bytes(bytes) => size_word(bytes),
-        Queue::Time(ns) => delay_word(ns),
+        Queue::Bytes(bytes) => format_size(bytes),
+        Queue::Time(ns) => format_delay(ns),
     }
 }

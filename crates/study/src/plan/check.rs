@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use rpcgauge_trial::LONGEST_MS;
+use rpcgauge_trial::MAX_MS;
 
 use super::Plan;
 use crate::settings::Placement;
-use crate::words::number_word;
+use crate::words::format_number;
 
 /// Most trials of a plan: more are a slip in the factors, not a study that ends.
 pub(crate) const MAX_TRIALS: u64 = 200_000;
@@ -33,7 +33,7 @@ impl Share {
         if number > *above && number < 1.0 {
             return Ok(());
         }
-        let number = number_word(number);
+        let number = format_number(number);
         Err(format!(
             "\"{key}\" must be between {above} and 1, not {number}"
         ))
@@ -47,7 +47,7 @@ impl Plan {
         MARGIN.check(self.margin)?;
         CONFIDENCE.check(self.confidence)?;
         let times = [Some(self.slice_us / 1_000), self.warmup.time_ms];
-        if self.slice_us == 0 || times.into_iter().flatten().any(|ms| ms > LONGEST_MS) {
+        if self.slice_us == 0 || times.into_iter().flatten().any(|ms| ms > MAX_MS) {
             return Err("a slice and a warm-up last at most 24h, and a slice some time".to_owned());
         }
         if let Some(capacity) = &self.capacity {

@@ -9,7 +9,7 @@ use rpcgauge_trial::RampPart;
 use super::{Plan, Variant};
 use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, Target};
 
-/// From starting the embedded subject until its responses are proved right: for each variant and
+/// From starting the embedded subject until its responses are verified: for each variant and
 /// placement of an invocation.
 const START: Duration = Duration::from_millis(30);
 /// The same of another stack, unless its subject says how long it takes to start.
@@ -38,7 +38,7 @@ const MAX_PARALLEL: f64 = 2.0;
 
 /// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
 /// the sum.
-const LONGEST_TRIAL_SECONDS: f64 = 315_360_000.0;
+const MAX_TRIAL_SECONDS: f64 = 315_360_000.0;
 
 /// The initial window of a connection, segments (RFC 6928), and the bytes of one over Ethernet.
 const INITIAL_WINDOW: u32 = 10;
@@ -225,7 +225,7 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
         Some(in_flight) => call.mul_f64(f64::from(in_flight) / parallel(settings, in_flight, call)),
         None => call,
     };
-    Duration::from_secs_f64(seconds.min(LONGEST_TRIAL_SECONDS)) + in_flight_time
+    Duration::from_secs_f64(seconds.min(MAX_TRIAL_SECONDS)) + in_flight_time
 }
 
 /// How many of the calls in flight go on at a time. Those over a link wait for its delays each for itself, and

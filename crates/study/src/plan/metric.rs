@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{Word as _, words};
+use crate::words::{Named as _, words};
 
 /// A figure of one trial that pairs and claims compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl Metric {
 
     /// Every metric, in the order in which they are shown.
     pub fn all() -> impl Iterator<Item = Self> {
-        Self::WORDS.iter().map(|(_, metric)| *metric)
+        Self::NAMES.iter().map(|(_, metric)| *metric)
     }
 
     /// Whether a larger figure is the better one.

@@ -53,7 +53,7 @@ pub struct Plan {
     pub blocks: u32,
     /// Where the processes run; the first is the study's own, the others check its headline pairs.
     pub placements: Vec<Placement>,
-    /// Whether idle states are held off.
+    /// Whether idle states are disabled.
     pub idle: Idle,
     /// A difference whose interval lies within `1 ± margin` is no difference.
     pub margin: f64,

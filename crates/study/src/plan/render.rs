@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Plan;
 use crate::settings::Stop;
-use crate::words::{Word as _, counted, time_word};
+use crate::words::{Named as _, counted, format_time};
 
 mod table;
 
@@ -136,7 +136,7 @@ impl Plan {
                 if pair.headline { "*" } else { "" }.into(),
                 pair.of.clone(),
                 pair.against.clone(),
-                pair.metric.word().into(),
+                pair.metric.as_str().into(),
                 pair.question.clone(),
             ]);
         }
@@ -151,7 +151,7 @@ impl Plan {
             table.row([
                 claim.of.clone(),
                 claim.against.clone(),
-                claim.metric.word().into(),
+                claim.metric.as_str().into(),
                 format!(
                     "{} against {} {}",
                     published.of, published.against, published.unit
@@ -170,6 +170,6 @@ fn percent(share: f64) -> String {
 
 fn stop_words(stop: Stop) -> String {
     let calls = stop.calls.map(|calls| counted(calls, "call"));
-    let parts = calls.into_iter().chain(stop.time_ms.map(time_word));
+    let parts = calls.into_iter().chain(stop.time_ms.map(format_time));
     parts.collect::<Vec<_>>().join(" or ")
 }

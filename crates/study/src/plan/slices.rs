@@ -25,10 +25,10 @@ const PER_CALL_FACTOR: u64 = 10;
 const ASKED_FACTOR: u64 = 5;
 
 /// A slice has at least this many calls that count for each call in flight.
-const LEAST_CALLS: u64 = 4;
+const MIN_CALLS: u64 = 4;
 
 /// With several calls in flight it has at least this many for each, since the slice ends as they drain.
-const LEAST_CALLS_IN_FLIGHT: u64 = 20;
+const MIN_CALLS_IN_FLIGHT: u64 = 20;
 
 /// The first calls after a change of variant are left out of the figures: until this time has passed,
 /// and this many calls in flight have ended once more. `make bench-slices` shows how long the first
@@ -47,7 +47,7 @@ impl Settings {
             ConnectionUse::Reuse => 1,
             ConnectionUse::PerCall => PER_CALL_FACTOR,
         };
-        let asked = match self.target.is_asked() {
+        let asked = match self.target.is_slice_driven() {
             true => ASKED_FACTOR,
             false => 1,
         };
@@ -55,8 +55,8 @@ impl Settings {
             skip_calls: in_flight,
             skip_us: SKIP_US,
             least_calls: match in_flight {
-                1 => LEAST_CALLS,
-                _ => LEAST_CALLS_IN_FLIGHT * in_flight,
+                1 => MIN_CALLS,
+                _ => MIN_CALLS_IN_FLIGHT * in_flight,
             },
             time_us: slice_us.saturating_mul(per_call).saturating_mul(asked),
         })

@@ -8,15 +8,15 @@ use rpcgauge_trial::is_rate;
 use crate::histogram::RESOLUTION;
 
 use super::{
-    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MOST_EVENTS, MOST_SLOW, Measured,
+    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, TrialFigures,
     Step, TrialOutcome, TrialRecord, Watched,
 };
 
 /// The most calls of a trial, or of anything else that is counted in one: a million per second for a year.
-const MOST_CALLS: u64 = 1 << 45;
+const MAX_CALLS: u64 = 1 << 45;
 
 /// The longest that anything of a trial takes, ns: a year.
-const MOST_NS: u64 = 366 * 24 * 3_600 * 1_000_000_000;
+const MAX_NS: u64 = 366 * 24 * 3_600 * 1_000_000_000;
 
 /// The most cores that the processor time of a trial is of.
 const MAX_CORES: u64 = 4_096;
@@ -55,7 +55,7 @@ impl TrialRecord {
     }
 }
 
-impl Measured {
+impl TrialFigures {
     fn check(&self) -> Check {
         self.calls.check()?;
         self.check_counts()?;
@@ -64,7 +64,7 @@ impl Measured {
         } = self.calls;
         let failed = self.calls.failed_total();
         let latencies = [
-            ("answered", Some(&self.latency), answered),
+            ("successful", Some(&self.latency), answered),
             ("failed", self.failed_latency.as_ref(), failed),
         ];
         for (what, latency, calls) in latencies {
@@ -85,7 +85,7 @@ impl Measured {
         let stages = self.stages.values().map(Histogram::count);
         holds(
             stages.max() <= Some(answered),
-            "a stage of it has more times than calls were answered",
+            "a stage of it has more times than calls succeeded",
         )?;
         self.check_times()?;
         self.check_timeline(answered, failed)?;
@@ -98,11 +98,11 @@ impl Measured {
             && of_steps(|step| step.answered_within) <= answered
             && of_steps(|step| step.failed) <= failed;
         holds(fit, "its steps have more calls than it has")?;
-        let most_cpu = self.spanned_ns().saturating_add(CPU_AROUND_NS);
-        let most_cpu = most_cpu.saturating_mul(MAX_CORES);
+        let max_cpu = self.spanned_ns().saturating_add(CPU_AROUND_NS);
+        let max_cpu = max_cpu.saturating_mul(MAX_CORES);
         let cpu = [self.cpu.client, self.cpu.server].into_iter().flatten();
         holds(
-            cpu.map(|cpu| cpu.total_ns).all(|ns| ns <= most_cpu),
+            cpu.map(|cpu| cpu.total_ns).all(|ns| ns <= max_cpu),
             "it has more processor time than all cores have in its time",
         )?;
         let is_share = |share| (0.0..=1.0).contains(&share);
@@ -138,12 +138,12 @@ impl Measured {
         let calls = [Some(&self.latency), self.failed_latency.as_ref()];
         let mut calls = calls.into_iter().flatten().chain([&self.send_delay]);
         holds(
-            longest <= Some(MOST_NS) && calls.all(are_short),
+            longest <= Some(MAX_NS) && calls.all(are_short),
             "a time of it is longer than a year",
         )?;
         holds(
             self.elapsed_ns > 0 || self.calls.answered == 0,
-            "it has answered calls and took no time",
+            "it has successful calls and took no time",
         )
     }
 
@@ -195,7 +195,7 @@ impl Measured {
         ];
         let samples = self.error_samples.iter().map(|sample| sample.count);
         let mut all = counts.into_iter().chain(slices).chain(samples);
-        if let Some(count) = all.find(|count| *count > MOST_CALLS) {
+        if let Some(count) = all.find(|count| *count > MAX_CALLS) {
             return Err(format!("{count} is more than can be counted in a trial"));
         }
         let [_, skipped, failed, never_sent] = slices;
@@ -233,7 +233,7 @@ impl Step {
 
 impl Watched {
     fn check(&self) -> Check {
-        let fit = self.slow.len() <= MOST_SLOW && self.not_kept <= MOST_CALLS;
+        let fit = self.slow.len() <= MAX_SLOW && self.not_kept <= MAX_CALLS;
         holds(fit, "it has more slow calls than are kept")?;
         let mut calls = self.slow.iter();
         let are_slow = calls.all(|call| call.usual_ns < call.latency_ns);
@@ -245,7 +245,7 @@ fn check_link(link: &LinkCounts) -> Check {
     for direction in [&link.up, &link.down] {
         let gone = sum([direction.lost, direction.dropped]);
         holds(
-            gone <= direction.packets && direction.packets <= MOST_CALLS,
+            gone <= direction.packets && direction.packets <= MAX_CALLS,
             "its link lost more packets than were offered",
         )?;
     }
@@ -263,7 +263,7 @@ fn check_link(link: &LinkCounts) -> Check {
 
 impl EventsRecord {
     pub(crate) fn check(&self) -> Check {
-        let fit = self.events.len() <= MOST_EVENTS;
+        let fit = self.events.len() <= MAX_EVENTS;
         holds(fit, "it has more events than are kept")?;
         let mut events = self.events.iter();
         let are_whole = events.all(|event| event.begin_ns <= event.end_ns);
@@ -273,7 +273,7 @@ impl EventsRecord {
 
 impl FloorRecord {
     pub(crate) fn check(&self) -> Check {
-        let has_calls = (1..=MOST_CALLS).contains(&self.latency.count());
+        let has_calls = (1..=MAX_CALLS).contains(&self.latency.count());
         holds(has_calls, "a floor has the times of its round trips")?;
         holds(
             are_short(&self.latency),
@@ -287,7 +287,7 @@ impl FloorRecord {
 }
 
 fn are_short(times: &Histogram) -> bool {
-    times.unpack().max() <= MOST_NS as f64
+    times.unpack().max() <= MAX_NS as f64
 }
 
 /// Whether a mean of what is counted from 0 can be this.

@@ -8,10 +8,10 @@ use crate::features::Role;
 use crate::settings::Placement;
 
 /// The most slow calls of a trial that are kept: those that lost the most time.
-pub const MOST_SLOW: usize = 1_000;
+pub const MAX_SLOW: usize = 1_000;
 
 /// The most events of a process that are kept.
-pub const MOST_EVENTS: usize = 10_000;
+pub const MAX_EVENTS: usize = 10_000;
 
 /// A trial's slow calls. Times are those of CLOCK_MONOTONIC, ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,15 +80,15 @@ pub struct EventsRecord {
 }
 
 impl EventsRecord {
-    /// Keeps the longest [`MOST_EVENTS`]: short ones explain little.
+    /// Keeps the longest [`MAX_EVENTS`]: short ones explain little.
     pub fn keep_longest(&mut self) {
-        let Some(dropped) = self.events.len().checked_sub(MOST_EVENTS) else {
+        let Some(dropped) = self.events.len().checked_sub(MAX_EVENTS) else {
             return;
         };
         let length = |event: &RuntimeEvent| event.end_ns.saturating_sub(event.begin_ns);
         self.events
             .sort_by_key(|event| std::cmp::Reverse(length(event)));
-        self.events.truncate(MOST_EVENTS);
+        self.events.truncate(MAX_EVENTS);
         self.events.sort_by_key(|event| event.begin_ns);
         self.dropped += dropped as u64;
     }
@@ -113,12 +113,12 @@ mod tests {
             variant: "jvm".to_owned(),
             placement: Placement::TwoCores,
             process: Role::Server,
-            events: (0..MOST_EVENTS as u64 + 7).map(event).collect(),
+            events: (0..MAX_EVENTS as u64 + 7).map(event).collect(),
             outside: 0,
             dropped: 0,
         };
         record.keep_longest();
-        let kept: Vec<_> = (7..MOST_EVENTS as u64 + 7).map(event).collect();
+        let kept: Vec<_> = (7..MAX_EVENTS as u64 + 7).map(event).collect();
         assert_eq!((record.dropped, record.events), (7, kept));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 
-pub(crate) fn measured() -> Measured {
+pub(crate) fn measured() -> TrialFigures {
     let empty = || Histogram::from(crate::histogram::Unpacked::new(3).unwrap());
-    Measured {
+    TrialFigures {
         requests_sent: None,
         calls: Calls::default(),
         warmup: Warmup {
@@ -32,7 +32,7 @@ pub(crate) fn measured() -> Measured {
         threads: Threads::default(),
         startup: Startup::default(),
         client_share: Some(0.5),
-        code: Some(Code::Dynamic),
+        code: Some(CodeKind::Dynamic),
         ending: Ending::Complete,
         connections_at_start: None,
         connections_opened: Some(0),
@@ -71,7 +71,7 @@ fn counts_of_what_did_not_happen_are_left_out() {
     ] {
         assert!(!text.contains(&format!("\"{key}\"")), "{key}: {text}");
     }
-    assert_eq!(serde_json::from_str::<Measured>(&text).unwrap(), calm);
+    assert_eq!(serde_json::from_str::<TrialFigures>(&text).unwrap(), calm);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn counts_of_what_went_amiss_come_back() {
     amiss.uncompressed_responses = 4;
     amiss.errors_without_sample = 5;
     let text = serde_json::to_string(&amiss).unwrap();
-    assert_eq!(serde_json::from_str::<Measured>(&text).unwrap(), amiss);
+    assert_eq!(serde_json::from_str::<TrialFigures>(&text).unwrap(), amiss);
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn step(started: u64) -> Step {
 }
 
 /// Five calls of each outcome, three of which were never begun.
-fn sound() -> Measured {
+fn sound() -> TrialFigures {
     let slice = TimelineSlice {
         answered: 5,
         failed: 5,
         latency_sum_ns: 35,
         latency_max_ns: 7,
     };
-    Measured {
+    TrialFigures {
         calls: Calls {
             started: 15,
             answered: 5,
@@ -174,7 +174,7 @@ fn sound() -> Measured {
     }
 }
 
-fn problem(change: impl FnOnce(&mut Measured)) -> String {
+fn problem(change: impl FnOnce(&mut TrialFigures)) -> String {
     let mut measured = sound();
     change(&mut measured);
     let record = TrialRecord {
@@ -229,19 +229,19 @@ fn right_records_are_believed() {
 
 #[test]
 fn records_that_contradict_themselves_are_refused() {
-    insta::assert_snapshot!(problem(|m| m.calls.started = 16), @"16 calls were started, but 5 were answered, 5 failed and 5 were abandoned");
-    insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 were answered, 5 failed and 18446744073709551615 were abandoned");
+    insta::assert_snapshot!(problem(|m| m.calls.started = 16), @"16 calls were started, but 5 succeeded, 5 failed and 5 were abandoned");
+    insta::assert_snapshot!(problem(|m| m.calls.abandoned = u64::MAX), @"15 calls were started, but 5 succeeded, 5 failed and 18446744073709551615 were abandoned");
     insta::assert_snapshot!(problem(|m| { m.calls.abandoned = u64::MAX; m.calls.started = u64::MAX }), @"18446744073709551615 is more than can be counted in a trial");
-    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent, sent late, answered late or after a retry than there can be");
-    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"more calls were never begun, never sent, sent late, answered late or after a retry than there can be");
-    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"more calls were never begun, never sent, sent late, answered late or after a retry than there can be");
-    insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 answered calls, and the latency of 0");
+    insta::assert_snapshot!(problem(|m| m.calls.never_begun = 6), @"more calls were never begun, never sent, sent late, ended late or succeeded after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.never_sent = 2), @"more calls were never begun, never sent, sent late, ended late or succeeded after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.calls.answered_late = 6), @"more calls were never begun, never sent, sent late, ended late or succeeded after a retry than there can be");
+    insta::assert_snapshot!(problem(|m| m.latency = times(0)), @"it has 5 successful calls, and the latency of 0");
     insta::assert_snapshot!(problem(|m| m.failed_latency = Some(times(6))), @"it has 5 failed calls, and the latency of 6");
     insta::assert_snapshot!(problem(|m| m.send_delay = times(16)), @"it has more send delays than calls");
-    insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"a stage of it has more times than calls were answered");
+    insta::assert_snapshot!(problem(|m| m.stages = [(Stage::Encode, times(6))].into()), @"a stage of it has more times than calls succeeded");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].answered = 4), @"its timeline has other calls than it has");
     insta::assert_snapshot!(problem(|m| m.timeline.slices[0].latency_sum_ns = 70), @"its timeline has the latency of other calls than it has");
-    insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has answered calls and took no time");
+    insta::assert_snapshot!(problem(|m| m.elapsed_ns = 0), @"it has successful calls and took no time");
     insta::assert_snapshot!(problem(|m| m.elapsed_ns = 1 << 63), @"a time of it is longer than a year");
     insta::assert_snapshot!(problem(|m| m.startup.server_ns = Some(1 << 63)), @"a time of it is longer than a year");
     insta::assert_snapshot!(problem(|m| {

@@ -14,14 +14,14 @@ use crate::plan::order::Rounds;
 use crate::read::{Time, place};
 use crate::setting::Key;
 use crate::settings::Stop;
-use crate::words::time_word;
+use crate::words::format_time;
 
 /// Shortest measured part of a trial: below it, the warm-up's end is all that is seen.
-const SHORTEST_TRIAL_MS: u64 = 50;
+const MIN_TRIAL_MS: u64 = 50;
 /// Trials of this length are long enough: more time goes into more invocations first.
 const LONG_TRIAL_MS: u64 = 1_000;
 /// The longest that a trial may be.
-const LONGEST_TRIAL_MS: u64 = 3_000;
+const MAX_TRIAL_MS: u64 = 3_000;
 /// Lengths of trials differ by multiples of this.
 const TRIAL_STEP_MS: u64 = 5;
 /// More invocations than these are for budgets in which every trial is long.
@@ -67,10 +67,10 @@ impl Resolver<'_> {
         for rounds in REPETITIONS {
             let draft = draft.clone().repeated(rounds, LAST_RESORT);
             let mut plan = self.finish(draft, combined)?;
-            set_trial(&mut plan, SHORTEST_TRIAL_MS);
+            set_trial(&mut plan, MIN_TRIAL_MS);
             least = least.min(plan.estimate());
             let wanted = match rounds {
-                LAST_RESORT => SHORTEST_TRIAL_MS,
+                LAST_RESORT => MIN_TRIAL_MS,
                 Rounds { invocations, .. } if invocations > ENOUGH_INVOCATIONS => LONG_TRIAL_MS,
                 _ => wanted_trial_ms(&plan),
             };
@@ -81,11 +81,11 @@ impl Resolver<'_> {
         let least = least.as_secs_f64().ceil() as u64;
         let message = format!(
             "{} is too short for {} variants; give at least {least}s, or take fewer by --only",
-            time_word(ms),
+            format_time(ms),
             draft.variants.len(),
         );
         Err(StudyError {
-            least_budget_s: Some(least),
+            min_budget_s: Some(least),
             ..self.source.error(budget.span(), message)
         })
     }
@@ -127,7 +127,7 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
         return false;
     }
     let longer_by = |steps: u64| wanted_ms + steps * TRIAL_STEP_MS;
-    let (mut fitting, mut too_many) = (0, (LONGEST_TRIAL_MS - wanted_ms) / TRIAL_STEP_MS + 1);
+    let (mut fitting, mut too_many) = (0, (MAX_TRIAL_MS - wanted_ms) / TRIAL_STEP_MS + 1);
     while too_many - fitting > 1 {
         let middle = fitting.midpoint(too_many);
         match fits(longer_by(middle)) {
@@ -146,7 +146,7 @@ fn set_trial(plan: &mut Plan, trial_ms: u64) {
     let compared = Compared::of(&plan.pairs, &plan.claims);
     for variant in &mut plan.variants {
         variant.settings.stop = match compared.is_part(variant) {
-            true => Stop::after_ms(SHORTEST_TRIAL_MS),
+            true => Stop::after_ms(MIN_TRIAL_MS),
             false => stop,
         };
     }

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use rpcgauge_trial::{MOST_RATE, is_rate};
+use rpcgauge_trial::{MAX_RATE, is_rate};
 
 use super::{Combined, Resolver};
 use crate::capacity::PRECISIONS;
@@ -13,15 +13,15 @@ use crate::plan::Capacity;
 use crate::read::value;
 use crate::setting::Key;
 use crate::settings::{AtEnd, Stop};
-use crate::words::time_word;
+use crate::words::format_time;
 
 /// The least time of a trial where none is given.
 const TRIAL_MS: u64 = 5_000;
 /// No rate is tried at which a trial would need more than so many times its least time to measure its
 /// percentile.
-const LONGEST_TRIAL_TIMES: u64 = 12;
+const MAX_TRIAL_FACTOR: u64 = 12;
 /// The longest warm-up of a trial where none is given.
-const LONGEST_WARMUP_MS: u64 = 2_000;
+const MAX_WARMUP_MS: u64 = 2_000;
 /// How near both ends must come where nothing is said.
 const PRECISION: f64 = 0.05;
 
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         }
         for key in [Key::InFlight, Key::Rate, Key::Calls] {
             if let Some(place) = one.layer.span(key) {
-                let word = key.row().word;
+                let word = key.row().name;
                 let message = format!(
                     "\"{word}\": the search chooses the rate of each trial, and how many calls it has; leave it out"
                 );
@@ -86,10 +86,10 @@ impl Resolver<'_> {
             None => TRIAL_MS,
             Some(_) => one.variant.settings.stop.time_ms.unwrap_or(TRIAL_MS),
         };
-        let longest_ms = time_ms.saturating_mul(LONGEST_TRIAL_TIMES);
+        let longest_ms = time_ms.saturating_mul(MAX_TRIAL_FACTOR);
         for rate in [&asked.start_rate, &asked.max_rate].into_iter().flatten() {
             if rate.get_ref() * (longest_ms as f64) < 1_000.0 {
-                let time = time_word(longest_ms);
+                let time = format_time(longest_ms);
                 let message = format!(
                     "brings no call in the {time} of the longest trial; give a higher rate"
                 );
@@ -106,7 +106,7 @@ impl Resolver<'_> {
         let calls = objectives.iter().map(needed).max().unwrap_or(1);
         let rate_in = |ms: u64| calls as f64 * 1_000.0 / ms as f64;
         let start = start.unwrap_or_else(|| rate_in(time_ms));
-        let start = start.min(highest.unwrap_or(MOST_RATE));
+        let start = start.min(highest.unwrap_or(MAX_RATE));
         let search = Capacity {
             start,
             lowest: rate_in(longest_ms).min(start),
@@ -122,5 +122,5 @@ impl Resolver<'_> {
 
 /// The longest warm-up of a search's trials.
 pub(super) fn warmup(search: &Capacity) -> Stop {
-    Stop::after_ms(LONGEST_WARMUP_MS.min(search.time_ms))
+    Stop::after_ms(MAX_WARMUP_MS.min(search.time_ms))
 }

@@ -3,7 +3,7 @@
 use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
 
-use super::settings::said;
+use super::settings::settings_of_layer;
 use super::workload::{Merged, Wanted};
 use super::{Combined, MAX_VARIANTS, Resolver, Section};
 use crate::error::StudyError;
@@ -45,7 +45,7 @@ impl Resolver<'_> {
                 let mut merged = merged.clone();
                 merged.lay(None, None, point);
                 // What does not fit is refused unless the variant is excluded.
-                let (said, _) = said(&merged.layer, WorkloadSpec::Hello {});
+                let (said, _) = settings_of_layer(&merged.layer, WorkloadSpec::Hello {});
                 let is_met =
                     |exclude: &Spanned<Values>| matches(exclude.get_ref(), &merged.layer, &said);
                 if let Some(place) = part.excludes.iter().position(is_met) {
@@ -175,9 +175,9 @@ fn label(point: &Layer) -> String {
     let part = |(key, value): (&Key, &Spanned<Value>)| {
         // Names stand in names of files, where a stack's / would be a folder.
         let value = value.get_ref().to_string().replace('/', ":");
-        match key.row().speaks_for_itself {
+        match key.row().name_is_implied {
             true => value,
-            false => format!("{}={value}", key.row().word),
+            false => format!("{}={value}", key.row().name),
         }
     };
     point.0.iter().map(part).collect::<Vec<_>>().join("-")

@@ -141,7 +141,7 @@ fn sample(key: &'static str, path: &Path, message: &MessageType) -> Result<Value
 /// Reads a text that is not too large; `-` is standard input.
 pub fn text(key: &'static str, path: &Path) -> Result<String, LoadError> {
     let read = match path == Path::new("-") {
-        true => whole_file::text_within(std::io::stdin().lock(), whole_file::MOST_BYTES),
+        true => whole_file::text_within(std::io::stdin().lock(), whole_file::MAX_BYTES),
         false => whole_file::read_text(path),
     };
     read.map_err(|error| unreadable(key, path, &error))

@@ -8,7 +8,7 @@ use toml::Spanned;
 use super::{
     Combined, DEFAULT_BLOCKS, DEFAULT_INVOCATIONS, DEFAULT_WARMUP, Overrides, Resolver, capacity,
 };
-use crate::capacity::MOST_TRIALS;
+use crate::capacity::MAX_TRIALS;
 use crate::error::StudyError;
 use crate::file::{Others, Part, ServiceWritten, StudyFile};
 use crate::plan::Capacity;
@@ -21,7 +21,7 @@ use crate::settings::{
 
 /// Longest warm-up of a live service where none is given: long enough for one of some 100 ms per call to
 /// settle.
-const LONGEST_WARMUP_MS: u64 = 5_000;
+const MAX_WARMUP_MS: u64 = 5_000;
 /// Blocks of a comparison of live services where no number is given.
 const DEFAULT_LIVE_BLOCKS: u32 = 10;
 
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Of a study of live services, which run where they run and are never started afresh.
+    /// Of a study of live services, which run where they run and are never restarted.
     pub(super) fn live(
         &mut self,
         combined: &mut [Combined],
@@ -83,7 +83,7 @@ impl Resolver<'_> {
         ];
         for (place, word) in of_subjects {
             if place.is_some() || word == "invocations" && asked.invocations.is_some() {
-                let why = "is of subjects, and live services are called here; leave it out";
+                let why = "is for subjects, but live services are called here; leave it out";
                 return Err(self.at(place, format!("\"{word}\" {why}")));
             }
         }
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         let rounds = |group: Option<&str>| match capacity {
             Some(_) => Rounds {
                 invocations: 1,
-                blocks: MOST_TRIALS,
+                blocks: MAX_TRIALS,
             },
             None => study.live_rounds(kept, asked, group),
         };
@@ -222,7 +222,7 @@ impl Resolver<'_> {
         let longest = stops().filter_map(|stop| stop.time_ms).max();
         Ok(Stop {
             calls: stops().filter_map(|stop| stop.calls).max(),
-            time_ms: Some(longest.unwrap_or(LONGEST_WARMUP_MS).min(LONGEST_WARMUP_MS)),
+            time_ms: Some(longest.unwrap_or(MAX_WARMUP_MS).min(MAX_WARMUP_MS)),
         })
     }
 
@@ -320,7 +320,7 @@ impl StudyFile {
         })
     }
 
-    /// Repetitions of a study of so many live services, or of a group of it. Nothing is started afresh.
+    /// Repetitions of a study of so many live services, or of a group of it. nothing is restarted.
     fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
         let usual = match variants {
             1 => 1,

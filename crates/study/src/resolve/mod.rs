@@ -320,7 +320,7 @@ impl Resolver<'_> {
             let name = &one.variant.name;
             if !names.insert(name) {
                 let message =
-                    format!("the variant \"{name}\" is there twice; give one another name");
+                    format!("duplicate variant \"{name}\"; rename one of them");
                 return Err(self.source.error(one.span.clone(), message));
             }
         }

@@ -14,7 +14,7 @@ use crate::file::{ClaimWritten, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
 use crate::read::Line;
 use crate::settings::Timing;
-use crate::words::Word as _;
+use crate::words::Named as _;
 
 /// The variants that a name stands for.
 struct Meaning<'v> {
@@ -77,7 +77,7 @@ impl Resolver<'_> {
                 let claim = names.claim(written)?;
                 if !known.insert(claim.name.clone()) {
                     let message = format!(
-                        "the claim \"{}\" is there twice; give one another name",
+                        "duplicate claim \"{}\"; rename one of them",
                         claim.name
                     );
                     return Err(self.source.error(written.of.span(), message));
@@ -215,7 +215,7 @@ impl<'v> Names<'v> {
             } else {
                 continue;
             };
-            return refuse(format!("{} {why}", metric.word()));
+            return refuse(format!("{} {why}", metric.as_str()));
         }
         Ok(())
     }
@@ -355,7 +355,7 @@ fn pair_name(of: &Combined, against: &Combined, metric: Metric, always_metric: b
     };
     let name = format!("{}-vs-{against}", of.variant.name);
     match always_metric || metric != Metric::LatencyP50 {
-        true => format!("{name}-{}", metric.word()),
+        true => format!("{name}-{}", metric.as_str()),
         false => name,
     }
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::Resolver;
 use super::loader::SchemaSource;
 use super::own::schema_source;
-use super::settings::{Check, fill};
+use super::settings::{Check, apply_layer};
 use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::file::{ServiceWritten, check_description};
@@ -25,7 +25,7 @@ use crate::url::{Address, Url};
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop::after_ms(10_000);
 /// The shortest time of a keep-alive.
-const SHORTEST_KEEPALIVE_MS: u64 = 1_000;
+const MIN_KEEPALIVE_MS: u64 = 1_000;
 
 impl Resolver<'_> {
     /// The settings of a variant that calls a live service.
@@ -62,7 +62,7 @@ impl Resolver<'_> {
             },
             ..usual
         };
-        let filled = fill(&mut settings, &one.merged.layer);
+        let filled = apply_layer(&mut settings, &one.merged.layer);
         let check = Check::of(self, one);
         check.refuse(|key| !key.row().is_of_live, OF_SUBJECTS)?;
         check.filled(filled)?;
@@ -201,7 +201,7 @@ impl Resolver<'_> {
             let Time(ms) = *time.get_ref();
             let message =
                 "must be at least 1s: the system's keep-alive of TCP counts whole seconds";
-            match ms < SHORTEST_KEEPALIVE_MS {
+            match ms < MIN_KEEPALIVE_MS {
                 true => Err(self.source.error(time.span(), message)),
                 false => Ok(ms),
             }

@@ -10,11 +10,11 @@ use crate::features::{Features, Role};
 use crate::file::Layer;
 use crate::link;
 use crate::scale;
-use crate::setting::{Key, Misfit, OF_A_CALL, Whose};
+use crate::setting::{Key, Misfit, OF_A_CALL, AppliesTo};
 use crate::settings::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Schedule, Settings, Target, Transport,
 };
-use crate::words::{Word as _, time_word};
+use crate::words::{Named as _, format_time};
 
 /// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
 /// for another's connection would be a figure of the client, not of the server.
@@ -24,7 +24,7 @@ const CONNECTIONS_AT_A_RATE: u32 = 64;
 pub(super) type Filled = Result<(), (Key, Misfit)>;
 
 /// What a layer says of a subject, with the defaults of all else.
-pub(super) fn said(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) {
+pub(super) fn settings_of_layer(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) {
     let target = match layer.get(Key::Codec) {
         None => Target::reference(workload),
         Some(_) => Target::Codec {
@@ -35,12 +35,12 @@ pub(super) fn said(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) 
         },
     };
     let mut settings = Settings::new(target, Protocol::Rest);
-    let filled = fill(&mut settings, layer);
+    let filled = apply_layer(&mut settings, layer);
     (settings, filled)
 }
 
 /// Puts what a layer says into settings, by the table of settings: all that fits.
-pub(super) fn fill(settings: &mut Settings, layer: &Layer) -> Filled {
+pub(super) fn apply_layer(settings: &mut Settings, layer: &Layer) -> Filled {
     let mut filled = Ok(());
     for (key, value) in &layer.0 {
         let set = (key.row().set)(settings, value.get_ref());
@@ -53,7 +53,7 @@ impl Resolver<'_> {
     /// The settings of a variant that calls a subject, or is a codec.
     pub(super) fn subject_settings(&mut self, one: &Wanted<'_>) -> Result<Settings, StudyError> {
         let workload = self.workload(one)?;
-        let (mut settings, filled) = said(&one.merged.layer, workload.clone());
+        let (mut settings, filled) = settings_of_layer(&one.merged.layer, workload.clone());
         Check::of(self, one).filled(filled)?;
         if let Some(link) = &mut settings.link {
             let read = link::load_traces(&mut link.terms, |file| self.context.loader.path(file));
@@ -121,7 +121,7 @@ impl<'r, 'a> Check<'r, 'a> {
 
     /// Refuses a setting that does not fit.
     pub(super) fn filled(&self, filled: Filled) -> Result<(), StudyError> {
-        filled.map_err(|(key, misfit)| self.error(Some(key), misfit.of(key.row().word)))
+        filled.map_err(|(key, misfit)| self.error(Some(key), misfit.of(key.row().name)))
     }
 
     /// Refuses the first of these settings that is said.
@@ -132,7 +132,7 @@ impl<'r, 'a> Check<'r, 'a> {
     ) -> Result<(), StudyError> {
         match self.layer.0.keys().find(|key| is_refused(key)) {
             None => Ok(()),
-            Some(key) => Err(self.error(Some(*key), format!("\"{}\" {why}", key.row().word))),
+            Some(key) => Err(self.error(Some(*key), format!("\"{}\" {why}", key.row().name))),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'r, 'a> Check<'r, 'a> {
             && per_second * (ms as f64) < 1_000.0
             && self.says(Key::Rate)
         {
-            let time = time_word(ms);
+            let time = format_time(ms);
             let message = format!(
                 "a rate of {per_second} per second brings no call in the {time} of a trial; give a higher rate or \
                  more time"
@@ -201,7 +201,7 @@ impl<'r, 'a> Check<'r, 'a> {
     }
 
     fn codec(&self, settings: &mut Settings) -> Result<(), StudyError> {
-        self.refuse(|key| key.row().whose == Whose::Call, OF_A_CALL)?;
+        self.refuse(|key| key.row().applies_to == AppliesTo::Call, OF_A_CALL)?;
         let Target::Codec { codec, .. } = &settings.target else {
             return Ok(());
         };
@@ -259,8 +259,8 @@ impl<'r, 'a> Check<'r, 'a> {
     fn features(&self, key: Key, stack: &str) -> Result<&Features, StudyError> {
         let stacks = self.resolver.context.subjects;
         stacks.get(stack).ok_or_else(|| {
-            let word = key.row().word;
-            let fits = |features: &Features| features.roles.iter().any(|r| r.word() == word);
+            let word = key.row().name;
+            let fits = |features: &Features| features.roles.iter().any(|r| r.as_str() == word);
             let fitting = stacks.iter().filter(|(_, features)| fits(features));
             let fitting: Vec<&str> = fitting.map(|(name, _)| name.as_str()).collect();
             let hint = Nearest::or_known(stack, fitting);
@@ -278,7 +278,7 @@ impl<'r, 'a> Check<'r, 'a> {
         role: Role,
         settings: &Settings,
     ) -> Result<(), StudyError> {
-        let Some((lacked, sentence)) = self.features(key, stack)?.lack(role, settings) else {
+        let Some((lacked, sentence)) = self.features(key, stack)?.missing_feature(role, settings) else {
             return Ok(());
         };
         let both_ways = match lacked {
@@ -287,7 +287,7 @@ impl<'r, 'a> Check<'r, 'a> {
         };
         let place = [lacked, both_ways, Some(key)];
         let place = place.into_iter().flatten().find(|key| self.says(*key));
-        Err(self.error(place, format!("the {} \"{stack}\" {sentence}", role.word())))
+        Err(self.error(place, format!("the {} \"{stack}\" {sentence}", role.as_str())))
     }
 
     /// Connections open at once. HTTP/1.1 carries one call at a time on a connection, and so does

@@ -13,7 +13,7 @@ use crate::file::{Layer, ServiceWritten, WorkloadWritten};
 use crate::read::place;
 use crate::setting::Key;
 use crate::settings::Sample;
-use crate::words::Word as _;
+use crate::words::Named as _;
 
 /// What all layers say of a variant.
 #[derive(Debug, Clone, Default)]
@@ -136,7 +136,7 @@ fn built_in(
     kind: &Spanned<WorkloadKind>,
     n: &Option<Spanned<u32>>,
 ) -> Result<WorkloadSpec, StudyError> {
-    let word = kind.get_ref().word();
+    let word = kind.get_ref().as_str();
     let needed = || match n {
         Some(n) => Ok(*n.get_ref()),
         None => {

@@ -28,10 +28,10 @@ pub enum RunError {
     #[error("there is no directory {}; give the directory that rpcgauge run wrote", .0.display())]
     NoDirectory(PathBuf),
     /// A file that every run has is not there.
-    #[error("the run is damaged: {} is missing{MENDING}", .0.display())]
+    #[error("the run is damaged: {} is missing{REPAIR}", .0.display())]
     Missing(PathBuf),
     /// A file of the run does not hold what it should.
-    #[error("the run is damaged: {}{}: {problem}{MENDING}", .path.display(), at_line(*.line))]
+    #[error("the run is damaged: {}{}: {problem}{REPAIR}", .path.display(), at_line(*.line))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -77,7 +77,7 @@ impl RunError {
 }
 
 /// What to do about a damaged run.
-const MENDING: &str = "; restore it from a copy, or run the study anew";
+const REPAIR: &str = "; restore it from a copy, or run the study again";
 
 fn at_line(line: Option<usize>) -> String {
     line.map_or_else(String::new, |line| format!(":{line}"))

@@ -18,7 +18,7 @@ use crate::record::{
 use crate::settings::Placement;
 
 /// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
-const MOST_LINE_BYTES: u64 = 64 << 20;
+const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// A variant that stands on a floor: in which invocation, block and placement, and its index.
 type Under = (u32, u32, Placement, usize);
@@ -180,7 +180,7 @@ impl Run {
             ));
         };
         if *planned != record.trial {
-            return Err(format!("trial {index} is another one in the plan"));
+            return Err(format!("trial {index} is not the same in the plan"));
         }
         let Variant { name, settings, .. } = &self.plan.variants[planned.variant as usize];
         if let TrialOutcome::Measured(measured) = &record.outcome
@@ -285,7 +285,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
     let (mut whole_bytes, mut line) = (0, Vec::new());
     for number in 1.. {
         line.clear();
-        let most = MOST_LINE_BYTES + 1;
+        let most = MAX_LINE_BYTES + 1;
         let mut within = (&mut lines).take(most);
         let read = within.read_until(b'\n', &mut line).map_err(unreadable)?;
         let damaged = |problem: String| RunError::Damaged {
@@ -295,7 +295,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
         };
         if line.last() != Some(&b'\n') {
             if line.len() as u64 == most {
-                let most = MOST_LINE_BYTES >> 20;
+                let most = MAX_LINE_BYTES >> 20;
                 return Err(damaged(format!("the line has more than {most} MiB")));
             }
             break;

@@ -13,14 +13,14 @@ pub(crate) use table::{Key, OF_A_CALL, OF_SUBJECTS};
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, WorkloadSpec};
-use rpcgauge_trial::{LONGEST_MS, RampPart, is_rate};
+use rpcgauge_trial::{MAX_MS, RampPart, is_rate};
 use toml::de::DeValue;
 
 use crate::features::{Features, Role};
 use crate::link::{self, LOOPBACK, NamedLink};
-use crate::ramp::{Ramp, parts_word};
+use crate::ramp::{Ramp, format_ramp};
 use crate::settings::{Settings, Target};
-use crate::words::{Word, is_plain, number_word, parse_size, parse_time_ms, size_word, time_word};
+use crate::words::{Named, is_plain, format_number, parse_size, parse_time_ms, format_size, format_time};
 
 /// The column of `rpcgauge plan` that says what is called.
 const CALLS: &str = "calls";
@@ -37,33 +37,33 @@ const DEADLINE: &str = "deadline";
 pub struct Setting {
     pub(crate) key: Key,
     /// Its key in a study.
-    pub word: &'static str,
+    pub name: &'static str,
     /// What it can be.
     pub values: Values,
-    pub(crate) whose: Whose,
+    pub(crate) applies_to: AppliesTo,
     /// Whether calls to a live service have it too.
     pub(crate) is_of_live: bool,
     /// Whether no other setting has such a value, so that a variant's name need not name the setting.
-    pub(crate) speaks_for_itself: bool,
+    pub(crate) name_is_implied: bool,
     /// Settings that may not stand in one table with it, and why.
-    pub(crate) contradicts: &'static [(Key, &'static str)],
+    pub(crate) conflicts_with: &'static [(Key, &'static str)],
     /// Settings of a lower layer that it takes the place of.
-    pub(crate) pushes_out: &'static [Key],
+    pub(crate) overrides: &'static [Key],
     /// Its value, in settings that have one.
     pub(crate) get: fn(&Settings) -> Option<Value>,
     /// Puts a value of it into settings, after those of the rows above.
     pub(crate) set: fn(&mut Settings, &Value) -> Result<(), Misfit>,
     /// The rest of a sentence that begins with a stack which cannot do it in a role.
-    pub(crate) lack: fn(&Settings, &Features, Role) -> Option<String>,
+    pub(crate) missing_feature: fn(&Settings, &Features, Role) -> Option<String>,
     /// The column of `rpcgauge plan` that it stands in.
     column: &'static str,
     /// What it says there, and in a sentence, of its value; empty for nothing.
-    says: fn(&Settings, &Value) -> String,
+    describe: fn(&Settings, &Value) -> String,
 }
 
 /// What has a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum AppliesTo {
     /// Calls alone.
     Call,
     /// Codecs alone.
@@ -100,7 +100,7 @@ pub enum Values {
     /// A time.
     Time {
         /// The least, ms.
-        least_ms: u64,
+        min_ms: u64,
     },
     /// A word that a subject chose.
     Plain,
@@ -144,8 +144,8 @@ impl Key {
         &SETTINGS[self as usize]
     }
 
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        let row = SETTINGS.iter().find(|row| row.word == word);
+    pub(crate) fn from_name(word: &str) -> Option<Self> {
+        let row = SETTINGS.iter().find(|row| row.name == word);
         row.map(|row| row.key)
     }
 }
@@ -154,10 +154,10 @@ impl Setting {
     /// Its value in settings to which it applies.
     pub fn value(&self, settings: &Settings) -> Option<Value> {
         let is_codec = matches!(settings.target, Target::Codec { .. });
-        let applies = match self.whose {
-            Whose::Both => true,
-            Whose::Call => !is_codec,
-            Whose::Codec => is_codec,
+        let applies = match self.applies_to {
+            AppliesTo::Both => true,
+            AppliesTo::Call => !is_codec,
+            AppliesTo::Codec => is_codec,
         };
         (self.get)(settings).filter(|_| applies)
     }
@@ -170,7 +170,7 @@ impl Setting {
     /// What it says of settings.
     fn words(&self, settings: &Settings) -> String {
         let value = self.value(settings);
-        value.map_or(String::new(), |value| (self.says)(settings, &value))
+        value.map_or(String::new(), |value| (self.describe)(settings, &value))
     }
 
     /// Its value from what a study writes.
@@ -219,7 +219,7 @@ impl Setting {
                 DeValue::Integer(number) => number.to_string(),
                 other => format!("of type {}", other.type_str()),
             };
-            let (word, wanted) = (self.word, self.values.wanted());
+            let (word, wanted) = (self.name, self.values.wanted());
             Err(format!("\"{word}\" must be {wanted}, not {found}"))
         });
         read.and_then(|value| match self.values {
@@ -231,22 +231,22 @@ impl Setting {
 
     /// Holds a value, of a study or of a plan, to the bounds of this setting.
     fn check(&self, value: &Value) -> Result<(), String> {
-        let must_be = |bounds: String| Err(format!("\"{}\" must be {bounds}", self.word));
+        let must_be = |bounds: String| Err(format!("\"{}\" must be {bounds}", self.name));
         match (&self.values, value) {
             (Values::Whole(bounds), Value::Whole(number)) if !bounds.contains(number) => {
                 must_be(format!("{}, not {number}", whole_number(bounds)))
             }
             (Values::Rate, Value::Rate(rate)) if !is_rate(*rate) => must_be(format!(
                 "more than 0 and at most 1e9 calls per second, not {}",
-                number_word(*rate)
+                format_number(*rate)
             )),
             (Values::Rate, Value::Ramp(parts)) => {
                 RampPart::check(parts).map_err(|bounds| bounds.to_string())
             }
-            (Values::Time { least_ms }, Value::Time(ms)) if ms < least_ms => {
-                must_be(format!("at least {}", time_word(*least_ms)))
+            (Values::Time { min_ms }, Value::Time(ms)) if ms < min_ms => {
+                must_be(format!("at least {}", format_time(*min_ms)))
             }
-            (Values::Time { .. }, Value::Time(ms)) if *ms > LONGEST_MS => {
+            (Values::Time { .. }, Value::Time(ms)) if *ms > MAX_MS => {
                 must_be("at most 24h".to_owned())
             }
             (Values::Plain, Value::Plain(word)) if !is_plain(word) => must_be(format!(
@@ -288,17 +288,17 @@ fn whole_number(bounds: &RangeInclusive<u64>) -> String {
 }
 
 impl Value {
-    fn word<T: Word>(value: T) -> Option<Self> {
-        Some(Self::Word(value.word()))
+    fn word<T: Named>(value: T) -> Option<Self> {
+        Some(Self::Word(value.as_str()))
     }
 
     fn stack(name: &str) -> Self {
         Self::Stack(name.to_owned())
     }
 
-    fn to_word<T: Word>(&self) -> Result<T, Misfit> {
+    fn to_word<T: Named>(&self) -> Result<T, Misfit> {
         match self {
-            Self::Word(word) => T::from_word(word).ok_or(Misfit::Kind),
+            Self::Word(word) => T::from_name(word).ok_or(Misfit::Kind),
             _ => Err(Misfit::Kind),
         }
     }
@@ -371,10 +371,10 @@ impl fmt::Display for Value {
             Self::Compression(value) => value.fmt(f),
             Self::Whole(number) => number.fmt(f),
             Self::Rate(number) => number.fmt(f),
-            Self::Ramp(parts) => f.write_str(&parts_word(parts)),
-            Self::Time(ms) => f.write_str(&time_word(*ms)),
+            Self::Ramp(parts) => f.write_str(&format_ramp(parts)),
+            Self::Time(ms) => f.write_str(&format_time(*ms)),
             Self::Plain(word) => f.write_str(word),
-            Self::Size(bytes) => f.write_str(&size_word(*bytes)),
+            Self::Size(bytes) => f.write_str(&format_size(*bytes)),
             Self::Link(link) => f.write_str(link.as_ref().map_or(LOOPBACK, |link| &*link.name)),
             Self::Flag(flag) => flag.fmt(f),
         }
@@ -384,13 +384,13 @@ impl fmt::Display for Value {
 impl Features {
     /// The first thing that `settings` need of a stack in a role and that it lacks, with its
     /// setting: the rest of a sentence that begins with the stack.
-    pub(crate) fn lack(&self, role: Role, settings: &Settings) -> Option<(Option<Key>, String)> {
+    pub(crate) fn missing_feature(&self, role: Role, settings: &Settings) -> Option<(Option<Key>, String)> {
         if let Some(lack) = missing(&self.roles, role) {
             return Some((None, lack));
         }
         for row in &SETTINGS {
-            if (role != Role::Codec || row.whose != Whose::Call)
-                && let Some(lack) = (row.lack)(settings, self, role)
+            if (role != Role::Codec || row.applies_to != AppliesTo::Call)
+                && let Some(lack) = (row.missing_feature)(settings, self, role)
             {
                 return Some((Some(row.key), lack));
             }
@@ -454,7 +454,7 @@ impl Settings {
             .iter()
             .filter_map(|row| Some((row, row.value(self)?)));
         let values: Vec<(&Setting, Value)> = values.collect();
-        let all = values.iter().flat_map(|(row, _)| row.contradicts);
+        let all = values.iter().flat_map(|(row, _)| row.conflicts_with);
         let contradicted: Vec<Key> = all.map(|(key, _)| *key).collect();
         let stands = move |(row, _): &(&Setting, Value)| !contradicted.contains(&row.key);
         values.into_iter().filter(stands)
@@ -481,10 +481,10 @@ impl Target {
 }
 
 /// That a stack has not the value of a set that is needed of it.
-fn missing<T: Word>(has: &[T], needed: T) -> Option<String> {
-    let words: Vec<&str> = has.iter().map(|value| value.word()).collect();
+fn missing<T: Named>(has: &[T], needed: T) -> Option<String> {
+    let words: Vec<&str> = has.iter().map(|value| value.as_str()).collect();
     (!has.contains(&needed)).then(|| {
-        let (what, needed) = (T::WHAT, needed.word());
+        let (what, needed) = (T::KIND, needed.as_str());
         format!("has no {what} \"{needed}\" (it has: {})", words.join(", "))
     })
 }

@@ -3,15 +3,15 @@
 use rpcgauge_message::{Compression, Encoding};
 
 use super::{
-    CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, Whose, missing,
+    CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, AppliesTo, missing,
 };
 use crate::features::Role;
 use crate::settings::{
-    Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MOST_IN_FLIGHT,
-    MOST_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Style, Target,
-    Transport, usual,
+    Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MAX_IN_FLIGHT,
+    MAX_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Style, Target,
+    Transport, protocol_defaults,
 };
-use crate::words::{Word, number_word};
+use crate::words::{Named, format_number};
 
 /// Which setting. The order is that of the table, and of their parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,23 +51,23 @@ pub(crate) enum Key {
 /// What most rows have.
 const ROW: Setting = Setting {
     key: Key::N,
-    word: "",
+    name: "",
     values: Values::Stack,
-    whose: Whose::Call,
+    applies_to: AppliesTo::Call,
     is_of_live: false,
-    speaks_for_itself: false,
-    contradicts: &[],
-    pushes_out: &[],
+    name_is_implied: false,
+    conflicts_with: &[],
+    overrides: &[],
     get: |_| None,
     set: |_, _| Ok(()),
-    lack: |_, _, _| None,
+    missing_feature: |_, _, _| None,
     column: CALLS,
-    says: |_, value| value.to_string(),
+    describe: |_, value| value.to_string(),
 };
 
 const BOTH_WAYS: &str = "\"compression\" sets both directions; write it alone, or each direction";
 const CLOSED_OR_RATE: &str =
-    "calls are sent either at a \"rate\" or with so many \"in-flight\"; keep one of the two";
+    "calls are sent either at a \"rate\" or with a fixed number \"in-flight\"; keep one of the two";
 const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
@@ -80,16 +80,16 @@ const NO_CLIENT: Misfit =
 pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::Server,
-        word: "server",
-        speaks_for_itself: true,
+        name: "server",
+        name_is_implied: true,
         get: |s| Some(Value::stack(s.target.server()?)),
         set: |s, value| put(call(s)?.0, value.to_stack()),
-        says: |s, value| unless(s.target.server() == Some(REFERENCE), format!("of {value}")),
+        describe: |s, value| unless(s.target.server() == Some(REFERENCE), format!("of {value}")),
         ..ROW
     },
     Setting {
         key: Key::Client,
-        word: "client",
+        name: "client",
         get: |s| {
             let engine = s.target.server().map(|_| ENGINE);
             let client = s.target.client().map(|client| client.stack.as_str());
@@ -100,20 +100,20 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             *client = (stack != ENGINE).then_some(Client { stack, style });
             Ok(())
         },
-        says: |s, value| unless(s.target.client().is_none(), format!("by {value}")),
+        describe: |s, value| unless(s.target.client().is_none(), format!("by {value}")),
         ..ROW
     },
     Setting {
         key: Key::Style,
-        word: "style",
+        name: "style",
         values: words::<Style>(),
-        speaks_for_itself: true,
+        name_is_implied: true,
         get: |s| Value::word(s.target.client()?.style),
         set: |s, value| match call(s)?.1 {
             Some(client) => put(&mut client.style, value.to_word()),
             None => Err(NO_CLIENT),
         },
-        lack: |s, has, role| {
+        missing_feature: |s, has, role| {
             missing(
                 &has.styles,
                 only(role, Role::Client, s.target.client()?.style)?,
@@ -123,53 +123,53 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Codec,
-        word: "codec",
-        whose: Whose::Codec,
-        speaks_for_itself: true,
+        name: "codec",
+        applies_to: AppliesTo::Codec,
+        name_is_implied: true,
         get: |s| Some(Value::stack(s.target.codec()?.0)),
         set: |s, value| put(codec(s)?.0, value.to_stack()),
-        says: |_, value| format!("by {value}"),
+        describe: |_, value| format!("by {value}"),
         ..ROW
     },
     Setting {
         key: Key::Operation,
-        word: "operation",
+        name: "operation",
         values: words::<Operation>(),
-        whose: Whose::Codec,
-        speaks_for_itself: true,
+        applies_to: AppliesTo::Codec,
+        name_is_implied: true,
         get: |s| Value::word(s.target.codec()?.1),
         set: |s, value| put(codec(s)?.1, value.to_word()),
-        says: |_, value| format!("to {value}"),
+        describe: |_, value| format!("to {value}"),
         ..ROW
     },
     Setting {
         key: Key::Sample,
-        word: "sample",
+        name: "sample",
         values: words::<Sample>(),
-        whose: Whose::Codec,
-        speaks_for_itself: true,
+        applies_to: AppliesTo::Codec,
+        name_is_implied: true,
         get: |s| Value::word(s.target.codec()?.2),
         set: |s, value| put(codec(s)?.2, value.to_word()),
-        says: |_, value| format!("the {value}"),
+        describe: |_, value| format!("the {value}"),
         ..ROW
     },
     Setting {
         key: Key::Protocol,
-        word: "protocol",
+        name: "protocol",
         values: words::<Protocol>(),
-        speaks_for_itself: true,
+        name_is_implied: true,
         get: |s| Value::word(s.protocol),
         set: |s, value| {
             put(&mut s.protocol, value.to_word())?;
-            (s.http, s.encoding) = usual(s.protocol);
+            (s.http, s.encoding) = protocol_defaults(s.protocol);
             Ok(())
         },
-        lack: |s, has, _| {
+        missing_feature: |s, has, _| {
             let protocols: Vec<Protocol> = has.protocols.keys().copied().collect();
             missing(&protocols, s.protocol)
         },
         column: "protocol",
-        says: |s, _| match (s.protocol, s.encoding) {
+        describe: |s, _| match (s.protocol, s.encoding) {
             (Protocol::Grpc, _) => "gRPC on".into(),
             (Protocol::Connect, _) => "Connect on".into(),
             (Protocol::Rest, Some(_)) => "REST on".into(),
@@ -180,50 +180,50 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Http,
-        word: "http",
+        name: "http",
         is_of_live: true,
         values: words::<HttpVersion>(),
         get: |s| Value::word(s.http),
         set: |s, value| put(&mut s.http, value.to_word()),
-        lack: |s, has, _| missing(has.protocols.get(&s.protocol)?, s.http),
+        missing_feature: |s, has, _| missing(has.protocols.get(&s.protocol)?, s.http),
         column: "protocol",
-        says: |_, value| format!("HTTP/{value}"),
+        describe: |_, value| format!("HTTP/{value}"),
         ..ROW
     },
     Setting {
         key: Key::Encoding,
-        word: "encoding",
+        name: "encoding",
         values: words::<Encoding>(),
-        whose: Whose::Both,
-        speaks_for_itself: true,
+        applies_to: AppliesTo::Both,
+        name_is_implied: true,
         get: |s| Value::word(s.encoding?),
         set: |s, value| put(&mut s.encoding, value.to_word().map(Some)),
-        lack: |s, has, _| missing(&has.encodings, s.encoding?),
+        missing_feature: |s, has, _| missing(&has.encodings, s.encoding?),
         column: "encoding",
         ..ROW
     },
     Setting {
         key: Key::Compression,
-        word: "compression",
+        name: "compression",
         is_of_live: true,
         values: Values::Compression,
-        whose: Whose::Both,
-        contradicts: &[
+        applies_to: AppliesTo::Both,
+        conflicts_with: &[
             (Key::RequestCompression, BOTH_WAYS),
             (Key::ResponseCompression, BOTH_WAYS),
         ],
-        pushes_out: &[Key::RequestCompression, Key::ResponseCompression],
+        overrides: &[Key::RequestCompression, Key::ResponseCompression],
         get: |s| is_one_compression(s).then_some(Value::Compression(s.request_compression)),
         set: |s, value| {
             put(&mut s.request_compression, value.to_compression())?;
             put(&mut s.response_compression, value.to_compression())
         },
-        lack: |s, has, role| {
+        missing_feature: |s, has, role| {
             let needed = only(role, Role::Codec, s.request_compression)?;
             missing(&has.compressions, needed.into())
         },
         column: "compression",
-        says: |s, value| {
+        describe: |s, value| {
             unless(
                 s.request_compression == Compression::None,
                 value.to_string(),
@@ -233,40 +233,40 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::RequestCompression,
-        word: "request-compression",
+        name: "request-compression",
         is_of_live: true,
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.request_compression)),
         set: |s, value| put(&mut s.request_compression, value.to_compression()),
-        lack: |s, has, _| missing(&has.compressions, s.request_compression.into()),
+        missing_feature: |s, has, _| missing(&has.compressions, s.request_compression.into()),
         column: "compression",
-        says: |s, value| unless(is_one_compression(s), format!("request {value},")),
+        describe: |s, value| unless(is_one_compression(s), format!("request {value},")),
         ..ROW
     },
     Setting {
         key: Key::ResponseCompression,
-        word: "response-compression",
+        name: "response-compression",
         is_of_live: true,
         values: Values::Compression,
         get: |s| Some(Value::Compression(s.response_compression)),
         set: |s, value| put(&mut s.response_compression, value.to_compression()),
-        lack: |s, has, _| missing(&has.compressions, s.response_compression.into()),
+        missing_feature: |s, has, _| missing(&has.compressions, s.response_compression.into()),
         column: "compression",
-        says: |s, value| unless(is_one_compression(s), format!("response {value}")),
+        describe: |s, value| unless(is_one_compression(s), format!("response {value}")),
         ..ROW
     },
     Setting {
         key: Key::Threads,
-        word: "threads",
-        values: Values::Whole(1..=MOST_THREADS as u64),
+        name: "threads",
+        values: Values::Whole(1..=MAX_THREADS as u64),
         get: |s| s.target.server().map(|_| Value::Whole(s.threads.into())),
         set: |s, value| put(&mut s.threads, value.to_whole()),
-        lack: |s, has, role| {
+        missing_feature: |s, has, role| {
             let needed = only(role, Role::Server, s.threads)?;
             (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
         },
         column: "served",
-        says: |s, value| match s.threads {
+        describe: |s, value| match s.threads {
             1 => String::new(),
             _ => format!("{value} threads"),
         },
@@ -274,14 +274,14 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Transport,
-        word: "transport",
+        name: "transport",
         values: words::<Transport>(),
-        speaks_for_itself: true,
+        name_is_implied: true,
         get: |s| Value::word(s.transport),
         set: |s, value| put(&mut s.transport, value.to_word()),
-        lack: |s, has, _| missing(&has.transports, s.transport),
+        missing_feature: |s, has, _| missing(&has.transports, s.transport),
         column: "over",
-        says: |s, _| match s.transport {
+        describe: |s, _| match s.transport {
             Transport::Tcp => "TCP".into(),
             Transport::Unix => "Unix socket".into(),
         },
@@ -289,30 +289,30 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Tls,
-        word: "tls",
+        name: "tls",
         values: Values::Flag,
         // As settings of earlier plans have it: nothing where there is none.
         get: |s| s.tls.then_some(Value::Flag(true)),
         set: |s, value| put(&mut s.tls, value.to_flag()),
-        lack: |s, has, role| {
+        missing_feature: |s, has, role| {
             let lacks = s.tls && !has.tls.contains(&role);
             lacks.then(|| "does not speak TLS".to_owned())
         },
         column: "over",
-        says: |s, _| unless(!s.tls, "with TLS,".into()),
+        describe: |s, _| unless(!s.tls, "with TLS,".into()),
         ..ROW
     },
     Setting {
         key: Key::Connection,
-        word: "connection",
+        name: "connection",
         is_of_live: true,
         values: words::<ConnectionUse>(),
-        speaks_for_itself: true,
+        name_is_implied: true,
         get: |s| Value::word(s.connection),
         set: |s, value| put(&mut s.connection, value.to_word()),
-        lack: |s, has, role| missing(&has.connections, only(role, Role::Client, s.connection)?),
+        missing_feature: |s, has, role| missing(&has.connections, only(role, Role::Client, s.connection)?),
         column: "over",
-        says: |s, _| match s.connection {
+        describe: |s, _| match s.connection {
             ConnectionUse::Reuse => "connection kept".into(),
             ConnectionUse::PerCall => "connection per call".into(),
         },
@@ -320,12 +320,12 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Connections,
-        word: "connections",
+        name: "connections",
         is_of_live: true,
         values: COUNT_IN_FLIGHT,
         get: |s| Some(Value::Whole(s.connections.into())),
         set: |s, value| put(&mut s.connections, value.to_whole()),
-        lack: |s, has, role| {
+        missing_feature: |s, has, role| {
             let needed = only(role, Role::Client, s.channels())?;
             (needed > has.channels).then(|| match has.channels {
                 1 => "has one channel, and so one connection".to_owned(),
@@ -333,30 +333,30 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             })
         },
         column: "over",
-        says: |s, value| unless(s.connections == 1, format!("× {value}")),
+        describe: |s, value| unless(s.connections == 1, format!("× {value}")),
         ..ROW
     },
     Setting {
         key: Key::Link,
-        word: "link",
+        name: "link",
         values: Values::Link,
-        speaks_for_itself: true,
+        name_is_implied: true,
         get: |s| s.target.server().map(|_| Value::Link(s.link.clone())),
         set: |s, value| match value {
             Value::Link(link) => put(&mut s.link, Ok(link.clone())),
             _ => Err(Misfit::Kind),
         },
         column: LINK,
-        says: |s, value| unless(s.link.is_none(), value.to_string()),
+        describe: |s, value| unless(s.link.is_none(), value.to_string()),
         ..ROW
     },
     Setting {
         key: Key::InFlight,
-        word: "in-flight",
+        name: "in-flight",
         is_of_live: true,
         values: COUNT_IN_FLIGHT,
-        contradicts: &[(Key::Rate, CLOSED_OR_RATE), (Key::Arrivals, NO_ARRIVALS)],
-        pushes_out: &[Key::Rate, Key::Arrivals],
+        conflicts_with: &[(Key::Rate, CLOSED_OR_RATE), (Key::Arrivals, NO_ARRIVALS)],
+        overrides: &[Key::Rate, Key::Arrivals],
         get: |s| {
             s.schedule
                 .in_flight()
@@ -366,12 +366,12 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             let in_flight = value.to_whole()?;
             put(&mut s.schedule, Ok(Schedule::Closed { in_flight }))
         },
-        lack: |s, has, role| {
+        missing_feature: |s, has, role| {
             let needed = only(role, Role::Client, s.schedule.in_flight()?)?;
             (needed > has.in_flight).then(|| format!("has at most {} in flight", has.in_flight))
         },
         column: "sent",
-        says: |s, value| match s.schedule {
+        describe: |s, value| match s.schedule {
             Schedule::Closed { in_flight: 1 } => "one call after the other".into(),
             _ => format!("{value} calls in flight"),
         },
@@ -379,10 +379,10 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Rate,
-        word: "rate",
+        name: "rate",
         is_of_live: true,
         values: Values::Rate,
-        pushes_out: &[Key::InFlight],
+        overrides: &[Key::InFlight],
         get: |s| match &s.schedule {
             Schedule::Closed { .. } => None,
             Schedule::Rate { per_second, .. } => Some(Value::Rate(*per_second)),
@@ -400,20 +400,20 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             };
             put(&mut s.schedule, schedule)
         },
-        lack: |s, _, role| {
+        missing_feature: |s, _, role| {
             let is_asked = role == Role::Client && s.schedule.in_flight().is_none();
             is_asked.then(|| "sends each call when one ends, and has no rate".into())
         },
         column: "sent",
-        says: |_, value| match value {
-            Value::Rate(rate) => format!("{} calls/s,", rate_word(*rate)),
+        describe: |_, value| match value {
+            Value::Rate(rate) => format!("{} calls/s,", format_rate(*rate)),
             ramp => format!("a ramp of calls/s, {ramp},"),
         },
         ..ROW
     },
     Setting {
         key: Key::Arrivals,
-        word: "arrivals",
+        name: "arrivals",
         is_of_live: true,
         values: words::<Arrivals>(),
         get: |s| match s.schedule {
@@ -429,7 +429,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             }
         },
         column: "sent",
-        says: |_, value| match value {
+        describe: |_, value| match value {
             Value::Word("constant") => "evenly spaced".into(),
             _ => "at random (Poisson)".into(),
         },
@@ -438,45 +438,45 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     // The size of the workload, which is made before.
     Setting {
         key: Key::N,
-        word: "n",
+        name: "n",
         values: COUNT,
-        whose: Whose::Both,
+        applies_to: AppliesTo::Both,
         ..ROW
     },
     Setting {
         key: Key::Scale,
-        word: "scale",
+        name: "scale",
         values: COUNT,
-        whose: Whose::Both,
+        applies_to: AppliesTo::Both,
         ..ROW
     },
     Setting {
         key: Key::Calls,
-        word: "calls",
+        name: "calls",
         is_of_live: true,
         values: CALL_COUNT,
-        whose: Whose::Both,
-        pushes_out: &[Key::Time],
+        applies_to: AppliesTo::Both,
+        overrides: &[Key::Time],
         get: |s| s.stop.calls.map(Value::Whole),
         set: |s, value| {
             put(&mut s.stop.calls, value.to_whole().map(Some))?;
             put(&mut s.stop.time_ms, Ok(None))
         },
         column: UNTIL,
-        says: |_, value| format!("{value} calls"),
+        describe: |_, value| format!("{value} calls"),
         ..ROW
     },
     Setting {
         key: Key::Time,
-        word: "time",
+        name: "time",
         is_of_live: true,
-        values: Values::Time { least_ms: 1 },
-        whose: Whose::Both,
-        pushes_out: &[Key::Calls],
+        values: Values::Time { min_ms: 1 },
+        applies_to: AppliesTo::Both,
+        overrides: &[Key::Calls],
         get: |s| s.stop.time_ms.map(Value::Time),
         set: |s, value| put(&mut s.stop.time_ms, value.to_ms().map(Some)),
         column: UNTIL,
-        says: |s, value| match s.stop.calls {
+        describe: |s, value| match s.stop.calls {
             None => value.to_string(),
             Some(_) => format!("or {value}"),
         },
@@ -484,14 +484,14 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Deadline,
-        word: "deadline",
+        name: "deadline",
         is_of_live: true,
-        values: Values::Time { least_ms: 1 },
+        values: Values::Time { min_ms: 1 },
         get: |s| Some(Value::Time(s.deadline_ms)),
         set: |s, value| put(&mut s.deadline_ms, value.to_ms()),
         column: DEADLINE,
         // A live service's is part of the question.
-        says: |s, value| {
+        describe: |s, value| {
             let is_usual = s.deadline_ms == DEFAULT_DEADLINE_MS && s.target.live().is_none();
             unless(is_usual, value.to_string())
         },
@@ -499,12 +499,12 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
     Setting {
         key: Key::Gc,
-        word: "gc",
+        name: "gc",
         values: Values::Plain,
-        whose: Whose::Both,
+        applies_to: AppliesTo::Both,
         get: |s| s.runtime.gc.clone().map(Value::Plain),
         set: |s, value| put(&mut s.runtime.gc, value.to_plain().map(Some)),
-        lack: |s, has, _| {
+        missing_feature: |s, has, _| {
             let (needed, has) = (s.runtime.gc.as_ref()?, &has.runtime.gc);
             // Whether any of the stacks has it is asked of all of them together.
             let lacks = !has.is_empty() && !has.contains(needed);
@@ -514,39 +514,39 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             })
         },
         column: RUNTIME,
-        says: |_, value| format!("collector {value}"),
+        describe: |_, value| format!("collector {value}"),
         ..ROW
     },
     Setting {
         key: Key::Heap,
-        word: "heap",
+        name: "heap",
         values: Values::Size,
-        whose: Whose::Both,
+        applies_to: AppliesTo::Both,
         get: |s| s.runtime.heap_bytes.map(Value::Size),
         set: |s, value| put(&mut s.runtime.heap_bytes, value.to_bytes().map(Some)),
         column: RUNTIME,
-        says: |_, value| format!("heap {value}"),
+        describe: |_, value| format!("heap {value}"),
         ..ROW
     },
     Setting {
         key: Key::Events,
-        word: "events",
+        name: "events",
         values: Values::Flag,
-        whose: Whose::Both,
+        applies_to: AppliesTo::Both,
         // As settings of earlier plans have it: nothing where nothing is recorded.
         get: |s| s.runtime.events.then_some(Value::Flag(true)),
         set: |s, value| put(&mut s.runtime.events, value.to_flag()),
         column: RUNTIME,
-        says: |s, _| unless(!s.runtime.events, "events recorded".into()),
+        describe: |s, _| unless(!s.runtime.events, "events recorded".into()),
         ..ROW
     },
     Setting {
         key: Key::ColdCalls,
-        word: "cold-calls",
-        values: Values::Whole(1..=MOST_COLD_CALLS),
+        name: "cold-calls",
+        values: Values::Whole(1..=MAX_COLD_CALLS),
         get: |s| (s.cold_calls > 0).then_some(Value::Whole(s.cold_calls.into())),
         set: |s, value| put(&mut s.cold_calls, value.to_whole()),
-        says: |_, value| format!("first {value} calls timed"),
+        describe: |_, value| format!("first {value} calls timed"),
         ..ROW
     },
 ];
@@ -594,19 +594,19 @@ fn codec(settings: &mut Settings) -> Result<(&mut String, &mut Operation, &mut S
 /// Why a codec does not have a setting, and why a live service does not.
 pub(crate) const OF_A_CALL: &str = "is a call's, and a codec calls nothing; leave it out";
 pub(crate) const OF_SUBJECTS: &str =
-    "is of subjects, and a live service is called here; leave it out";
+    "is for subjects, but a live service is called here; leave it out";
 
 const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
-const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MOST_IN_FLIGHT as u64);
+const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MAX_IN_FLIGHT as u64);
 /// A start that is still cold after more calls is a warm-up.
-const MOST_COLD_CALLS: u64 = 10_000;
+const MAX_COLD_CALLS: u64 = 10_000;
 /// The most that TOML can write.
 const CALL_COUNT: Values = Values::Whole(1..=i64::MAX as u64);
 
-const fn words<T: Word>() -> Values {
+const fn words<T: Named>() -> Values {
     Values::Words {
-        what: T::WHAT,
-        all: || T::WORDS.iter().map(|(word, _)| *word).collect(),
+        what: T::KIND,
+        all: || T::NAMES.iter().map(|(word, _)| *word).collect(),
     }
 }
 
@@ -616,8 +616,8 @@ fn unless(is_needless: bool, text: String) -> String {
 }
 
 /// A rate to a thousandth, or to four digits where it is less than 1.
-fn rate_word(rate: f64) -> String {
-    number_word(match rate < 1.0 {
+fn format_rate(rate: f64) -> String {
+    format_number(match rate < 1.0 {
         true => format!("{rate:.3e}").parse().unwrap_or(rate),
         false => (rate * 1e3).round() / 1e3,
     })

@@ -25,7 +25,7 @@ fn skeletons() -> [Settings; 3] {
 /// Puts a value into settings that have the setting.
 fn set(key: Key, settings: &mut Settings, value: &Value) {
     let set = (key.row().set)(settings, value);
-    assert_eq!(set, Ok(()), "{} = {value}", key.row().word);
+    assert_eq!(set, Ok(()), "{} = {value}", key.row().name);
 }
 
 /// Settings with a value, where they have the setting; arrivals at a rate.
@@ -47,7 +47,7 @@ fn values(row: &Setting) -> Vec<Value> {
             .map(|more| Value::Whole(bounds.start() + more))
             .to_vec(),
         Values::Rate => vec![Value::Rate(2.5)],
-        Values::Time { least_ms } => vec![Value::Time(*least_ms), Value::Time(7_000)],
+        Values::Time { min_ms } => vec![Value::Time(*min_ms), Value::Time(7_000)],
         Values::Plain => vec![Value::Plain("g1".to_owned())],
         Values::Size => vec![Value::Size(256 << 20)],
         Values::Link => ["loopback", "wlan"]
@@ -60,7 +60,7 @@ fn values(row: &Setting) -> Vec<Value> {
 #[test]
 fn a_row_is_found_by_its_word() {
     for row in &SETTINGS {
-        assert_eq!(Key::from_word(row.word), Some(row.key));
+        assert_eq!(Key::from_name(row.name), Some(row.key));
     }
 }
 
@@ -81,9 +81,9 @@ fn a_value_of_another_kind_is_refused_and_changes_nothing() {
                     (row.set)(&mut after, kind).is_ok(),
                     is_size,
                     "{} = {kind}",
-                    row.word
+                    row.name
                 );
-                assert_eq!(after, before, "{} = {kind}", row.word);
+                assert_eq!(after, before, "{} = {kind}", row.name);
             }
         }
     }
@@ -99,7 +99,7 @@ fn what_is_put_into_settings_is_found_there_and_said() {
                 .filter_map(|settings| with(row, &value, settings))
                 .filter(|settings| row.value(settings) == Some(value.clone()))
                 .collect();
-            assert!(!found.is_empty(), "{} = {value}", row.word);
+            assert!(!found.is_empty(), "{} = {value}", row.name);
         }
     }
 }
@@ -202,7 +202,7 @@ fn every_row_says_something_of_some_settings() {
         });
         // A size is said with its workload.
         let is_size = matches!(row.key, Key::N | Key::Scale);
-        assert_eq!(said, !is_size, "{}", row.word);
+        assert_eq!(said, !is_size, "{}", row.name);
     }
 }
 

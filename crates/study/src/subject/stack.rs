@@ -9,8 +9,8 @@ use super::Name;
 use crate::error::StudyError;
 use crate::features::{Features, Role};
 use crate::read::{Line, OneOrMore, Table};
-use crate::settings::{ConnectionUse, MOST_IN_FLIGHT, MOST_THREADS};
-use crate::words::Word as _;
+use crate::settings::{ConnectionUse, MAX_IN_FLIGHT, MAX_THREADS};
+use crate::words::Named as _;
 
 /// The most paths of a stack's `disk`.
 const MAX_DISK_PATHS: usize = 64;
@@ -94,9 +94,9 @@ impl Stack {
                 }
                 Some(place) => {
                     let (number, most) = match key {
-                        "channels" => (features.channels, MOST_IN_FLIGHT),
-                        "in-flight" => (features.in_flight, MOST_IN_FLIGHT),
-                        "threads" => (features.threads, MOST_THREADS),
+                        "channels" => (features.channels, MAX_IN_FLIGHT),
+                        "in-flight" => (features.in_flight, MAX_IN_FLIGHT),
+                        "threads" => (features.threads, MAX_THREADS),
                         _ => continue,
                     };
                     if !(1..=most).contains(&number) {
@@ -134,7 +134,7 @@ impl Stack {
 pub(super) fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
     for (encoding, codec) in &stack.features.codecs {
         let has = |stack: &Stack| stack.features.encodings.contains(encoding);
-        let (word, name) = (encoding.word(), &stack.name);
+        let (word, name) = (encoding.as_str(), &stack.name);
         if !has(stack) {
             return Err(format!(
                 "\"codecs\" has {word}, which is not an encoding of \"{name}\""

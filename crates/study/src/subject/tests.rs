@@ -112,7 +112,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:20:15: unknown value "rset"; did you mean "rest"?"#);
     assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:27:13: "in-flight" must be from 1 to 65536"#);
     assert_snapshot!(refused("in-flight = 8", "channels = 0"), @r#"subject.toml:27:12: "channels" must be from 1 to 65536"#);
-    assert_snapshot!(refused("name = \"json\"", "name = \"http\""), @r#"subject.toml: the stack "http" is there twice"#);
+    assert_snapshot!(refused("name = \"json\"", "name = \"http\""), @r#"subject.toml: duplicate stack "http""#);
     assert_snapshot!(refused("[[\"python3\", \"-m\", \"venv\", \"venv\"]]", "[\"make\"]"), @r#"subject.toml:4:10: "build" must be a list, not a string"#);
     assert_snapshot!(refused("language = \"Python\"\n", ""), @r#"subject.toml:1:1: the file needs the key "language"; write language = "Python""#);
     assert_snapshot!(refused("install = \"apt install python3\"\n", ""), @r#"subject.toml:9:1: [toolchain] needs the key "install"; write install = "apt install python3""#);

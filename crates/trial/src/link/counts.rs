@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::is_default;
 
 /// A link whose packets left later than this at the 99th percentile was not held, ns.
-pub const MOST_LATENESS_NS: u64 = 100_000;
+pub const MAX_LATENESS_NS: u64 = 100_000;
 
 /// A link whose calibrated round trip differs by more than this from the set one was not held, ns.
-pub const MOST_OFF_NS: u64 = 100_000;
+pub const MAX_OFF_NS: u64 = 100_000;
 
 /// What a link did while a trial was measured, and how well it held its settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,9 +119,9 @@ impl LinkCounts {
         // A packet is timed from when the thread reads it: how long the thread waited for its core is in no
         // packet's lateness.
         let packets = self.up.packets.saturating_add(self.down.packets);
-        self.lateness.p99_ns <= MOST_LATENESS_NS
-            && self.waited_ns <= packets.saturating_mul(MOST_LATENESS_NS)
+        self.lateness.p99_ns <= MAX_LATENESS_NS
+            && self.waited_ns <= packets.saturating_mul(MAX_LATENESS_NS)
             && self.foreign_drops == 0
-            && self.calibration.off_ns() <= MOST_OFF_NS
+            && self.calibration.off_ns() <= MAX_OFF_NS
     }
 }

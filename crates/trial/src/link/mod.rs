@@ -11,7 +11,7 @@ use crate::bounds::OutOfBounds;
 use crate::is_default;
 
 pub use counts::{
-    Calibration, DirectionCounts, Lateness, LinkCounts, MOST_LATENESS_NS, MOST_OFF_NS,
+    Calibration, DirectionCounts, Lateness, LinkCounts, MAX_LATENESS_NS, MAX_OFF_NS,
 };
 pub use trace::TraceError;
 
@@ -22,9 +22,9 @@ const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
 /// The headers of a packet of TCP: 20 bytes of IPv4, 20 of TCP, 12 of its timestamps.
 const IP_AND_TCP: u64 = 52;
 /// The longest one-way delay and queue, ms.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 /// The most delivery opportunities of a trace.
-pub const MOST_OPPORTUNITIES: usize = 4_000_000;
+pub const MAX_OPPORTUNITIES: usize = 4_000_000;
 
 /// A link. It is symmetric where both directions are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -180,7 +180,7 @@ impl Direction {
 
     fn check(&self, mtu: u32) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
-        let longest = LONGEST_WAIT.as_nanos() as u64;
+        let longest = MAX_WAIT.as_nanos() as u64;
         match &self.rate {
             LinkRate::BitsPerSecond(rate) if !RATES.contains(rate) => {
                 return refuse("the link's rate", "1 kbit/s to 10 Gbit/s");
@@ -230,7 +230,7 @@ impl Trace {
                 allowed,
             })
         };
-        if self.at_ms.is_empty() || self.at_ms.len() > MOST_OPPORTUNITIES {
+        if self.at_ms.is_empty() || self.at_ms.len() > MAX_OPPORTUNITIES {
             return refuse("1 to 4,000,000 opportunities");
         }
         if self.at_ms.last() == Some(&0) {

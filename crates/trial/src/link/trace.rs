@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{MOST_OPPORTUNITIES, Trace};
+use super::{MAX_OPPORTUNITIES, Trace};
 
 /// Why a text is no trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Trace {
             if at_ms.last().is_some_and(|last| *last > ms) {
                 return Err(wrong("this time is before that of the line above"));
             }
-            if at_ms.len() == MOST_OPPORTUNITIES {
+            if at_ms.len() == MAX_OPPORTUNITIES {
                 return Err(wrong("a trace has at most 4,000,000 lines"));
             }
             at_ms.push(ms);

@@ -74,7 +74,7 @@ fn hex(digit: u8) -> Option<u8> {
 /// that fits is used; what it cannot hold is rounded up, so that the server never gives up before
 /// the client. Durations beyond 99,999,999 hours become that.
 pub fn encode_timeout(timeout: Duration) -> String {
-    const MOST: u128 = 99_999_999;
+    const MAX: u128 = 99_999_999;
     const UNITS: [(u128, char); 6] = [
         (1, 'n'),
         (1_000, 'u'),
@@ -87,10 +87,10 @@ pub fn encode_timeout(timeout: Duration) -> String {
     let fitting = UNITS
         .iter()
         .map(|(size, unit)| (nanos.div_ceil(*size), unit))
-        .find(|(n, _)| *n <= MOST);
+        .find(|(n, _)| *n <= MAX);
     match fitting {
         Some((amount, unit)) => format!("{amount}{unit}"),
-        None => format!("{MOST}H"),
+        None => format!("{MAX}H"),
     }
 }
 

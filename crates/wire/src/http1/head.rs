@@ -51,7 +51,7 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
 }
 
 /// A head of more bytes is not kept, so that a connection without calls takes little memory.
-const LONGEST_KEPT: usize = 1024;
+const MAX_KEPT_BYTES: usize = 1024;
 
 /// The last head of a connection. Most responses of a service have the same, and one that comes again
 /// in one piece is not parsed again.
@@ -76,7 +76,7 @@ impl LastHead {
     pub(super) fn parse(&mut self, text: &[u8], limits: &Limits) -> Result<Head, Failure> {
         self.head = None;
         let head = parse(text, limits, &mut self.ranges)?;
-        if text.len() <= LONGEST_KEPT {
+        if text.len() <= MAX_KEPT_BYTES {
             self.text.clear();
             self.text.extend_from_slice(text);
             self.head = Some(head);

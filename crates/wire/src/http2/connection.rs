@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::error::{ErrorCode, code_for};
-use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_FRAME_SIZE, MOST_WINDOW};
+use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, FRAME_SIZE_LIMIT, MAX_WINDOW};
 use super::frame::{self, settings};
 use super::hpack::Decoder;
 use super::receive::Receiver;
@@ -65,11 +65,11 @@ pub(crate) struct Connection {
 impl Connection {
     /// Values of `limits` that RFC 9113 does not allow are brought into its range.
     pub(crate) fn new(mut limits: Limits) -> Self {
-        limits.stream_window = limits.stream_window.clamp(1, MOST_WINDOW);
-        limits.connection_window = limits.connection_window.clamp(DEFAULT_WINDOW, MOST_WINDOW);
+        limits.stream_window = limits.stream_window.clamp(1, MAX_WINDOW);
+        limits.connection_window = limits.connection_window.clamp(DEFAULT_WINDOW, MAX_WINDOW);
         limits.max_frame_size = limits
             .max_frame_size
-            .clamp(DEFAULT_FRAME_SIZE, MOST_FRAME_SIZE);
+            .clamp(DEFAULT_FRAME_SIZE, FRAME_SIZE_LIMIT);
         let mut connection = Connection {
             output: Output::default(),
             unsent: Unsent::default(),

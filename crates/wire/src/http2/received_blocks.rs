@@ -9,7 +9,7 @@ use super::hpack::{DecodedFields, Decoder, HpackError};
 use super::response::{ResponseHead, check_head, check_trailers};
 
 /// A block of more bytes is not kept, so that a connection without calls takes little memory.
-const LONGEST_KEPT: usize = 1024;
+const MAX_KEPT_BYTES: usize = 1024;
 
 /// The last blocks of a connection.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl ReceivedBlock {
         self.is_trailers = false;
         decoder.decode(bytes, &mut self.fields)?;
         // A block that puts an entry into the table would do so again.
-        if bytes.len() <= LONGEST_KEPT && decoder.changes() == before {
+        if bytes.len() <= MAX_KEPT_BYTES && decoder.changes() == before {
             self.bytes.clear();
             self.bytes.extend_from_slice(bytes);
             self.changes = Some(before);

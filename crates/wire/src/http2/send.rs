@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 use super::error::Http2Violation;
-use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MOST_WINDOW, Setting};
+use super::frame::settings::{DEFAULT_FRAME_SIZE, DEFAULT_WINDOW, MAX_WINDOW, Setting};
 use super::frame::{END_HEADERS, END_STREAM, HEADER_LENGTH, kind, write_header};
 use super::head_blocks::HeadBlocks;
 use super::hpack::ENTRY_OVERHEAD;
@@ -214,7 +214,7 @@ impl Sender {
             return Err(Http2Violation::WindowIncrement);
         }
         self.window += i64::from(by);
-        if self.window > i64::from(MOST_WINDOW) {
+        if self.window > i64::from(MAX_WINDOW) {
             return Err(Http2Violation::WindowOverflow);
         }
         Ok(())
@@ -227,7 +227,7 @@ impl Sender {
         by: i64,
     ) -> Result<(), Http2Violation> {
         stream.send_window += by;
-        if stream.send_window > i64::from(MOST_WINDOW) {
+        if stream.send_window > i64::from(MAX_WINDOW) {
             return Err(Http2Violation::WindowOverflow);
         }
         if stream.blocked && stream.send_window > 0 {

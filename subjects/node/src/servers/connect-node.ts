@@ -7,7 +7,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 
-import { gzipOf, MOST_BYTES } from "../connect-gzip.js";
+import { gzipOf, MAX_BYTES } from "../connect-gzip.js";
 import { levelOf } from "../compression.js";
 import { HANDLER_END, HANDLER_START, type ServerSettings } from "../contract.js";
 import { Es } from "../generated.js";
@@ -43,7 +43,7 @@ export async function serve(settings: ServerSettings, workload: Workload): Promi
   const respond = connectNodeAdapter({
     routes,
     acceptCompression: [gzipOf(level)],
-    compressMinBytes: level === 0 ? MOST_BYTES : 0,
+    compressMinBytes: level === 0 ? MAX_BYTES : 0,
     readMaxBytes: limits.max_message_bytes,
     jsonOptions: { registry: es.registry },
   });

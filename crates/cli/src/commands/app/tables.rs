@@ -60,7 +60,7 @@ pub(super) fn of_load(app: &App, set: &Set, taken: &SliceFigures, load: &AppLoad
     }
     if taken.task_errors > 0 {
         text += &format!(
-            "{} tasks of the locustfile broke off: {}\n",
+            "{} tasks of the locustfile failed: {}\n",
             taken.task_errors, taken.task_error
         );
     }

@@ -8,7 +8,7 @@ use rpcgauge_message::nearest::Nearest;
 use rpcgauge_study::features::{Features, Role, WorkloadKind};
 use rpcgauge_study::only;
 use rpcgauge_study::settings::{HttpVersion, Operation, Protocol, REFERENCE, Sample, Transport};
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 use crate::args::CompareArgs;
 use crate::exit::Failure;
@@ -54,7 +54,7 @@ impl Way {
 
     /// Whether it goes over a Unix socket.
     pub(super) fn is_over_unix(&self) -> bool {
-        self.setting("transport") == Some(Transport::Unix.word())
+        self.setting("transport") == Some(Transport::Unix.as_str())
     }
 
     fn setting(&self, key: &str) -> Option<&str> {
@@ -121,7 +121,7 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
             stacks.get(name).filter(|features| fits(features)).ok_or_else(|| {
             let known = stacks.iter().filter(|(_, features)| fits(features));
             let hint = Nearest::or_known(name, known.map(|(name, _)| name.as_str()));
-            let what = role.word();
+            let what = role.as_str();
             Failure::input(format!(
                 "{option}: there is no {what} \"{name}\"{hint} (rpcgauge subjects lists them)"
             ))
@@ -197,7 +197,7 @@ pub(super) fn codecs(ways: &[Way], stacks: &BTreeMap<String, Features>) -> Vec<W
     for way in ways {
         for (role, does) in &ROLES {
             let stack = way.setting(role).and_then(|stack| stacks.get(stack));
-            let encoding = way.setting("encoding").and_then(Encoding::from_word);
+            let encoding = way.setting("encoding").and_then(Encoding::from_name);
             let takes = |codec: &&String| {
                 let features = stacks.get(*codec);
                 features.is_some_and(|features| features.workloads.contains(&WorkloadKind::Own))
@@ -221,8 +221,8 @@ pub(super) fn codecs(ways: &[Way], stacks: &BTreeMap<String, Features>) -> Vec<W
 }
 
 fn of_codec(codec: &str, encoding: Encoding, operation: Operation, sample: Sample) -> Way {
-    let (operation, sample) = (operation.word(), sample.word());
-    let encoding = encoding.word();
+    let (operation, sample) = (operation.as_str(), sample.as_str());
+    let encoding = encoding.as_str();
     let settings = [
         ("codec", codec),
         ("operation", operation),
@@ -283,9 +283,9 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
         name += &format!("+{}", plain(client));
         settings.push(("client", client.clone()));
     }
-    settings.push(("protocol", protocol.word().to_owned()));
-    settings.push(("http", http.word().to_owned()));
-    settings.push(("encoding", encoding.word().to_owned()));
+    settings.push(("protocol", protocol.as_str().to_owned()));
+    settings.push(("http", http.as_str().to_owned()));
+    settings.push(("encoding", encoding.as_str().to_owned()));
     Way { name, settings }
 }
 

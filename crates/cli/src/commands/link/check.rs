@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use rpcgauge_lab::machine::placement::Placements;
 use rpcgauge_link::{Checked, Flood, Options, Priority, check, highest_pace};
 use rpcgauge_report::units;
-use rpcgauge_study::link::{NamedLink, PRESETS, rate_word};
+use rpcgauge_study::link::{NamedLink, PRESETS, format_rate};
 use rpcgauge_study::settings::Placement;
 
 use super::{failure, ready, real};
@@ -86,7 +86,7 @@ fn direction(way: &Flood) -> String {
     let mut parts = Vec::new();
     if let Some((set, measured)) = way.rate {
         let off = (measured / set as f64 - 1.0) * 100.0;
-        parts.push(format!("rate {off:+.3}% of {}", rate_word(set)));
+        parts.push(format!("rate {off:+.3}% of {}", format_rate(set)));
     }
     if let Some((set, measured)) = way.queue {
         parts.push(format!("full queue {} of {}", time(measured), time(set)));

@@ -150,7 +150,7 @@ fn calls_that_are_never_sent_are_in_no_rate() {
     ]);
     let target = format!("grpc://{service}/{HELLO}");
     let shown = place.run(&short(&target, &["--warmup", "0s"])).well();
-    let told = "50 started (49 of them never sent): 1 answered, 49 failed";
+    let told = "50 started (49 of them never sent): 1 succeeded, 49 failed";
     assert!(shown.contains(told), "{shown}");
     assert!(shown.contains("49 × head-too-large"), "{shown}");
     let report = report(&place.path().join("run"));

@@ -16,7 +16,7 @@ fn a_grpc_service_is_called_with_messages_of_its_own_type() {
     let more = [&message[..], &["--connections", "2"]].concat();
     let shown = place.run(&short(&service.grpc(), &more)).well();
     assert!(
-        shown.contains("50 started: 50 answered, 0 failed"),
+        shown.contains("50 started: 50 succeeded, 0 failed"),
         "{shown}"
     );
     let report = report(&place.path().join("run"));

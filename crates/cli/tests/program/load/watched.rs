@@ -120,7 +120,7 @@ fn lines_tell_it_where_there_is_no_terminal() {
     let text = seen.text();
     let line = text.lines().find(|line| line.contains("http-503"));
     let line = line.expect("the line that was waited for");
-    assert!(line.contains("answered 0/s"), "{line}");
+    assert!(line.contains("succeeded 0/s"), "{line}");
     assert!(line.contains("p50 –, p99 –; failed: "), "{line}");
     stop(child);
 }

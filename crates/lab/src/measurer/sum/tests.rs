@@ -22,14 +22,14 @@ fn record(begin: u64, end: u64) -> Record {
     }
 }
 
-fn finish(sum: Sum) -> Measured {
+fn finish(sum: Sum) -> TrialFigures {
     let warmup = Warmup {
         calls: 0,
         failed: 0,
         elapsed_ns: 0,
         settled: true,
     };
-    let around = Surroundings {
+    let processes = ProcessFigures {
         server_cpu: None,
         memory: Memory {
             client_peak: 1,
@@ -51,7 +51,7 @@ fn finish(sum: Sum) -> Measured {
         measured_from_ms: None,
         watched: None,
     };
-    sum.into_measured((Compression::None, Compression::None), warmup, around)
+    sum.into_measured((Compression::None, Compression::None), warmup, processes)
 }
 
 fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {

@@ -7,7 +7,7 @@ use rpcgauge_contract::{self as contract, Address, ConnectionUse, Ready, SliceAs
 use rpcgauge_message::Workload;
 use rpcgauge_study::features::Role;
 use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Transport};
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
 use crate::error::TrialResult;
@@ -50,7 +50,7 @@ impl StackCheck<'_> {
                 if (Some(&style), in_flight) == (self.features.styles.first(), 1) {
                     continue;
                 }
-                let what = format!("{} with {in_flight} in flight", style.word());
+                let what = format!("{} with {in_flight} in flight", style.as_str());
                 let manner = Manner {
                     style: Some(style),
                     in_flight,
@@ -172,7 +172,7 @@ impl StackCheck<'_> {
         way: &Way,
         manner: Manner,
         server: &Ready,
-    ) -> TrialResult<(contract::Settings, Workload)> {
+    ) -> TrialResult<(contract::SettingsLine, Workload)> {
         let settings = Settings {
             connection: manner.connection,
             connections: manner.channels,

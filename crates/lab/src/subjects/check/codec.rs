@@ -5,7 +5,7 @@ use std::fmt;
 use rpcgauge_contract::{self as contract, Operation};
 use rpcgauge_message::Sample;
 use rpcgauge_study::settings::Target;
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
 use crate::error::TrialResult;
@@ -26,7 +26,7 @@ struct Task {
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (operation, sample) = (self.operation.word(), self.sample.word());
+        let (operation, sample) = (self.operation.as_str(), self.sample.as_str());
         write!(f, "{operation} the {sample}, ")?;
         self.way.coded(f)
     }
@@ -36,8 +36,8 @@ impl StackCheck<'_> {
     pub(super) fn codec(&mut self) -> Result<(), SubjectsError> {
         let mut tasks = Vec::new();
         for way in Way::codecs(self.features) {
-            for (_, operation) in Operation::WORDS {
-                for (_, sample) in Sample::WORDS {
+            for (_, operation) in Operation::NAMES {
+                for (_, sample) in Sample::NAMES {
                     tasks.push(Task {
                         way: way.clone(),
                         operation: *operation,
@@ -47,7 +47,7 @@ impl StackCheck<'_> {
             }
         }
         let tasks = self.chosen(tasks, |task| {
-            let done = [task.operation.word(), task.sample.word()].map(str::to_owned);
+            let done = [task.operation.as_str(), task.sample.as_str()].map(str::to_owned);
             [&done[..], &task.way.values()].concat()
         });
         for task in &tasks {
@@ -82,7 +82,7 @@ impl StackCheck<'_> {
         Caller::new(self.start(&line)?, &line, Proof::Sample(Box::new(sample)))
     }
 
-    fn codec_line(&mut self, task: &Task) -> TrialResult<(contract::Settings, CodecSample)> {
+    fn codec_line(&mut self, task: &Task) -> TrialResult<(contract::SettingsLine, CodecSample)> {
         let spec = task.way.spec()?;
         let workload = workload(&spec)?;
         let settings = task.way.settings(Target::Codec {

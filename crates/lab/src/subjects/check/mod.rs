@@ -20,7 +20,7 @@ use rpcgauge_study::features::{Features, Role, WorkloadKind};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::Runtime;
 use rpcgauge_study::subject::Stack;
-use rpcgauge_study::words::{Word as _, size_word};
+use rpcgauge_study::words::{Named as _, format_size};
 use serde_json::{Value, json};
 
 use self::pairs::all_pairs;
@@ -102,7 +102,7 @@ impl Check<'_> {
                 let mut check = StackCheck {
                     asked: self,
                     stacks: &stacks,
-                    who: format!("{name} as {}", role.word()),
+                    who: format!("{name} as {}", role.as_str()),
                     stack: &name,
                     declared: stack,
                     features: &stack.features,
@@ -241,7 +241,7 @@ impl StackCheck<'_> {
     fn starts<'s>(
         &'s self,
         command: &'s SubjectCommand,
-        settings: &'s contract::Settings,
+        settings: &'s contract::SettingsLine,
     ) -> Start<'s> {
         Start {
             command,
@@ -253,7 +253,7 @@ impl StackCheck<'_> {
         }
     }
 
-    fn start(&mut self, settings: &contract::Settings) -> TrialResult<Subject> {
+    fn start(&mut self, settings: &contract::SettingsLine) -> TrialResult<Subject> {
         let command = self.command(settings)?;
         let needed = &self.declared.disk;
         if !needed.is_empty() && command.disk.is_none() {
@@ -268,19 +268,19 @@ impl StackCheck<'_> {
     }
 
     /// How the stack is started for the messages in its settings.
-    fn command(&self, settings: &contract::Settings) -> TrialResult<SubjectCommand> {
+    fn command(&self, settings: &contract::SettingsLine) -> TrialResult<SubjectCommand> {
         let workload = match settings {
-            contract::Settings::Server(server) => Some(&server.workload),
-            contract::Settings::Client(client) => Some(&client.workload),
-            contract::Settings::Codec(codec) => Some(&codec.workload),
-            contract::Settings::Floor(_) => None,
+            contract::SettingsLine::Server(server) => Some(&server.workload),
+            contract::SettingsLine::Client(client) => Some(&client.workload),
+            contract::SettingsLine::Codec(codec) => Some(&codec.workload),
+            contract::SettingsLine::Floor(_) => None,
         };
         let command = self.stacks.command(self.stack, workload)?;
         Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
     }
 
     /// Starts with each setting of its runtime, and reads its events.
-    fn runtimes(&mut self, settings: &contract::Settings) -> Result<(), SubjectsError> {
+    fn runtimes(&mut self, settings: &contract::SettingsLine) -> Result<(), SubjectsError> {
         let has = &self.features.runtime;
         for gc in &has.gc {
             self.runtime.gc = Some(gc.clone());
@@ -290,7 +290,7 @@ impl StackCheck<'_> {
         self.runtime = Runtime::default();
         if has.heap {
             self.runtime.heap_bytes = Some(HEAP_BYTES);
-            let what = format!("starts with a heap of {}", size_word(HEAP_BYTES));
+            let what = format!("starts with a heap of {}", format_size(HEAP_BYTES));
             self.attempt(&what, |check| check.start(settings)?.end_well())?;
         }
         self.runtime = Runtime::default();
@@ -310,7 +310,7 @@ impl StackCheck<'_> {
     }
 
     /// What every subject must refuse with an error line.
-    fn refusals(&mut self, settings: &contract::Settings) -> Result<(), SubjectsError> {
+    fn refusals(&mut self, settings: &contract::SettingsLine) -> Result<(), SubjectsError> {
         let line: Value = serde_json::from_str(&settings.to_line()).unwrap_or_default();
         for (what, key, value) in [
             ("refuses an unknown setting", "pace", json!("brisk")),

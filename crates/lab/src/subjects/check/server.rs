@@ -138,7 +138,7 @@ impl StackCheck<'_> {
         }
     }
 
-    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::Settings, Settings)> {
+    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::SettingsLine, Settings)> {
         let settings = way.call(None)?;
         let listen = settings_line::listen(way.transport, self.path());
         let spec = way.spec()?;

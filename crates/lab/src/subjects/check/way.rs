@@ -9,7 +9,7 @@ use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
 use rpcgauge_study::settings::{
     Client, HttpVersion, Protocol, Settings, Stop, Style, Target, Transport,
 };
-use rpcgauge_study::words::Word as _;
+use rpcgauge_study::words::Named as _;
 use serde_json::json;
 
 use super::broken;
@@ -128,8 +128,8 @@ impl Way {
 
     /// What varies from one way to another.
     pub(super) fn values(&self) -> Vec<String> {
-        let (protocol, http) = (self.protocol.word(), self.http.word());
-        let (transport, workload) = (self.transport.word(), self.workload.word());
+        let (protocol, http) = (self.protocol.as_str(), self.http.as_str());
+        let (transport, workload) = (self.transport.as_str(), self.workload.as_str());
         let values = [protocol, http, transport, self.tls_word(), workload].map(str::to_owned);
         let coded = [self.encoding.to_string(), self.compression.to_string()];
         [&values[..], &coded].concat()
@@ -141,15 +141,15 @@ impl Way {
 
     /// The part that a codec has too.
     pub(super) fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let workload = self.workload.word();
+        let workload = self.workload.as_str();
         write!(f, "{}, {}, {workload}", self.encoding, self.compression)
     }
 }
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (protocol, http) = (self.protocol.word(), self.http.word());
-        let (transport, tls) = (self.transport.word(), self.tls_word());
+        let (protocol, http) = (self.protocol.as_str(), self.http.as_str());
+        let (transport, tls) = (self.transport.as_str(), self.tls_word());
         write!(f, "{protocol} on HTTP/{http} by {transport}{tls}, ")?;
         self.coded(f)
     }

@@ -39,7 +39,7 @@ use super::stall::Stall;
 use super::stamps::{Stamps, stage_times};
 use crate::clock::{self, nanos};
 use crate::recorder::Recorder;
-use crate::schedule::Dues;
+use crate::schedule::DueTimes;
 use crate::trial::Trial;
 
 pub(super) struct Ledger<'t> {
@@ -48,7 +48,7 @@ pub(super) struct Ledger<'t> {
     timed: bool,
     /// Whether checking a response may take a while, which is not lateness of the next call.
     checks: bool,
-    pub(super) dues: Dues,
+    pub(super) due_times: DueTimes,
     pub(super) calls: InFlight,
     pub(super) to_retry: VecDeque<u64>,
     held: Held,
@@ -76,7 +76,7 @@ pub(super) struct EndedCall {
     pub(super) succeeded: bool,
     /// It ended too late to count in time.
     pub(super) late: bool,
-    /// It failed since this program stood still, which says nothing of the server.
+    /// It failed since this program stood still, which says nothing about the server.
     pub(super) stalled: bool,
 }
 
@@ -91,7 +91,7 @@ impl<'t> Ledger<'t> {
             trial,
             timed: trial.timing == Timing::Stages,
             checks,
-            dues: Dues::new(&trial.schedule, trial.seed, u64::MAX),
+            due_times: DueTimes::new(&trial.schedule, trial.seed, u64::MAX),
             calls: InFlight::new(nanos(trial.deadline)),
             to_retry: VecDeque::new(),
             held: Held::new(trial.expect.max_response_bytes),
@@ -114,7 +114,7 @@ impl<'t> Ledger<'t> {
         (kind, text): CallFailure<'_>,
         now: u64,
     ) -> EndedCall {
-        self.dues.call_ended(now);
+        self.due_times.call_ended(now);
         if measured {
             self.recorder.started(due);
             self.recorder.begun(due, now);
@@ -133,14 +133,14 @@ impl<'t> Ledger<'t> {
 
     /// Takes the next call from the schedule and gives it up as the trial ends at `now` (ns).
     pub(super) fn abandon_due(&mut self, measured: bool, now: u64) {
-        if let Some(due) = self.dues.next()
+        if let Some(due) = self.due_times.next()
             && self.last_stall.hit(due, now)
         {
-            self.dues.take();
+            self.due_times.take();
             self.fail_unbegun(due, measured, STALLED, now);
             return;
         }
-        let Some(due) = self.dues.take().filter(|_| measured) else {
+        let Some(due) = self.due_times.take().filter(|_| measured) else {
             return;
         };
         self.recorder.started(due);
@@ -150,7 +150,7 @@ impl<'t> Ledger<'t> {
 
     /// Gives up all measured calls that are due by `by` (ns), or the first `most` of them.
     pub(super) fn abandon_all_due(&mut self, by: u64, most: u64) {
-        let all = self.dues.waiting(by).min(most);
+        let all = self.due_times.waiting(by).min(most);
         let recorder = &mut self.recorder;
         let calls = &mut recorder.account.calls;
         for count in [
@@ -163,7 +163,7 @@ impl<'t> Ledger<'t> {
         let (start, mut before) = (recorder.start.unwrap_or(by), 0);
         for (end, figures) in recorder.steps.by_end() {
             let last = start.saturating_add(end).saturating_sub(1).min(by);
-            let through = self.dues.waiting(last).min(most);
+            let through = self.due_times.waiting(last).min(most);
             figures.started += through - before;
             before = through;
         }
@@ -262,14 +262,14 @@ impl<'t> Ledger<'t> {
         let Some(call) = self.calls.remove(token) else {
             return;
         };
-        call.response.let_go(&mut self.held);
+        call.response.release(&mut self.held);
         // Comparing a response with the right one, keeping it for that, or checking it is the instrument's own work, which can
         // take longer than a call: the call after it is not late by that.
         let free = match call.verify != Verify::Never || self.checks {
             true => clock::now(),
             false => done,
         };
-        self.dues.call_ended(free);
+        self.due_times.call_ended(free);
         self.unsent = None;
         let (due, measured) = (call.due, call.measured);
         // What the server said for itself stands.
@@ -293,7 +293,7 @@ impl<'t> Ledger<'t> {
         self.measured_in_flight -= 1;
         match result {
             Ok(()) => {
-                self.recorder.answered(due, done);
+                self.recorder.succeeded(due, done);
                 self.recorder.account.calls.answered_late += u64::from(late);
                 if call.retries > 0 {
                     // The stages of its last send say nothing of the call.
@@ -359,7 +359,7 @@ impl<'t> Ledger<'t> {
     /// Where the number of calls ended a trial at a rate, the last call has its gap too: `n` calls at 10
     /// a second take `n` tenths of a second at least.
     pub(super) fn finish(mut self, arrivals_end: Option<u64>) -> Recorder {
-        let reach = arrivals_end.or(self.dues.reach());
+        let reach = arrivals_end.or(self.due_times.reach());
         self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
         if arrivals_end.is_none() {
             let calls = &mut self.recorder.account.calls;
@@ -386,11 +386,11 @@ mod tests {
             ..trial(unused())
         };
         let mut ledger = Ledger::new(&trial, false, false);
-        ledger.dues = Dues::new(&trial.schedule, 0, 100);
+        ledger.due_times = DueTimes::new(&trial.schedule, 0, 100);
         let [answered, failed, abandoned] = [(); 3].map(|()| {
             let call = Beginning {
                 connection: 0,
-                due: ledger.dues.take().unwrap(),
+                due: ledger.due_times.take().unwrap(),
                 begun: 101,
                 measured: true,
             };
@@ -398,8 +398,8 @@ mod tests {
             ledger.recorder.sent(call.due);
             token
         });
-        let due = ledger.dues.take().unwrap();
-        assert_eq!((due, ledger.dues.next()), (100, None), "all are taken");
+        let due = ledger.due_times.take().unwrap();
+        assert_eq!((due, ledger.due_times.next()), (100, None), "all are taken");
         ledger.fail_unbegun(due, true, NOT_SENT, 140);
         let mut ends = Vec::new();
         ledger.end(answered, (150, false), Ok(()), |call| {
@@ -412,7 +412,7 @@ mod tests {
             ends.push(call.succeeded)
         });
         assert_eq!(ends, [true, false], "a call ends once");
-        assert_eq!(ledger.dues.next(), Some(140), "an end makes another due");
+        assert_eq!(ledger.due_times.next(), Some(140), "an end makes another due");
         ledger.abandon_due(true, 200);
         ledger.abandon_in_flight(200);
         assert!(ledger.calls.get(abandoned).is_some());

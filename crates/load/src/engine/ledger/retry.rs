@@ -6,7 +6,7 @@ use rpcgauge_wire::{ErrorCode, Failure, Protocol, Stage};
 use crate::trial::CallStyle;
 
 /// How often a call is sent again at most. A server that takes none of so many sends takes no call.
-const MOST_RETRIES: u32 = 3;
+const MAX_RETRIES: u32 = 3;
 
 /// Methods whose effect is the same once and twice (RFC 9110 §9.2.2).
 const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"];
@@ -24,7 +24,7 @@ pub(super) struct Sent<'a> {
 }
 
 pub(super) fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
-    if sent.retries >= MOST_RETRIES || sent.response_begun {
+    if sent.retries >= MAX_RETRIES || sent.response_begun {
         return false;
     }
     match failure {
@@ -98,12 +98,12 @@ mod tests {
             };
             assert_eq!(may_retry(&failure, sent), again, "{failure} {style:?}");
             let last = Sent {
-                retries: MOST_RETRIES - 1,
+                retries: MAX_RETRIES - 1,
                 ..sent
             };
             assert_eq!(may_retry(&failure, last), again, "{failure} {style:?}");
             let often = Sent {
-                retries: MOST_RETRIES,
+                retries: MAX_RETRIES,
                 ..sent
             };
             let begun = Sent {

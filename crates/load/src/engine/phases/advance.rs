@@ -7,7 +7,7 @@ use super::{Phase, Phases};
 use crate::clock::{self, nanos};
 use crate::engine::ledger::Ledger;
 use crate::engine::pool::Pool;
-use crate::schedule::Dues;
+use crate::schedule::DueTimes;
 
 impl Phases<'_, '_> {
     /// When it ends at the latest, ns.
@@ -119,7 +119,7 @@ impl Phases<'_, '_> {
             self.start_measuring(pool, ledger);
         }
         // Without a warm-up the first call is due when the measured part begins, and not before.
-        ledger.dues = Dues::new(&self.trial.schedule, self.trial.seed, self.started_at);
+        ledger.due_times = DueTimes::new(&self.trial.schedule, self.trial.seed, self.started_at);
     }
 
     #[cold]
@@ -146,7 +146,7 @@ impl Phases<'_, '_> {
         self.started_at = now;
         self.measured_from = now;
         // What the instrument did since the last call ended is not lateness of the next ones.
-        ledger.dues.start_again(now);
+        ledger.due_times.start_again(now);
     }
 
     #[cold]
@@ -159,14 +159,14 @@ impl Phases<'_, '_> {
 
     fn warmup_is_over(&self, now: u64, ledger: &Ledger<'_>) -> bool {
         // Arrivals at a rate do not wait: after the last of the warm-up the next is a measured one.
-        let next_is_measured = ledger.dues.is_at_a_rate() && self.warmup.is_all_begun();
+        let next_is_measured = ledger.due_times.is_at_a_rate() && self.warmup.is_all_begun();
         next_is_measured || self.warmup.is_over(now)
     }
 
     /// Whether the first measured call can be begun after the warm-up.
     fn is_ready(&self, ledger: &Ledger<'_>, now: u64) -> bool {
-        match ledger.dues.next_arrival() {
-            None => ledger.dues.is_at_a_rate() || ledger.calls.is_empty(),
+        match ledger.due_times.next_arrival() {
+            None => ledger.due_times.is_at_a_rate() || ledger.calls.is_empty(),
             // Calls that wait while the latency is steady are how this service is at this rate.
             Some(due) => due > now || self.warmup.outcome.settled || self.warmup.is_all_begun(),
         }
@@ -188,7 +188,7 @@ impl Phases<'_, '_> {
     /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
     /// shorten it.
     fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
-        let lasts = match ledger.dues.is_at_a_rate() {
+        let lasts = match ledger.due_times.is_at_a_rate() {
             true => self.warmup.longest(),
             false => self.patience,
         };
@@ -237,9 +237,9 @@ mod tests {
         assert!(!phases.advance(now, &pool, &mut ledger));
         assert_eq!(phases.phase, Phase::WarmUp, "no connection, no wait");
         let [first, second] = [(); 2].map(|()| {
-            let due = ledger.dues.next().unwrap();
+            let due = ledger.due_times.next().unwrap();
             assert!(phases.admits(&ledger, due));
-            ledger.dues.take();
+            ledger.due_times.take();
             let call = Beginning {
                 connection: 0,
                 due,
@@ -259,7 +259,7 @@ mod tests {
         });
         assert!(!phases.advance(now + 20, &pool, &mut ledger));
         assert_eq!(phases.phase, Phase::Measured);
-        assert!(phases.call_taken(ledger.dues.next().unwrap()));
+        assert!(phases.call_taken(ledger.due_times.next().unwrap()));
         let (warmup, late) = (phases.warmup.outcome, phases.warmup.late);
         assert!(warmup.settled);
         assert_eq!((warmup.calls, warmup.failed), (2, 0));

@@ -39,7 +39,7 @@ use crate::warmup::Settling;
 
 /// Calls that are given up one by one at most as a trial ends: that takes time, and a rate may bring a thousand
 /// million per second. Further ones are counted together.
-const MOST_ONE_BY_ONE: usize = 10_000_000;
+const MAX_ONE_BY_ONE: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -143,7 +143,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if self.phase == Phase::Measured {
             !self.used_up && self.stop.admits(&self.status(ledger), due)
         } else {
-            let drains = self.phase == Phase::Switching && ledger.dues.is_at_a_rate();
+            let drains = self.phase == Phase::Switching && ledger.due_times.is_at_a_rate();
             let warms_up = (self.phase == Phase::WarmUp || drains) && !self.warmup.is_all_begun();
             !self.used_up && (warms_up || self.phase == Phase::Skipping)
         }
@@ -157,8 +157,8 @@ impl<'t, 'r> Phases<'t, 'r> {
         let status = self.status(ledger);
         let last = now.min(self.stop.ends_at(&status).saturating_sub(1));
         let before = last.min(self.measured_from.saturating_sub(1));
-        let of_warmup = ledger.dues.waiting(before).min(self.warmup.left());
-        let all = ledger.dues.waiting(last);
+        let of_warmup = ledger.due_times.waiting(before).min(self.warmup.left());
+        let all = ledger.due_times.waiting(last);
         of_warmup + (all - of_warmup).min(self.stop.calls_left(&status))
     }
 
@@ -219,7 +219,7 @@ impl<'t, 'r> Phases<'t, 'r> {
             return;
         }
         let status = self.status(ledger);
-        let until = match ledger.dues.is_at_a_rate() {
+        let until = match ledger.due_times.is_at_a_rate() {
             true => stall.until.min(self.stop.ends_at(&status)),
             false => stall.until,
         };
@@ -232,7 +232,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         if let Some(slicing) = &mut self.slicing
             && !self.phase.is_before_measuring()
         {
-            // A stall of this program says nothing of the server.
+            // A stall of this program says nothing about the server.
             slicing.fails |= !call.succeeded && !call.stalled;
             return;
         }
@@ -275,28 +275,28 @@ impl<'t, 'r> Phases<'t, 'r> {
         Status {
             start,
             started: recorded.account.calls.started - before,
-            next_due: ledger.dues.next(),
+            next_due: ledger.due_times.next(),
         }
     }
 
     // What it came to.
 
     /// Whether no more calls are made, whatever the [`rpcgauge_trial::Stop`]: it was stopped, the bodies are used
-    /// up, or nothing but failures came for too long.
+    /// up, or all calls failed for too long.
     pub(super) fn is_over(&self) -> bool {
         self.used_up || !self.ending.is_complete()
     }
 
     /// Whether `done` (ns) is after the time in which calls are due at a rate.
     pub(super) fn is_after_arrivals(&self, done: u64, ledger: &Ledger<'_>) -> bool {
-        ledger.dues.is_at_a_rate() && done > self.stop.ends_at(&self.status(ledger))
+        ledger.due_times.is_at_a_rate() && done > self.stop.ends_at(&self.status(ledger))
     }
 
     /// The end of the time in which calls were due at a rate, of a trial that ends at `now` (ns).
     /// `None` where the last call's end is the trial's: in a closed loop, and where the number of calls
     /// ended the trial, and not its time.
     pub(super) fn arrivals_end(&self, now: u64, ledger: &Ledger<'_>) -> Option<u64> {
-        let reach = ledger.dues.reach()?;
+        let reach = ledger.due_times.reach()?;
         let planned = self.stop.ends_at(&self.status(ledger));
         let broken_off = matches!(self.ending, Ending::Interrupted | Ending::GaveUp);
         match broken_off && self.phase != Phase::Draining {
@@ -312,7 +312,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
     pub(super) fn abandon_the_rest(&mut self, now: u64, ledger: &mut Ledger<'_>) {
-        self.abandon_waiting(MOST_ONE_BY_ONE, now, ledger);
+        self.abandon_waiting(MAX_ONE_BY_ONE, now, ledger);
         for call in ledger.calls.unmeasured() {
             self.count_unmeasured(call.sending, false);
         }
@@ -321,7 +321,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     fn abandon_waiting(&mut self, one_by_one: usize, now: u64, ledger: &mut Ledger<'_>) {
         for _ in 0..one_by_one {
-            match ledger.dues.next() {
+            match ledger.due_times.next() {
                 Some(due)
                     if due <= now && self.phase == Phase::Measured && self.admits(ledger, due) =>
                 {
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
     use crate::engine::failure_kinds::STALLED;
     use crate::engine::tests::{trial, unused};
-    use crate::schedule::Dues;
+    use crate::schedule::DueTimes;
 
     #[test]
     fn all_calls_that_are_never_begun_are_counted() {
@@ -376,7 +376,7 @@ mod tests {
             let mut ledger = Ledger::new(&trial, false, false);
             let settled = Box::new(|_| Settling::Settled);
             let mut phases = Phases::new(&trial, settled, Box::new(|_| ()), 0);
-            ledger.dues = Dues::new(&trial.schedule, 0, 0);
+            ledger.due_times = DueTimes::new(&trial.schedule, 0, 0);
             (phases.phase, phases.measured_from) = (Phase::Measured, 0);
             phases.abandon_waiting(one_by_one, 150_020_000, &mut ledger);
             let recorder = &ledger.recorder;

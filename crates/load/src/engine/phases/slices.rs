@@ -59,7 +59,7 @@ impl Phases<'_, '_> {
     pub(crate) fn begin_slice(
         &mut self,
         slice: &Slice,
-        most_calls: u64,
+        max_calls: u64,
         now: u64,
         pool: &mut Pool<'_>,
         ledger: &Ledger<'_>,
@@ -75,7 +75,7 @@ impl Phases<'_, '_> {
         slicing.skip_to = slicing.count.skipped.saturating_add(slice.skip_calls);
         slicing.skip_time = slice.skip_us.saturating_mul(US);
         slicing.started_before = ledger.recorder.account.calls.started;
-        self.stop = StopRule::of_slice(slice, most_calls, nanos(self.trial.drain));
+        self.stop = StopRule::of_slice(slice, max_calls, nanos(self.trial.drain));
         self.phase = Phase::Resuming;
         self.started_at = now;
     }
@@ -89,7 +89,7 @@ impl Phases<'_, '_> {
         }
         self.phase = Phase::Skipping;
         self.started_at = now;
-        ledger.dues.start_again(now);
+        ledger.due_times.start_again(now);
     }
 
     /// Whether calls were left out for long enough.
@@ -101,7 +101,7 @@ impl Phases<'_, '_> {
     /// Ends what a slice spends where its time ends: when the next call would be due. Until then a
     /// call that counts is still being read.
     pub(super) fn end_slice_span(&mut self, pool: &Pool<'_>, ledger: &Ledger<'_>) {
-        if self.slicing.is_some() && ledger.dues.next().is_some() {
+        if self.slicing.is_some() && ledger.due_times.next().is_some() {
             self.spent.end_span(pool);
         }
     }
@@ -117,7 +117,7 @@ impl Phases<'_, '_> {
             }
             if matches!(self.phase, Phase::Measured | Phase::Draining) {
                 // The next call is due when the first one ended for which there is none any more.
-                let until = ledger.dues.next().unwrap_or(now).min(now);
+                let until = ledger.due_times.next().unwrap_or(now).min(now);
                 slicing.counted_ns += until.saturating_sub(self.started_at);
                 slicing.count.slices += 1;
             }

@@ -12,7 +12,7 @@ pub(super) const US: u64 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRule {
     /// Calls that are started at most.
-    most_calls: u64,
+    max_calls: u64,
     /// And at least, whatever the time; 0 but for a slice.
     least_calls: u64,
     /// How long after the first call's due time others may be due, ns.
@@ -46,7 +46,7 @@ impl StopRule {
     pub(super) fn new(trial: &Trial) -> StopRule {
         let times = [trial.stop.time(), trial.schedule.lasts()].into_iter();
         StopRule {
-            most_calls: trial.stop.calls.unwrap_or(u64::MAX),
+            max_calls: trial.stop.calls.unwrap_or(u64::MAX),
             least_calls: 0,
             time: times.flatten().map(nanos).min().unwrap_or(u64::MAX),
             drain: nanos(trial.drain),
@@ -54,11 +54,11 @@ impl StopRule {
     }
 
     /// Of a slice with so many calls at most, of which there is at least one.
-    pub(super) fn of_slice(slice: &Slice, most_calls: u64, drain: u64) -> StopRule {
-        let most_calls = most_calls.max(1);
+    pub(super) fn of_slice(slice: &Slice, max_calls: u64, drain: u64) -> StopRule {
+        let max_calls = max_calls.max(1);
         StopRule {
-            most_calls,
-            least_calls: slice.least_calls.clamp(1, most_calls),
+            max_calls,
+            least_calls: slice.least_calls.clamp(1, max_calls),
             time: slice.time_us.saturating_mul(US),
             drain,
         }
@@ -67,12 +67,12 @@ impl StopRule {
     /// Whether a call that is due at `due` belongs to the measured part.
     pub(super) fn admits(&self, status: &Status, due: u64) -> bool {
         let in_time = due < self.ends_at(status) || status.started < self.least_calls;
-        in_time && status.started < self.most_calls
+        in_time && status.started < self.max_calls
     }
 
     /// How many more calls it may have.
     pub(super) fn calls_left(&self, status: &Status) -> u64 {
-        self.most_calls.saturating_sub(status.started)
+        self.max_calls.saturating_sub(status.started)
     }
 
     pub(super) fn decide(&self, status: &Status, now: u64) -> Decision {
@@ -80,7 +80,7 @@ impl StopRule {
         if status.started < self.least_calls {
             return Decision::GoOn;
         }
-        let none_left = status.started >= self.most_calls;
+        let none_left = status.started >= self.max_calls;
         let time_is_up = now >= ends_at && status.next_due.is_none_or(|due| due >= ends_at);
         if none_left || time_is_up {
             // A slice's least calls may be begun after its time.
@@ -148,13 +148,13 @@ mod tests {
     use super::*;
 
     const BY_TIME: StopRule = StopRule {
-        most_calls: u64::MAX,
+        max_calls: u64::MAX,
         least_calls: 0,
         time: 100,
         drain: 30,
     };
     const BY_CALLS: StopRule = StopRule {
-        most_calls: 5,
+        max_calls: 5,
         least_calls: 0,
         time: u64::MAX,
         drain: 30,

@@ -11,7 +11,7 @@ use crate::engine::stream::Stream;
 const FIRST_BACKOFF_NS: u64 = 1_000_000;
 
 /// The longest backoff, ns. A server that comes back is found within this time.
-const LONGEST_BACKOFF_NS: u64 = 100_000_000;
+const MAX_BACKOFF_NS: u64 = 100_000_000;
 
 /// So many failed attempts, one after the other, are followed by another at once.
 const FREE_ATTEMPTS: u32 = 2;
@@ -219,7 +219,7 @@ fn backoff_until(failed_attempts: u32, now: u64) -> u64 {
     let Some(doublings) = failed_attempts.checked_sub(FREE_ATTEMPTS + 1) else {
         return 0;
     };
-    let backoff = (FIRST_BACKOFF_NS << doublings.min(16)).min(LONGEST_BACKOFF_NS);
+    let backoff = (FIRST_BACKOFF_NS << doublings.min(16)).min(MAX_BACKOFF_NS);
     now.saturating_add(backoff)
 }
 

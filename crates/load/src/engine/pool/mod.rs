@@ -30,7 +30,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use mio::Registry;
-use rpcgauge_trial::{ConnectionUse, MOST_IN_FLIGHT, Schedule};
+use rpcgauge_trial::{ConnectionUse, MAX_IN_FLIGHT, Schedule};
 use rpcgauge_wire::{Limits, Protocol, Traffic};
 
 use self::connection::{Connection, Open, UNANSWERED};
@@ -278,7 +278,7 @@ fn places(trial: &Trial) -> Vec<Connection> {
         (ConnectionUse::Reuse, Schedule::Closed { in_flight }) => {
             (connections, *in_flight as usize)
         }
-        (ConnectionUse::Reuse, _) => (connections, connections * MOST_IN_FLIGHT as usize),
+        (ConnectionUse::Reuse, _) => (connections, connections * MAX_IN_FLIGHT as usize),
     };
     // An equal share each; the first ones take what is left.
     let (share, left) = (calls / places, calls % places);
@@ -297,7 +297,7 @@ fn limits(trial: &Trial) -> Limits {
     let bound = u64::from(trial.expect.max_response_bytes) + prefix;
     Limits {
         max_body_bytes: trial.limits.max_body_bytes.min(bound),
-        max_calls_in_flight: MOST_IN_FLIGHT,
+        max_calls_in_flight: MAX_IN_FLIGHT,
         ..trial.limits.clone()
     }
 }
@@ -319,7 +319,7 @@ mod tests {
         for attempts in 1..=3 {
             let places = pool.take_not_open().unwrap();
             assert_eq!(places, [0]);
-            let attempt = pool.tend(0, true, now).unwrap();
+            let attempt = pool.maintain(0, true, now).unwrap();
             pool.put_back_not_open(places, now);
             let Attempt::Failed { call, kind, at, .. } = attempt else {
                 panic!("nothing is there to connect to");
@@ -328,9 +328,9 @@ mod tests {
             assert!(at >= now && pool.all_attempted());
             assert_eq!((pool.counts.failed, pool.counts.connecting), (attempts, 0));
         }
-        let attempt = pool.tend(0, true, now).unwrap();
+        let attempt = pool.maintain(0, true, now).unwrap();
         assert!(matches!(attempt, Attempt::Underway), "it backs off");
-        assert!(pool.tend_by(true, now) > now);
-        assert_eq!(pool.tend_by(false, now), u64::MAX);
+        assert!(pool.next_maintenance(true, now) > now);
+        assert_eq!(pool.next_maintenance(false, now), u64::MAX);
     }
 }

@@ -14,7 +14,7 @@ use crate::error::LoadError;
 
 /// Connections being made at the same time at most, so that the server's queue of waiting
 /// connections (128 on many systems) does not run over.
-const MOST_CONNECTING: usize = 100;
+const MAX_CONNECTING: usize = 100;
 
 /// How long until a full queue of a Unix socket is tried again, ns. No event says when it has room.
 const FULL_QUEUE_BACKOFF_NS: u64 = 200_000;
@@ -35,20 +35,20 @@ pub(crate) enum Attempt {
 }
 
 impl Pool<'_> {
-    /// Takes the list of places to be opened or being opened, each of which [`Pool::tend`] looks after.
+    /// Takes the list of places to be opened or being opened, each of which [`Pool::maintain`] looks after.
     /// `None` where there are none.
     #[inline]
     pub(crate) fn take_not_open(&mut self) -> Option<Vec<usize>> {
         if self.not_open.is_empty() {
             return None;
         }
-        self.may_start = MOST_CONNECTING.saturating_sub(self.counts.connecting);
+        self.may_start = MAX_CONNECTING.saturating_sub(self.counts.connecting);
         Some(std::mem::take(&mut self.not_open))
     }
 
     /// Opens a place that is closed and whose backoff is over, where connections are `wanted`; gives up
     /// an attempt that takes too long.
-    pub(crate) fn tend(
+    pub(crate) fn maintain(
         &mut self,
         index: usize,
         wanted: bool,
@@ -97,9 +97,9 @@ impl Pool<'_> {
         self.not_open = list;
     }
 
-    /// When [`Pool::tend`] has something to do next, where connections are `wanted` or not.
-    pub(crate) fn tend_by(&self, wanted: bool, now: u64) -> u64 {
-        let tend_by = |&index: &usize| match &self.places[index].state {
+    /// When [`Pool::maintain`] has something to do next, where connections are `wanted` or not.
+    pub(crate) fn next_maintenance(&self, wanted: bool, now: u64) -> u64 {
+        let next_maintenance = |&index: &usize| match &self.places[index].state {
             State::Closed { .. } if !wanted => u64::MAX,
             State::Closed { backoff_until } if *backoff_until > now => *backoff_until,
             // It waits for others that are being made.
@@ -108,7 +108,7 @@ impl Pool<'_> {
             State::Connecting(making) => making.since.saturating_add(self.deadline),
             State::Open(_) => u64::MAX,
         };
-        self.not_open.iter().map(tend_by).min().unwrap_or(u64::MAX)
+        self.not_open.iter().map(next_maintenance).min().unwrap_or(u64::MAX)
     }
 
     /// Starts to connect, for `call` where it is the only one on its connection.

@@ -21,7 +21,7 @@ const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 /// Probes of TCP's keep-alive that go unanswered before it gives up, where its time-out has as many
 /// seconds: one that is lost on the way must not end a connection.
-const MOST_PROBES: u64 = 4;
+const MAX_PROBES: u64 = 4;
 
 /// A socket, of TCP or of Unix.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Socket {
 fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
     let idle = whole_seconds(keepalive.time());
     let timeout = whole_seconds(keepalive.timeout());
-    let probes = timeout.min(MOST_PROBES);
+    let probes = timeout.min(MAX_PROBES);
     let between = timeout.div_ceil(probes);
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(idle))?;
@@ -125,9 +125,9 @@ fn probe(stream: &TcpStream, keepalive: Keepalive) -> io::Result<()> {
 
 /// A time as TCP's keep-alive counts it, rounded up: 1 s to the longest that the system takes.
 fn whole_seconds(time: Duration) -> u64 {
-    const LONGEST: u64 = 32_767;
+    const MAX: u64 = 32_767;
     let up = u64::from(time.subsec_nanos() > 0);
-    time.as_secs().saturating_add(up).clamp(1, LONGEST)
+    time.as_secs().saturating_add(up).clamp(1, MAX)
 }
 
 #[cfg(test)]

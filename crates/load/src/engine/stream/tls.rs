@@ -14,7 +14,7 @@ use crate::tls::{TlsClient, alpn};
 
 /// The longest record that rustls takes: 2^14 bytes, 2,048 that an encryption may add (RFC 5246,
 /// 6.2.3), and the header. It holds no more than one that is incomplete.
-const LONGEST_RECORD: usize = (1 << 14) + 2048 + 5;
+const MAX_RECORD: usize = (1 << 14) + 2048 + 5;
 
 /// A TLS connection, being made or made.
 #[derive(Debug)]
@@ -139,23 +139,23 @@ impl TlsStream {
         if self.ended {
             return Ok(Input::End);
         }
-        let room = buffer.len() - LONGEST_RECORD;
-        let got = self.socket.read(&mut buffer[LONGEST_RECORD..], wait)?;
+        let room = buffer.len() - MAX_RECORD;
+        let got = self.socket.read(&mut buffer[MAX_RECORD..], wait)?;
         if got == 0 {
             return Err(TlsFailure::truncated());
         }
-        let n = self.decipher(buffer, LONGEST_RECORD + got);
+        let n = self.decipher(buffer, MAX_RECORD + got);
         Ok(Input::Data {
             n,
             more: got == room || self.has_ended(),
         })
     }
 
-    /// Deciphers what stands in the buffer from [`LONGEST_RECORD`] to `end`; returns how many plain
+    /// Deciphers what stands in the buffer from [`MAX_RECORD`] to `end`; returns how many plain
     /// bytes stand at its beginning then.
     fn decipher(&mut self, buffer: &mut [u8], end: usize) -> usize {
-        self.received.take(&buffer[LONGEST_RECORD..end]);
-        let (mut n, mut at) = (0, LONGEST_RECORD);
+        self.received.take(&buffer[MAX_RECORD..end]);
+        let (mut n, mut at) = (0, MAX_RECORD);
         while at < end && !self.ended && self.broken.is_none() {
             match self.tls.read_tls(&mut &buffer[at..end]) {
                 Ok(0) => break,

@@ -130,7 +130,7 @@ impl TlsFailure {
             ),
             _ => Self::error(
                 otherwise,
-                format!("the server broke off with the TLS alert {alert:?}"),
+                format!("the server closed the session with the TLS alert {alert:?}"),
             ),
         }
     }

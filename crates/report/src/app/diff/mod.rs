@@ -67,7 +67,7 @@ pub struct GainChange {
     pub after: AppComparison,
     /// After over before of the two ratios; absent where it is not judged.
     pub shift: Option<Shift>,
-    /// What it comes to.
+    /// The outcome.
     pub outcome: Change,
 }
 

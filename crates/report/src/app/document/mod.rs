@@ -263,7 +263,7 @@ fn reading(findings: &AppFindings) -> Section {
              the other"
         }
         false => {
-            "All sets are up at once, and load goes to one at a time, in an order drawn anew for each block"
+            "All sets are up at once, and load goes to one at a time, in a new random order for each block"
         }
     };
     let (own, at_rate) = match &plan.load {

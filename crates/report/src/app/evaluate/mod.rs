@@ -169,7 +169,7 @@ fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String>
         let tasks: u64 = broken_off.iter().map(|one| one.task_errors).sum();
         if let Some(first) = broken_off.first() {
             cautions.push(format!(
-                "{name}: {tasks} tasks of the locustfile broke off, the first with {}",
+                "{name}: {tasks} tasks of the locustfile failed, the first with {}",
                 first.task_error
             ));
         }

@@ -35,7 +35,7 @@ pub fn of_rate(slices: &[&SliceFigures]) -> Vec<String> {
     if times.len().saturating_sub(answered) as f64 > MAX_LEFT * times.len() as f64 {
         let rate = |count: u64| units::number(count as f64 / seconds);
         cautions.push(format!(
-            "{} requests per second were due and {} were answered: it did not keep up, so that response times grow with \
+            "{} requests per second were due and {} succeeded: it did not keep up, so that response times grow with \
              the length of a slice; lower the rate",
             rate(times.len() + failed),
             rate(answered)

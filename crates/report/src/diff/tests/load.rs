@@ -161,7 +161,7 @@ fn a_service_that_does_not_answer_any_more_is_worse() {
     let slower: Vec<_> = diff.slower().map(|c| &*c.variant).collect();
     assert_eq!(slower, ["rest"]);
     let text = shown(&diff);
-    let expected = "▼ rest on two cores: goodput 0, since most trials answered no call; ";
+    let expected = "▼ rest on two cores: goodput 0, since in most trials no call succeeded; ";
     assert!(
         text.contains(expected) && text.contains(" before, 0 after"),
         "{text}"
@@ -204,7 +204,7 @@ fn a_service_that_is_silent_in_some_trials_is_not_said_to_carry_the_same() {
     assert!(0.0 < most.ratio && most.ratio == most.after / most.before);
     let text = shown(&compare(&before, &after));
     assert!(
-        text.contains("lower, since most trials answered no call; "),
+        text.contains("lower, since in most trials no call succeeded; "),
         "{text}"
     );
 }

@@ -85,7 +85,7 @@ fn a_change_on_dynamic_code_says_so() {
     let (before, _) = days();
     let mut later = two(2.0);
     for spec in &mut later.specs {
-        spec.code = rpcgauge_study::record::Code::Dynamic;
+        spec.code = rpcgauge_study::record::CodeKind::Dynamic;
     }
     later.specs[1].latency_ns *= 2.0;
     let diff = compare(&before, &findings(&later.build()));

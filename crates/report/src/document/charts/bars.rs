@@ -11,7 +11,7 @@ use crate::units;
 use crate::words::{self, Labels};
 
 /// Bars shorter than this part of the longest would hardly be seen: they get their own scale.
-const SHORTEST: f64 = 0.08;
+const MIN_SHARE: f64 = 0.08;
 
 /// Stacked bars of each group; none without a bar. `all` are the parts that there can be, in the order in
 /// which the key names them.
@@ -36,7 +36,7 @@ fn bars(
         // The longest bar of each scale.
         let mut longest: Vec<f64> = bars.iter().map(Bar::length).collect();
         longest.sort_by(|one, other| other.total_cmp(one));
-        longest.dedup_by(|shorter, long| *shorter >= *long * SHORTEST);
+        longest.dedup_by(|shorter, long| *shorter >= *long * MIN_SHARE);
         let full = |bar: &Bar| longest.iter().copied().rfind(|long| bar.length() <= *long);
         // In the study's order, not that of size.
         let of_scales = by_key(bars.into_iter().filter_map(|bar| Some((full(&bar)?, bar))));

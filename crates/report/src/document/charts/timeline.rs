@@ -10,7 +10,7 @@ use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 use crate::{units, words};
 
 /// With more trials than this, the lines between them would hide the rest.
-const MOST_BOUNDARIES: usize = 60;
+const MAX_BOUNDARIES: usize = 60;
 
 /// The trials of each variant one after the other, with their spikes.
 pub(super) fn chart(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
@@ -43,7 +43,7 @@ fn timeline(name: &str, timeline: &TimelineFindings, size: Size) -> Option<Plot>
         figures: Vec::new(),
     };
     let starts = timeline.trial_starts_ns.iter().skip(1);
-    let starts = starts.filter(|_| timeline.trial_starts_ns.len() <= MOST_BOUNDARIES);
+    let starts = starts.filter(|_| timeline.trial_starts_ns.len() <= MAX_BOUNDARIES);
     let summary = summary(timeline);
     let spiked = timeline.spikes.iter();
     let causes = timeline.causes.as_ref();

@@ -11,7 +11,7 @@ fn found(sample: &Sample) -> CapacityFindings {
 }
 
 /// Changes what was measured in the trials at rates that `which` names.
-fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut Measured)) -> Sample {
+fn changed(which: impl Fn(f64) -> bool, change: impl Fn(&mut TrialFigures)) -> Sample {
     let mut sample = capacity();
     for record in &mut sample.trials {
         if let (Some(rate), TrialOutcome::Measured(measured)) = (record.rate, &mut record.outcome)
@@ -129,7 +129,7 @@ fn calls_without_a_response_that_no_objective_bounds_are_named() {
         sample
     };
     let of_latency = holding(&["p50<20ms"]);
-    let lost = "were not answered, and no objective bounds that";
+    let lost = "did not succeed, and no objective bounds that";
     assert!(
         expected(&of_latency).contains(lost),
         "{}",
@@ -159,7 +159,7 @@ fn no_rate_holds_a_percentile_that_was_mostly_not_answered() {
     assert!(found.held.is_none(), "{found:?}");
     let expected = crate::words::capacity::outcome(&found.trials[0]);
     assert!(
-        expected.starts_with("missed p99<20ms: 90% never answered"),
+        expected.starts_with("missed p99<20ms: 90% never succeeded"),
         "{expected}"
     );
 }

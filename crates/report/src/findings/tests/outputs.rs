@@ -46,7 +46,7 @@ fn every_output_says_how_a_verdict_stands_to_a_failing_a_a_pair() {
 
 #[test]
 fn a_verdict_on_dynamic_code_says_so_in_its_own_line_in_every_output() {
-    let code = rpcgauge_study::record::Code::Dynamic;
+    let code = rpcgauge_study::record::CodeKind::Dynamic;
     let text_of = |dynamic: &[usize], metric| {
         let mut builder = two(2.0);
         for spec in dynamic {
@@ -126,14 +126,14 @@ fn idle_states_that_were_not_held_off_are_a_caution() {
     sample.environment.idle.got = Idle::AsIs;
     sample.environment.idle.reason = Some("/dev/cpu_dma_latency: permission denied".to_owned());
     let cautions = crate::document::cautions(&findings(&sample));
-    assert!(cautions[0].contains("held off (/dev/cpu_dma_latency: permission denied)"));
+    assert!(cautions[0].contains("disabled (/dev/cpu_dma_latency: permission denied)"));
 }
 
 #[test]
 fn every_output_has_each_warning_once_and_the_idle_state() {
     let mut sample = two(2.0).build();
     let environment = &mut sample.environment;
-    let reason = "idle states were not held off: no device";
+    let reason = "idle states were not disabled: no device";
     environment.idle.got = Idle::AsIs;
     environment.idle.reason = Some(reason.to_owned());
     let busy = "other programs are busy: make (90% of a core)";
@@ -150,7 +150,7 @@ fn every_output_has_each_warning_once_and_the_idle_state() {
         crate::markdown::render(&findings),
         crate::html::render(&findings),
     ] {
-        for once in [busy, "idle states could not be held off"] {
+        for once in [busy, "idle states could not be disabled"] {
             assert_eq!(text.matches(once).count(), 1, "{once}: {text}");
         }
         assert!(text.contains("idle as is"), "{text}");

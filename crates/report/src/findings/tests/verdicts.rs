@@ -341,7 +341,7 @@ fn a_latency_that_unanswered_calls_could_have_changed_has_no_verdict() {
     ] {
         let (outcome, said) = failing(metric, every);
         assert_eq!(outcome, withheld, "{metric:?} {every:?}: {said}");
-        let expected = "of the calls of grpc and 0.0% of those of rest were not answered: counting \
+        let expected = "of the calls of grpc and 0.0% of those of rest did not succeed: counting \
                     these could change the verdict";
         assert!(said.contains(expected), "{said}");
     }
@@ -352,7 +352,7 @@ fn a_cost_that_unanswered_calls_could_have_changed_has_no_verdict() {
     let reason = Withheld::Unanswered;
     let withheld = verdict::Outcome::NoVerdict { reason };
     for (metric, every) in [
-        // The calls that were answered may have taken all of the time.
+        // The calls that succeeded may have taken all of the time.
         (Metric::ServerCpu, [1, 0]),
         (Metric::ClientCpu, [1, 0]),
         (Metric::CallBytes, [2, 0]),
@@ -374,7 +374,7 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
     for (metric, every) in [
         (Metric::LatencyP50, [50, 0]),
         (Metric::LatencyP50, [0, 50]),
-        // Counted as never answered, they would only make the slower one slower.
+        // Counted as never succeeded, they would only make the slower one slower.
         (Metric::LatencyP99, [0, 200]),
         (Metric::LatencyMean, [0, 50]),
     ] {
@@ -385,7 +385,7 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
             "{metric:?} {every:?}: {said}"
         );
         assert!(
-            said.contains("were not answered: counting these would not change the verdict"),
+            said.contains("did not succeed: counting these would not change the verdict"),
             "{said}"
         );
     }

@@ -49,14 +49,14 @@ pub(super) fn metrics(
         let service = service(source, services, &written.service)?;
         if service.metrics.is_none() {
             let message = format!(
-                "the service \"{}\" tells no metrics: write metrics = {{ port = \"…\" }} under it",
+                "the service \"{}\" exposes no metrics: write metrics = {{ port = \"…\" }} under it",
                 service.name
             );
             return Err(source.error(written.service.span(), message));
         }
         let Name(name) = written.name.get_ref().clone();
         if all.iter().any(|metric| metric.name == name) {
-            let message = format!("the metric \"{name}\" is there twice");
+            let message = format!("duplicate metric \"{name}\"");
             return Err(source.error(written.name.span(), message));
         }
         let wait = written.wait.filter(|wait| *wait.get_ref());

@@ -174,7 +174,7 @@ fn settings(table: &mut Table<'_>) -> Result<Vec<Setting>, StudyError> {
         let written: WrittenSetting = table.rest()?;
         let values: Vec<String> = written.values.into_iter().map(String::from).collect();
         if let Some(twice) = repeated(&values) {
-            return Err(refuse(format!("the value \"{twice}\" is there twice")));
+            return Err(refuse(format!("duplicate value \"{twice}\"")));
         }
         if let Some(default) = &written.default
             && !values.contains(&default.get_ref().0)
@@ -216,12 +216,12 @@ fn names(
             return Err(refuse(format!("a process cannot be called \"{name}\"")));
         }
         if let Some(Name(port)) = repeated(&process.ports) {
-            return Err(refuse(format!("its port \"{port}\" is there twice")));
+            return Err(refuse(format!("duplicate port \"{port}\"")));
         }
         let ports = process.ports.iter().map(|Name(port)| port.clone());
         let known = processes.insert(name.clone(), (ports.collect(), is_backing));
         if known.is_some() {
-            return Err(refuse(format!("the process \"{name}\" is there twice")));
+            return Err(refuse(format!("duplicate process \"{name}\"")));
         }
     }
     Ok(Names {

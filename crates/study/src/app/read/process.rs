@@ -106,7 +106,7 @@ pub(super) fn process(
     let ready = match written.ready {
         Some(written) => ready(source, written, &scope, &port_at)?,
         None if own.is_empty() => {
-            let message = "the process needs ready = { log = \"…\" }: without a port, nothing else tells when it is";
+            let message = "the process needs ready = { log = \"…\" }: without a port, nothing else shows when it is ready";
             return Err(source.error(written.place, message));
         }
         None => Ready::Tcp(own.iter().map(|Name(port)| port.clone()).collect()),

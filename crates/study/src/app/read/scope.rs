@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rpcgauge_message::nearest::Nearest;
 use toml::Spanned;
 
-use super::super::{Template, Word};
+use super::super::{Template, Placeholder};
 use crate::error::{Source, StudyError};
 use crate::subject::Name;
 
@@ -33,12 +33,12 @@ pub(super) struct Names {
 
 impl Scope<'_> {
     pub(super) fn check(&self, template: &Template) -> Result<(), String> {
-        template.words().try_for_each(|word| self.check_word(word))
+        template.words().try_for_each(|word| self.check_placeholder(word))
     }
 
-    fn check_word(&self, word: &Word) -> Result<(), String> {
+    fn check_placeholder(&self, word: &Placeholder) -> Result<(), String> {
         let is_here = match word {
-            Word::Setting(name) => {
+            Placeholder::Setting(name) => {
                 let known = self.names.settings.iter().map(String::as_str);
                 if !self.names.settings.contains(name) {
                     let hint = Nearest::or_known(name, known);
@@ -46,7 +46,7 @@ impl Scope<'_> {
                 }
                 self.has_configuration
             }
-            Word::OwnPort(port) => match self.own {
+            Placeholder::OwnPort(port) => match self.own {
                 Some(ports) if !ports.iter().any(|Name(known)| known == port) => {
                     let known = ports.iter().map(|Name(known)| known.as_str());
                     let hint = Nearest::or_known(port, known);
@@ -54,7 +54,7 @@ impl Scope<'_> {
                 }
                 own => own.is_some(),
             },
-            Word::Port(process, port) => {
+            Placeholder::Port(process, port) => {
                 let known = || self.names.processes.keys().map(String::as_str);
                 let Some((ports, is_backing)) = self.names.processes.get(process) else {
                     let hint = Nearest::or_known(process, known());
@@ -66,10 +66,10 @@ impl Scope<'_> {
                 }
                 self.has_configuration || *is_backing
             }
-            Word::Data => self.own.is_some(),
-            Word::Build => self.has_build,
-            Word::Entry => self.kept.is_some(),
-            Word::Kept(name) => match self.kept {
+            Placeholder::Data => self.own.is_some(),
+            Placeholder::Build => self.has_build,
+            Placeholder::Entry => self.kept.is_some(),
+            Placeholder::Kept(name) => match self.kept {
                 Some(kept) if !kept.contains(name) => {
                     let hint = Nearest::or_known(name, kept.iter().map(String::as_str));
                     return Err(format!("no check before has kept {word}{hint}"));

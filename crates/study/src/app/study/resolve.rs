@@ -194,7 +194,7 @@ impl AppStudy {
                 .find(|other| other.name == written.name || other.configuration == configuration)
             {
                 let message = match twin.name == written.name {
-                    true => format!("the variant \"{}\" is there twice", twin.name),
+                    true => format!("duplicate variant \"{}\"", twin.name),
                     false => format!(
                         "\"{}\" is set as \"{}\" is; a second set of one configuration is what \"a-a\" makes",
                         written.name, twin.name
@@ -233,7 +233,7 @@ impl AppStudy {
         match metric {
             AppMetric::Inside(name) if !app.metrics.iter().any(|known| known.name == *name) => {
                 let known = app.metrics.iter().map(|known| known.name.as_str());
-                let known = AppMetric::WORDS.into_iter().chain(known);
+                let known = AppMetric::NAMES.into_iter().chain(known);
                 let hint = Nearest::or_known(name, known);
                 let message = format!("there is no metric \"{name}\"{hint}");
                 Err(self.source.error(place, message))
@@ -370,7 +370,7 @@ fn default_pairs(app: &App, variants: &[AppVariant]) -> Vec<AppPair> {
     others.iter().map(pair).collect()
 }
 
-/// In each block of each invocation all variants, in an order drawn anew.
+/// In each block of each invocation all variants, in a new random order.
 fn in_random_order(seed: u64, invocations: u32, blocks: u32, variants: usize) -> Vec<AppBlock> {
     let mut random = Random::new(seed);
     let mut all = Vec::new();

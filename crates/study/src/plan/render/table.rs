@@ -8,7 +8,7 @@ const DEEPER: usize = 6;
 /// Between columns.
 const GAP: usize = 2;
 /// The least room for a last column of prose; with less, it goes to its own line.
-const LEAST_PROSE: usize = 30;
+const MIN_PROSE: usize = 30;
 
 /// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
 pub(super) struct Table(Vec<Vec<String>>);
@@ -68,7 +68,7 @@ impl Table {
         let (mut start, mut used) = (0, INDENT);
         for (column, wanted) in widths.iter().enumerate() {
             let needed = match column + 1 == widths.len() {
-                true => (*wanted).min(LEAST_PROSE),
+                true => (*wanted).min(MIN_PROSE),
                 false => *wanted,
             };
             if column > start && used + needed > width {

@@ -226,12 +226,12 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(said("rate = 0.001\ntime = \"10s\""), @r#"my.toml:7:8: variant "base": a rate of 0.001 per second brings no call in the 10s of a trial; give a higher rate or more time"#);
     insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
     insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
-    insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is of subjects, and a live service is called here; leave it out"#);
+    insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is not a ramp: "x" is not a time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
     insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: "at-end" "cancel" is for an end by time, and "calls" counts calls that may end; leave one of the two out"#);
     insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml:4:15: one service carries many calls on a connection and another one call, so that 8 calls would be in flight to one and 2 to the other; write 8, or leave it out");
-    insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml:2:13: "placement" is of subjects, and live services are called here; leave it out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml:2:15: "invocations" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml:2:13: "placement" is for subjects, but live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml:2:15: "invocations" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "workload = { name = \"hello\" }")), @r#"my.toml:1:1: variant "base": [workload] is a subject's, and a live service is sent what [service] says; keep one of the two"#);
     let mixed = format!(
         "{}[[variants]]\nname = \"c\"\nprotocol = \"grpc\"\nworkload.name = \"hello\"\n",
@@ -353,19 +353,19 @@ fn what_would_have_no_effect_is_refused() {
             "{more}\nobjectives = [\"p99<1s\"]\ncapacity = {{}}"
         ))
     };
-    insta::assert_snapshot!(top("placement = { invocations = 2 }"), @r#"my.toml:2:13: "placement" is of subjects, and live services are called here; leave it out"#);
-    insta::assert_snapshot!(top("idle = \"held\""), @r#"my.toml:2:8: "idle" is of subjects, and live services are called here; leave it out"#);
-    insta::assert_snapshot!(top("budget = \"1m\""), @r#"my.toml:2:10: "budget" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(top("placement = { invocations = 2 }"), @r#"my.toml:2:13: "placement" is for subjects, but live services are called here; leave it out"#);
+    insta::assert_snapshot!(top("idle = \"held\""), @r#"my.toml:2:8: "idle" is for subjects, but live services are called here; leave it out"#);
+    insta::assert_snapshot!(top("budget = \"1m\""), @r#"my.toml:2:10: "budget" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(search("blocks = 3"), @r#"my.toml:2:10: a search has as many trials as it needs; leave "blocks" out"#);
     insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not with itself either; leave "a-a" out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is of subjects, and a live service is called here; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is none; leave it out"#);
     insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set holds its imports already"#);
     let pair = "[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"server-cpu\"\n";
     insta::assert_snapshot!(refused(&(two("", [GRPC, HTTP]) + pair)), @r#"my.toml:11:6: server-cpu needs a look into the server, and "a" is a live service; take another metric"#);
     let groups =
         grpc("") + "[[groups]]\nname = \"g\"\ninvocations = 2\n[[groups.variants]]\nname = \"a\"\n";
-    insta::assert_snapshot!(refused(&groups), @r#"my.toml:10:15: "invocations" is of subjects, and live services are called here; leave it out"#);
+    insta::assert_snapshot!(refused(&groups), @r#"my.toml:10:15: "invocations" is for subjects, but live services are called here; leave it out"#);
 }
 
 #[test]

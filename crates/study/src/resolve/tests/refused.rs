@@ -43,9 +43,9 @@ fn names_that_are_not_there() {
 
 #[test]
 fn names_that_are_there_twice() {
-    assert_snapshot!(two_and("[[variants]]\nname = \"grpc\"\nprotocol = \"grpc\""), @r#"my.toml:13:8: the variant "grpc" is there twice; give one another name"#);
+    assert_snapshot!(two_and("[[variants]]\nname = \"grpc\"\nprotocol = \"grpc\""), @r#"my.toml:13:8: duplicate variant "grpc"; rename one of them"#);
     let claim = "[[claims]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"goodput\"\nsource = \"s\"\nsays = \"t\"\npublished = { of = 1, against = 2, unit = \"ms\" }\n";
-    assert_snapshot!(two_and(&format!("{claim}{claim}")), @r#"my.toml:20:6: the claim "grpc-vs-rest-json-goodput" is there twice; give one another name"#);
+    assert_snapshot!(two_and(&format!("{claim}{claim}")), @r#"my.toml:20:6: duplicate claim "grpc-vs-rest-json-goodput"; rename one of them"#);
     assert_snapshot!(two_and("[[variants]]\nname = \"grpc-again\"\nprotocol = \"rest\""), @r#"my.toml:13:8: the name "grpc-again" is taken by the A/A pair; give this variant another one"#);
 }
 

@@ -21,7 +21,7 @@ fn a_line_without_an_end_is_refused() {
     let scene = Scene::new();
     let trials = File::create(scene.run.join(names::TRIALS)).unwrap();
     trials.set_len(65 << 20).unwrap();
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:1: the line has more than 64 MiB; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:1: the line has more than 64 MiB; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -75,13 +75,13 @@ fn damage_in_the_middle_is_told_with_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"started_at_ms\":1795", "\"started_at_ms\":x", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: expected value (column 177); restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: expected value (column 177); restore it from a copy, or run the study again");
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 17); restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 17); restore it from a copy, or run the study again");
     scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 19); restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 19); restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -109,22 +109,22 @@ fn records_that_do_not_belong_are_refused() {
     let scene = Scene::new();
     let twice = |text: String| format!("{text}{}\n", text.lines().last().unwrap());
     scene.edit(names::TRIALS, twice);
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: trial 1 was recorded already in line 4; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: trial 1 was recorded already in line 4; restore it from a copy, or run the study again");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"index\":2", "\"index\":99", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:3: trial 99 is not in the plan, which has 12 trials; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:3: trial 99 is not in the plan, which has 12 trials; restore it from a copy, or run the study again");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"block\":0,\"variant\"", "\"block\":7,\"variant\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 is another one in the plan; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: trial 0 is not the same in the plan; restore it from a copy, or run the study again");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"variant\":\"", "\"variant\":\"x", 1)
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 says variant "xtcp", the plan says "tcp"; restore it from a copy, or run the study anew"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 says variant "xtcp", the plan says "tcp"; restore it from a copy, or run the study again"#);
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn missing_and_broken_files() {
         );
     }
     fs::write(scene.run.join(names::PLAN), "{\n\"name\": \"x\",\n").unwrap();
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json:3: EOF while parsing a value; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json:3: EOF while parsing a value; restore it from a copy, or run the study again");
     fs::write(scene.run.join(names::PLAN), b"\xff\xfe").unwrap();
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json: it is not UTF-8 text; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/plan.json: it is not UTF-8 text; restore it from a copy, or run the study again");
     fs::remove_file(scene.run.join(names::RUN)).unwrap();
     assert_snapshot!(scene.problem(), @"run is not a run directory: it has no run.json; give the directory that rpcgauge run wrote");
     assert_snapshot!(scene.plain(Run::read(&scene.folder.path().join("nowhere")).unwrap_err()), @"there is no directory nowhere; give the directory that rpcgauge run wrote");
@@ -162,7 +162,7 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
     scene.edit(names::PLAN, |text| {
         text.replacen("\"of\": \"unix\"", "\"of\": \"pigeon\"", 1)
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which is not there; restore it from a copy, or run the study anew"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which is not there; restore it from a copy, or run the study again"#);
 }
 
 /// The message of a plan in which one value is another.
@@ -177,7 +177,7 @@ fn plan_with(path: &str, value: serde_json::Value) -> String {
     assert_eq!(resumed, scene.problem());
     let told = resumed.strip_prefix("the run is damaged: run/plan.json: ");
     let told =
-        told.and_then(|told| told.strip_suffix("; restore it from a copy, or run the study anew"));
+        told.and_then(|told| told.strip_suffix("; restore it from a copy, or run the study again"));
     told.unwrap_or(&resumed).to_owned()
 }
 
@@ -220,7 +220,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up last at most 24h, and a slice some time");
     assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that is not there");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that is not there");
-    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"the run is damaged: run/plan.json:1: a variant calls no server, codec or service that is known (column 1939); restore it from a copy, or run the study anew");
+    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"the run is damaged: run/plan.json:1: a variant calls no server, codec or service that is known (column 1939); restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
         let (floor, _) = text.split_once('\n').unwrap();
         format!("{text}{floor}\n")
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:5: the variant "tcp" has a floor already in block 0 of invocation 0; restore it from a copy, or run the study anew"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:5: the variant "tcp" has a floor already in block 0 of invocation 0; restore it from a copy, or run the study again"#);
     for (from, to, problem) in [
         (
             "\"block\":0",
@@ -335,7 +335,7 @@ fn a_trial_that_contradicts_itself_is_refused_by_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"started\":0", "\"started\":5", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: 5 calls were started, but 0 were answered, 0 failed and 0 were abandoned; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: 5 calls were started, but 0 succeeded, 0 failed and 0 were abandoned; restore it from a copy, or run the study again");
 }
 
 #[test]

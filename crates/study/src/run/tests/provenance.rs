@@ -53,7 +53,7 @@ fn problem(records: &[Record]) -> Option<String> {
     let told =
         told.strip_prefix("the run is damaged: run/trials.jsonl: its invocations do not compare: ");
     let told =
-        told.and_then(|told| told.strip_suffix("; restore it from a copy, or run the study anew"));
+        told.and_then(|told| told.strip_suffix("; restore it from a copy, or run the study again"));
     Some(told.map_or_else(|| scene.problem(), str::to_owned))
 }
 
@@ -141,12 +141,12 @@ fn what_began_again_may_be_measured_with_something_else() {
 fn records_of_what_was_measured_with_belong_to_the_plan_once() {
     let begun = || invocation(0, |_| {});
     let told = |records: &[Record]| problem(records).unwrap();
-    assert_snapshot!(told(&[invocation(7, |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 7 is not in the plan; restore it from a copy, or run the study anew");
-    assert_snapshot!(told(&[begun(), begun()]), @"the run is damaged: run/trials.jsonl:2: invocation 0 has begun already; restore it from a copy, or run the study anew");
-    assert_snapshot!(told(&[subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 0 has not begun; restore it from a copy, or run the study anew");
-    assert_snapshot!(told(&[begun(), subjects(0, "pigeon", |_| {})]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "pigeon" in the plan; restore it from a copy, or run the study anew"#);
-    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |s| s.stack = "go/grpc-go".to_owned())]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "tcp" in the plan; restore it from a copy, or run the study anew"#);
-    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant were recorded already; restore it from a copy, or run the study anew");
+    assert_snapshot!(told(&[invocation(7, |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 7 is not in the plan; restore it from a copy, or run the study again");
+    assert_snapshot!(told(&[begun(), begun()]), @"the run is damaged: run/trials.jsonl:2: invocation 0 has begun already; restore it from a copy, or run the study again");
+    assert_snapshot!(told(&[subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 0 has not begun; restore it from a copy, or run the study again");
+    assert_snapshot!(told(&[begun(), subjects(0, "pigeon", |_| {})]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "pigeon" in the plan; restore it from a copy, or run the study again"#);
+    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |s| s.stack = "go/grpc-go".to_owned())]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "tcp" in the plan; restore it from a copy, or run the study again"#);
+    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant were recorded already; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -162,9 +162,9 @@ fn each_trial_says_what_it_was_measured_with_or_none_does() {
         None,
         "as earlier versions wrote it"
     );
-    assert_snapshot!(problem(&[invocation(1, |_| {}), one.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no line says what "tcp" was measured with in invocation 0; restore it from a copy, or run the study anew"#);
+    assert_snapshot!(problem(&[invocation(1, |_| {}), one.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no line says what "tcp" was measured with in invocation 0; restore it from a copy, or run the study again"#);
     let begun = invocation(number, |_| {});
-    assert_snapshot!(problem(&[begun.clone(), other.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no line says what "tcp-again" was measured with in invocation 0; restore it from a copy, or run the study anew"#);
+    assert_snapshot!(problem(&[begun.clone(), other.clone()]).unwrap(), @r#"the run is damaged: run/trials.jsonl: no line says what "tcp-again" was measured with in invocation 0; restore it from a copy, or run the study again"#);
     let told = subjects(number, variant, |_| {});
     assert_eq!(problem(&[begun, told, other]), None);
 }

@@ -99,7 +99,7 @@ fn invocations_in_which_a_trial_failed_are_begun_again_where_that_is_asked_for()
 fn a_run_without_its_records_is_not_resumed() {
     let scene = Scene::new();
     fs::remove_file(scene.run.join(names::TRIALS)).unwrap();
-    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/trials.jsonl is missing; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/trials.jsonl is missing; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
     scene.edit(names::PLAN, |text| {
         text.replace("\"max_depth\": 100", "\"max_depth\": 100000")
     });
-    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 100; restore it from a copy, or run the study anew");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 100; restore it from a copy, or run the study again");
 }
 
 #[test]

@@ -10,8 +10,8 @@ pub(in crate::http2) const DEFAULT_WINDOW: u32 = 65_535;
 pub(in crate::http2) const DEFAULT_FRAME_SIZE: u32 = 16_384;
 
 /// Bounds of what SETTINGS may say.
-pub(in crate::http2) const MOST_WINDOW: u32 = (1 << 31) - 1;
-pub(in crate::http2) const MOST_FRAME_SIZE: u32 = (1 << 24) - 1;
+pub(in crate::http2) const MAX_WINDOW: u32 = (1 << 31) - 1;
+pub(in crate::http2) const FRAME_SIZE_LIMIT: u32 = (1 << 24) - 1;
 
 const HEADER_TABLE_SIZE: u16 = 0x1;
 const ENABLE_PUSH: u16 = 0x2;
@@ -51,9 +51,9 @@ fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
         // Only a client may allow push (RFC 9113 §6.5.2).
         ENABLE_PUSH if value != 0 => return Err(Http2Violation::SettingValue),
         MAX_CONCURRENT_STREAMS => Setting::MaxConcurrentStreams(value),
-        INITIAL_WINDOW_SIZE if value > MOST_WINDOW => return Err(Http2Violation::WindowOverflow),
+        INITIAL_WINDOW_SIZE if value > MAX_WINDOW => return Err(Http2Violation::WindowOverflow),
         INITIAL_WINDOW_SIZE => Setting::InitialWindowSize(value),
-        MAX_FRAME_SIZE if !(DEFAULT_FRAME_SIZE..=MOST_FRAME_SIZE).contains(&value) => {
+        MAX_FRAME_SIZE if !(DEFAULT_FRAME_SIZE..=FRAME_SIZE_LIMIT).contains(&value) => {
             return Err(Http2Violation::SettingValue);
         }
         MAX_FRAME_SIZE => Setting::MaxFrameSize(value),
@@ -102,13 +102,13 @@ mod tests {
         assert_eq!(one(2, 0), Ok(Setting::Ignored));
         assert_eq!(one(2, 1), Err(Http2Violation::SettingValue));
         assert_eq!(
-            one(4, MOST_WINDOW),
-            Ok(Setting::InitialWindowSize(MOST_WINDOW))
+            one(4, MAX_WINDOW),
+            Ok(Setting::InitialWindowSize(MAX_WINDOW))
         );
-        assert_eq!(one(4, MOST_WINDOW + 1), Err(Http2Violation::WindowOverflow));
+        assert_eq!(one(4, MAX_WINDOW + 1), Err(Http2Violation::WindowOverflow));
         assert_eq!(one(5, 16_383), Err(Http2Violation::SettingValue));
         assert_eq!(
-            one(5, MOST_FRAME_SIZE + 1),
+            one(5, FRAME_SIZE_LIMIT + 1),
             Err(Http2Violation::SettingValue)
         );
         assert_eq!(one(0x99, 7), Ok(Setting::Ignored));

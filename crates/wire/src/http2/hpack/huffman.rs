@@ -31,7 +31,7 @@ const LENGTHS: [u8; 257] = [
 const END_OF_STRING: u16 = 256;
 
 /// The longest code, in bits.
-const LONGEST: usize = 30;
+const MAX_BITS: usize = 30;
 
 /// Bits per table lookup. All letters, digits and common signs have codes of at most 8 bits; with
 /// 10, every printable character but ten does.
@@ -46,7 +46,7 @@ struct Tables {
     sorted: [u16; 257],
     /// By length: the first code of that length, how many there are, and where they begin in
     /// `sorted`.
-    by_length: [(u32, u16, u16); LONGEST + 1],
+    by_length: [(u32, u16, u16); MAX_BITS + 1],
 }
 
 static TABLES: Tables = Tables::compute();
@@ -57,12 +57,12 @@ impl Tables {
             codes: [0; 257],
             fast: [(0, 0); 1 << FAST_BITS],
             sorted: [0; 257],
-            by_length: [(0, 0, 0); LONGEST + 1],
+            by_length: [(0, 0, 0); MAX_BITS + 1],
         };
         let mut next_code = 0u32;
         let mut placed = 0;
         let mut length = 1;
-        while length <= LONGEST {
+        while length <= MAX_BITS {
             next_code <<= 1;
             let first = next_code;
             let start = placed;
@@ -97,7 +97,7 @@ impl Tables {
 
     /// The symbol at the top of `bits`, and its code's length, for codes beyond `FAST_BITS`.
     fn slow(&self, bits: u64) -> (u16, u32) {
-        for length in FAST_BITS + 1..=LONGEST {
+        for length in FAST_BITS + 1..=MAX_BITS {
             let (first, count, start) = self.by_length[length];
             let above = ((bits >> (64 - length)) as u32).wrapping_sub(first);
             if above < u32::from(count) {
@@ -105,7 +105,7 @@ impl Tables {
             }
         }
         // The code is complete, so every 30 bits begin with some symbol. Unreachable.
-        (END_OF_STRING, LONGEST as u32)
+        (END_OF_STRING, MAX_BITS as u32)
     }
 }
 
@@ -187,9 +187,9 @@ mod tests {
     fn the_code_is_complete() {
         let filled: u64 = LENGTHS
             .iter()
-            .map(|&length| 1 << (LONGEST - usize::from(length)))
+            .map(|&length| 1 << (MAX_BITS - usize::from(length)))
             .sum();
-        assert_eq!(filled, 1 << LONGEST);
+        assert_eq!(filled, 1 << MAX_BITS);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::HpackError;
 
 /// Integers above this are refused: nothing in a block can need them, since lengths, indices and
 /// table sizes are all bounded by what fits 32 bits.
-const MOST: u64 = u32::MAX as u64;
+const MAX: u64 = u32::MAX as u64;
 
 /// Reads an integer whose first byte's lowest `prefix_bits` belong to it, off the front of `input`.
 pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackError> {
@@ -29,7 +29,7 @@ pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackEr
         }
     }
     *input = rest;
-    if value > MOST {
+    if value > MAX {
         Err(HpackError::IntegerOverflow)
     } else {
         Ok(value as u32)

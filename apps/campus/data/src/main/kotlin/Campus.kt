@@ -42,7 +42,7 @@ class Campus(seed: Long = SEED) {
 
     /** Who logs in has 30 to 69 followers, others few; members who joined later follow more. */
     private fun follows(random: Random): List<Follow> {
-        val many = generateSequence { (FEWEST..MOST).shuffled(random) }.flatten().take(LOG_INS).toList()
+        val many = generateSequence { (MIN..MAX).shuffled(random) }.flatten().take(LOG_INS).toList()
         return (1L..MEMBERS).flatMap { member ->
             val count = if (member <= LOG_INS) many[member.toInt() - 1] else random.nextInt(FEW)
             generateSequence { maxOf(random.follower(), random.follower()) }
@@ -68,8 +68,8 @@ class Campus(seed: Long = SEED) {
         /** Of 100. */
         const val WITHOUT_IMAGE = 18
 
-        const val FEWEST = 30
-        const val MOST = 69
+        const val MIN = 30
+        const val MAX = 69
         const val FEW = 4
 
         const val MAX_POSTS = 5

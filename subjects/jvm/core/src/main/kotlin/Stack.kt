@@ -30,13 +30,13 @@ class Stack(
         when (asked) {
             is ServerSettings -> {
                 check(asked.calling)
-                if (asked.threads > MOST_THREADS) throw lacks("${asked.threads} threads")
+                if (asked.threads > MAX_THREADS) throw lacks("${asked.threads} threads")
             }
             is ClientSettings -> {
                 check(asked.calling)
                 want("style", asked.style ?: styles.first(), styles)
                 want("connection", asked.connection, connections)
-                if (asked.inFlight > MOST_IN_FLIGHT) throw lacks("${asked.inFlight} calls in flight")
+                if (asked.inFlight > MAX_IN_FLIGHT) throw lacks("${asked.inFlight} calls in flight")
             }
             is CodecSettings -> {}
         }
@@ -54,8 +54,8 @@ class Stack(
     private fun lacks(what: String) = user("the stack $name has no $what")
 
     companion object {
-        private const val MOST_THREADS = 64
-        private const val MOST_IN_FLIGHT = 1024
+        private const val MAX_THREADS = 64
+        private const val MAX_IN_FLIGHT = 1024
 
         /** The stack that the settings name, once it is sure that it can do all that is asked of it. */
         fun choose(stacks: List<Stack>, asked: Settings): Stack {

@@ -9,7 +9,7 @@ import com.google.protobuf.Descriptors.FieldDescriptor.Type
 const val PLAIN = "$PACKAGE.plain"
 
 /** A constructor of the JVM has 255 words of arguments, some of which Kotlin's defaults take. */
-private const val MOST_PARAMETERS = 100
+private const val MAX_PARAMETERS = 100
 
 /** Packages that expressions begin with, and `class`, which every object has. */
 private val RESERVED = setOf("kotlin", "java", "class")
@@ -79,7 +79,7 @@ class DataClasses {
         val name = message(message).removePrefix("$PLAIN.")
         val properties = HashSet<String>()
         val jsonNames = message.fields.map { it.jsonName }.toSet()
-        val isData = message.fields.size in 1..MOST_PARAMETERS
+        val isData = message.fields.size in 1..MAX_PARAMETERS
         val fields = message.fields.map { field ->
             val target = if (isData) "param" else "set"
             val alias = if (field.name in jsonNames) "" else "@$target:JsonAlias(${text(field.name)}) "
