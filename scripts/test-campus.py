@@ -1,4 +1,4 @@
-"""Sends load to campus, asks its Prometheus every query of the dashboard, and holds the answers against rpcgauge's own
+"""Sends load to campus, asks its Prometheus every query of the dashboard, and compares the answers with rpcgauge's own
 figures of the same time: test-campus.py RPCGAUGE
 """
 

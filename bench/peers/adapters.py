@@ -256,7 +256,7 @@ class Fortio(Peer):
 
 
 class Ghz(Peer):
-    """ghz, whose workers wait for their answers at a rate too, unless told not to. JSON tells of
+    """ghz, whose workers wait for their answers at a rate too, by default. JSON lists
     every call, which would cost it time, so that closed loops, where its CPU is measured, are read
     from its one line for InfluxDB."""
 

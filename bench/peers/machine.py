@@ -51,7 +51,7 @@ OTHER_FILES = 100
 
 
 def allow_connections(count):
-    """Allows the processes that are started from here on so many connections. Why not; None if so."""
+    """Raises the limit of connections for processes started from here. Returns why it cannot; None if it can."""
     wanted = count + OTHER_FILES
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -132,7 +132,7 @@ def hold_idle():
 
 
 # A host may limit what a virtual machine's cores use in each period of 100 ms (cgroup v2, cpu.max).
-# Two loops that never rest reach the limit, and each core was seen to stand still for half a
+# Two loops that never rest reach the limit, and each core was seen to be stopped for half a
 # millisecond in one period of ten. This rest is several times what was lacking. It is the server's
 # core alone that rests, whose record shows what it takes to wake.
 REST_SECONDS, REST_EVERY_SECONDS = 0.0004, 0.01

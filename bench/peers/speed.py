@@ -176,7 +176,7 @@ class Bench:
                 return
             request, response, whose = call_bytes(self.scenario, self.placement)
             print(f"Floor: {request} and {response} bytes, as {whose} and its responses have.\n")
-            # docs/method.md's has one connection. Another goes round as many as the scenario has.
+            # docs/method.md's has one connection. Another rotates over as many as the scenario has.
             floors = [Floor(connections, request, response)
                       for connections in sorted({1, self.scenario.large.connections})]
             with ExitStack() as stack:

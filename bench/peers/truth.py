@@ -176,7 +176,7 @@ def run(scenario, placement, seconds, markdown):
     print(flush=True)
 
 
-# What the host takes from the client's core is nobody's fault and in every figure; so much of it is told.
+# What the host takes from the client's core is nobody's fault and is part of every figure; more than this is reported.
 STOLEN_MS = 1
 
 # A run from which the host took no more than this part of the two cores' time is calm.

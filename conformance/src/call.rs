@@ -231,7 +231,7 @@ impl Response {
                 end,
                 ..
             } => {
-                // What is wrong with it is told at the end.
+                // What is wrong with it is reported at the end.
                 let _ = self.grpc.head(status, &fields, end, self.subtype);
                 let trailers_only = end && fields.get(b"grpc-status").is_some();
                 if trailers_only {

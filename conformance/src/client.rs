@@ -154,7 +154,7 @@ fn milliseconds(count: u32) -> Duration {
     Duration::from_millis(count.into())
 }
 
-/// What the runner is told of a call that ended, with a message of the type `response`.
+/// The report to the runner of a call that ended, with a message of the type `response`.
 fn result(ended: Ended, response: &str, encoding: Encoding) -> suite::ClientResponseResult {
     let mut result = suite::ClientResponseResult {
         response_headers: to_headers(&ended.initial_metadata),

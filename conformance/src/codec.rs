@@ -13,7 +13,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
         .expect("the build script compiled this descriptor set")
 });
 
-/// A message in protobuf, encoded anew. `name` is that of its type, as in `UnaryRequest`.
+/// A message, encoded in protobuf again. `name` is that of its type, as in `UnaryRequest`.
 pub(crate) fn from_protobuf(
     name: &str,
     message: Vec<u8>,

@@ -213,8 +213,9 @@ fn call(port: u16, method: &str, message: &[u8], metadata: Metadata) -> Result<E
 }
 
 fn expect<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), String> {
-    match got == want {
-        true => Ok(()),
-        false => Err(format!("the {what} is {got:?} instead of {want:?}")),
+    if got == want {
+        Ok(())
+    } else {
+        Err(format!("the {what} is {got:?} instead of {want:?}"))
     }
 }

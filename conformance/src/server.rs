@@ -19,7 +19,7 @@ use crate::{codec, delimited};
 use suite::__buffa::oneof::unary_response_definition::Response as Defined;
 use suite::conformance_payload::RequestInfo;
 
-/// Serves as the runner asks on standard input, and tells it where. It ends with a signal.
+/// Serves as the runner asks on standard input, and reports its address. It ends with a signal.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let request = delimited::read(&mut io::stdin().lock())?
         .ok_or("standard input ends before a server is asked for")?;
@@ -48,14 +48,13 @@ impl UnderTest {
         let &Address::Tcp(address) = server.address() else {
             return Err("the server does not listen on TCP".into());
         };
-        let (tls, address, certificate) = match request.use_tls {
-            false => (None, address, Vec::new()),
-            true => {
-                let credentials = &*request.server_creds;
-                let tls = Terminator::bind(credentials, address)?;
-                let address = tls.address()?;
-                (Some(tls), address, credentials.cert.clone())
-            }
+        let (tls, address, certificate) = if request.use_tls {
+            let credentials = &*request.server_creds;
+            let tls = Terminator::bind(credentials, address)?;
+            let address = tls.address()?;
+            (Some(tls), address, credentials.cert.clone())
+        } else {
+            (None, address, Vec::new())
         };
         let place = suite::ServerCompatResponse {
             host: address.ip().to_string(),

@@ -31,7 +31,7 @@ pub fn decompress(input: &[u8]) {
     let mut out = Vec::new();
     meter::reset();
     let result = meter::metered(|| fresh.decompress(bytes, &mut out));
-    // The output and one byte, the error's text, and what zlib-rs allocates anew (32 KiB window);
+    // The output and one byte, the error's text, and what zlib-rs allocates for each (32 KiB window);
     // zstd's own memory is not seen by this allocator.
     let most = limits.max_message_bytes + (64 << 10);
     assert!(meter::peak() <= most as u64, "{} held", meter::peak());

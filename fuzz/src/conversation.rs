@@ -37,7 +37,7 @@ static HEADS: LazyLock<[Head; 5]> = LazyLock::new(|| {
     .map(|builder| builder.build().expect("a head that can be sent"))
 });
 
-/// How far a call has come, as its events tell.
+/// How far a call has come, by its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Started,
@@ -176,7 +176,7 @@ impl Conversation {
             let first = self.client.output();
             let mut slices = [IoSlice::new(&[]); 3];
             let filled = self.client.output_slices(&mut slices);
-            assert!(filled > 0 && *slices[0] == *first, "both tell the output");
+            assert!(filled > 0 && *slices[0] == *first, "both return the output");
             let taken = left.min(first.len());
             self.taken.extend_from_slice(&first[..taken]);
             let client = &mut self.client;
@@ -237,9 +237,10 @@ impl Conversation {
         let sent = client.traffic().sent;
         assert_eq!(sent.total(), self.taken.len() as u64, "{sent:?}");
         // What of a damaged part was interpreted before the damage showed depends on the cuts.
-        let received = match self.notes.closing || client.is_closed() {
-            true => 0,
-            false => client.traffic().received.total(),
+        let received = if self.notes.closing || client.is_closed() {
+            0
+        } else {
+            client.traffic().received.total()
         };
         let state = [
             in_flight as u64,

@@ -172,7 +172,8 @@ pub(crate) fn check_mapped(message: &Message) {
                 .message_type()
                 .decode(&bytes, encoding, &Limits::DEFAULT);
             // NaN is null in the JSON of serde's derives, which they do not take for a number.
-            let null = message.code() == CodeKind::Generated && bytes.windows(5).any(|w| w == b":null");
+            let null =
+                message.code() == CodeKind::Generated && bytes.windows(5).any(|w| w == b":null");
             assert!(back.is_ok() || null, "{encoding}: {back:?}");
         }
     }

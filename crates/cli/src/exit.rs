@@ -12,7 +12,7 @@ use rpcgauge_study::printable;
 pub(crate) const NOT_ALL_WELL: u8 = 1;
 /// The input was wrong: nothing was run.
 pub(crate) const BAD_INPUT: u8 = 2;
-/// The machine or rpcgauge itself stood in the way.
+/// The machine or rpcgauge itself prevented it.
 pub(crate) const CANNOT: u8 = 3;
 /// Ended by Ctrl-C, with what was measured until then kept (128 + SIGINT).
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -58,7 +58,7 @@ impl Failure {
     }
 }
 
-/// What every command gives back.
+/// The result of every command.
 pub(crate) type Outcome = Result<ExitCode, Failure>;
 
 /// Prints the one line and turns it into the exit code.

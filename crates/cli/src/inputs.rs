@@ -19,7 +19,7 @@ use rpcgauge_study::resolve::{self, Overrides, ResolveContext};
 
 use crate::args::{LimitArgs, OverrideArgs, SchemaArgs};
 use crate::exit::Failure;
-use crate::written::StudyText;
+use crate::study_text::StudyText;
 
 /// Compiles the .proto files, or reads the descriptor set.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<Schema, Failure> {
@@ -44,7 +44,7 @@ fn described(args: &SchemaArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a file is called in a sentence.
+/// A file's name in a sentence.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") {
         return "standard input".to_owned();

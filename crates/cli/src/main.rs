@@ -9,8 +9,8 @@ mod screen;
 mod services;
 mod show;
 mod signals;
+mod study_text;
 mod watch;
-mod written;
 
 use std::process::ExitCode;
 

@@ -24,9 +24,10 @@ enum Form {
 impl Screen {
     /// Standard error with a bar of this template; `quiet` shows warnings only.
     pub(crate) fn new(quiet: bool, template: &str) -> Self {
-        let target = match quiet {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr_with_hz(10),
+        let target = if quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(10)
         };
         let bar = ProgressBar::with_draw_target(None, target);
         // Hidden as well where there is no terminal, or none that can be drawn on (TERM).

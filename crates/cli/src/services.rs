@@ -36,7 +36,7 @@ struct Source {
 /// Reads what the services of a study are sent, and the files of TLS. None of it is sent yet.
 ///
 /// # Errors
-/// A file cannot be read, or what stands in it cannot be sent.
+/// A file cannot be read, or what is in it cannot be sent.
 pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     let Resolved { plan, services, .. } = study;
     warn_of_files(plan);
@@ -211,9 +211,10 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
             )));
         }
     };
-    let rows = match inputs::is_larger_than_memory(path) {
-        true => Rows::in_file(path, format),
-        false => Rows::in_memory(inputs::text(path)?.as_bytes(), format),
+    let rows = if inputs::is_larger_than_memory(path) {
+        Rows::in_file(path, format)
+    } else {
+        Rows::in_memory(inputs::text(path)?.as_bytes(), format)
     };
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }

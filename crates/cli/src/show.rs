@@ -10,17 +10,19 @@ use crate::args::OutputArgs;
 use crate::exit::{Failure, Outcome, print, print_json, print_plain};
 
 pub(crate) fn plan(plan: &Plan, as_json: bool) -> Outcome {
-    match as_json {
-        true => print_json(plan),
-        false => print_plain(&plan.text(columns())),
+    if as_json {
+        print_json(plan)
+    } else {
+        print_plain(&plan.text(columns()))
     }
 }
 
 /// Prints findings, as the command line asks for them.
 pub(crate) fn findings(findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
-    let text = match output.json {
-        true => json::render(findings).map_err(Failure::cannot)?,
-        false => text(findings, output.verbose),
+    let text = if output.json {
+        json::render(findings).map_err(Failure::cannot)?
+    } else {
+        text(findings, output.verbose)
     };
     print(&text).map(drop)
 }
@@ -31,7 +33,7 @@ pub(crate) fn text(findings: &Findings, verbose: bool) -> String {
     terminal::render(findings, style)
 }
 
-/// How standard output can show text.
+/// The style that standard output supports.
 pub(crate) fn style() -> Style {
     let no_color = std::env::var("NO_COLOR").ok();
     Style::new(

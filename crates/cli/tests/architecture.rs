@@ -104,7 +104,7 @@ const ONLY_IN: [(&str, &[&str], &str); 2] = [
     ),
 ];
 
-/// Words that may not stand in a crate's own code, with the reason.
+/// Words that may not be in a crate's own code, with the reason.
 const NOT_IN: [(&str, &str, &str); 3] = [
     ("std::net", "crates/wire/src", "wire is sans-I/O"),
     ("Instant", "crates/wire/src", "wire has no clock"),

@@ -14,7 +14,9 @@ use std::time::Duration;
 use rpcgauge_message::limits::BadLimit;
 use rpcgauge_message::{CodeKind, Compression, Encoding, Sample, WorkloadSpec};
 use rpcgauge_trial::is_default;
-pub use rpcgauge_trial::{Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START};
+pub use rpcgauge_trial::{
+    Address, ConnectionUse, Fault, HANDLER_END, HANDLER_START, MAX_SOCKET_PATH_BYTES,
+};
 use serde::{Deserialize, Serialize};
 
 mod error;
@@ -41,6 +43,9 @@ pub const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client or codec has this long to answer, beside the time that it was asked to measure.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The most threads of a server that can be asked for.
+pub const MAX_THREADS: u32 = 1024;
 
 /// Longest line either side accepts, in bytes: a user's descriptor set and samples fit in it.
 pub const MAX_LINE_BYTES: usize = 64 << 20;

@@ -130,9 +130,10 @@ pub struct JsonText(pub(super) Box<RawValue>);
 impl JsonText {
     /// Takes text that is one JSON value. Line feeds, which in JSON are white space, would end the line.
     pub fn new(text: String) -> Result<Self, serde_json::Error> {
-        let text = match text.contains('\n') {
-            true => text.replace('\n', " "),
-            false => text,
+        let text = if text.contains('\n') {
+            text.replace('\n', " ")
+        } else {
+            text
         };
         RawValue::from_string(text).map(Self)
     }
@@ -237,14 +238,13 @@ impl SliceBounds {
         let is_short = |record: &&Record| record.end - record.begin < shortest(record);
         if let Some(record) = records.iter().find(is_short) {
             let (took, least) = (record.end - record.begin, shortest(record));
-            return Err(wrong_answer(&match self.is_codec() {
-                true => format!(
+            return Err(wrong_answer(&if self.is_codec() {
+                format!(
                     "it reports {} operations that took {took} ns together",
                     record.operations
-                ),
-                false => format!(
-                    "it reports a call that took {took} ns, and none takes less than {least}"
-                ),
+                )
+            } else {
+                format!("it reports a call that took {took} ns, and none takes less than {least}")
             }));
         }
         let mut begins: Vec<u64> = records.iter().map(|record| record.begin).collect();

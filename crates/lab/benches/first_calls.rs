@@ -1,4 +1,4 @@
-//! How long the first calls after a change of variant are disturbed: variants go round, and each time
+//! How long the first calls after a change of variant are disturbed: variants take turns, and each time
 //! one call is timed, the first of its slice, the second, and so on.
 //!
 //! `make bench-slices` runs it with the built program as the server.
@@ -35,7 +35,7 @@ fn main() -> Result<(), Problem> {
     let program = program.ok_or("set RPCGAUGE to the built program")?;
     println!("median latency of the k-th call of a slice, over that of the last one shown, in %:");
     let places = PLACES.map(|k| format!("{k:>7}")).concat();
-    println!("{:44}{:>9}{places}", "variants that go round", "call");
+    println!("{:44}{:>9}{places}", "variants in turn", "call");
     for placement in [Placement::TwoCores, Placement::OneCore] {
         for (name, workload) in [
             ("hello", WorkloadSpec::Hello {}),
@@ -228,7 +228,7 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
     }
 }
 
-/// A workload's calls, encoded and decoded anew each time.
+/// A workload's calls, encoded and decoded each time.
 struct Calls {
     request: Message,
     request_codec: Codec,

@@ -19,10 +19,10 @@ pub enum LabError {
     /// The machine does not show or allow what every trial needs.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The plan does not hold together: it was written by hand or damaged.
+    /// The plan contradicts itself: it was written by hand or damaged.
     #[error("the plan is damaged: {0}; make it again from its study")]
     Plan(String),
-    /// What would be measured next does not compare with what is recorded.
+    /// What would be measured next cannot be compared with what is recorded.
     #[error(
         "{0}, so new trials do not compare with the recorded ones; start a new run, and compare both with `rpcgauge diff`"
     )]
@@ -70,7 +70,7 @@ impl TrialFailure {
         self
     }
 
-    /// The same after so many requests of the trial.
+    /// The same failure, with the number of requests that the trial had sent.
     #[must_use]
     pub(crate) fn after(mut self, requests_sent: Option<u64>) -> Self {
         self.requests_sent = requests_sent;

@@ -1,14 +1,14 @@
-//! Carries a plan out: starts the subjects, proves each one right, places the processes,
+//! Carries a plan out: starts the subjects, verifies each one, places the processes,
 //! calibrates the floor, runs the trials block by block, and appends each record as it comes.
 //!
 //! ```text
 //! Lab::run
 //!   for each invocation: fresh subject processes
-//!     for each variant:   start, prove its responses right        (subject, variant)
+//!     for each variant:   start, verify its responses             (subject, variant)
 //!     for each block:
 //!       for the trials that are measured in turn: place, hold idle     (machine)
-//!         warm each up, then go round them, a slice each, with the     (measurer)
-//!         floors under them
+//!         warm each up, then measure them in turn, a slice each,       (measurer)
+//!         with the floors under them
 //! ```
 //!
 //! The lab judges nothing and draws nothing: its records go to [`Records`], and its events to an

@@ -244,7 +244,7 @@ fn ask(stream: &mut TcpStream, bytes: u64) {
     assert_eq!(taken.expect("read"), bytes);
 }
 
-/// Calls of a small answer, so many at the same time, each on a connection of its own.
+/// Concurrent calls with a small response, each on a connection of its own.
 fn calls(link: &Link, options: &Options, in_flight: usize) {
     let network = Network::open(link, options).expect("a link");
     let address = serve(network.server(), SERVER);
@@ -326,7 +326,7 @@ fn goodput(link: &Link, options: &Options) {
     late("lateness of TCP", &counts);
 }
 
-/// How long a new connection and its first call take, s, on the way of whose response so many packets are lost. The
+/// How long a new connection and its first call take, s, where `lost` packets of the response are lost. The
 /// response goes up: a link's seed is that of its way up.
 fn first_call(bytes: u64, link: &Link, options: &Options, lost: u64) -> f64 {
     let network = Network::open(link, options).expect("a link");

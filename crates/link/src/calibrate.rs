@@ -1,4 +1,4 @@
-//! What the machine itself adds to the way of a packet: wake-ups and the kernel's own work.
+//! What the machine itself adds to a packet's time: wake-ups and the kernel's own work.
 //!
 //! Probes of UDP go one way, then others the other way. A probe's time runs from just before it is sent to the
 //! kernel's own stamp on its arrival. So it is the time of the link with both kernels' stacks, and without the
@@ -15,11 +15,11 @@ use crate::priority;
 use crate::stamp::{begin_stamps, stamp, wall_clock};
 use crate::{CLIENT, SERVER};
 
-/// So far apart that the link's thread and the sender sleep in between, as they do between calls.
+/// Time between probes: long enough for the link's thread and the sender to sleep, as they do between calls.
 const APART: Duration = Duration::from_millis(4);
-/// The first probes, which are not counted: the kernel begins to stamp.
+/// The first probes are not counted, since the kernel only begins to stamp.
 const UNCOUNTED: usize = 4;
-/// Of a ping with its header of IP.
+/// Bytes of a ping, with its IP header.
 const BYTES: usize = 84 - 28;
 /// How long a probe may take beyond the link's delay.
 const PATIENCE: Duration = Duration::from_secs(2);

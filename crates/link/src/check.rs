@@ -14,9 +14,9 @@ use crate::network::{Network, Options};
 use crate::path::Path;
 use crate::priority::Priority;
 
-/// How much more than the rate a flood sends.
+/// The factor by which a flood exceeds the rate.
 const OVERLOAD: f64 = 1.25;
-/// How long a flood lasts at least, and how many packets the link sends in it at least.
+/// The minimum duration of a flood, and the minimum number of packets that the link sends in it.
 const FLOOD: Duration = Duration::from_millis(400);
 const FLOOD_PACKETS: u32 = 20;
 /// The headers of IPv4 and UDP.
@@ -51,16 +51,16 @@ pub struct Checked {
 /// More packets than a direction can send.
 #[derive(Debug, Clone, Copy)]
 pub struct Flood {
-    /// The rate, bit/s of IP and overhead: what is set, and what arrived. None where it has no single one.
+    /// The rate, bit/s of IP and overhead: what is set, and what arrived. None for a rate that changes.
     pub rate: Option<(u64, f64)>,
     /// How long the last packet of a full queue waits and is sent, ns: as set, and at the 90th percentile, which a
     /// busy machine disturbs less than the longest.
     pub queue: Option<(u64, u64)>,
-    /// What is lost, where something is.
+    /// Losses, if any are set.
     pub loss: Option<Lost>,
     /// What the link counted meanwhile.
     pub counts: LinkCounts,
-    /// Whether more was sent than the direction carries, which the machine must have the time for.
+    /// Whether more was sent than the direction carries, which takes enough CPU time.
     is_full: bool,
 }
 
@@ -76,7 +76,7 @@ pub struct Lost {
 }
 
 impl Checked {
-    /// What the machine does not hold, each in a few words.
+    /// The settings that the machine does not hold, each in a few words.
     pub fn not_held(&self) -> Vec<String> {
         let mut found = Vec::new();
         let off = self.calibration.off_ns();
@@ -184,7 +184,7 @@ fn ends<'a>(probes: &'a Probes, options: &'a Options) -> [End<'a>; 2] {
 }
 
 /// The most packets per second of 200 bytes that this machine carries from the server with at most 0.1 ms added,
-/// as far as it was tried: from a packet's sending to its arrival, the delay subtracted.
+/// as far as it was tried: from sending to arrival, minus the delay.
 ///
 /// # Errors
 /// As [`Network::open`].
@@ -192,7 +192,7 @@ pub fn highest_pace(options: &Options) -> Result<Option<u32>, LinkError> {
     let paces = Paces::open(DEFAULT_MTU, options)?;
     let mut highest = None;
     for pace in PACES {
-        // What disturbed a lower pace is no limit.
+        // A disturbance at a lower pace is not the limit.
         if paces.is_held(pace, PACE_BYTES, options)? {
             highest = Some(pace);
         }
@@ -216,7 +216,7 @@ pub fn too_fast(link: &Link, options: &Options) -> Result<Option<u32>, LinkError
     }
     let bytes = link.mtu as usize - HEADERS;
     let paces = Paces::open(link.mtu, options)?;
-    // What disturbed one attempt is no limit.
+    // A disturbance of one attempt is not the limit.
     for _ in 0..PACE_ATTEMPTS {
         if paces.is_held(pace, bytes, options)? {
             return Ok(None);
@@ -348,7 +348,7 @@ fn lose(
     })
 }
 
-/// Small packets per second that the direction carries, and any machine.
+/// Small packets per second that the direction, and any machine, carries.
 fn loss_pace(way: &Direction) -> f64 {
     let on_link = f64::from(40 + way.overhead) * 8.0;
     match way.rate {

@@ -28,13 +28,14 @@ impl Totals {
     pub(crate) fn new() -> Self {
         Self {
             directions: [DirectionCounts::default(); 2],
-            lateness: Histogram::new_with_bounds(1, MAX_LATENESS_NS, DIGITS).expect("constant bounds"),
+            lateness: Histogram::new_with_bounds(1, MAX_LATENESS_NS, DIGITS)
+                .expect("constant bounds"),
             waited: 0,
             cpu: 0,
         }
     }
 
-    /// Counts a packet that left so much later than due, ns.
+    /// Counts a packet that left `by` ns after it was due.
     pub(crate) fn late(&mut self, by: u64) {
         self.lateness.saturating_record(by);
     }
@@ -62,7 +63,7 @@ impl Snapshot {
             }
         });
         let mut lateness = self.totals.lateness.clone();
-        // It has all that the earlier one has.
+        // It includes all of the earlier one.
         let subtracted = lateness.subtract(&earlier.totals.lateness);
         debug_assert!(subtracted.is_ok(), "snapshots of one link, in their order");
         let KernelCounts { drops, retransmits } = self.kernel;
@@ -153,7 +154,7 @@ fn device_drops(text: &str) -> u64 {
     dropped.filter_map(|(_, it)| it.parse::<u64>().ok()).sum()
 }
 
-/// A figure of a text like /proc/net/snmp, where a line of names stands above each of figures; 0 where the
+/// A figure of a text like /proc/net/snmp, where a line of names is above each of figures; 0 where the
 /// kernel does not count it.
 fn field(text: &str, protocol: &str, name: &str) -> u64 {
     let mut lines = text.lines().filter_map(|line| {

@@ -1,5 +1,5 @@
-//! The network device at each end of a link: packets that the kernel sends there are read from a file, and what
-//! is written into the file the kernel receives.
+//! The network device at each end of a link: packets that the kernel sends are read from a file, and the kernel
+//! receives what is written into the file.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,14 +14,14 @@ use std::net::Ipv4Addr;
 use crate::error::LinkError;
 use crate::netlink::Netlink;
 
-/// The name of the device, in each namespace of a link. By it a link is recognised from within.
+/// The name of the device in each namespace of a link, by which a link is recognised from inside.
 const NAME: &str = "rpcgauge0";
 /// TUNSETIFF, in linux/if_tun.h.
 const SET_INTERFACE: Opcode = opcode::write::<libc::c_int>(b'T', 202);
 /// How many packets wait in the device until they are read. A full one drops packets unseen, and 1,000, which
 /// are the kernel's 500 twice, were too few for a busy machine.
 const RING: u32 = 20_000;
-/// The kernel's usual buffers of a connection, bytes (least, first, most), but the most: 32 MiB hold what is on its way
+/// The kernel's default buffers of a connection, bytes (min, default, max), except for the max: 32 MiB hold what is on its way
 /// over 1 Gbit/s and 90 ms, 11 MB, and in a queue of 30 ms, with the kernel's own bookkeeping.
 const RECEIVE_BUFFERS: &str = "4096 131072 33554432";
 const SEND_BUFFERS: &str = "4096 16384 33554432";
@@ -78,7 +78,7 @@ impl Device {
 fn configure(link: &Link, own: Ipv4Addr, other: Ipv4Addr) -> Result<(), LinkError> {
     let idle = if link.slow_start_after_idle { "1" } else { "0" };
     for (file, value) in [
-        // One connection's windows are not to reach into the next.
+        // One connection's windows must not affect the next.
         ("/proc/sys/net/ipv4/tcp_no_metrics_save", "1"),
         ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", idle),
         // On the loopback Linux does so by itself; without it a connection for each call runs out of ports.

@@ -21,7 +21,7 @@ use crate::path::{Offered, Path};
 use crate::pool::Pool;
 use crate::priority::{self, Priority};
 
-/// How long before a packet is due the thread is awake and looks at nothing but the devices and the clock, ns.
+/// How long before a packet is due the thread polls the devices and the clock, ns.
 /// A sleep ends late by most of it: 80,000 left a p99 of 9 µs and took 10% of a core at 500 calls per second over
 /// 1.8 ms, this 23 µs and 7%, and 30,000 50 µs and 5%, on a busy machine.
 const EARLY: u64 = 50_000;
@@ -29,13 +29,13 @@ const EARLY: u64 = 50_000;
 /// of the sleep, and by no more than this, ns. Without it packets over 25 ms were 61 µs late in the median.
 const EARLY_PART: u64 = 100;
 const MAX_EARLIER: u64 = 250_000;
-/// The part of its time that the thread waits awake at most: an eighth. It shares its core with the client.
+/// The thread polls at most this part of its time, an eighth: it shares its core with the client.
 const AWAKE: u64 = 8;
 /// The time over which packets are counted, ns.
 const WINDOW: u64 = 10_000_000;
 /// The most packets that are read before those that are due are written, and the other way around.
 const BATCH: usize = 16;
-/// The most packets for which there is room from the start.
+/// Room for packets that is allocated at the start.
 const EXPECTED: usize = 4_096;
 
 /// The handle of the thread. When it is dropped, the thread ends, with the packets on their way.
@@ -48,11 +48,11 @@ pub(crate) struct Emulator {
     priority: Priority,
 }
 
-/// What the thread does, and answers when it is done.
+/// What the thread does; it replies when it is done.
 enum Command {
-    /// Answers with what was counted.
+    /// Replies with the counts.
     Count(Sender<Totals>),
-    /// Uses these paths for packets from now on, and answers with those before.
+    /// Uses these paths for packets from now on, and replies with those before.
     Use(Box<[Path; 2]>, Sender<Box<[Path; 2]>>),
     /// Begins jitter again from these seeds, up and down.
     RestartJitter([u64; 2], Sender<()>),
@@ -76,7 +76,7 @@ impl Emulator {
         let thread = thread::Builder::new().name("link".to_owned());
         let thread = thread.spawn(move || {
             priority::pin(&cores);
-            // Nobody waits for it only when the link is gone.
+            // The link is gone if nobody waits for it.
             let _ = tell.send(priority::raise());
             Thread::new(devices, paths, mtu, inbox, woken).run();
         });
@@ -130,7 +130,7 @@ impl Drop for Emulator {
         self.commands = None;
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // What it panicked of is on standard error.
+            // The panic's message is on standard error.
             let _ = thread.join();
         }
     }
@@ -216,7 +216,7 @@ impl Thread {
     fn obey(&mut self) -> bool {
         loop {
             match self.inbox.try_recv() {
-                // The one that asked may have gone.
+                // The caller may be gone.
                 Ok(Command::Count(tell)) => {
                     self.totals.cpu = time(ClockId::ThreadCPUTime);
                     self.totals.waited = self.schedstat.as_ref().map_or(0, waited);
@@ -311,9 +311,10 @@ impl Thread {
         };
         let [up, down] = &self.lanes;
         // Without room for a packet, it waits for one to leave.
-        let readable = match self.pool.is_spent() {
-            true => PollFlags::empty(),
-            false => PollFlags::IN,
+        let readable = if self.pool.is_spent() {
+            PollFlags::empty()
+        } else {
+            PollFlags::IN
         };
         let mut files = [
             PollFd::new(&*up.from, readable),
@@ -322,7 +323,7 @@ impl Thread {
         ];
         match poll(&mut files, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
-            // Without memory for it, the thread goes on awake.
+            // Without memory for it, the thread stays awake.
             Err(_) => return,
         }
         if !files[2].revents().is_empty() {
@@ -332,7 +333,7 @@ impl Thread {
     }
 }
 
-/// Asks the path about a packet and counts it; gives back when it is due, if it arrives.
+/// Offers a packet to the path and counts it; returns when it is due, if it arrives.
 fn take_in(path: &mut Path, counts: &mut DirectionCounts, now: u64, bytes: usize) -> Option<u64> {
     counts.packets += 1;
     counts.bytes += bytes as u64;

@@ -14,7 +14,7 @@ pub enum LinkError {
         /// What helps.
         remedy: &'static str,
     },
-    /// The machine gives us no namespaces.
+    /// The machine does not allow namespaces.
     #[error("a link needs a {kind} namespace, which is refused here: {error}; {remedy}")]
     NoNamespace {
         /// Which one.
@@ -70,15 +70,15 @@ pub enum LinkError {
         /// How many were sent.
         sent: usize,
     },
-    /// The delay that is left is shorter than its jitter.
+    /// The remaining delay is shorter than its jitter.
     #[error(
         "the link's jitter needs a longer delay here: of the delays this machine itself takes {} µs up and {} µs down, so that the rest cannot vary as much; set a longer delay or less jitter",
         .up_ns / 1_000, .down_ns / 1_000
     )]
     Jitter {
-        /// What the machine takes up, ns.
+        /// What the machine adds on the way up, ns.
         up_ns: u64,
-        /// And down.
+        /// And on the way down.
         down_ns: u64,
     },
     /// The thread of a link has ended.

@@ -1,5 +1,5 @@
-//! A link between two network namespaces of this machine: real kernels' TCP meets a rate, a delay, jitter, a
-//! queue and loss, packet by packet.
+//! A link between two network namespaces of this machine: the kernel's own TCP over a rate, a delay, jitter, a
+//! queue and loss, applied packet by packet.
 //!
 //! ```text
 //! client ──► TUN ──┐   one thread      ┌──► TUN ──► server

@@ -34,9 +34,9 @@ pub(crate) struct End<'a> {
 
 /// Packets that are sent at a pace.
 pub(crate) struct Load {
-    /// Of each, without headers.
+    /// Bytes of each, without headers.
     pub(crate) bytes: usize,
-    /// How many are sent first, as fast as it goes.
+    /// How many are sent first, as fast as possible.
     pub(crate) at_once: u32,
     /// Packets per second.
     pub(crate) pace: f64,
@@ -73,7 +73,7 @@ impl Load {
         thread::scope(|scope| {
             let receiving = scope.spawn(|| {
                 priority::pin(to.cores);
-                // Other programs are not what is checked. Where it is refused, they disturb.
+                // Other programs must not disturb the check; if the priority is refused, they do.
                 priority::prefer();
                 self.receive(to.socket)
             });

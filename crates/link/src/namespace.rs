@@ -68,7 +68,7 @@ pub fn prepare() -> Result<bool, LinkError> {
     Ok(true)
 }
 
-/// Moves the calling thread into a fresh network namespace that has only its loopback, and for good. Only from
+/// Moves the calling thread into a new network namespace that has only its loopback, for good. Only from
 /// there may a thread without privileges enter a link and come back: the way back to the machine's own
 /// namespace is closed to it. Root goes the same way, so that both measure alike.
 ///
@@ -99,7 +99,7 @@ pub fn isolate() -> Result<(), LinkError> {
 }
 
 impl Namespace {
-    /// A fresh one, in which only the loopback is up.
+    /// A new one, in which only the loopback is up.
     pub(crate) fn new() -> Result<Self, LinkError> {
         on_own_thread(|| {
             isolate()?;
@@ -114,7 +114,7 @@ impl Namespace {
     /// When the thread could not come back: an unprivileged one must [`isolate`] itself before.
     pub fn enter(&self) -> Result<Entered, LinkError> {
         let back = current()?;
-        // Where it is already, so that this changes nothing, but is refused as the way back would be.
+        // Enters the namespace that it is in: that changes nothing, but is refused if the way back would be.
         go(&back).map_err(|_| LinkError::NoReturn)?;
         go(&self.file).map_err(LinkError::kernel("enter a network namespace"))?;
         Ok(Entered {
@@ -123,13 +123,13 @@ impl Namespace {
         })
     }
 
-    /// Where another process of this user finds it, as nsenter(1) takes it, as long as this process lives.
+    /// Its path for other processes of this user, such as nsenter(1), as long as this process lives.
     pub fn path(&self) -> PathBuf {
         let process = std::process::id();
         format!("/proc/{process}/fd/{}", self.file.as_raw_fd()).into()
     }
 
-    /// Does something inside, on a thread of its own, which needs no way back. A process that it starts with
+    /// Runs `work` inside, on a thread of its own, which needs no way back. A process that it starts with
     /// PR_SET_PDEATHSIG ends with that thread: start those from a thread that has entered.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Namespace {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        // It was allowed when the guard was made. Going on in the wrong network would falsify everything.
+        // It was allowed when the guard was made. Continuing in the wrong network would falsify everything.
         go(&self.back).expect("a thread returns to its own network namespace");
     }
 }

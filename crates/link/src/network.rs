@@ -14,10 +14,10 @@ use crate::path::Path;
 use crate::priority::Priority;
 use crate::{CLIENT, SERVER};
 
-/// Probes each way from which the base is taken, and from which what is left then.
+/// Probes each way that measure the base, and that check the calibrated link.
 const BASE_PROBES: usize = 60;
 const CHECK_PROBES: usize = 40;
-/// How often calibration is tried at most, and the error of the round trip that is good enough, ns.
+/// The most attempts to calibrate, and the error of the round trip that is good enough, ns.
 const MAX_ATTEMPTS: usize = 4;
 const GOOD_NS: u64 = 20_000;
 /// A direction that packets cross at once.
@@ -29,20 +29,20 @@ const INSTANT: Direction = Direction {
     queue: Queue::Bytes(u64::MAX),
     overhead: 0,
 };
-/// Makes the seed down from the one up.
+/// Derives the seed down from the one up.
 const DOWN_SEED: u64 = 0x646f_776e_0000_0000;
 
 /// How a link is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Where the client will run, as the kernel numbers cores, and the link's thread beside it: a client that
-    /// waits leaves its core to the thread. Anywhere, where there are none.
+    /// waits leaves its core to the thread. Any cores if it is empty.
     pub client_cores: Vec<usize>,
     /// Where the server will run.
     pub server_cores: Vec<usize>,
     /// Decides which packets are lost, and the jitter.
     pub seed: u64,
-    /// What calibration found for the same link on the same cores, which is then used again instead of new probes.
+    /// What calibration found for the same link on the same cores, to be reused instead of new probes.
     pub calibrated: Option<Calibration>,
 }
 
@@ -95,11 +95,11 @@ impl Network {
         Ok(network)
     }
 
-    /// Does something while packets cross at once and none is lost: what is not timed need not wait for the link.
+    /// Runs `work` with a link that delays and loses no packet: what is not timed need not wait for the link.
     /// Its losses continue afterwards as if nothing had been sent, but for what closes connections late.
     ///
     /// # Errors
-    /// Where the link has ended.
+    /// The link has ended.
     pub fn at_once<T>(&self, work: impl FnOnce() -> T) -> Result<T, LinkError> {
         let instant = || Path::new(&INSTANT, 0);
         let paths = self.emulator.use_paths([instant(), instant()])?;
@@ -171,7 +171,7 @@ impl Network {
 
 /// Finds out what the machine adds up and down, and what probes take once it is subtracted. Probes that
 /// another program disturbed find too much: the link would then be too short for the whole run. So it is
-/// repeated until probes take what is set, a few times at most, and the nearest attempt counts.
+/// repeated, a few times at most, until probes take the set time, and the nearest attempt counts.
 fn calibrate(
     emulator: &Emulator,
     probes: &Probes,

@@ -6,7 +6,7 @@ const CHUNK: usize = 256;
 /// are counted as dropped outside the queue.
 const MAX_BYTES: usize = 512 << 20;
 
-/// Slots of one size, which are used again: what was used last is taken first, as it may still be in the cache.
+/// Reusable slots of one size: the one used last is taken first, as it may still be in the cache.
 #[derive(Debug)]
 pub(crate) struct Pool {
     slot: usize,
@@ -15,7 +15,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// One whose slots hold packets of so many bytes.
+    /// A pool whose slots hold packets of up to `slot` bytes.
     pub(crate) fn new(slot: usize) -> Self {
         let mut pool = Self {
             slot,

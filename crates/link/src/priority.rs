@@ -10,7 +10,7 @@ const REAL_TIME: libc::c_int = 1;
 /// The priority of a link's thread. A lower one makes packets late on a busy machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// Before all other programs.
+    /// Above all other programs.
     RealTime,
     /// The highest of other programs (nice -20).
     High,
@@ -20,7 +20,7 @@ pub enum Priority {
 
 /// Gives the calling thread the highest priority that it may have.
 pub(crate) fn raise() -> Priority {
-    // Timeouts are not to be rounded up, which the kernel does by 50 µs. Where it is refused, it does.
+    // Without this the kernel rounds timeouts up by 50 µs.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let parameters = libc::sched_param {
         sched_priority: REAL_TIME,
@@ -35,12 +35,12 @@ pub(crate) fn raise() -> Priority {
     }
 }
 
-/// Puts the calling thread before the programs of other users, and behind every link; whether it may be.
+/// Gives the calling thread priority over other programs, below every link's; returns whether that is allowed.
 pub(crate) fn prefer() -> bool {
     setpriority_process(None, -20).is_ok()
 }
 
-/// Keeps the calling thread on these cores; anywhere, where there are none.
+/// Keeps the calling thread on these cores; on any if the set is empty.
 pub(crate) fn pin(cores: &[usize]) {
     let mut set = CpuSet::new();
     let possible = cores.iter().filter(|&&core| core < CpuSet::MAX_CPU);

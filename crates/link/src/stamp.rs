@@ -11,7 +11,7 @@ const STAMP: Opcode = 0x8907;
 
 /// Has the kernel stamp the packets that come from now on.
 pub(crate) fn begin_stamps(socket: &UdpSocket) -> Result<(), Errno> {
-    // The first question begins it, and has no answer yet.
+    // The first request turns stamps on, and has no answer yet.
     match stamp(socket) {
         Ok(_) | Err(Errno::NOENT) => Ok(()),
         Err(error) => Err(error),

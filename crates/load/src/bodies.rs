@@ -2,7 +2,7 @@
 
 use rpcgauge_trial::FailureKind;
 
-/// What a codec could not do, in one line.
+/// Why a codec failed, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CodecError(pub String);
@@ -51,17 +51,17 @@ pub trait Codec {
     /// The call fails as `decode`.
     fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError>;
 
-    /// Compares what was decoded last with what the `call`-th call must answer.
+    /// Compares the last decoded response with the right one for the `call`-th call.
     ///
     /// # Errors
     /// The trial ends: a wrong response's time means nothing.
     fn verify(&mut self, call: u64) -> Result<(), CodecError>;
 }
 
-/// Checks responses that are not decoded: the first, then as many as a hundredth of the time is enough for and, from
-/// one that it refuses on, each.
+/// Checks responses that are not decoded: the first one, then as many as fit into a hundredth of the time, and all
+/// after the first one that it refuses.
 pub struct ResponseCheck<'a> {
-    /// Which of them.
+    /// Which responses.
     pub of: Checked,
     /// Says what is wrong with one.
     pub check: MessageCheck<'a>,
@@ -70,7 +70,7 @@ pub struct ResponseCheck<'a> {
 /// Says what is wrong with a message as carried.
 pub type MessageCheck<'a> = Box<dyn FnMut(&[u8]) -> Result<(), CodecError> + 'a>;
 
-/// Which responses are checked, and how calls fail whose response is refused.
+/// Which responses are checked, and the kind of failure of a refused one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checked {
     /// Those that come compressed; as [`FailureKind::Decompress`].
@@ -113,7 +113,7 @@ pub enum Bodies<'a> {
     },
     /// Made ahead of the calls on its own thread, each used once: for more than memory holds.
     /// Responses are treated as those to prepared bodies. About 18 MiB of bodies are held at
-    /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when so many lie ready,
+    /// most, or 18 bodies where each is larger than 1 MiB. The trial begins when that many are ready,
     /// the iterator has ended, or a second has passed.
     ///
     /// A call for which no body is ready when it is due waits, and is counted in

@@ -25,7 +25,7 @@ pub(crate) fn boot() -> u64 {
     read(libc::CLOCK_BOOTTIME)
 }
 
-/// A duration in ns; beyond 584 years it is that.
+/// A duration in ns, at most 584 years.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

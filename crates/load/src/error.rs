@@ -35,7 +35,7 @@ pub enum LoadError {
         /// What is wrong.
         error: CodecError,
     },
-    /// The sum over all calls does not hold: this program has lost count.
+    /// The counts of calls do not add up: a bug of this program.
     #[error("{0}: this is a fault of rpcgauge, please report it")]
     Accounting(String),
 }

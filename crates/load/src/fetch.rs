@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request on a connection of its own, and its whole response. Nothing of it is timed.
+//! One HTTP/1.1 request on a connection of its own, and its whole response; nothing is timed.
 
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -66,7 +66,7 @@ impl Fetch {
     /// Makes the request, and waits at most `limit` for the whole response.
     ///
     /// # Errors
-    /// There is none.
+    /// Why there is no such response.
     pub fn send(&self, limit: Duration) -> Result<Fetched, FetchError> {
         let deadline = Instant::now() + limit;
         let left = || match deadline.saturating_duration_since(Instant::now()) {

@@ -1,4 +1,4 @@
-//! What a trial leaves behind.
+//! The result of a trial.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::Histogram;
 use crate::slow::SlowCalls;
 use crate::steps::StepFigures;
 
-/// Time in each stage over the calls that succeeded, ns. A stage that no call had is absent.
+/// Times in each stage of the calls that succeeded, ns. A stage that no call had is absent.
 pub type Stages = BTreeMap<Stage, Histogram>;
 
 /// The figures of a trial. All times are nanoseconds where nothing else is said.
@@ -22,14 +22,14 @@ pub struct Measurement {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// The time that calls per second are of. In a closed loop from the first measured call's due time to
-    /// the last one's end; where calls were abandoned, to when they were. At a rate the time in which
-    /// calls were due: to the end by [`rpcgauge_trial::Stop::time_ms`] or of the ramp, to when the next call would
-    /// have been due where the number of calls ended it, or to when it was broken off. Calls that end
-    /// later make it no longer. Of a session, its slices together, each to when the next call would have
+    /// The denominator of calls per second. In a closed loop: from the first measured call's due time to
+    /// the last one's end or, if calls were abandoned, to when they were. At a rate: the time in which
+    /// calls were due, which ends by [`rpcgauge_trial::Stop::time_ms`], with the ramp, when the next call would
+    /// have been due if the number of calls ended the trial, or when it was interrupted. Calls that end
+    /// later do not extend it. Of a session: its slices together, each to when the next call would have
     /// been due.
     pub elapsed: Duration,
-    /// The time that [`Measurement::cpu`] is of: [`Measurement::elapsed`] and, at a rate, what calls took
+    /// The time over which [`Measurement::cpu`] was used: [`Measurement::elapsed`] and, at a rate, the time that calls took
     /// to end after it.
     pub spent_over: Duration,
     /// Latency of the calls that succeeded, from due to done.
@@ -64,8 +64,8 @@ pub struct Measurement {
     /// Calls of the warm-up that still waited or were in flight when the first measured one was due. What they
     /// took then is in [`Measurement::traffic`] and [`Measurement::cpu`].
     pub late: LateCalls,
-    /// How many of them succeeded at a rate while calls were due: with the measured ones that were not answered late, what
-    /// the server answered in that time.
+    /// How many of them succeeded at a rate while calls were due. Together with the measured ones that did not end late,
+    /// these are the calls that succeeded in that time.
     pub late_answered: u64,
     /// A session's slices; `None` where the measured part was one piece.
     pub slices: Option<SliceCount>,
@@ -86,8 +86,8 @@ pub struct Measurement {
     /// [`rpcgauge_trial::ConnectionUse::Reuse`] no call fails by one while another connection is open, but
     /// calls are then made over fewer connections than asked for; its text is among the samples.
     pub connects_failed: u64,
-    /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late by this
-    /// side's fault, not the server's.
+    /// Calls that were due and had no body yet ([`crate::Bodies::Streamed`]): begun late through the client's
+    /// fault, not the server's.
     pub bodies_late: u64,
     /// Times of the measured part in which this program did not run. The calls that were open then, or due,
     /// failed as [`rpcgauge_trial::FailureKind::ClientStalled`], and the time is not in

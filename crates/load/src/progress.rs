@@ -1,4 +1,4 @@
-//! What is known of a trial while it runs.
+//! Progress of a trial while it runs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,8 +45,8 @@ pub struct TrialProgress {
     pub retried: u64,
     /// Calls that were begun and have not ended.
     pub in_flight: u64,
-    /// Calls that are due and not begun yet, with those that the warm-up left. Of random arrivals it is about
-    /// so many.
+    /// Calls that are due and not begun yet, with those that the warm-up left. With random arrivals it is an
+    /// estimate.
     pub waiting: u64,
     /// Times of the interval's calls.
     pub times: IntervalTimes,
@@ -77,7 +77,7 @@ impl Default for IntervalTimes {
 }
 
 impl IntervalTimes {
-    /// Empties it. One that is empty is not gone over.
+    /// Empties it; cheap if it is empty.
     pub fn clear(&mut self) {
         for histogram in [
             &mut self.latency,

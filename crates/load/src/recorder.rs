@@ -1,4 +1,4 @@
-//! Where the figures of the measured calls are gathered.
+//! Collects the figures of the measured calls.
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +16,7 @@ use crate::timeline::TimelineRecorder;
 use crate::trial::Trial;
 
 /// What becomes of every measured call. Each number is counted where it happens, apart from the
-/// others, so that their sum proves something.
+/// others, so that their sum is a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     /// All counts but [`Calls::never_sent`], which is known at the end.
@@ -25,7 +25,7 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Holds the sums against what was started.
+    /// Checks the sums against the calls that were started.
     pub(crate) fn close(self) -> Result<Calls, LoadError> {
         let Account { mut calls, sent } = self;
         // More sent than started is as wrong as any other sum.
@@ -38,7 +38,7 @@ impl Account {
 /// A succeeded call's times in its stages, ns.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageTimes {
-    /// Those on this side, in the order of [`Stage::ALL`]; `None` for what it did not have.
+    /// Those of the client, in the order of [`Stage::ALL`]; `None` for a stage that it did not have.
     pub(crate) client: [Option<u64>; 8],
     /// Those that the server's marks give, which come after them.
     pub(crate) server: MarkTimes,
@@ -201,7 +201,7 @@ impl Recorder {
         self.end = self.end.max(done);
     }
 
-    /// This program stood still, from a time on, for so long (ns).
+    /// Counts a stall of this program: when it began and how long it lasted, ns.
     #[cold]
     pub(crate) fn stalled(&mut self, from: u64, lasted: u64) {
         let offset = self.offset(from);

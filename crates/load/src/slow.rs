@@ -1,12 +1,12 @@
 //! Calls that took far longer than those before them.
 
-/// From so many times the usual latency on a call is slow.
+/// A call is slow if it takes at least this many times the running median.
 pub const SLOW_FACTOR: u64 = 3;
 
-/// What is usual is the median of so many calls before.
+/// The running median is of this many previous calls.
 const WINDOW: usize = 64;
 
-/// It is taken anew after so many calls; before the first there is none.
+/// The median is updated after this many calls; before the first update no call is slow.
 const EVERY: usize = 16;
 
 /// The most slow calls that are kept one by one.
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_call_is_slow_beside_those_before_it() {
         let mut slow = SlowCalls::default();
-        // Nothing is usual yet.
+        // There is no median yet.
         slow.succeeded(0, 9_000);
         for call in 1..200 {
             let latency = match call {
@@ -129,7 +129,7 @@ mod tests {
             usual: 100,
         }];
         assert_eq!(slow.kept(), found);
-        // What lasts becomes usual.
+        // A lasting change moves the median.
         for call in 200..400 {
             slow.succeeded(call, 1_000);
         }

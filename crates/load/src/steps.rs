@@ -6,7 +6,7 @@ use crate::Histogram;
 use crate::clock::nanos;
 use crate::histogram::small_histogram;
 
-/// What became of the calls that were due in one step of a ramp, and what was answered in it.
+/// What became of the calls that were due in one step of a ramp, and the calls that succeeded in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepFigures {
     /// The step.
@@ -21,7 +21,7 @@ pub struct StepFigures {
     pub answered_within: u64,
     /// How many failed.
     pub failed: u64,
-    /// How many of these since the client did not run.
+    /// How many of these failed because the client was stalled.
     pub stalled: u64,
     /// Latency of those that succeeded, ns.
     pub latency: Histogram,

@@ -44,8 +44,8 @@ impl TimelineRecorder {
         self.slice(due_ns).failed += calls;
     }
 
-    /// Ends the timeline: it covers `elapsed_ns` and every call, in at least 100 slices where
-    /// there are as many nanoseconds.
+    /// Ends the timeline: it covers `elapsed_ns` and every call, in at least 100 slices
+    /// unless it lasted less than 100 ns.
     pub fn finish(mut self, elapsed_ns: u64) -> Timeline {
         self.slice(elapsed_ns.saturating_sub(1));
         Timeline {

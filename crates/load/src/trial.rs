@@ -139,9 +139,9 @@ pub struct Trial {
     pub deadline: Duration,
     /// How long calls in flight may still end after the last one was started.
     pub drain: Duration,
-    /// The trial ends early when nothing but failures has come for this long: with a call that
+    /// The trial ends early when all calls have failed for this long: with a call that
     /// fails as long after the first of them, or longer. A server that answers no call would
-    /// otherwise hold it for a deadline a call.
+    /// otherwise hold it for one deadline per call.
     /// The warm-up and the measured part have it each; between them, a closed loop's calls in flight
     /// have as long to end. More than 0.
     pub patience: Duration,

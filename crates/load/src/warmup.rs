@@ -11,17 +11,17 @@ pub struct WarmupBounds {
     /// The warm-up ends unsettled after this time. At a rate it continues while calls that were due in it wait to
     /// be sent, and for as long again at most.
     pub max_time: Duration,
-    /// The rule is asked only once so many calls have ended, or half of that time is over: a just-in-time
+    /// The rule is applied only once this many calls have ended, or half of that time is over: a just-in-time
     /// compiler works in steps, and between two of them latency does not drift.
     pub least_calls: u64,
     /// A slice has at least this many calls, at least 1.
     pub slice_calls: u64,
-    /// And lasts at least this long.
+    /// A slice lasts at least this long.
     pub slice_time: Duration,
 }
 
 impl WarmupBounds {
-    /// Whether the rule is asked after so many calls and such a time.
+    /// Whether the rule is applied after this many calls and this time.
     pub fn asks_rule(&self, calls: u64, elapsed: Duration) -> bool {
         calls >= self.least_calls || elapsed >= self.max_time / 2
     }
@@ -34,7 +34,7 @@ pub enum Settling {
     GoOn,
     /// The latency has stopped drifting: measure.
     Settled,
-    /// It will not be waited for any longer: measure, and say so.
+    /// It did not settle in time: measure, and say so.
     NeverSettled,
 }
 

@@ -41,14 +41,15 @@ const MORE_BYTES: i64 = 400 * 1024;
 /// machine does not keep up with every schedule.
 const OUTGROWN_BYTES: i64 = 5 * 200 * 1024;
 
-/// With so many calls, 80 bytes that each leaves behind are more than that.
+/// With this many calls, a leak of 80 bytes per call is larger than that.
 const FEW: u64 = 300;
 const MANY: u64 = 6000;
 
 fn assert_no_more(few: &Trialled, many: &Trialled, what: &str) {
-    let more = match many.outgrew {
-        true => MORE_BYTES + OUTGROWN_BYTES,
-        false => MORE_BYTES,
+    let more = if many.outgrew {
+        MORE_BYTES + OUTGROWN_BYTES
+    } else {
+        MORE_BYTES
     };
     assert!(
         many.taken.allocations <= few.taken.allocations + MORE_ALLOCATIONS,
@@ -60,7 +61,7 @@ fn assert_no_more(few: &Trialled, many: &Trialled, what: &str) {
     );
 }
 
-/// The memory of a trial of so many calls.
+/// The memory of a trial of `calls`.
 fn of_calls(trial: &Trial, calls: u64, look_every: Option<Duration>) -> Trialled {
     let mut trial = trial.clone();
     trial.stop.calls = Some(calls);

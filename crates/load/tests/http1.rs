@@ -328,7 +328,7 @@ fn what_cannot_be_carried_out_is_refused() {
 
 #[test]
 fn a_large_response_that_ends_with_its_connection_is_read_to_the_end() {
-    // More than a connection's share of a turn, so that its end is told while it waits for the next.
+    // More than a connection's share of a turn, so that its end is known while it waits for the next.
     const LENGTH: usize = 24 << 20;
     let address = serve(|mut stream: std::net::TcpStream| {
         if read_request(&mut stream).is_some() {

@@ -16,7 +16,7 @@ use support::*;
 /// What a server does with the frames of one connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Does {
-    /// Answers calls after it has acknowledged so many PINGs.
+    /// Answers calls after it has acknowledged this many PINGs.
     RespondsAfterPings(u64),
     /// Reads, and says nothing but its SETTINGS.
     FallsSilent,

@@ -21,7 +21,7 @@ const CANCEL: u32 = 8;
 /// Sends of a call at most.
 const MAX_SENDS: u64 = 4;
 
-/// A trial of so many calls over HTTP/2.
+/// A trial of `calls` over HTTP/2.
 fn http2(address: Address, calls: u64) -> Trial {
     let mut trial = trial(address);
     trial.endpoint.protocol = Protocol::Http2;
@@ -175,7 +175,7 @@ fn connections_that_drain_without_a_response_back_off() {
     // After a few at once, rests of 1, 2, 4, 8, ... ms: without them there would be hundreds.
     let opened = opened_by_going_away(|_| vec![], stop(None, 300));
     assert!(opened < 40, "{opened}");
-    // Each brings a response. With rests of up to 100 ms there would not be so many in the time.
+    // Each brings a response. With pauses of up to 100 ms there would be fewer in the time.
     let opened = opened_by_going_away(ok_frame, stop(Some(60), 3_000));
     assert!(opened >= 60, "{opened}");
 }
@@ -354,9 +354,10 @@ fn http1_sends_again_what_may_be_done_twice_on_a_kept_connection() {
         let mut trial = with_method(trial(serve(three_a_connection)), method);
         trial.stop.calls = Some(12);
         let measurement = run(&trial, &[b"x"]);
-        let expected = match lost {
-            false => (12, 3, vec![]),
-            true => (9, 0, vec![("connection-closed".to_owned(), 3)]),
+        let expected = if lost {
+            (9, 0, vec![("connection-closed".to_owned(), 3)])
+        } else {
+            (12, 3, vec![])
         };
         assert_eq!(seen(&measurement), expected, "{method}");
     }

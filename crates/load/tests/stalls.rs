@@ -17,7 +17,7 @@ use support::{
 /// Far longer than the deadlines here, and than a busy host stalls a test.
 const STALL: Duration = Duration::from_secs(2);
 
-/// Hooks that sleep once, after so many snapshots of 20 ms each.
+/// Hooks that sleep once, after this many snapshots of 20 ms each.
 fn stalling_after(snapshots: u64) -> Hooks<'static> {
     let mut seen = 0;
     Hooks {

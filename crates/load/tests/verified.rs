@@ -37,18 +37,20 @@ impl Codec for InTurn {
     fn decode(&mut self, plain: &[u8]) -> Result<(), CodecError> {
         self.decodes += 1;
         self.decoded = String::from_utf8_lossy(plain).into_owned();
-        match self.decoded.starts_with("call ") {
-            true => Ok(()),
-            false => Err(CodecError(format!("{:?} is not a call", self.decoded))),
+        if self.decoded.starts_with("call ") {
+            Ok(())
+        } else {
+            Err(CodecError(format!("{:?} is not a call", self.decoded)))
         }
     }
 
     fn verify(&mut self, call: u64) -> Result<(), CodecError> {
         self.verified.push(call);
         let right = MESSAGES[call as usize % 2];
-        match self.decoded == right {
-            true => Ok(()),
-            false => Err(CodecError(format!("{:?}, not {right:?}", self.decoded))),
+        if self.decoded == right {
+            Ok(())
+        } else {
+            Err(CodecError(format!("{:?}, not {right:?}", self.decoded)))
         }
     }
 }
@@ -65,13 +67,14 @@ fn prepared(codec: &mut InTurn) -> Bodies<'_> {
     }
 }
 
-/// A server that repeats so many requests, and from then on answers with `later`.
+/// A server that echoes the first requests, and answers later ones with `later`.
 fn right_for(calls: u64, later: &'static str) -> Address {
     let made = Arc::new(AtomicU64::new(0));
     serve(respond_with(move |body| {
-        match made.fetch_add(1, Ordering::SeqCst) < calls {
-            true => ok(body),
-            false => ok(later.as_bytes()),
+        if made.fetch_add(1, Ordering::SeqCst) < calls {
+            ok(body)
+        } else {
+            ok(later.as_bytes())
         }
     }))
 }
@@ -194,9 +197,12 @@ fn samples_are_verified_at_the_end_and_the_rest_is_not_decoded() {
 fn checked(address: Address) -> Measurement {
     let mut trial = trial(address);
     trial.stop.calls = Some(40);
-    let check = |body: &[u8]| match body.starts_with(b"call") {
-        true => Ok(()),
-        false => Err(CodecError("it is no call".to_owned())),
+    let check = |body: &[u8]| {
+        if body.starts_with(b"call") {
+            Ok(())
+        } else {
+            Err(CodecError("it is not a call".to_owned()))
+        }
     };
     let hooks = Hooks {
         check: Some(ResponseCheck {
@@ -226,6 +232,6 @@ fn a_response_that_a_check_refuses_fails_its_call() {
     for wrong in ["nobody", ""] {
         let measurement = checked(right_for(0, wrong));
         assert_eq!(measurement.calls.failed[&FailureKind::Decode], 40);
-        assert_eq!(measurement.error_samples[0].text, "it is no call");
+        assert_eq!(measurement.error_samples[0].text, "it is not a call");
     }
 }

@@ -145,7 +145,7 @@ fn a_warm_up_has_no_more_calls_than_its_bound() {
 
 #[test]
 fn at_a_rate_calls_in_flight_are_of_the_warm_ups_bound_too() {
-    // The server answers nothing before so many calls have come.
+    // The server answers nothing before all calls of the warm-up have come.
     const TOGETHER: usize = 40;
     let address = serve(|stream| {
         let mut waiting = Vec::new();

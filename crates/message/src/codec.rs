@@ -5,8 +5,8 @@ use crate::error::{DecodeError, EncodeError};
 use crate::message::{Message, MessageType};
 use crate::{BrokenLimit, Compression, Encoding, Limits};
 
-/// One message type's way to bytes and back, with everything that can be kept from call to call:
-/// compressors, decompressors and their windows. Its four stages are called apart, so that each
+/// Encodes and decodes messages of one type, and keeps everything that can be reused from call to call:
+/// compressors, decompressors and their windows. Its four stages are separate methods, so that each
 /// can be timed. Not shared between threads; make one for each.
 pub struct Codec {
     message_type: MessageType,

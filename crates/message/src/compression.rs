@@ -1,4 +1,4 @@
-//! How encoded bytes become fewer.
+//! How encoded bytes are compressed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ const DEFAULT_GZIP_LEVEL: u8 = 6;
 /// zstd's default level: the library's own default.
 const DEFAULT_ZSTD_LEVEL: u8 = 3;
 
-/// How encoded bytes become fewer.
+/// How encoded bytes are compressed.
 ///
 /// Written in files and on the command line as `none`, `gzip`, `gzip:9`, `zstd` or `zstd:3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

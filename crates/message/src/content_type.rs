@@ -52,9 +52,10 @@ pub const fn rest(encoding: Encoding) -> &'static str {
 /// is not known here. Case does not matter, and parameters are skipped.
 pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
     let essence = essence(content_type);
-    match essence.eq_ignore_ascii_case(GRPC) {
-        true => Some(Encoding::Protobuf),
-        false => named(essence, grpc),
+    if essence.eq_ignore_ascii_case(GRPC) {
+        Some(Encoding::Protobuf)
+    } else {
+        named(essence, grpc)
     }
 }
 

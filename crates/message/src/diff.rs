@@ -37,7 +37,7 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
             got: format!("a {}", got.type_name()),
         });
     }
-    // Right messages are the rule, and can be large: the trees are for saying where one is wrong.
+    // Most messages are right, and can be large: trees are built only to show where one is wrong.
     if expected.has_bytes_of(got) {
         return None;
     }
@@ -52,7 +52,7 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
     Some(difference)
 }
 
-/// A difference at the place itself. Its path is put together from the inside out.
+/// A difference at the place itself. Its path is built from the inside out.
 fn unequal(expected: &str, got: &str) -> Difference {
     Difference {
         path: String::new(),
@@ -104,9 +104,10 @@ fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Differe
     let numbers = |message: &DynamicMessage| {
         let fields = message.unknown_fields().iter();
         let numbers: Vec<String> = fields.map(|field| field.number.to_string()).collect();
-        match numbers.is_empty() {
-            true => "no unknown fields".to_owned(),
-            false => format!("unknown fields ({})", numbers.join(", ")),
+        if numbers.is_empty() {
+            "no unknown fields".to_owned()
+        } else {
+            format!("unknown fields ({})", numbers.join(", "))
         }
     };
     Some(unequal(&numbers(expected), &numbers(got)))

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::nearest::Nearest;
 
-/// Serde's traits for a type that stands in files as it is shown.
+/// Serde's traits for a type that is in files as it is shown.
 macro_rules! serde_as_text {
     ($text:ty) => {
         impl serde::Serialize for $text {
@@ -82,7 +82,7 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Text that is not an encoding, or no compression. One line.
+/// Text that is not an encoding, or not a compression. One line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownWord(pub(crate) String);

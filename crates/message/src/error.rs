@@ -148,7 +148,7 @@ impl SampleError {
         }
     }
 
-    /// The error with the file that the sample stands in: `file:line:column: what`, as far as known.
+    /// The error with the file that the sample is in: `file:line:column: what`, as far as known.
     pub fn in_file(&self, file: &str) -> String {
         match self {
             Self::NotJson {

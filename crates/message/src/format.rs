@@ -220,7 +220,7 @@ fn protobuf_dynamic(
     let decode = |options: DecodeOptions| {
         DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options)
     };
-    // Nothing has to be looked through where there are no unknown fields, which is nearly always.
+    // Nothing has to be searched if there are no unknown fields, which is nearly always so.
     // A sender that has them has them in every message, of which only the first is read twice.
     if !types.unknown_fields.load(Relaxed) {
         match decode(options(limits).with_unknown_field_limit(0)) {
@@ -327,7 +327,7 @@ fn read_msgpack<'de, S: DeserializeSeed<'de>>(
     }
 }
 
-/// The library's words, where they would only say that reading from memory failed.
+/// A better error than the library's, which only says that reading from memory failed.
 fn msgpack_error(error: &MsgpackError) -> String {
     match error {
         MsgpackError::InvalidMarkerRead(_) | MsgpackError::InvalidDataRead(_) => {

@@ -3,7 +3,7 @@
 //!
 //! What is added differs from what is there as one row differs from the next, or else a compressor
 //! would find the same thing again and again: by the descriptor, numbers are counted on, texts and
-//! bytes are drawn anew, so are booleans and the values of enums, and times move on. All of it is the
+//! bytes are drawn at random, so are booleans and the values of enums, and times move on. All of it is the
 //! same in every run.
 
 mod vary;
@@ -22,7 +22,7 @@ use crate::{Encoding, Message};
 
 impl Message {
     /// The message `factor` times as long, as JSON; `None` where it has nothing that could be longer.
-    /// The caller has to see that it does not get too long.
+    /// The caller must ensure that it does not get too long.
     ///
     /// # Errors
     /// A message that has no form in JSON.
@@ -44,11 +44,12 @@ impl Message {
             growing.part = Part::Texts;
             growing.message(&mut message);
         }
-        match growing.grown {
-            true => serde_json::to_value(&message)
+        if growing.grown {
+            serde_json::to_value(&message)
                 .map(Some)
-                .map_err(|error| no_form(error.to_string())),
-            false => Ok(None),
+                .map_err(|error| no_form(error.to_string()))
+        } else {
+            Ok(None)
         }
     }
 }

@@ -23,7 +23,7 @@ impl Limits {
     ///
     /// * 16 MiB: four times gRPC's usual default, since whole data sets are among the workloads.
     /// * [`MAX_DEPTH`] levels: protobuf's own default in most languages.
-    /// * 10,000 times: nearly what zstd makes of the most repetitive honest data, and far above
+    /// * 10,000 times: nearly what zstd reaches with the most repetitive honest data, and far above
     ///   the 1,032 that DEFLATE can reach at all. What only a bomb reaches does not pass; how much
     ///   memory any message takes is bounded by its largest size already.
     pub const DEFAULT: Self = Self {
@@ -83,9 +83,10 @@ impl Limits {
 
     /// Checks the size of what arrived.
     pub(crate) fn check_size(&self, bytes: &[u8]) -> Result<(), BrokenLimit> {
-        match bytes.len() > self.max_message_bytes {
-            true => Err(BrokenLimit::MessageBytes(self.max_message_bytes)),
-            false => Ok(()),
+        if bytes.len() > self.max_message_bytes {
+            Err(BrokenLimit::MessageBytes(self.max_message_bytes))
+        } else {
+            Ok(())
         }
     }
 
@@ -146,9 +147,10 @@ pub enum BrokenLimit {
 }
 
 fn depth_words(limit: usize) -> &'static str {
-    match limit >= MAX_DEPTH {
-        true => ", the most that is read",
-        false => "; --max-depth sets this limit",
+    if limit >= MAX_DEPTH {
+        ", the most that is read"
+    } else {
+        "; --max-depth sets this limit"
     }
 }
 

@@ -1,4 +1,4 @@
-//! A message in memory, and its type, whether generated or dynamic code stands behind them.
+//! A message in memory, and its type, whether generated or dynamic code is behind them.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -138,7 +138,7 @@ impl MessageType {
         format::decode_dynamic(&self.types, self.index, bytes, encoding, limits)
     }
 
-    /// Whether two stand for the same type, whatever code is behind them.
+    /// Whether two are the same type, whatever code is behind them.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.full_name() == other.full_name()
     }
@@ -201,7 +201,7 @@ impl Message {
         self.message_type.full_name()
     }
 
-    /// Whether generated or dynamic code stands behind it.
+    /// Whether generated or dynamic code is behind it.
     pub fn code(&self) -> CodeKind {
         match self.value {
             Value::Generated(_) => CodeKind::Generated,
@@ -248,7 +248,7 @@ impl Message {
         Ok(out)
     }
 
-    /// The path to what is lost once this is written in JSON: the library leaves out the extensions of what an
+    /// The path to what JSON cannot hold: the library leaves out the extensions of what an
     /// `Any` holds.
     pub(crate) fn lost_in_json(&self) -> Option<String> {
         if !self.message_type().types.has_any {

@@ -47,9 +47,10 @@ impl Nearest {
     pub fn or_known<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Self {
         let nearest = Self::of(name, candidates.clone());
         let known: Vec<&str> = candidates.into_iter().collect();
-        match nearest.is_empty() && (1..=LISTED).contains(&known.len()) {
-            true => Self(format!("; known are {}", known.join(", "))),
-            false => nearest,
+        if nearest.is_empty() && (1..=LISTED).contains(&known.len()) {
+            Self(format!("; known are {}", known.join(", ")))
+        } else {
+            nearest
         }
     }
 
@@ -65,7 +66,7 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// Names that differ in case or between `_` and `-` only are the same slip.
+/// Names that differ only in case or between `_` and `-` count as equal.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('_', "-")
 }

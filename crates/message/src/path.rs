@@ -123,7 +123,7 @@ pub fn position(text: &str, byte: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// What a JSON reader says is wrong, without where, which the error has as numbers.
+/// A JSON reader's message without the position, which the error has as numbers.
 pub fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());

@@ -1,4 +1,4 @@
-//! Files that are read whole: of at most so many bytes, as a path may lead to a device without an
+//! Files that are read whole, up to a limit, since a path may lead to a device without an
 //! end.
 
 use std::fs::File;
@@ -23,7 +23,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     text_within(File::open(path)?, MAX_BYTES)
 }
 
-/// Reads all text of at most so many bytes.
+/// Reads text of at most `most` bytes.
 pub fn text_within(from: impl Read, most: u64) -> io::Result<String> {
     String::from_utf8(read_within(from, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -32,12 +32,13 @@ pub fn text_within(from: impl Read, most: u64) -> io::Result<String> {
 fn read_within(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        false => Ok(bytes),
-        true => Err(io::Error::new(
+    if bytes.len() as u64 > most {
+        Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("it has more than {} MiB", most >> 20),
-        )),
+        ))
+    } else {
+        Ok(bytes)
     }
 }
 

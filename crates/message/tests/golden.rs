@@ -1,5 +1,5 @@
 //! The bytes of the built-in workloads' messages, which servers and codecs in other languages have
-//! to produce too: `contract/golden/`. `RPCGAUGE_UPDATE_GOLDEN=1` writes them anew; a change there
+//! to produce too: `contract/golden/`. `RPCGAUGE_UPDATE_GOLDEN=1` rewrites them; a change there
 //! is a change of the contract.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use rpcgauge_message::{
-    CodeKind, Encoding, Limits, Message, MessageType, Schema, Workload, WorkloadSpec, first_difference,
+    CodeKind, Encoding, Limits, Message, MessageType, Schema, Workload, WorkloadSpec,
+    first_difference,
 };
 use serde::{Deserialize, Serialize};
 

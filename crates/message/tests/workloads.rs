@@ -130,7 +130,7 @@ fn a_codec_takes_only_its_own_type() {
     let error = hello.respond(&hello.expected(0)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a hello.HelloReply was sent where a hello.HelloRequest is answered"
+        "a hello.HelloReply was sent instead of a hello.HelloRequest"
     );
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Worker {
     pub(crate) service: Arc<Service>,
 }
 
-/// Accepts connections and deals them to the workers in turn. The first worker's runtime must be
+/// Accepts connections and hands them to the workers round-robin. The first worker's runtime must be
 /// the one that this runs on. Ends only when the socket cannot be used at all.
 pub(crate) async fn accept(
     socket: &Socket,
@@ -88,12 +88,12 @@ async fn deal<S: Stream>(
         let http = (tls.clone(), Arc::clone(&builder));
         spawn(stream, index == 0, worker, http, stop.clone());
     }
-    // Only without workers does the cycle end.
+    // The cycle ends only without workers.
     Err(io::Error::other("no thread serves"))
 }
 
 /// Serves a connection on a worker. On this very runtime it stays registered as it is; for another
-/// one it is registered anew.
+/// one it is registered again.
 fn spawn<S: Stream>(
     stream: S,
     own_runtime: bool,

@@ -13,8 +13,8 @@ use rpcgauge_message::Limits;
 
 use crate::budget::{Charge, Exhausted, Ledger};
 
-/// Room that is taken at once for a body that says how long it is: the longest message, unless
-/// another limit is set. Beyond it room follows what has come, since saying is cheap.
+/// Memory that is allocated at once for a body with a known length: the longest message, unless
+/// another limit is set. Beyond it memory follows what has come, since claiming a length is cheap.
 const ROOM_AT_ONCE: usize = Limits::DEFAULT.max_message_bytes;
 
 /// A request's body, as far as it was read. A body in one piece is never copied.
@@ -67,7 +67,7 @@ impl RequestBody {
             let Some(frame) = frame.await.map_err(BodyError::Exhausted)? else {
                 return Ok(false);
             };
-            // Trailers of a request say nothing to this server.
+            // Trailers of a request mean nothing to this server.
             if let Ok(data) = frame.map_err(BodyError::BrokenOff)?.into_data()
                 && !data.is_empty()
             {
@@ -255,7 +255,7 @@ mod tests {
         let whole = 20 * PIECE.len();
         let want = [vec![0], vec![whole; 19]].concat();
         assert_eq!(room(20, whole), want);
-        // One that is longer than it says, or does not say, is read all the same.
+        // One that is longer than it says, or does not say, is read nevertheless.
         assert!(room(20, 2 * PIECE.len()).last() >= Some(&whole));
         assert!(room(20, 0).last() >= Some(&whole));
     }

@@ -14,7 +14,7 @@ use rustix::process::{Resource, getrlimit};
 /// its task.
 pub(crate) const CALL_BYTES: usize = 16 << 10;
 
-/// What a thread takes from the budget at a time, so as to come back seldom.
+/// How much a thread takes from the budget at a time, so that it rarely has to.
 const DRAWN_BYTES: usize = 1 << 20;
 
 /// The share of the machine's memory that is used unless another budget is set. The rest is for the
@@ -22,7 +22,7 @@ const DRAWN_BYTES: usize = 1 << 20;
 const SHARE: usize = 4;
 
 /// A quarter of the memory that this process may have: the machine's, its control group's or that of
-/// its limit of address space, whichever is least.
+/// its limit of address space, whichever is smallest.
 pub fn default_memory() -> usize {
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit.into());
@@ -55,7 +55,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A ledger for each of the threads that share a budget of so many bytes.
+    /// A ledger for each of the threads that share a budget of `bytes`.
     pub(crate) fn sharing(bytes: usize, threads: u32) -> Vec<Arc<Self>> {
         let left = Arc::new(AtomicUsize::new(bytes));
         let ledger = |_| {
@@ -117,13 +117,13 @@ impl Charge {
         }
     }
 
-    /// So many bytes, and what a call has beside them.
+    /// `bytes`, and what a call takes beside them.
     pub(crate) fn of(ledger: &Arc<Ledger>, bytes: usize) -> Result<Self, Exhausted> {
         let mut charge = Self::new(ledger);
         charge.cover(bytes).map(|()| charge)
     }
 
-    /// Grows to so many bytes, and what a call has beside them.
+    /// Grows to `bytes`, and what a call takes beside them.
     pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Exhausted> {
         let bytes = bytes.saturating_add(CALL_BYTES);
         if bytes > self.bytes {

@@ -10,7 +10,7 @@ use rpcgauge_contract::{
     CodecSettings, Failed, Fault, JsonText, Operation, Record, SliceAsk, SliceDone, Until, Verified,
 };
 use rpcgauge_message::error::{DecodeError, EncodeError};
-use rpcgauge_message::{Code, Codec, Encoding, Limits, Message, Sample, Workload};
+use rpcgauge_message::{CodeKind, Codec, Encoding, Limits, Message, Sample, Workload};
 
 use crate::clock::{monotonic_ns, process_cpu_ns};
 
@@ -64,7 +64,7 @@ impl Bench {
     }
 
     /// Whether generated or dynamic code is timed.
-    pub(crate) fn code(&self) -> Code {
+    pub(crate) fn code(&self) -> CodeKind {
         self.message.code()
     }
 

@@ -76,9 +76,10 @@ pub(crate) async fn serve<I>(
         calls.by_http1.store(by_http1, Ordering::Relaxed);
         async move {
             // Content type and path distinguish gRPC from the others, on any connection.
-            let response = match grpc::is_meant(&service, &request) {
-                true => grpc::respond(&service, request).await,
-                false => rest::respond(&service, request).await,
+            let response = if grpc::is_meant(&service, &request) {
+                grpc::respond(&service, request).await
+            } else {
+                rest::respond(&service, request).await
             };
             Calls::count(&calls.ended);
             Ok::<_, Infallible>(response)

@@ -1,4 +1,4 @@
-//! The server of the floor's calibration: so many bytes in, so many out.
+//! The server of the floor's calibration: it reads requests of a fixed size and answers with responses of a fixed size.
 //!
 //! Nothing is framed or parsed, so that what a call over this loop costs is the kernel's, and no
 //! client or server can be faster on the same transport. The protocol is in `contract/README.md`.

@@ -10,14 +10,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use rpcgauge_contract::{self as contract, Address, Fault};
+use rpcgauge_contract::{self as contract, Address, Fault, MAX_SOCKET_PATH_BYTES};
 
 #[cfg(test)]
 mod tests;
-
-/// Longest path of a Unix domain socket, in bytes: `sun_path` has 108 on Linux, and the last one is
-/// the terminating zero (unix(7)).
-pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// Where a server should listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,7 +123,7 @@ pub enum ListenError {
 }
 
 impl ListenError {
-    /// What has no better words than the system's.
+    /// Errors for which the system's text is the best.
     fn system(on: &ListenOn, source: io::Error) -> Self {
         match source.kind() {
             ErrorKind::PermissionDenied => Self::NotPermitted(on.clone()),
@@ -282,7 +278,7 @@ impl Drop for SocketFile {
         let ours = fs::symlink_metadata(&self.path)
             .is_ok_and(|now| now.dev() == self.device && now.ino() == self.inode);
         if ours {
-            // The next server takes a file that stays for stale.
+            // The next server treats a file that stays as stale.
             let _ = fs::remove_file(&self.path);
         }
     }

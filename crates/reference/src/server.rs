@@ -1,7 +1,7 @@
 //! The server: a listener, threads that serve, and an end.
 //!
-//! Each thread runs its own single-threaded runtime. The first one also accepts, and deals new
-//! connections to the threads in turn; a connection stays on its thread.
+//! Each thread runs its own single-threaded runtime. The first one also accepts, and hands new
+//! connections to the threads round-robin; a connection stays on its thread.
 
 use std::future::Future;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rpcgauge_contract::{Address, Fault};
+use rpcgauge_contract::{Address, Fault, MAX_THREADS};
 use rpcgauge_message::workload::WorkloadError;
 use rpcgauge_message::{CodeKind, Workload};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -20,7 +20,7 @@ use crate::budget::Ledger;
 use crate::grpc::Methods;
 use crate::listen::{ListenError, Listener};
 use crate::service::Service;
-use crate::settings::{MAX_THREADS, ServerOptions};
+use crate::settings::ServerOptions;
 use crate::tls::Tls;
 
 /// Calls in flight have this long to finish when the server ends.

@@ -35,7 +35,7 @@ pub(crate) struct Service {
     pub(crate) reflected: Option<ReflectionServer>,
     /// How responses are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
-    /// What a content type stands for that encodings share.
+    /// The meaning of a content type that encodings share.
     pub(crate) encoding: Encoding,
     /// Whether successful responses carry the handler's marks.
     marks: bool,
@@ -170,9 +170,10 @@ impl Service {
 
     /// The encoding of the response where the content type says `encoding`.
     pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
-        match encoding.is_json() && self.encoding.is_json() {
-            true => self.encoding,
-            false => encoding,
+        if encoding.is_json() && self.encoding.is_json() {
+            self.encoding
+        } else {
+            encoding
         }
     }
 
@@ -230,7 +231,7 @@ impl Service {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Every call replaces what it uses of it, so that a call that broke off leaves no damage.
+        // Every call replaces what it uses, so that an interrupted call leaves no damage.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -260,9 +261,10 @@ impl Kept {
 
     /// The prefix and the response's bytes.
     fn encode(&mut self, response: &Message, call: &Call<'_>) -> Result<Vec<u8>, EncodeError> {
-        let last_bytes = match call.compress_response {
-            true => &mut self.last_compressed_bytes,
-            false => &mut self.last_response_bytes,
+        let last_bytes = if call.compress_response {
+            &mut self.last_compressed_bytes
+        } else {
+            &mut self.last_response_bytes
         };
         let mut bytes = Vec::with_capacity(call.prefix_bytes + *last_bytes);
         bytes.resize(call.prefix_bytes, 0);

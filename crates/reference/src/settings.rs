@@ -6,9 +6,6 @@ use crate::budget::default_memory;
 use crate::listen::ListenOn;
 use crate::timeouts::Timeouts;
 
-/// Most threads that serve.
-pub const MAX_THREADS: u32 = 1024;
-
 /// A server's settings.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
@@ -20,10 +17,10 @@ pub struct ServerOptions {
     pub tls: bool,
     /// How responses are compressed for a client that accepts it.
     pub response_compression: Compression,
-    /// What a content type stands for that encodings share. For JSON: the form of responses; all forms
+    /// The meaning of a content type that encodings share. For JSON: the form of responses; all forms
     /// are read. For gRPC without a subtype: this, unless it is JSON, and then protobuf.
     pub encoding: Encoding,
-    /// Threads that serve, 1 to [`MAX_THREADS`].
+    /// Threads that serve, 1 to [`MAX_THREADS`](rpcgauge_contract::MAX_THREADS).
     pub threads: u32,
     /// Whether successful responses carry the handler's times (contract/README.md, "Marks").
     pub marks: bool,

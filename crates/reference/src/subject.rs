@@ -155,7 +155,7 @@ fn serve_floor(
         drain(input);
         let _ = closed.send(Ok(()));
     })?;
-    // Both senders gone would mean that both threads broke off.
+    // Both senders gone would mean that both threads panicked.
     end.recv().unwrap_or(Ok(()))
 }
 

@@ -30,7 +30,7 @@ impl Timeouts {
     };
 }
 
-/// What passed before something was there.
+/// Which time passed before something was there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
     /// The client's own deadline.
@@ -39,7 +39,7 @@ pub(crate) enum Late {
     Patience,
 }
 
-/// Waits for something. Most bodies came with their head: a timer is made, and the patience begins,
+/// Waits for something. Most bodies come with their head: a timer is made, and the timeout begins,
 /// only for something that is not there at once.
 pub(crate) async fn within<T>(
     work: impl Future<Output = T>,

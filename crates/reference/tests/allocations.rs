@@ -56,7 +56,7 @@ fn a_call_makes_no_timer_and_weighs_nothing_anew() {
         call();
     }
     let each = (ALLOCATIONS.load(Ordering::Relaxed) - before) as f64 / CALLS as f64;
-    // A timer made for each call and `accept` weighed anew are one more each. On a busy machine there
+    // A timer for each call and parsing `accept` again are one more each. On a busy machine there
     // may be one more in all.
     assert!(each < 10.5, "{each} allocations per call");
 }

@@ -95,7 +95,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     ended(stream);
 }
 
-/// An HTTP/2 connection, on which responses may have so many bytes before they are read.
+/// An HTTP/2 connection with a window of `window` bytes for responses.
 async fn connected<B>(server: &Running, window: u32) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,

@@ -116,17 +116,16 @@ fn call_plain(
         .request(number)
         .to_bytes(way.encoding)
         .expect("encoded");
-    let (path, media_type, own) = match by_connect {
-        true => (
+    let (path, media_type, own) = if by_connect {
+        (
             server.workload.method_path(),
             content_type::connect(way.encoding),
             ("connect-protocol-version", "1"),
-        ),
-        false => {
-            let media_type = content_type::rest(way.encoding);
-            let path = server.workload.rest_path();
-            (path, media_type, ("accept", media_type))
-        }
+        )
+    } else {
+        let media_type = content_type::rest(way.encoding);
+        let path = server.workload.rest_path();
+        (path, media_type, ("accept", media_type))
     };
     let headers = [
         ("content-type", media_type),

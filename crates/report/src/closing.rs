@@ -15,7 +15,7 @@ pub fn closing(findings: &Findings) -> Option<String> {
     if answers.is_empty() {
         return None;
     }
-    // What is so on one placement only stands after what is so on all.
+    // What holds on one placement only comes after what holds on all.
     answers.sort();
     let kinds = answers.chunk_by(|one, other| one == other);
     let kinds = kinds.map(|same| format!("{} {}", same.len(), same[0].1));

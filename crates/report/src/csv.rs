@@ -25,7 +25,7 @@ const TRIAL: [&str; 7] = [
     "reason",
 ];
 
-/// A column of the trials that were measured: its name, and what stands in it.
+/// A column of the trials that were measured: its name, and what is in it.
 type Column = (&'static str, fn(&TrialRow) -> String);
 
 /// The columns before the metrics.

@@ -46,7 +46,7 @@ pub enum ReportError {
         /// The variant both measure.
         variant: String,
     },
-    /// A trial's histograms cannot be put together.
+    /// A trial's histograms cannot be merged.
     #[error("a histogram of {variant} cannot be merged ({problem}): run the study again")]
     Histogram {
         /// The variant.

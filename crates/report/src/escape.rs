@@ -1,4 +1,4 @@
-//! Text that somebody else wrote, made harmless for where it goes.
+//! Escapes text that somebody else wrote, for each output.
 //!
 //! Error texts, log lines and names come from servers and study files. Each output has its own
 //! rule; nothing of theirs is written past it.
@@ -39,7 +39,7 @@ pub fn markdown(text: &str) -> String {
 }
 
 /// Whether a character means something to GitHub between what is before and after it in its text.
-/// The text may stand at the start of a line.
+/// The text may be at the start of a line.
 fn is_markup(character: char, before: &str, after: &str) -> bool {
     let follows = |wanted: &[char]| after.starts_with(wanted);
     let ends_word = after.is_empty() || after.starts_with(' ');
@@ -50,7 +50,7 @@ fn is_markup(character: char, before: &str, after: &str) -> bool {
             !(before.ends_with(char::is_alphanumeric) && after.starts_with(char::is_alphanumeric))
         }
         // A definition of a link, a footnote or a task starts a line. Without a definition, only
-        // what stands behind the bracket makes a link of it.
+        // what is behind the bracket makes a link of it.
         '[' => before.is_empty(),
         ']' => follows(&['(', '[']),
         // A heading, or the number of an issue.

@@ -37,8 +37,8 @@ pub(crate) struct Failures<'a> {
 }
 
 impl<'a> Failures<'a> {
-    /// Of the variants of which some trial was measured; why the others could not run stands
-    /// elsewhere.
+    /// Failures of variants with a measured trial; why the others could not run is
+    /// shown elsewhere.
     pub(crate) fn of(findings: &'a Findings) -> Self {
         let mut places: BTreeMap<(&str, Placement, &str), usize> = BTreeMap::new();
         let mut listed: Vec<Failure<'a>> = Vec::new();
@@ -63,7 +63,7 @@ impl<'a> Failures<'a> {
         Self { listed, others }
     }
 
-    /// That not all are listed, where so.
+    /// A note if not all are listed.
     pub(crate) fn left_out(&self) -> Option<String> {
         let others = units::counted(self.others as u64, "more trial");
         (self.others > 0).then(|| format!("{others} failed in other ways; trials.csv lists them"))

@@ -20,8 +20,8 @@ pub const CSV: &str = "trials.csv";
 /// Writes the four files of a report into `directory` and returns their paths.
 ///
 /// Each file is written under a temporary name and then renamed, so that a reader never sees half
-/// of one. All four are drawn before the first is written, and one that cannot be written does not
-/// keep the others from it.
+/// of one. All four are rendered before the first is written, and one that cannot be written does not
+/// prevent the others.
 ///
 /// # Errors
 /// [`ReportError::Write`] with the first such file, or what keeps the report from being drawn.

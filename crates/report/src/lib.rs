@@ -1,4 +1,4 @@
-//! What a run means: findings and verdicts as terminal text, HTML, JSON, Markdown and CSV.
+//! The meaning of a run: findings and verdicts as terminal text, HTML, JSON, Markdown and CSV.
 //!
 //! ```text
 //! Plan, Environment, Records ─► Findings ─┬─► document ─┬─► terminal
@@ -9,7 +9,7 @@
 //! Findings of two runs ─► diff, and AppRun ─► app::AppFindings ─► the same document tree and renderers
 //! ```
 //!
-//! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. What is said of them is
+//! [`Findings`] are numbers and closed sets of values, which `evaluate` computes. What is said about them is
 //! decided once, in `document`; its words are in `words`, the metrics in `metric`. A renderer draws the tree, and computes
 //! nothing. Everything a server sent is escaped where it is written ([`escape`]).
 

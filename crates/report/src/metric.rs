@@ -1,18 +1,18 @@
 //! The metrics: one table of where each comes from in a record, and of its words.
 //!
-//! Its word in a study, its direction and its question are in `study/src/plan/metric.rs`.
+//! Its name in a study, its direction and its question are in `study/src/plan/metric.rs`.
 
 use rpcgauge_stats::Better;
 use rpcgauge_study::histogram::{RESOLUTION, Times, Unit};
 use rpcgauge_study::plan::Metric;
-use rpcgauge_study::record::{Cpu, Histogram, TrialFigures, Stage};
+use rpcgauge_study::record::{Cpu, Histogram, Stage, TrialFigures};
 use rpcgauge_study::settings::{Operation, Timing};
 use rpcgauge_study::words::Named as _;
 
 use crate::findings::{Figures, supported};
 use crate::units;
 
-/// What a report knows of a metric.
+/// A report's row for a metric.
 pub(crate) struct Row {
     metric: Metric,
     /// In a heading.
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     pub(crate) kind: Kind,
     /// What a variant does better or worse: `responds` 2× faster.
     verb: &'static str,
-    /// What stands behind two figures.
+    /// What is behind two figures.
     phrase: &'static str,
     of_trial: fn(&UnpackedTrial<'_>) -> Option<f64>,
     of_cell: fn(&Figures) -> Option<f64>,
@@ -60,14 +60,14 @@ pub(crate) enum Kind {
     },
     /// Successful calls per second.
     Goodput,
-    /// Bytes: counted, and no matter of the machine. With the words for fewer and more.
+    /// Bytes: counted, and independent of the machine. With the words for fewer and more.
     Bytes([&'static str; 2]),
     /// Processor time per call, ns. With the words for less and more.
     Cpu([&'static str; 2]),
 }
 
-/// Every metric, in the order in which columns hold them. A new one stands last.
-static TABLE: [Row; Metric::WORDS.len()] = [
+/// Every metric, in the order in which columns hold them. A new one comes last.
+static TABLE: [Row; Metric::NAMES.len()] = [
     Row {
         metric: Metric::LatencyP50,
         name: "p50 latency",
@@ -235,7 +235,7 @@ fn cpu(trial: &UnpackedTrial<'_>, side: Option<Cpu>) -> Option<f64> {
     per_call(trial.measured.sent_calls(), side?.total_ns)
 }
 
-/// A trial's sum divided by the calls that it is of.
+/// A trial's sum divided by its number of calls.
 pub(crate) fn per_call(calls: u64, amount: u64) -> Option<f64> {
     (calls > 0).then(|| amount as f64 / calls as f64)
 }
@@ -279,18 +279,19 @@ pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
 
 /// Which way of a metric is the good one.
 pub(crate) fn better(metric: Metric) -> Better {
-    match metric.higher_is_better() {
-        true => Better::Higher,
-        false => Better::Lower,
+    if metric.higher_is_better() {
+        Better::Higher
+    } else {
+        Better::Lower
     }
 }
 
-/// Whether a metric is counted, and no matter of the machine.
+/// Whether a metric is counted, and independent of the machine.
 pub(crate) fn is_counted(metric: Metric) -> bool {
     matches!(row(metric).kind, Kind::Bytes(_))
 }
 
-/// Whether a metric would be put down to the server although a client at its limit set it. In a
+/// Whether a metric would be attributed to the server although a saturated client determined it. In a
 /// stage trial the client's work is part of what is measured, and bytes and CPU are what they are.
 pub(crate) fn is_about_server(metric: Metric, timing: Timing) -> bool {
     let timed = match row(metric).kind {
@@ -315,7 +316,7 @@ impl Row {
         }
     }
 
-    /// What stands behind two figures. A codec makes and reads messages, and calls nothing.
+    /// What is behind two figures. A codec makes and reads messages, and calls nothing.
     pub(crate) fn phrase(&self, operation: Option<Operation>) -> String {
         match operation {
             None => self.phrase.to_owned(),

@@ -10,7 +10,7 @@ const TIME_UNITS: Units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
 /// A unit of size in bytes. Decimal, as networks and protocols count.
 const SIZE_UNITS: Units = [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9)];
 
-/// What stands where nothing was measured.
+/// What is shown where nothing was measured.
 pub const NONE: &str = "–";
 
 pub(crate) fn none() -> String {
@@ -77,7 +77,7 @@ pub fn size(bytes: f64) -> String {
     in_unit(&SIZE_UNITS, bytes)
 }
 
-/// A rate that was asked for or chosen, a second: `500`, `0.5`, `1,414.2`. Five significant digits, since
+/// A rate that was asked for or chosen, per second: `500`, `0.5`, `1,414.2`. Five significant digits, since
 /// a search's are the results of divisions.
 pub fn rate(per_second: f64) -> String {
     let decimals = (4.0 - per_second.abs().log10().floor()).clamp(0.0, 12.0);
@@ -87,9 +87,10 @@ pub fn rate(per_second: f64) -> String {
 
 /// A number without zeros at the end of its decimals.
 fn without_zeros(text: String) -> String {
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
     }
 }
 
@@ -140,9 +141,10 @@ pub(crate) fn about(size: f64) -> String {
 
 /// How large a difference is: per cent up to a factor of 2 (`23%`), a factor beyond.
 pub(crate) fn difference(factor: f64) -> String {
-    match factor < 2.0 {
-        true => percent(factor - 1.0),
-        false => format!("{}×", number(factor)),
+    if factor < 2.0 {
+        percent(factor - 1.0)
+    } else {
+        format!("{}×", number(factor))
     }
 }
 
@@ -183,8 +185,8 @@ pub(crate) fn ratio(ratio: f64) -> String {
     fixed(ratio, ratio_decimals(ratio))
 }
 
-/// The end of an interval that lies beyond this tells only that nothing is known: its digits would
-/// not be of what was measured.
+/// The end of an interval beyond this means only that nothing is known: its digits would
+/// mean nothing.
 pub(crate) const MAX_RATIO: f64 = 1_000.0;
 
 /// Two ratios with the same decimals; fewer of a large one.

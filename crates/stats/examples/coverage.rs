@@ -1,6 +1,6 @@
 //! Prints how often intervals hold the truth and how often verdicts are right, on made-up studies.
 //!
-//! `cargo run -p rpcgauge-stats --example coverage`; the tables stand in `docs/method.md`.
+//! `cargo run -p rpcgauge-stats --example coverage`; the tables are in `docs/method.md`.
 //! "Percentile" is the plain percentile interval of the same hierarchical bootstrap, which rpcgauge
 //! does not use.
 

@@ -1,7 +1,7 @@
 //! Prints how often a diff of two runs of the same code says "faster" or "slower", and how often it
 //! finds what did get slower, on made-up runs each with its own speed of the machine.
 //!
-//! `cargo run --release -p rpcgauge-stats --example diffs` takes some minutes; the tables stand in
+//! `cargo run --release -p rpcgauge-stats --example diffs` takes some minutes; the tables are in
 //! `docs/method.md`.
 
 #[path = "../tests/synthetic/mod.rs"]

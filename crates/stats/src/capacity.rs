@@ -7,7 +7,7 @@
 //!          bracket is halved again
 //! ```
 //!
-//! A pure function of what was tried: [`CapacitySearch::next`] says what to try now, so that a search
+//! A pure function of the trials so far: [`CapacitySearch::next`] says what to try next, so that a search
 //! can be carried out, replayed from its records and tested on made-up servers alike. It rests on one
 //! assumption, that a rate above one that misses does not hold; where a single trial says
 //! otherwise, the lower rate is tried again.
@@ -26,7 +26,7 @@ const MISSES_NEEDED: u32 = 2;
 const GROWTH: f64 = 2.0;
 /// Where no highest rate is given: a call per nanosecond, beyond which times do not separate calls.
 const HIGHEST: f64 = 1e9;
-/// Rates have so many significant digits, so that people can read them: far finer than the precision.
+/// Significant digits of a rate: few enough to read, and far finer than the precision.
 const DIGITS: i32 = 4;
 
 /// What is searched for, and how far. Rates are in calls per second.
@@ -70,7 +70,7 @@ pub enum SearchEnd {
     NoneHeld,
     /// The trials were used up before both ends were sure: the service, or the machine, is too unsteady.
     TooUnsteady,
-    /// It was broken off. The search never says so itself; whatever carries it out does.
+    /// It was interrupted. The search never says so itself; its caller does.
     Stopped,
 }
 
@@ -98,7 +98,7 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// What its trials say so far. As many of one as of the other leave it open, and the next trial
+    /// What its trials say so far. A tie leaves it open, and the next trial
     /// decides: until then it is not held.
     fn is_held(&self) -> bool {
         self.misses < MISSES_NEEDED && self.holds > self.misses
@@ -175,7 +175,7 @@ impl CapacitySearch {
     }
 }
 
-/// The bracket that these trials come to: the lowest rate that missed, and the highest below it that
+/// The bracket that these trials give: the lowest rate that missed, and the highest below it that
 /// held. What held above a rate that missed does not count until that rate is found to hold.
 pub fn bracket(tried: &[Tried]) -> Bracket {
     let mut rates: Vec<Bound> = Vec::new();
@@ -191,9 +191,10 @@ pub fn bracket(tried: &[Tried]) -> Bracket {
             rates.len() - 1
         });
         let bound = &mut rates[place];
-        match trial.held {
-            true => bound.holds += 1,
-            false => bound.misses += 1,
+        if trial.held {
+            bound.holds += 1
+        } else {
+            bound.misses += 1
         }
         bound.is_sure = bound.misses >= MISSES_NEEDED || bound.holds >= HOLDS_NEEDED;
     }
@@ -210,9 +211,10 @@ pub fn bracket(tried: &[Tried]) -> Bracket {
 fn rounded(rate: f64) -> f64 {
     let step = 10_f64.powi(rate.log10().floor() as i32 + 1 - DIGITS);
     // Dividing by a whole number keeps decimals short where multiplying by 0.1 would not.
-    match step >= 1.0 {
-        true => (rate / step).round() * step,
-        false => (rate * (1.0 / step).round()).round() / (1.0 / step).round(),
+    if step >= 1.0 {
+        (rate / step).round() * step
+    } else {
+        (rate * (1.0 / step).round()).round() / (1.0 / step).round()
     }
 }
 

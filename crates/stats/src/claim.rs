@@ -10,15 +10,15 @@ use crate::verdict::{Direction, Verdict};
 /// machines and years differ. 2 agrees with what lies between 2/1.25 and 2 × 1.25.
 const SIZE_TOLERANCE: f64 = 0.25;
 
-/// How a measured difference stands to the published one in size.
+/// How the size of a measured difference compares with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeMatch {
     /// The whole interval lies within the tolerance of the published ratio.
     Agrees,
-    /// The measured difference is smaller than published: the whole interval is, by more than the
-    /// tolerance.
+    /// The measured difference is smaller than published: the whole interval is outside
+    /// the tolerance.
     Smaller,
     /// The measured difference is larger than published.
     Larger,
@@ -64,7 +64,7 @@ pub fn check_claim(published: f64, verdict: &Verdict) -> Result<ClaimCheck, Stat
 }
 
 /// Whether the whole interval lies on the other side of 1 than a direction. An A/A pair may leave
-/// such an interval unresolved; its size is not that of the published difference all the same.
+/// such an interval unresolved; even so its size is not that of the published difference.
 fn lies_opposite(verdict: &Verdict, direction: Direction) -> bool {
     let side = Direction::of_ratio(verdict.estimate.ratio(), verdict.rule.better);
     let leaves_one_out = |interval: Interval| !interval.holds(1.0);
@@ -130,10 +130,10 @@ mod tests {
             (0.408, (0.10, 0.12), REPRODUCED, Some(Larger)),
             (0.408, (1.10, 1.20), CONTRADICTED, None),
             (0.408, (0.99, 1.01), CONTRADICTED, Some(Smaller)),
-            // It does not differ from 1, but is no 2.45 either way.
+            // It may be 1, but is neither 0.408 nor its inverse.
             (0.408, (0.80, 1.10), NOT_RESOLVED, Some(Smaller)),
             (0.408, (0.30, 1.10), NOT_RESOLVED, Some(OPEN)),
-            // Nearly anything: that it holds the published ratio says nothing.
+            // So wide that containing the published ratio says nothing.
             (0.408, (0.092, 2.83), NOT_RESOLVED, Some(OPEN)),
             (0.408, (0.10, 0.80), REPRODUCED, Some(OPEN)),
             // Published 5 times slower, as gzip's one record was.

@@ -14,7 +14,7 @@ use crate::rng::SplitMix64;
 pub struct Bootstrap {
     /// The probability with which the interval is to hold the true ratio, between 0.5 and 1.
     pub confidence: f64,
-    /// How many times the blocks are drawn anew; at least 100.
+    /// How many times the blocks are resampled; at least 100.
     pub resamples: usize,
     /// The seed of the draws; the same seed gives the same interval.
     pub seed: u64,

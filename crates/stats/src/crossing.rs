@@ -1,8 +1,8 @@
-//! From which size of the message on the other of two variants is the better one.
+//! The message size from which on the other of two variants is the better one.
 //!
 //! ```text
-//! cost │        of ·        A cost is taken as a straight line between two neighbouring sizes, so much
-//!      │      ·  · against  a call and so much for each item. So is the difference of two costs, and
+//! cost │        of ·        A cost is taken as a straight line between two neighbouring sizes: an amount
+//!      │      ·  · against  per call and one per item. So is the difference of two costs, and
 //!      │   ·  ·             where that is 0 the lines cross.
 //!      │ ·  ·
 //!      └─────────── size    The interval holds the sizes at which the difference may be 0.
@@ -99,7 +99,7 @@ fn check(sizes: &[AtSize]) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// Logarithms of ratios beyond this are drawn to it: their difference is not near 0 either way, and its
+/// Logarithms of ratios are clamped to this: their difference is not near 0 either way, and its
 /// square is still a number.
 const MAX_LOG: f64 = 100.0;
 
@@ -122,7 +122,7 @@ impl Differences {
         let levels: Vec<f64> = sizes.iter().map(log_level).collect();
         let highest = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // The two costs are level × √ratio and level / √ratio. Levels are relative to the highest one:
-        // only how they stand to each other counts.
+        // only their ratios count.
         let difference = |place: usize, log_ratio: f64| {
             let half = log_ratio.clamp(-MAX_LOG, MAX_LOG) / 2.0;
             2.0 * (levels[place] - highest).exp() * half.sinh()
@@ -223,7 +223,7 @@ impl Differences {
         let start = a * a - from;
         let within = |part: f64| square * part * part + 2.0 * half * part + start <= 0.0;
         let corners = [0.0, 1.0].into_iter().filter(|part| within(*part));
-        // Without a real root this is not a number, and lies nowhere. The one root is had from the
+        // Without a real root this is NaN, which lies nowhere. One root is computed from the
         // other, since a difference of equal numbers would have no digits left.
         let far = -half - (half * half - square * start).sqrt().copysign(half);
         let ends = [far / square, start / far];

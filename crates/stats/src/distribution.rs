@@ -73,7 +73,7 @@ fn t_quantile_expanded(z: f64, degrees: f64) -> f64 {
     z + first / d + second / (d * d) + third / (d * d * d)
 }
 
-/// The argument at which a rising function reaches `target`, by halving until `low` and `high` are
+/// The argument at which a rising function reaches `target`, by bisection until `low` and `high` are
 /// neighbours.
 fn invert(rising: impl Fn(f64) -> f64, target: f64, mut low: f64, mut high: f64) -> f64 {
     loop {

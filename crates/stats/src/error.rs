@@ -44,7 +44,7 @@ pub enum StatsError {
         /// Invocations of the other.
         second: usize,
     },
-    /// A setting lies outside what it may be.
+    /// A setting is out of bounds.
     #[error("{name} is {value}: it must be {allowed}")]
     Setting {
         /// The setting's name.
@@ -56,19 +56,20 @@ pub enum StatsError {
     },
 }
 
-/// Refuses a setting that is not what it may be.
+/// Refuses a setting that is out of bounds.
 pub(crate) fn check_setting(
     name: &'static str,
     value: f64,
     is_allowed: bool,
     allowed: &'static str,
 ) -> Result<(), StatsError> {
-    match is_allowed {
-        true => Ok(()),
-        false => Err(StatsError::Setting {
+    if is_allowed {
+        Ok(())
+    } else {
+        Err(StatsError::Setting {
             name,
             value,
             allowed,
-        }),
+        })
     }
 }

@@ -99,7 +99,7 @@ impl Estimate {
         self
     }
 
-    /// The same estimate, no surer than what its figures can show: differences from `resolution` on, 0.001 for
+    /// The same estimate, at the resolution of its figures: differences from `resolution` on, 0.001 for
     /// 0.1%. Figures that fall on the same step in every block have no spread, and need not be the same.
     pub fn no_finer_than(mut self, resolution: f64) -> Self {
         let (log, reach) = (self.log_ratio, resolution.ln_1p());

@@ -29,7 +29,7 @@
 //! ```
 //!
 //! [`WarmUp`] is separate: it is fed while a trial runs, and says when its latency has stopped
-//! drifting. So does [`CapacitySearch`], which says at what rate the next trial of a search is.
+//! drifting. So is [`CapacitySearch`], which says at what rate the next trial of a search is.
 
 mod capacity;
 mod claim;

@@ -11,7 +11,7 @@ pub struct Pair {
     pub against: f64,
 }
 
-/// The ratios of two variants, one a block, kept by invocation.
+/// The ratios of two variants, one per block, kept by invocation.
 ///
 /// They are held as logarithms, so that a ratio and its inverse are the same distance from 1.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::verdict::Verdict;
 
-/// What the verdicts of one comparison under several placements come to together.
+/// The combined verdict of one comparison under several placements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -29,9 +29,10 @@ pub fn across_placements(verdicts: &[Verdict]) -> Combined {
     if resolved.any(|v| v.outcome != first.outcome) {
         return Combined::DependsOnPlacement;
     }
-    match verdicts.iter().all(Verdict::is_resolved) {
-        true => Combined::Same,
-        false => Combined::Unconfirmed,
+    if verdicts.iter().all(Verdict::is_resolved) {
+        Combined::Same
+    } else {
+        Combined::Unconfirmed
     }
 }
 

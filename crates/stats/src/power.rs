@@ -1,4 +1,4 @@
-//! What a study could have seen, and how much more it would take.
+//! The differences that a study could have detected, and how many more measurements would resolve a smaller one.
 
 use serde::{Deserialize, Serialize};
 
@@ -55,14 +55,14 @@ pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> 
 struct Reach {
     /// The smallest difference that it would resolve against what the A/A pairs show.
     difference: f64,
-    /// How far its interval would mostly reach to either side.
+    /// How far its interval would typically reach to either side.
     interval: f64,
     /// How far off it may be by the A/A pairs.
     threshold: f64,
 }
 
 impl Reach {
-    /// That of a study of so many invocations, with the noise of this one. None without an interval
+    /// That of a study with this many invocations and the noise of this one. None without an interval
     /// of each estimate.
     fn after(estimate: &Estimate, aa: &[Estimate], invocations: usize) -> Option<Self> {
         let shrunk = (estimate.invocations as f64 / invocations as f64).sqrt();
@@ -107,8 +107,8 @@ pub(crate) fn invocations_to_settle(
     })
 }
 
-/// The least number of invocations after which what a study could resolve is `enough`, which it must be
-/// from some number on if at all; less what is there.
+/// The smallest number of invocations with which a study could resolve `enough`, which it must be
+/// from some number on if at all; without those that are there.
 fn until(estimate: &Estimate, aa: &[Estimate], enough: impl Fn(Reach) -> bool) -> Option<More> {
     let now = estimate.invocations;
     let enough_at = |k: usize| Reach::after(estimate, aa, k).is_some_and(&enough);

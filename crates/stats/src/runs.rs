@@ -54,13 +54,13 @@ impl InRuns {
         let (before, before_part, fewest) = part(&self.before);
         let (after, after_part, other) = part(&self.after);
         let degrees = (before + after).powi(2) / (before_part + after_part);
-        // Not a number where nothing varies.
+        // NaN where nothing varies.
         (degrees as usize).max(fewest.min(other))
     }
 }
 
-/// What the changes of one figure against several bases come to: what all of them say; none where
-/// they do not all say the same, or where a difference does not lie beyond what the bases changed
+/// The combined change of one figure against several bases: what all of them say; none if
+/// they disagree, or if a difference does not lie beyond what the bases changed
 /// against each other (`apart`). `aa` are the A/A pairs of both runs.
 pub fn judge_changes(
     changes: &[Estimate],

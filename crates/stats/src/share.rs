@@ -27,7 +27,7 @@ pub fn shares_differ(a: Share, b: Share) -> bool {
     let (all, parts) = (a.of as f64 + b.of as f64, a.part as f64 + b.part as f64);
     let pooled = parts / all;
     let variance = pooled * (1.0 - pooled) * (1.0 / a.of as f64 + 1.0 / b.of as f64);
-    // Not a number, and so no difference, where a whole is empty.
+    // NaN, and so no difference, where a whole is empty.
     (a.value() - b.value()).abs() > normal_quantile(0.975) * variance.sqrt()
 }
 

@@ -30,9 +30,10 @@ impl Direction {
     /// The direction that a ratio of/against shows; none where it is exactly 1.
     pub fn of_ratio(ratio: f64, better: Better) -> Option<Self> {
         let order = ratio.partial_cmp(&1.0).filter(|order| order.is_ne())?;
-        match order.is_lt() == (better == Better::Lower) {
-            true => Some(Self::Faster),
-            false => Some(Self::Slower),
+        if order.is_lt() == (better == Better::Lower) {
+            Some(Self::Faster)
+        } else {
+            Some(Self::Slower)
         }
     }
 }
@@ -95,12 +96,12 @@ pub enum Outcome {
     },
 }
 
-/// An estimate and what it comes to.
+/// An estimate and its outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
     /// The measured ratio of/against, with its interval.
     pub estimate: Estimate,
-    /// The outcome.
+    /// Its outcome.
     pub outcome: Outcome,
     /// How it was judged.
     pub rule: VerdictRule,
@@ -162,14 +163,12 @@ fn outcome(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Outcome 
         return open(Unresolved::AaNoInterval, more);
     };
     let spread = Interval::from_logs(-threshold, threshold);
-    match is_small {
-        true if spread.within_margin(rule.margin) => Outcome::NoDifference,
-        true => unsettled(Unresolved::AaBeyondMargin),
-        false if !interval.lies_beyond(&spread) => unsettled(Unresolved::NotBeyondAa),
-        false => match Direction::of_ratio(estimate.ratio(), rule.better) {
-            Some(Direction::Faster) => Outcome::Faster,
-            _ => Outcome::Slower,
-        },
+    match (is_small, Direction::of_ratio(estimate.ratio(), rule.better)) {
+        (true, _) if spread.within_margin(rule.margin) => Outcome::NoDifference,
+        (true, _) => unsettled(Unresolved::AaBeyondMargin),
+        (false, _) if !interval.lies_beyond(&spread) => unsettled(Unresolved::NotBeyondAa),
+        (false, Some(Direction::Faster)) => Outcome::Faster,
+        (false, _) => Outcome::Slower,
     }
 }
 

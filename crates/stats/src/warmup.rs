@@ -11,7 +11,7 @@
 use crate::error::StatsError;
 use crate::quantile::median_in_place;
 
-/// How many slices are looked at together; below 8 the test cannot see a trend reliably.
+/// How many slices are tested together; below 8 the test cannot see a trend reliably.
 const WINDOW: usize = 20;
 
 /// How many windows in a row, each one slice further on, must show no drift.
@@ -114,7 +114,7 @@ fn mann_kendall(window: &[f64]) -> f64 {
     (score - score.signum()) / variance.sqrt()
 }
 
-/// The median slope between any two slices, in latency a slice.
+/// The median slope between any two slices, in latency per slice.
 fn theil_sen_slope(window: &[f64]) -> f64 {
     let mut slopes: Vec<f64> = pairs(window)
         .map(|(apart, earlier, later)| (later - earlier) / apart)

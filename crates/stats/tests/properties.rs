@@ -14,7 +14,7 @@ fn study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
 }
 
 /// Any finite value above 0, down to the subnormal ones. Made so, not filtered: proptest gives up
-/// after so many rejected values, however many cases it is asked for.
+/// after this many rejected values, however many cases it is asked for.
 fn any_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     pairs(POSITIVE | NORMAL | SUBNORMAL)
 }

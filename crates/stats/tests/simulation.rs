@@ -1,4 +1,4 @@
-//! The promises of the statistics, held to on made-up studies whose truth is known.
+//! The promises of the statistics, checked on simulated studies whose truth is known.
 
 mod synthetic;
 

@@ -1,4 +1,4 @@
-//! The built-in studies. They are inside the program, so that it needs no file beside it.
+//! The built-in studies, embedded into the program.
 
 use rpcgauge_message::nearest::Nearest;
 
@@ -52,11 +52,10 @@ impl BuiltIn {
     /// # Errors
     /// It cannot be read.
     pub fn question(&self) -> Result<String, StudyError> {
-        match self.is_of_app() {
-            true => AppStudy::parse(self.text, self.name).map(|study| study.question().to_owned()),
-            false => {
-                StudyFile::parse(self.text, self.name).map(|study| study.question().to_owned())
-            }
+        if self.is_of_app() {
+            AppStudy::parse(self.text, self.name).map(|study| study.question().to_owned())
+        } else {
+            StudyFile::parse(self.text, self.name).map(|study| study.question().to_owned())
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::words::format_number;
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
 pub const MAX_TRIALS: u32 = 60;
 
-/// How near both ends of a search can be asked to come.
+/// The bounds of the precision of a search.
 pub(crate) const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
 
 /// A search for the highest rate that holds all objectives. Rates are in calls per second.
@@ -41,7 +41,7 @@ impl Capacity {
         self.time_ms.max(needed as u64)
     }
 
-    /// Holds a search of a plan to what can be asked for.
+    /// Checks the bounds of a plan's search.
     pub(crate) fn check(&self) -> Result<(), String> {
         let rates = [Some(self.start), Some(self.lowest), self.highest];
         if let Some(rate) = rates.into_iter().flatten().find(|rate| !is_rate(*rate)) {

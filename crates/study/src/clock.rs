@@ -10,7 +10,7 @@ const SECONDS_A_DAY: u64 = 86_400;
 pub struct Utc(u64);
 
 impl From<SystemTime> for Utc {
-    /// Times before 1970 count as 1970-01-01: no clock that a run meets says so rightly.
+    /// Times before 1970 count as 1970-01-01: no right clock shows them.
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_secs())

@@ -16,11 +16,11 @@ pub struct StudyError {
     pub position: Option<Position>,
     /// What is wrong and what to do.
     pub message: String,
-    /// Where `budget` is too short: what it must be at least, seconds.
+    /// If `budget` is too short: its minimum, seconds.
     pub min_budget_s: Option<u64>,
 }
 
-/// Why a text is none of a kind that has a form of its own.
+/// Why a text does not have the form that it must have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not {kind}: {what}; write it like {example}")]
 pub struct FormError {
@@ -50,7 +50,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A study's text under its name, to say where something stands in it.
+/// A study's text under its name, to say where something is in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) file: Arc<str>,
@@ -85,7 +85,7 @@ impl Source {
     }
 }
 
-/// Control characters, which only a value of the user's can have brought in, must not break the
+/// Control characters, which can only come from a user's value, must not break the
 /// line or the terminal.
 fn one_line(message: String) -> String {
     message.replace(char::is_control, " ")

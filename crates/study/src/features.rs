@@ -15,7 +15,7 @@ use crate::words::{Named, words};
 
 /// What one stack can do, in each of its roles.
 ///
-/// The default has nothing, and is not what a manifest without keys means.
+/// The default has no features, unlike a manifest without keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {
@@ -44,19 +44,19 @@ pub struct Features {
     /// What it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
-    /// A server's or client's: the codec stack that does to its messages what it does itself, by encoding.
+    /// A server's or client's: the codec stack that handles its messages in the same way, by encoding.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub codecs: BTreeMap<Encoding, String>,
     /// A server's: the most threads, or processes, that serve.
     #[serde(default)]
     pub threads: u32,
-    /// A client's: how its library can be called, the usual way first.
+    /// A client's: the styles in which its library can be called, the most common first.
     #[serde(default, deserialize_with = "filled")]
     pub styles: Vec<Style>,
     /// A client's: how it can use connections.
     #[serde(default, deserialize_with = "filled")]
     pub connections: Vec<ConnectionUse>,
-    /// A client's: the most channels that calls go round.
+    /// A client's: the most channels that calls rotate over.
     #[serde(default)]
     pub channels: u32,
     /// A client's: the most calls in flight.
@@ -84,7 +84,7 @@ pub struct Adjustable {
     pub gc: Vec<String>,
     /// Whether the size of its heap can be set.
     pub heap: bool,
-    /// Whether it tells its events.
+    /// Whether it reports its events.
     pub events: bool,
 }
 
@@ -171,7 +171,7 @@ impl From<&WorkloadSpec> for WorkloadKind {
 }
 
 impl Features {
-    /// What the embedded subject does: as a server and codec, everything there is.
+    /// The features of the embedded subject: as a server and codec, all of them.
     pub fn embedded() -> Self {
         fn all<T: Named>() -> Vec<T> {
             T::NAMES.iter().map(|(_, value)| *value).collect()

@@ -1,4 +1,4 @@
-//! A histogram as it stands in a record.
+//! A histogram as records store it.
 
 use std::fmt;
 use std::io::Read as _;
@@ -31,7 +31,7 @@ pub struct Histogram {
     unit: Unit,
 }
 
-/// What the times of a histogram are whole numbers of.
+/// The unit of which a histogram's times are whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds, as clocks count.
@@ -41,7 +41,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// What stands before the base64 of a histogram in this unit.
+    /// The prefix of the base64 of a histogram in this unit.
     const PS: &str = "ps:";
 
     fn per_ns(self) -> u16 {
@@ -65,7 +65,7 @@ const BITS: i32 = 10;
 /// The largest [`Unit::resolution`] of times that are many of their unit.
 pub const RESOLUTION: f64 = 1.0 / (1 << BITS) as f64;
 
-/// Times that can be asked and added to. They are counted in a unit, and asked for in nanoseconds.
+/// Times that can be queried and added to. They are counted in a unit, and queried in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {
     counts: Unpacked,
@@ -81,7 +81,7 @@ impl Times {
         }
     }
 
-    /// Counts the mean of so many operations, one or more, that took `all_ns` together, for each of them.
+    /// Counts the mean of one or more operations that took `all_ns` together, once for each of them.
     pub fn add_each(&mut self, all_ns: u64, operations: u64) {
         let all = u128::from(all_ns) * u128::from(self.unit.per_ns());
         let by = u128::from(operations.max(1));
@@ -143,7 +143,7 @@ impl Times {
 }
 
 impl Histogram {
-    /// The times themselves, unpacked anew by every call.
+    /// The times themselves, unpacked by every call.
     #[must_use]
     pub fn unpack(&self) -> Times {
         match unpack(&self.packed) {
@@ -151,7 +151,7 @@ impl Histogram {
                 counts,
                 unit: self.unit,
             },
-            // Both ways to make one end in bytes that were written or read by the same library.
+            // However one is made, its bytes were written or read by the same library.
             Err(problem) => unreachable!("a packed histogram does not unpack: {problem}"),
         }
     }
@@ -162,7 +162,7 @@ impl Histogram {
         self.count
     }
 
-    /// What its times are whole numbers of.
+    /// The unit of its times.
     #[must_use]
     pub fn unit(&self) -> Unit {
         self.unit
@@ -193,9 +193,10 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
         return Err("bytes follow the histogram, or it is too precise".to_owned());
     }
     // Sums saturate, so that too many counts do not look like few.
-    match histogram.len() <= MAX_VALUES {
-        true => Ok(histogram),
-        false => Err("it holds more values than can be measured".to_owned()),
+    if histogram.len() <= MAX_VALUES {
+        Ok(histogram)
+    } else {
+        Err("it holds more values than can be measured".to_owned())
     }
 }
 
@@ -260,7 +261,7 @@ impl Serialize for Histogram {
 impl<'de> Deserialize<'de> for Histogram {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The readers' own words are of their formats and do not help a user.
+        // The readers' own errors are about their formats and do not help a user.
         let damaged = || D::Error::custom("a histogram in it cannot be read");
         let (unit, text) = match text.strip_prefix(Unit::PS) {
             Some(text) => (Unit::Ps, text),

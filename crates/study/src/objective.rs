@@ -13,9 +13,9 @@ use crate::error::FormError;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Objective {
-    /// What is looked at.
+    /// What is measured.
     pub measure: Measure,
-    /// How it must stand to the bound.
+    /// How it must compare with the bound.
     pub sign: Sign,
     /// The bound: ns for latency, a share for errors, calls per second for goodput.
     pub bound: f64,
@@ -23,7 +23,7 @@ pub struct Objective {
     text: String,
 }
 
-/// What an objective looks at.
+/// The measure of an objective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
     /// A percentile of latency, from 0 to 100, ns.
@@ -34,11 +34,11 @@ pub enum Measure {
     Max,
     /// The share of started calls that did not succeed.
     Errors,
-    /// Answered calls per second.
+    /// Successful calls per second.
     Goodput,
 }
 
-/// How a figure must stand to the bound.
+/// How a figure must compare with the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// `<`
@@ -73,7 +73,7 @@ impl Objective {
 }
 
 impl Measure {
-    /// The fewest calls that tell of it: one call in a hundred must lie beyond a 99th percentile.
+    /// The fewest calls that show it: one call in a hundred must lie beyond a 99th percentile.
     pub fn min_calls(self) -> u64 {
         match self {
             Self::Percentile(percentile) if percentile < 100.0 => {
@@ -91,9 +91,7 @@ impl Measure {
         const MIN: u64 = 100;
         const MAX_FOR_ERRORS: f64 = 10_000.0;
         match self {
-            Self::Percentile(percentile) if percentile < 100.0 => {
-                (10 * self.min_calls()).max(MIN)
-            }
+            Self::Percentile(percentile) if percentile < 100.0 => (10 * self.min_calls()).max(MIN),
             Self::Errors if bound > 0.0 => {
                 ((10.0 / bound).min(MAX_FOR_ERRORS).ceil() as u64).max(MIN)
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rpcgauge_message::nearest::Nearest;
 
-/// The names that `words` choose, all where there is no word: a word chooses the variant of that name or,
+/// The names that `words` choose; all if there are no words. A word chooses the variant of that name or,
 /// where there is none, those whose name contains it.
 ///
 /// # Errors
@@ -17,16 +17,20 @@ pub fn chosen(words: &[String], names: &[&str]) -> Result<BTreeSet<String>, Stri
     let mut chosen = BTreeSet::new();
     for word in words {
         let exact = names.contains(&word.as_str());
-        let is_meant = |name: &&str| match exact {
-            true => *name == word,
-            false => !word.is_empty() && name.contains(word.as_str()),
+        let is_meant = |name: &&str| {
+            if exact {
+                *name == word
+            } else {
+                !word.is_empty() && name.contains(word.as_str())
+            }
         };
         let meant: Vec<&str> = names.iter().copied().filter(is_meant).collect();
         if meant.is_empty() {
             let hint = Nearest::or_known(word, names.iter().copied());
-            let place = match hint.is_empty() {
-                true => "; rpcgauge plan lists them",
-                false => "",
+            let place = if hint.is_empty() {
+                "; rpcgauge plan lists them"
+            } else {
+                ""
             };
             return Err(format!(
                 "--only: no variant's name is or contains \"{word}\"{hint}{place}"

@@ -8,12 +8,12 @@ pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();
     }
-    // After a letter, since a combining mark is escaped where it has nothing to stand on.
+    // After a letter, since a combining mark by itself is escaped.
     let after_a_letter = String::from_iter(['a', character]);
     after_a_letter.escape_debug().count() == 2
 }
 
-/// A JSON text in which strings hold by number what cannot be shown: what reads it finds the same.
+/// A JSON text in which unprintable characters of strings are escaped by number, with the same meaning.
 pub fn json(text: String) -> String {
     let is_plain = |byte: u8| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic();
     if text.bytes().all(is_plain) {

@@ -12,7 +12,7 @@ use std::str::FromStr;
 use rpcgauge_trial::RampPart;
 
 use crate::error::FormError;
-use crate::words::{parse_time_ms, format_time};
+use crate::words::{format_time, parse_time_ms};
 
 /// A ramp as the command line gives it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,9 +22,10 @@ pub struct Ramp(pub Vec<RampPart>);
 pub fn format_ramp(parts: &[RampPart]) -> String {
     let word = |part: &RampPart| {
         let time = format_time(part.time_ms);
-        match part.is_level() {
-            true => format!("{}:{time}", part.from),
-            false => format!("{}..{}:{time}", part.from, part.to),
+        if part.is_level() {
+            format!("{}:{time}", part.from)
+        } else {
+            format!("{}..{}:{time}", part.from, part.to)
         }
     };
     parts.iter().map(word).collect::<Vec<_>>().join(",")

@@ -19,7 +19,7 @@ use self::node::Node;
 use self::refusal::{Refusal, Why};
 use crate::error::{Source, StudyError};
 
-/// A table under reading. Each key is taken once; keys that are left at the end are refused.
+/// A table that is being read. Each key is taken once; keys that are left at the end are refused.
 pub(crate) struct Table<'a> {
     pub(crate) source: &'a Source,
     /// The keys that lead here, as in `groups.base`; empty for the file's own table.
@@ -57,7 +57,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The same table, which tells of a key that it does not know where it belongs.
+    /// The same table, with a hint where an unknown key belongs.
     pub(crate) fn hinting(self, elsewhere: fn(&str) -> Option<&'static str>) -> Self {
         Self { elsewhere, ..self }
     }
@@ -68,7 +68,7 @@ impl<'a> Table<'a> {
         self.source.error(self.span.clone(), message)
     }
 
-    /// Where the value of a key stands that was not taken yet.
+    /// The place of the value of a key that was not taken yet.
     pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.entries.get(key).map(Spanned::span)
     }
@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
         value.map(|value| self.inner(key, value)).transpose()
     }
 
-    /// The table under a key, where a value that is no table is taken for `alone` of it.
+    /// The table under a key. A value that is not a table is taken as the key `alone` of one.
     pub(crate) fn table_or(
         &mut self,
         key: &'static str,
@@ -188,7 +188,7 @@ impl<'a> Table<'a> {
         (self, entries)
     }
 
-    /// A key is none of those that were asked for, and none of `more`.
+    /// A key is neither one of those that were asked for, nor one of `more`.
     pub(crate) fn unknown(&self, key: &Spanned<String>, more: &[&'static str]) -> StudyError {
         let known = [&self.known, more].concat();
         let message = self.no_key(&self.path, key.get_ref(), &known);
@@ -204,7 +204,7 @@ impl<'a> Table<'a> {
         format!("{} has no key \"{name}\"{hint}", titled(path))
     }
 
-    /// The error of a refusal within the value of `key`, which stands at `place`.
+    /// The error of a refusal within the value of `key` at `place`.
     fn refused(&self, key: &str, place: Range<usize>, refusal: Refusal) -> StudyError {
         let place = refusal.span.unwrap_or(place);
         let path = joined(&[&self.path, key, &refusal.path.join(".")]);
@@ -232,7 +232,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Why JSON that is read as a `T` is refused, if it is.
+/// Why JSON is refused as a `T`, if it is.
 pub(crate) fn refusal_of_json<T: DeserializeOwned>(value: serde_json::Value) -> Option<Refusal> {
     T::deserialize(Node::from(value)).err()
 }

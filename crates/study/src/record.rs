@@ -1,4 +1,4 @@
-//! What a run leaves behind: one JSON line per trial, and the environment it ran in.
+//! The records of a run: one JSON line per trial, and the environment it ran in.
 //!
 //! The lab writes these records and the report reads them; nothing else passes between the two.
 
@@ -40,11 +40,11 @@ pub enum Record {
     Subjects(SubjectsRecord),
     /// A trial that ended, well or not.
     Trial(Box<TrialRecord>),
-    /// A window of a floor.
+    /// A floor of a block.
     Floor(FloorRecord),
     /// What a runtime did while trials were measured.
     Events(EventsRecord),
-    /// An invocation was broken off and begins again: its records before this line do not count.
+    /// An invocation was interrupted and begins again: its records before this line do not count.
     /// Blocks pair what was measured within seconds, in the same processes.
     Restart {
         /// Which, from 0.
@@ -100,9 +100,9 @@ pub struct TrialFigures {
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
-    /// The time that calls per second are of. In a closed loop from the first measured call's due time to
-    /// the last one's end; at a rate the time in which calls were due, without what those took that
-    /// ended later.
+    /// The denominator of calls per second. In a closed loop: from the first measured call's due time to
+    /// the last one's end; at a rate: the time in which calls were due, without the time that late ones
+    /// took to end.
     pub elapsed_ns: u64,
     /// Latency of the calls that succeeded, from due to done.
     pub latency: Histogram,
@@ -213,7 +213,7 @@ impl TrialRecord {
     }
 
     /// When the measured part of this trial began, milliseconds since the Unix epoch. Records that do
-    /// not tell it are of trials whose warm-up began them.
+    /// not say so are of trials that began with their warm-up.
     pub fn measured_from_ms(&self, measured: &TrialFigures) -> u64 {
         let after_warmup = || {
             let warmup_ms = measured.warmup.elapsed_ns / 1_000_000;
@@ -231,13 +231,13 @@ impl TrialFigures {
             .max(self.timeline.slice_ns.saturating_mul(slices))
     }
 
-    /// The calls that processor time and connections are divided by: those that were sent. A call that never
+    /// The divisor of CPU time and connections: the calls that were sent. A call that never
     /// reached the transport cost nothing there.
     pub fn sent_calls(&self) -> u64 {
         self.calls.sent().saturating_add(self.late.sent())
     }
 
-    /// The calls that sent bytes are divided by: those that were sent while bytes were counted, also those at
+    /// The divisor of sent bytes: the calls that were sent while bytes were counted, including those at
     /// the start of a slice, of which only the bytes are counted.
     pub fn calls_of_sent_bytes(&self) -> u64 {
         let skipped = self.slices.map_or(0, |slices| {
@@ -247,7 +247,7 @@ impl TrialFigures {
         sent.saturating_add(self.late.sent_after())
     }
 
-    /// The calls that received bytes are divided by: those that were answered.
+    /// The divisor of received bytes: the calls that succeeded.
     pub fn calls_of_received_bytes(&self) -> u64 {
         let skipped = self.slices.map_or(0, |slices| {
             slices.skipped.saturating_sub(slices.skipped_failed)
@@ -257,7 +257,7 @@ impl TrialFigures {
     }
 }
 
-/// The slices of a trial that went round with others.
+/// The slices of a trial that took turns with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slices {
     /// How many there were.
@@ -294,7 +294,7 @@ pub struct Step {
     pub answered_within: u64,
     /// How many failed.
     pub failed: u64,
-    /// How many of these since the client did not run.
+    /// How many of these failed because the client was stalled.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalled: u64,
     /// Latency of those that succeeded, from due to done.
@@ -346,7 +346,7 @@ impl BytesByClass {
 /// Processor time of both sides, as far as it is known, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
-    /// The measuring thread, or the process of a client or codec that tells it.
+    /// The measuring thread, or the process of a client or codec that reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Cpu>,
     /// The subject's process; absent for a live service. Its split into user and system is the
@@ -412,8 +412,8 @@ impl Cold {
     }
 }
 
-/// One window of a floor: what no client could beat here, at that time. Each invocation has one of
-/// every floor; the lower quartile of a run's windows is the floor (docs/method.md).
+/// The floor of one block: what no client could beat here, at that time. A report merges those of all
+/// blocks (docs/method.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FloorRecord {
     /// Which fresh start of the subjects.
@@ -432,13 +432,13 @@ pub struct FloorRecord {
     pub link: Option<String>,
     /// Bytes sent, each call.
     pub request_bytes: u64,
-    /// Bytes answered, each call.
+    /// Bytes of each response.
     pub response_bytes: u64,
     /// Round trips of the bare loops, ns.
     pub latency: Histogram,
     /// The calling loop's processor time, ns per call.
     pub client_cpu_ns: f64,
-    /// The variants this floor stands under.
+    /// The variants this floor is under.
     pub variants: Vec<String>,
 }
 

@@ -80,13 +80,14 @@ pub fn response(
 /// What [`response`] repeats of this method's response; all else of it stays as it is.
 pub fn repeated(workload: &OwnWorkload) -> &'static str {
     let mut lists = outermost_lists(&workload.response).into_iter();
-    match lists.all(Vec::is_empty) {
-        true => "texts and bytes",
-        false => "outermost lists",
+    if lists.all(Vec::is_empty) {
+        "texts and bytes"
+    } else {
+        "outermost lists"
     }
 }
 
-/// Why nothing can be said of compression at a size that [`response`] has made, if that is so: there is
+/// Why a size that [`response`] has made says nothing about compression, if so: there is
 /// nothing in the rows that could differ, and a compressor makes next to nothing of equal ones.
 pub fn alike(workload: &OwnWorkload) -> Option<String> {
     let lists = outermost_lists(&workload.response);
@@ -112,7 +113,7 @@ fn wrong(problem: impl ToString) -> ScaleError {
     ScaleError::Schema(problem.to_string())
 }
 
-/// The lists of a value that stand in no other.
+/// The lists of a value that are in no other.
 fn outermost_lists(value: &Value) -> Vec<&Vec<Value>> {
     match value {
         Value::Array(items) => vec![items],

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-pub use rpcgauge_contract::{HttpVersion, Operation, Protocol, Style};
+pub use rpcgauge_contract::{HttpVersion, MAX_THREADS, Operation, Protocol, Style};
 pub use rpcgauge_message::Sample;
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec, data::Order};
 use rpcgauge_trial::is_default;
@@ -256,9 +256,6 @@ pub enum Transport {
     /// A Unix domain socket.
     Unix,
 }
-
-/// The most threads of a server that can be asked for.
-pub const MAX_THREADS: u32 = 1024;
 
 impl Settings {
     /// The settings of a call, or of a codec, of which no more is said.

@@ -21,25 +21,25 @@ use crate::words::is_plain;
 /// The file's name in a subject's folder.
 pub const MANIFEST: &str = "subject.toml";
 
-/// What stands in a command for the folder of a set of messages.
+/// The placeholder in a command for the folder of a set of messages.
 pub const MESSAGES: &str = "{messages}";
 
-/// What stands in the command that runs a subject for the stack's name.
+/// The placeholder for the stack's name in the command that runs a subject.
 pub const STACK: &str = "{stack}";
 
-/// What stands in commands for the name of a stack's program.
+/// The placeholder in commands for the name of a stack's program.
 pub const PROGRAM: &str = "{program}";
 
-/// In `run`, the folder for the temporary files of the process.
+/// The placeholder in `run` for the folder of the process's temporary files.
 pub const TEMPORARY: &str = "{temporary}";
 
-/// The word of the command that runs a subject in whose place the flags of its runtime come.
+/// The argument of the command that runs a subject that the flags of its runtime replace.
 pub const FLAGS: &str = "{flags}";
 
-/// What stands in flags for the size of the heap, bytes.
+/// The placeholder in flags for the size of the heap, bytes.
 pub const HEAP: &str = "{heap}";
 
-/// What stands in flags, and in the command that reads events, for the file of the events.
+/// The placeholder for the file of the events, in flags and in the command that reads it.
 pub const EVENTS: &str = "{events}";
 
 /// A subject as its `subject.toml` describes it.
@@ -49,7 +49,7 @@ pub struct Manifest {
     /// Its name, which is its folder's.
     #[serde(deserialize_with = "of::<_, Name, _>")]
     pub name: String,
-    /// The language, as it stands in a list.
+    /// The language, as it is in a list.
     #[serde(deserialize_with = "of::<_, Line, _>")]
     pub language: String,
     /// What must be there to build and run it.
@@ -66,7 +66,7 @@ pub struct Manifest {
     /// What the settings of a runtime add to that command.
     #[serde(default)]
     pub flags: Flags,
-    /// How the runtime tells its events.
+    /// How the runtime reports its events.
     pub events: Option<Events>,
     /// How long it may take until it is ready, ms.
     #[serde(default = "usual_timeout", rename = "ready-timeout")]
@@ -103,11 +103,11 @@ pub struct Flags {
     /// For a heap of a size, with [`HEAP`] for it; none where it cannot be set.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub heap: Vec<String>,
-    /// What holds where a study says nothing.
+    /// The defaults.
     pub usual: UsualFlags,
 }
 
-/// The settings of a runtime where a study says nothing; without one, no words are added for it.
+/// The default settings of a runtime; without one, no arguments are added for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsualFlags {
@@ -118,7 +118,7 @@ pub struct UsualFlags {
     pub heap_bytes: Option<u64>,
 }
 
-/// How a runtime tells its events.
+/// How a runtime reports its events.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Events {
@@ -134,7 +134,7 @@ pub struct Events {
 #[derive(Deserialize)]
 pub(crate) struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 
-/// A name that can stand in a study, a path and a variant's name.
+/// A name that can be in a study, a path and a variant's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Name(pub(crate) String);
@@ -171,7 +171,7 @@ impl From<Name> for String {
     }
 }
 
-/// Where something stands in a file.
+/// Where something is in a file.
 type Place = std::ops::Range<usize>;
 
 impl MessageCode {
@@ -241,7 +241,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// What is wrong with the words that stand for something else in its commands, and where: the places
+    /// What is wrong with the placeholders in its commands, and where: the places
     /// are those of `run`, `build`, `[flags]` and `[events]`, as far as they are there.
     fn wrong_commands(&self, places: [Option<Place>; 4]) -> Option<(Place, String)> {
         let [run, build, flags, events] = places;
@@ -321,12 +321,13 @@ impl TryFrom<String> for Name {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, String> {
-        match is_plain(&name) {
-            true => Ok(Self(name)),
-            false => Err(format!(
+        if is_plain(&name) {
+            Ok(Self(name))
+        } else {
+            Err(format!(
                 "the name \"{name}\" must be of lower-case letters, digits and - or ., and begin with \
                  a letter or digit"
-            )),
+            ))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the operating system says of a failure, as it stands inside a sentence of ours.
+//! The operating system's text of a failure, for use inside a sentence.
 
 use std::io;
 

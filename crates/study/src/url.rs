@@ -78,7 +78,7 @@ impl Scheme {
         matches!(self, Self::Grpcs | Self::Https)
     }
 
-    /// The port of a URL that names none. gRPC without TLS has no usual one.
+    /// The port of a URL that names none. gRPC without TLS has no default one.
     fn default_port(self) -> Option<u16> {
         match self {
             Self::Grpc => None,
@@ -184,7 +184,7 @@ fn without_user(text: &str) -> String {
 }
 
 fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String> {
-    // `Authority::port` takes a number that is none for no port at all.
+    // `Authority::port` treats an invalid number like a missing port.
     let given = authority.as_str().strip_prefix(authority.host());
     match given.and_then(|given| given.strip_prefix(':')) {
         Some(port) => match port.parse() {

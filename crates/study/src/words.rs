@@ -128,7 +128,7 @@ pub fn format_size(bytes: u64) -> String {
     format!("{}{word}", bytes / each)
 }
 
-/// Whether a word can stand in a study, a path and a variant's name.
+/// Whether a word can be in a study, a path and a variant's name.
 pub(crate) fn is_plain(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
     word.chars().all(is_plain) && word.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -1,15 +1,15 @@
-//! What can be asked for at most, and why something cannot be carried out.
+//! Upper bounds of settings, and the error for what is out of bounds.
 
 use std::fmt;
 
-/// The most calls in flight that a trial can ask for, and the most connections: each takes memory
+/// The most calls in flight and connections of a trial: each takes memory
 /// before the first call is made, and beyond this no machine has the ports for them.
 pub const MAX_IN_FLIGHT: u32 = 65_536;
 
 /// The highest rate, calls per second: one per nanosecond, the resolution of due times.
 pub const MAX_RATE: f64 = 1e9;
 
-/// The longest time that can be asked for anywhere, ms: a day.
+/// The longest time of any setting, ms: a day.
 pub const MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Whether calls can be sent at a rate, calls per second.
@@ -17,10 +17,10 @@ pub fn is_rate(per_second: f64) -> bool {
     per_second > 0.0 && per_second <= MAX_RATE
 }
 
-/// A term that cannot be carried out.
+/// A setting that is out of bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfBounds {
-    /// The term.
+    /// The setting.
     pub what: &'static str,
     /// What it may be.
     pub allowed: &'static str,

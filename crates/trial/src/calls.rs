@@ -15,7 +15,7 @@ pub struct Calls {
     pub started: u64,
     /// Calls that succeeded.
     pub answered: u64,
-    /// How many of them ended after the time in which calls were due at a rate. None in a closed loop,
+    /// How many of them ended after the time in which calls were due. None in a closed loop,
     /// whose time lasts until the last call ends.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answered_late: u64,
@@ -42,7 +42,7 @@ pub struct Calls {
     /// keeps its due time and deadline, and is one call in every other number.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retried: u64,
-    /// How many of the answered ones were sent more than once. Their stages are left out.
+    /// How many of those that succeeded were sent more than once. Their stages are left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answered_after_retry: u64,
 }
@@ -115,10 +115,10 @@ impl Calls {
         }
     }
 
-    /// Holds the counts to each other: every call has one end, and a part is no more than its whole. An error
+    /// Checks the counts against each other: every call ends once, and no part is larger than its whole. An error
     /// is a part of a sentence.
     pub fn check(&self) -> Result<(), String> {
-        // Sums saturate, so that too large numbers do not look small.
+        // Sums saturate, so that an overflow does not look small.
         let failed = self.failed_total();
         if self.ended().saturating_add(self.abandoned) != self.started {
             return Err(format!(
@@ -132,12 +132,13 @@ impl Calls {
             && self.sent_late <= self.started - self.never_sent
             && self.answered_after_retry <= self.answered
             && self.answered_late <= self.answered;
-        match holds {
-            true => Ok(()),
-            false => Err(
+        if holds {
+            Ok(())
+        } else {
+            Err(
                 "more calls were never begun, never sent, sent late, ended late or succeeded after a retry than there can be"
                     .to_owned(),
-            ),
+            )
         }
     }
 }
@@ -152,7 +153,7 @@ pub enum Ending {
     Complete,
     /// The user ended it.
     Interrupted,
-    /// Nothing but failures came for too long.
+    /// For too long all calls failed.
     GaveUp,
     /// Another request was due, and all that may be sent were sent.
     MaxRequests,
@@ -166,7 +167,7 @@ impl Ending {
 }
 
 /// Times in which the client did not run: it was stopped, the machine was suspended, or nothing gave it a
-/// core. Gaps of less than 0.3 s are none.
+/// core. Gaps shorter than 0.3 s are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// How many there were.
@@ -260,7 +261,7 @@ impl LateCalls {
         self.ended.saturating_sub(self.failed)
     }
 
-    /// Whether no part is more than its whole.
+    /// Whether no part is larger than its whole.
     pub fn is_sound(&self) -> bool {
         self.never_sent <= self.failed
             && self.failed <= self.ended
@@ -287,8 +288,8 @@ pub struct Payload {
     pub response_compressed: Option<f64>,
 }
 
-/// A trial in slices of equal length, from the first measured call's due time: at least 100 of them,
-/// where there are as many nanoseconds.
+/// A trial in slices of equal length, from the first measured call's due time: at least 100,
+/// unless it lasted less than 100 ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Length of a slice.

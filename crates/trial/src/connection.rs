@@ -59,6 +59,10 @@ impl Keepalive {
 /// What a Unix domain socket's address starts with.
 const UNIX: &str = "unix:";
 
+/// The longest path of a Unix domain socket, bytes: `sun_path` has 108 on Linux, and the last one is the
+/// terminating zero (unix(7)).
+pub const MAX_SOCKET_PATH_BYTES: usize = 107;
+
 /// Where a server listens, in words: `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

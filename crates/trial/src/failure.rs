@@ -71,8 +71,8 @@ pub enum FailureKind {
     ConnectionReset,
     /// The connection was closed before the response was complete.
     ConnectionClosed,
-    /// Nothing came on the connection for so long that it was ended: no acknowledgement of a PING
-    /// in time, or the system gave up to reach the other side.
+    /// The connection was ended after a silence: no acknowledgement of a PING came
+    /// in time, or the system gave up on the other side.
     ConnectionLost,
     /// The deadline passed after the call was handed to its connection, made or being made for it.
     Deadline,
@@ -100,7 +100,7 @@ pub enum FailureKind {
     HeadTooLarge,
     /// Another HTTP status than a good response has.
     HttpStatus(u16),
-    /// A gRPC status other than OK, sent by the server. Codes above 16 are absurd and all counted
+    /// A gRPC status other than OK, sent by the server. Codes above 16 do not exist, and are all counted
     /// as 17.
     GrpcStatus(u32),
     /// The response is of another media type than expected.
@@ -117,7 +117,7 @@ pub enum FailureKind {
     CallFailed,
 }
 
-/// The words of all kinds but the statuses.
+/// The names of all kinds except statuses.
 const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::ConnectRefused, "connect-refused"),
     (FailureKind::ConnectFailed, "connect-failed"),
@@ -155,7 +155,7 @@ const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::CallFailed, "call-failed"),
 ];
 
-/// gRPC's statuses by their codes; beyond them the code that any other one is counted as.
+/// gRPC's statuses by their codes, and the code that all others are counted as.
 const GRPC: [&str; 18] = [
     "ok",
     "cancelled",
@@ -191,7 +191,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether a client that did not run for a while may alone have caused it: the time that it found to be
+    /// Whether a pause of the client alone may have caused it: the time that it found to be
     /// over may have passed meanwhile.
     pub fn follows_from_stall(self) -> bool {
         matches!(
@@ -280,9 +280,9 @@ impl ErrorSample {
 /// Distinct error texts, a bounded number of them.
 #[derive(Debug, Default)]
 pub struct ErrorSamples {
-    /// Those that found a place.
+    /// Those that are kept.
     pub samples: Vec<ErrorSample>,
-    /// Errors that found no place.
+    /// Errors beyond those.
     pub without_sample: u64,
 }
 

@@ -14,9 +14,9 @@ mod random;
 mod schedule;
 mod stage;
 
-pub use bounds::{MAX_MS, MAX_IN_FLIGHT, MAX_RATE, OutOfBounds, is_rate};
+pub use bounds::{MAX_IN_FLIGHT, MAX_MS, MAX_RATE, OutOfBounds, is_rate};
 pub use calls::{Calls, Cpu, Ending, LateCalls, Payload, Stalls, Timeline, TimelineSlice, Warmup};
-pub use connection::{Address, ConnectionUse, Keepalive};
+pub use connection::{Address, ConnectionUse, Keepalive, MAX_SOCKET_PATH_BYTES};
 pub use failure::{ErrorSample, ErrorSamples, FailureKind, Fault};
 pub use link::{
     Calibration, Congestion, DEFAULT_MTU, Direction, DirectionCounts, Lateness, Link, LinkCounts,
@@ -27,8 +27,8 @@ pub use random::Random;
 pub use schedule::{Arrivals, Schedule, Slice, Stop};
 pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
 
-/// Whether a value is what a record without it means: counts of what should not happen, for one, are
-/// left out where it did not.
+/// Whether a value can be left out of a record: counts of what should not happen, for one, are
+/// left out if they are 0.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }

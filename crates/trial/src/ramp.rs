@@ -19,7 +19,7 @@ pub struct RampPart {
     pub time_ms: u64,
 }
 
-/// What has figures of its own: a level part of a ramp, or a slice of one that is not.
+/// What has figures of its own: a level part of a ramp, or a slice of a part whose rate changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RampStep {
     /// Calls per second at its start.
@@ -68,7 +68,7 @@ impl RampPart {
         times.fold(0, u64::saturating_add)
     }
 
-    /// Holds a ramp to what can be carried out.
+    /// Refuses a ramp that cannot be carried out.
     pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
         let mut rates = parts.iter().flat_map(|part| [part.from, part.to]);
         let mut times = parts.iter().map(|part| part.time_ms);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ramp_is_refused() {
+    fn an_invalid_ramp_is_refused() {
         let level = part(1.0, 1.0, 1_000);
         let table = [
             (vec![], "the number of a ramp's parts must be at least 1"),

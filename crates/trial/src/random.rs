@@ -24,7 +24,7 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Shuffles in place: every order is as likely (Fisher and Yates).
+    /// Shuffles in place; every order is equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

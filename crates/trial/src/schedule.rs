@@ -26,7 +26,7 @@ pub enum Schedule {
     /// Calls arrive at a rate that changes, in steps or linearly. The trial ends with the last part at
     /// the latest, and has no warm-up: the first part can be one.
     Ramp {
-        /// One after the other, with 1 to 200 steps. The first is not a pause.
+        /// The parts in order, with 1 to 200 steps. The first is not a pause.
         parts: Vec<RampPart>,
         /// How arrivals are spaced.
         arrivals: Arrivals,
@@ -76,7 +76,7 @@ impl Schedule {
         }
     }
 
-    /// How long it runs. `None` is without end.
+    /// How long it runs; `None` if it has no end.
     pub fn lasts(&self) -> Option<Duration> {
         match self {
             Self::Closed { .. } | Self::Rate { .. } => None,
@@ -117,13 +117,13 @@ impl Stop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
-    /// Calls at its start that are left out of the figures, at least.
+    /// The minimum number of calls at its start that are left out of the figures.
     pub skip_calls: u64,
-    /// And so long calls are left out, at least, µs.
+    /// The minimum time for which calls are left out, µs.
     pub skip_us: u64,
-    /// Calls that count, at least; 1 or more.
+    /// The minimum number of calls that count; 1 or more.
     pub least_calls: u64,
-    /// After this time of counted calls, and its least number of them, the slice ends, µs.
+    /// The slice ends after this time of counted calls and the minimum number of them, µs.
     pub time_us: u64,
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use crate::bounds::MAX_RATE;
 
     #[test]
-    fn what_is_no_rate_or_loop_is_refused() {
+    fn an_invalid_rate_or_loop_is_refused() {
         let rate = |per_second| Schedule::Rate {
             per_second,
             arrivals: Arrivals::Constant,

@@ -28,7 +28,7 @@ pub const HANDLER_END: &str = "rpcgauge-handler-end";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// The connection's making, the TLS handshake included, for calls that open their own.
+    /// Connecting, the TLS handshake included, for calls that open their own connection.
     Connect,
     /// Message to bytes.
     Encode,

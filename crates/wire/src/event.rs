@@ -57,7 +57,7 @@ pub enum Event<'a> {
     Closing { reason: Closing },
 }
 
-/// Receives events as they come. A closure is one; another type can see to it that what it does
+/// Receives events as they come. A closure is one; another type can ensure that what it does
 /// with each kind of event is compiled where that event is made.
 pub trait Sink {
     /// Takes an event in.

@@ -43,7 +43,7 @@ const METHODS: usize = 4;
 /// However files come, with damage, doubled, in circles, without end: nothing is asked twice, and
 /// no more than the bounds let in; memory is bounded by the responses; an error is one line without
 /// control characters. A schema does not depend on the order of its files, its messages can be
-/// written and read, and a server that tells of it is read again.
+/// written and read, and a server that describes it is read again.
 pub fn reflection(input: &[u8]) {
     let case = Case::read(input);
     check_kept(&case.responses);
@@ -53,7 +53,7 @@ pub fn reflection(input: &[u8]) {
     }
 }
 
-/// What an input comes to: a seed has to stay what it is named after.
+/// The outcome of an input, since a seed must stay what it is named after.
 ///
 /// # Errors
 /// What the server does instead of telling a schema.
@@ -83,9 +83,10 @@ impl Case {
     }
 
     fn ask(&self) -> Result<Schema, ReflectionError> {
-        let (max_files, max_bytes) = match self.is_small {
-            true => (5, 1000),
-            false => (60, 1 << 20),
+        let (max_files, max_bytes) = if self.is_small {
+            (5, 1000)
+        } else {
+            (60, 1 << 20)
         };
         let mut server = Server {
             answers: self.responses.bodies.iter(),
@@ -217,7 +218,7 @@ fn check_order(schema: &Schema) {
     assert_eq!(again.descriptor_set(), schema.descriptor_set());
 }
 
-/// A server that tells of the schema answers whatever it is asked.
+/// A server that describes the schema answers whatever it is asked.
 fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     let reflected = ReflectionServer::new(schema, [service.to_owned()]);
     let asked = fetch_schema(service, Files::default(), |question| {

@@ -199,7 +199,7 @@ pub(super) fn importing(name: &str, import: String) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// A file that is put together.
+/// A file that is assembled.
 struct Parts {
     file: FileDescriptorProto,
     /// Messages that have not ended, each inside of the one before.
@@ -327,9 +327,10 @@ impl Parts {
             // Outside of messages there are extensions only.
             None => return self.file.extension.push(field),
         };
-        match has(bit::EXTENSION) {
-            true => extensions.push(field),
-            false => fields.push(field),
+        if has(bit::EXTENSION) {
+            extensions.push(field)
+        } else {
+            fields.push(field)
         }
     }
 

@@ -20,7 +20,7 @@ export function hybridType<H>(library: Making<H>): Type<object> {
   };
 }
 
-/** The method's name and what grpc-js is told of it, as ts-proto generates both for its own messages. */
+/** The method's name and its definition for grpc-js, as ts-proto generates both for its own messages. */
 export function hybridMethod(
   library: TsProto,
   path: string,

@@ -92,7 +92,7 @@ class ClientSettings(Settings):
 @dataclass(frozen=True, kw_only=True)
 class CodecSettings(Settings):
     sample: Literal["request", "response"]
-    # An object, if its type is none of those with their own form in JSON.
+    # An object, if its type is not one of those with their own form in JSON.
     message: object
     operation: Literal["encode", "decode"]
     records: str

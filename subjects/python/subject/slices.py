@@ -76,7 +76,7 @@ class Measurer(Protocol):
     in_batches: bool
 
     def verify(self) -> Json:
-        """Does it once; what is to be verified."""
+        """Does it once, and returns what is to be verified."""
 
     def reopen(self) -> int:
         """Opens again what was lost since the last slice; how many connections that were."""

@@ -8,7 +8,7 @@ from subject.slices import Record, Tally
 
 
 class Tasks:
-    """As many coroutines as there are calls in flight. The loop stands still between slices."""
+    """As many coroutines as there are calls in flight. The loop is stopped between slices."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ impl Arguments {
 /// Reads `1s`, `100ms` or `200us`.
 ///
 /// # Errors
-/// It is none of them.
+/// It is not one of them.
 pub fn duration(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{text} is not a duration: write 1s, 100ms or 200us");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// The response's time for a call that comes so many ms after the start, in ms after the start.
+    /// When a call that comes `came_ms` after the start is answered, in ms after the start.
     fn answered_ms(stall: &mut Stall, came_ms: u64) -> f64 {
         let due = stall.decide(START + came_ms * MILLISECOND);
         (due.at - START) as f64 / MILLISECOND as f64

@@ -188,9 +188,10 @@ fn recognise(bytes: &[u8]) -> Option<bool> {
     if bytes.starts_with(PREFACE) {
         return Some(true);
     }
-    match PREFACE.starts_with(bytes) {
-        true => None,
-        false => Some(false),
+    if PREFACE.starts_with(bytes) {
+        None
+    } else {
+        Some(false)
     }
 }
 

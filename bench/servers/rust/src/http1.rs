@@ -42,9 +42,10 @@ impl Http1 {
 /// It is not one that this server takes.
 pub(crate) fn request_bytes(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
-        return match bytes.len() > MAX_HEAD_BYTES {
-            true => Err("a request's head does not end"),
-            false => Ok(None),
+        return if bytes.len() > MAX_HEAD_BYTES {
+            Err("a request's head does not end")
+        } else {
+            Ok(None)
         };
     };
     let mut body = 0;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::clock::{Nanos, SECOND};
 
-/// The percentiles that are told, in tenths of a per cent.
+/// The percentiles that are reported, in tenths of a per cent.
 const PERCENTILES: [usize; 5] = [500, 950, 990, 999, 1000];
 
 /// A call whose response is on its way.
@@ -31,7 +31,7 @@ pub struct Record {
     pub read_bytes: u64,
     /// Bytes written to all connections.
     pub written_bytes: u64,
-    /// So many calls at the start have no part in what follows.
+    /// The number of calls at the start that are left out of what follows.
     unrecorded: u64,
     /// When the first and the last recorded call came, and how many did.
     arrivals: Option<(Nanos, Nanos)>,

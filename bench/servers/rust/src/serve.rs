@@ -158,9 +158,10 @@ impl Server {
         connection: &Connection,
         events: &mut Vec<epoll::Event>,
     ) -> rustix::io::Result<()> {
-        let wanted = match connection.is_blocked() {
-            true => PollFlags::IN | PollFlags::OUT,
-            false => PollFlags::IN,
+        let wanted = if connection.is_blocked() {
+            PollFlags::IN | PollFlags::OUT
+        } else {
+            PollFlags::IN
         };
         let stdin = io::stdin();
         let mut sources = [
@@ -217,7 +218,7 @@ impl Server {
         }
     }
 
-    /// Takes what came on a connection. A connection that fails is closed, and the reason told.
+    /// Takes what came on a connection. A connection that fails is closed, and the reason reported.
     fn serve(&mut self, id: u64) {
         match self.try_serve(id) {
             Ok(Life::Open) => {}
@@ -299,9 +300,10 @@ impl Server {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
         };
-        let response = match pending.is_refused {
-            true => Response::Refusal,
-            false => Response::Message,
+        let response = if pending.is_refused {
+            Response::Refusal
+        } else {
+            Response::Message
         };
         if !connection.has_responses() {
             self.unwritten.push(id);
@@ -324,7 +326,7 @@ impl Server {
 
     fn pop_due(&mut self) -> Option<Pending> {
         let next = self.pending.peek_mut()?;
-        // The clock is read anew for each one, since writing takes time.
+        // The clock is read for each one, since writing takes time.
         (next.0.due <= now()).then(|| PeekMut::pop(next).0)
     }
 
@@ -360,9 +362,10 @@ fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64, flags: EventFlags) -> io
 
 /// What a connection waits for: more to read, and room for what is left to write.
 fn wanted(is_blocked: bool) -> EventFlags {
-    match is_blocked {
-        true => EventFlags::IN | EventFlags::OUT,
-        false => EventFlags::IN,
+    if is_blocked {
+        EventFlags::IN | EventFlags::OUT
+    } else {
+        EventFlags::IN
     }
 }
 
@@ -373,8 +376,9 @@ fn read_byte() -> io::Result<Option<u8>> {
 }
 
 fn count(record: &mut Record, is_refused: bool) {
-    match is_refused {
-        true => record.refused += 1,
-        false => record.answered += 1,
+    if is_refused {
+        record.refused += 1
+    } else {
+        record.answered += 1
     }
 }

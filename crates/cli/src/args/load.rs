@@ -194,7 +194,7 @@ pub(crate) struct PaceArgs {
     /// Open a connection for each call
     #[arg(long, help_heading = heading::LOAD)]
     pub(crate) connect_per_call: bool,
-    /// Keep silent connections alive, and end dead ones: after so long without a byte from the server
+    /// Keep silent connections alive, and end dead ones: after this long without a byte from the server
     /// ask it by PING (HTTP/2), and have the system probe (TCP)
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) keepalive: Option<u64>,
@@ -236,7 +236,7 @@ pub(crate) enum AtEnd {
     Cancel,
 }
 
-/// A warm-up may be none.
+/// A warm-up of 0 is none.
 fn parse_warmup(text: &str) -> Result<u64, String> {
     match text.trim() {
         "0" | "0s" | "0ms" => Ok(0),

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What options stand under in the help.
+/// The headings of options in the help.
 mod heading {
     pub(super) const COMPARISON: &str = "Comparison";
     pub(super) const LIMITS: &str = "Limits";

@@ -24,7 +24,7 @@ use crate::exit::{Failure, INTERRUPTED, Outcome, note, print_plain};
 use crate::screen::Screen;
 use crate::signals;
 
-/// How often the memory of an application that is up is looked at.
+/// How often the memory of a running application is checked.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: AppArgs) -> Outcome {
@@ -114,7 +114,7 @@ fn configuration(app: &App, set: &SetArgs) -> Result<Configuration, Failure> {
         .map_err(|error| Failure::input(format!("--set: {error}")))
 }
 
-/// Says on standard error which process is started.
+/// Reports on standard error which process is started.
 fn say(title: &str) {
     note(&format!("starting {title}"));
 }
@@ -180,14 +180,15 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
         "{} is up after {time}, with {configuration}\n",
         app.name
     ))?;
-    let prometheus = match no_prometheus {
-        true => None,
-        false => Some(application.start_prometheus(&stop).map_err(shown)?),
+    let prometheus = if no_prometheus {
+        None
+    } else {
+        Some(application.start_prometheus(&stop).map_err(shown)?)
     };
     stay_up(application, &responses, prometheus, logs.folder(), &stop)
 }
 
-/// Prints where everything is, and keeps it up until Ctrl-C.
+/// Prints all addresses, and keeps the application up until Ctrl-C.
 fn stay_up(
     application: Application<'_>,
     responses: &Responses,
@@ -233,10 +234,11 @@ fn load(
     let locust = locust_for(&load, false, &stop)?;
     let logs = built.logs()?;
     let (mut application, responses) = start(&built, app, configuration, logs.folder(), &stop)?;
-    // It sees the load.
-    let prometheus = match stay {
-        true => Some(application.start_prometheus(&stop).map_err(shown)?),
-        false => None,
+    // Before the load, so that it scrapes all of it.
+    let prometheus = if stay {
+        Some(application.start_prometheus(&stop).map_err(shown)?)
+    } else {
+        None
     };
     let taken = application.sets().iter().map(|set| {
         let (log, kept) = (logs.folder().join("locust.log"), &responses.kept);
@@ -281,8 +283,9 @@ fn load_of(
     };
     app.check(&call)
         .map_err(|error| format!("--call: {error}"))?;
-    match is_rate(rate) {
-        true => Ok(AppLoad::Rate { call, rate }),
-        false => Err("--rate: must be more than 0 and at most 1e9".to_owned()),
+    if is_rate(rate) {
+        Ok(AppLoad::Rate { call, rate })
+    } else {
+        Err("--rate: must be more than 0 and at most 1e9".to_owned())
     }
 }

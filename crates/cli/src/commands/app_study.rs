@@ -91,7 +91,7 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     carry_out(&lab, &plan.blocks, writer, output)
 }
 
-/// Goes on with the interrupted run in `directory`, and shows its report.
+/// Resumes the interrupted run in `directory`, and shows its report.
 pub(crate) fn resume(directory: &Path, args: &RunArgs) -> Outcome {
     let refused =
         |why: &dyn Display| Failure::input(format!("cannot resume {}: {why}", directory.display()));
@@ -213,9 +213,10 @@ fn show_report(
     directory: &Path,
     output: &OutputArgs,
 ) -> Result<(), Failure> {
-    let text = match output.json {
-        true => findings.json().map_err(Failure::cannot)?,
-        false => terminal(findings, output.verbose),
+    let text = if output.json {
+        findings.json().map_err(Failure::cannot)?
+    } else {
+        terminal(findings, output.verbose)
     };
     let shown = print(&text);
     let written = findings.write_all(directory).map_err(|error| {
@@ -254,9 +255,7 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
         Format::Html => findings.document().html(),
     })?;
     if let Err(error) = findings.write_all(&args.run) {
-        note(&format!(
-            "warning: {error}; the report is printed anyway"
-        ));
+        note(&format!("warning: {error}; the report is printed anyway"));
     }
     Ok(printed)
 }

@@ -21,8 +21,8 @@ use crate::exit::{Failure, Outcome, note, print};
 use crate::inputs::{self, Resolved};
 use crate::show;
 use crate::signals;
+use crate::study_text::{StudyText, number};
 use crate::watch::Exports;
-use crate::written::{StudyText, number};
 
 /// How long a comparison takes, unless it must take longer or the user says otherwise.
 const BUDGET_MS: u64 = 60_000;
@@ -57,7 +57,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     {
         if !args.output.quiet {
             note(&format!(
-                "the stacks start and warm up for so long that this takes {least}s"
+                "the stacks take so long to start and warm up that this needs {least}s"
             ));
         }
         study = written(least.saturating_mul(1000))?;
@@ -117,9 +117,10 @@ fn study(
         }
         // What codecs do is the same over every link.
         let is_first = size.link.as_ref() == args.link.first();
-        let codecs = match is_first {
-            true => ways::codecs(&size.ways, stacks),
-            false => Vec::new(),
+        let codecs = if is_first {
+            ways::codecs(&size.ways, stacks)
+        } else {
+            Vec::new()
         };
         for way in size.ways.iter().chain(&codecs) {
             text.table(&format!("[[{within}variants]]"));
@@ -219,7 +220,7 @@ fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec
     for size in &sizes {
         for link in &args.link {
             let mut ways = size.ways.clone();
-            // A Unix socket goes over no link.
+            // A Unix socket does not go over a link.
             ways.retain(|way| link == LOOPBACK || !way.is_over_unix());
             if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
                 return Err(Failure::input(format!(

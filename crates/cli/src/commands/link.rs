@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use rpcgauge_link::{LinkError, isolate, prepare};
 use rpcgauge_study::link::{
-    NamedLink, PRESETS, format_delay, load_traces, format_loss, named, format_rate,
+    NamedLink, PRESETS, format_delay, format_loss, format_rate, load_traces, named,
 };
 use rpcgauge_trial::{Direction, Link, LinkRate, Loss};
 
@@ -107,7 +107,7 @@ pub(crate) fn try_out() -> Result<String, String> {
     Err(last.trim_start_matches("rpcgauge: ").to_owned())
 }
 
-/// Readies this program and this thread for links; whether in a user namespace of its own. There is no other thread
+/// Prepares this program and this thread for links; whether in a user namespace of its own. There is no other thread
 /// yet.
 fn ready() -> Result<bool, Failure> {
     let in_user_namespace = prepare().map_err(failure)?;

@@ -15,14 +15,14 @@ use crate::exit::{Failure, Outcome, print};
 use crate::inputs::{self, Resolved};
 use crate::services;
 use crate::signals;
+use crate::study_text::{StudyText, number};
 use crate::watch::Exports;
-use crate::written::{StudyText, number};
 
 /// How long a comparison measures each target where neither a time nor calls are given, ms.
 const DURATION_MS: u64 = 10_000;
 /// Blocks of a comparison where no number is given.
 const BLOCKS: u32 = 10;
-/// Fewest blocks of a comparison: intervals over fewer are too wide to say anything.
+/// Fewest blocks of a comparison: intervals over fewer are too wide to be useful.
 const MIN_BLOCKS: u32 = 5;
 /// Most blocks of a comparison.
 const MAX_BLOCKS: u32 = 1_000;
@@ -76,9 +76,12 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
 
 /// The run's name: `load-` and the host, made plain for a directory.
 fn name(target: &Url) -> String {
-    let plain = |c: char| match c.is_ascii_alphanumeric() || c == '.' {
-        true => c,
-        false => '-',
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '.' {
+            c
+        } else {
+            '-'
+        }
     };
     let host: String = target.authority.chars().map(plain).collect();
     format!("load-{host}")
@@ -272,9 +275,12 @@ fn question(args: &LoadArgs) -> String {
 
 /// A variable that stands for the value of a header field in the study, and for no other.
 fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
-    let upper = |c: char| match c.is_ascii_alphanumeric() {
-        true => c.to_ascii_uppercase(),
-        false => '_',
+    let upper = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
     };
     let plain: String = of.chars().chain(name.chars().map(upper)).collect();
     let numbered = (2..).map(|number| format!("{plain}_{number}"));

@@ -21,8 +21,8 @@ use rpcgauge_study::run::{
 };
 use rpcgauge_trial::Calibration;
 
-use super::kept::Kept;
 use super::link::options as link_options;
+use super::load_records::LoadRecords;
 use super::subjects;
 use crate::args::{OutputArgs, RunArgs};
 use crate::exit::{self, Failure};
@@ -34,7 +34,7 @@ use crate::watch::{Exports, LoadView};
 /// Where runs go when no place is given.
 pub(super) const RUNS: &str = "runs";
 
-/// How a run ended, for the exit code; several runs end as the worst of them did, which is the last
+/// How a run ended, for the exit code; several runs end like the worst of them, which is the last
 /// here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ended {
@@ -58,7 +58,7 @@ impl Ended {
     }
 }
 
-/// The part of the command line that any run has.
+/// The options that any run has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunContext<'a> {
     /// Where the run goes and how it is shown.
@@ -73,7 +73,7 @@ pub(crate) struct RunContext<'a> {
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Gets what the links of plans need, before this program has a second thread, and makes each once, so that
+/// Acquires what the links of plans need, before this program has a second thread, and makes each once, so that
 /// what this machine lacks for one is said before anything is built, as is a rate that it does not carry.
 pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
     let variants = plans.into_iter().flat_map(|plan| &plan.variants);
@@ -104,7 +104,11 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
 }
 
 /// Runs a plan in a new run directory and shows its report.
-pub(crate) fn start(study: &Resolved, how: RunContext<'_>, exports: Exports) -> Result<Ended, Failure> {
+pub(crate) fn start(
+    study: &Resolved,
+    how: RunContext<'_>,
+    exports: Exports,
+) -> Result<Ended, Failure> {
     let now = SystemTime::now();
     let directory = match &how.output.out {
         Some(directory) => directory.clone(),
@@ -127,7 +131,7 @@ pub(crate) fn start(study: &Resolved, how: RunContext<'_>, exports: Exports) -> 
     carry_out(&lab, &study.plan, &study.plan.trials, writer, how, exports)
 }
 
-/// Goes on with the interrupted run in `directory`, within the limits that it was begun with, and shows
+/// Resumes the interrupted run in `directory`, within the limits that it was begun with, and shows
 /// its report.
 pub(crate) fn resume(
     directory: &Path,
@@ -163,7 +167,7 @@ pub(crate) fn resume(
     carry_out(&lab, &plan, &resumed.missing, resumed.writer, how, exports)
 }
 
-/// What the part of a run that stays was measured with; none where none stays, or nothing is left to measure.
+/// The provenance of the part of a run that stays; none if nothing stays, or nothing is left to measure.
 pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earlier>, Failure> {
     let Resumed { run, missing, .. } = resumed;
     if !run.is_begun() || missing.is_empty() {
@@ -212,17 +216,18 @@ fn carry_out(
     let directory = writer.directory().to_owned();
     let mut view = ProgressView::new(how.output.quiet, how.subjects);
     let mut measure = || lab.run(plan, trials, &mut writer, &mut view, how.stop);
-    let summary = match plan.has_links() {
-        false => measure(),
+    let summary = if plan.has_links() {
         // The measuring thread leaves the machine's network for good.
-        true => thread::scope(|scope| scope.spawn(measure).join())
-            .unwrap_or_else(|panic| resume_unwind(panic)),
+        thread::scope(|scope| scope.spawn(measure).join())
+            .unwrap_or_else(|panic| resume_unwind(panic))
+    } else {
+        measure()
     };
     view.finish();
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
-        // Its text says already that what was written is kept, and how to continue.
+        // Its text already says that what was written is kept, and how to continue.
         LabError::Records(error) => Failure::cannot(error),
         // Not even what is missing can be added.
         error @ LabError::Changed(_) => Failure::cannot(error),
@@ -246,7 +251,7 @@ fn carry_out_load(
     how: RunContext<'_>,
     mut exports: Exports,
 ) -> Result<Ended, Failure> {
-    let mut kept = Kept::new(writer)?;
+    let mut kept = LoadRecords::new(writer)?;
     let mut view = LoadView::start(plan, how.output.quiet, &mut exports)?;
     let summary = match PlannedSearch::of(plan) {
         Some(search) => {
@@ -262,7 +267,7 @@ fn carry_out_load(
         error => Failure::cannot(error),
     })?;
     let findings = Findings::from_run(&run).map_err(Failure::cannot)?;
-    // What could not be written in one place keeps nothing from the others.
+    // A failure to write in one place does not prevent the others.
     let reported = match unwritten {
         None => report(&run, &findings, how.output),
         Some(unwritten) => show::findings(&findings, how.output).and(Err(unwritten)),

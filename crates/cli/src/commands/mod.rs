@@ -1,4 +1,4 @@
-//! One module a command.
+//! One module per command.
 
 pub(crate) mod app;
 pub(crate) mod app_study;
@@ -6,9 +6,9 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod doctor;
-mod kept;
 pub(crate) mod link;
 pub(crate) mod load;
+mod load_records;
 pub(crate) mod measure;
 pub(crate) mod plan;
 pub(crate) mod report;

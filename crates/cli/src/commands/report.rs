@@ -25,9 +25,7 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     let printed = print(&text)?;
     if let Err(error) = files::write_all(&args.run, &findings) {
         // What was asked for is printed; a run that was archived read-only is not a mistake.
-        note(&format!(
-            "warning: {error}; the report is printed anyway"
-        ));
+        note(&format!("warning: {error}; the report is printed anyway"));
     }
     Ok(printed)
 }

@@ -43,9 +43,10 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     let method = schema
         .method(args.method.as_deref().unwrap_or_default())
         .map_err(Failure::input)?;
-    Ok(match args.response {
-        true => method.response,
-        false => method.request,
+    Ok(if args.response {
+        method.response
+    } else {
+        method.request
     })
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
 }
 
 /// How the stacks that plans measure are started: built, with code for the messages, where that was not
-/// done yet. What cannot be had is left out with its reason.
+/// done yet. A stack that cannot be started is left out with its reason.
 ///
 /// # Errors
 /// It is interrupted, there is no cache, or no variant is left.
@@ -193,9 +193,10 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
             Ok(built) => {
                 let size = units::size(built.bytes() as f64);
                 let time = units::time(start.elapsed().as_nanos() as f64);
-                let how = match was_built {
-                    true => "built before".to_owned(),
-                    false => format!("built in {time}"),
+                let how = if was_built {
+                    "built before".to_owned()
+                } else {
+                    format!("built in {time}")
                 };
                 let folder = built.folder().display();
                 print_plain(&format!("{name}: {how}, {size}: {folder}\n"))?;
@@ -212,9 +213,10 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
 
 /// Where all subjects are asked for, one that is left out makes the command fail.
 fn code_of_left_out(subjects: &Subjects, names: &[String]) -> ExitCode {
-    match names.is_empty() && !subjects.left_out().is_empty() {
-        true => ExitCode::from(BAD_INPUT),
-        false => ExitCode::SUCCESS,
+    if names.is_empty() && !subjects.left_out().is_empty() {
+        ExitCode::from(BAD_INPUT)
+    } else {
+        ExitCode::SUCCESS
     }
 }
 
@@ -256,7 +258,7 @@ fn check_all(
     Ok(code)
 }
 
-/// Tries all that a subject declares. What fails is printed as it comes, then how much was right.
+/// Tries everything that a subject declares. Prints failures as they come, then how much was right.
 fn check(
     package: &Package,
     stack: Option<&str>,

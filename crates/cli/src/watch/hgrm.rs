@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{TrialOutcome, TrialRecord};
 
-/// Steps from one percentile to the next, as in HdrHistogram's own output: so many to half the
+/// Steps from one percentile to the next, as in HdrHistogram's own output: the number of steps to half the
 /// distance that is left to 100%.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 

@@ -3,7 +3,7 @@
 use rpcgauge_load::{Histogram, TrialProgress};
 use rpcgauge_report::units;
 
-/// A percentile is shown where at least one call in so many lies beyond it.
+/// p99 is shown from this many calls on, so that at least one lies beyond it.
 const CALLS_FOR_P99: u64 = 100;
 
 /// Kinds of failures that are named; the rest are counted together.
@@ -26,9 +26,12 @@ impl Status {
     /// From a snapshot, with the calls that had been sent by the snapshot before.
     pub(super) fn new(progress: &TrialProgress, sent_before: u64, left: String) -> Self {
         let seconds = progress.interval.as_secs_f64();
-        let rate = |calls: u64| match seconds > 0.0 {
-            true => units::number(calls as f64 / seconds),
-            false => units::NONE.to_owned(),
+        let rate = |calls: u64| {
+            if seconds > 0.0 {
+                units::number(calls as f64 / seconds)
+            } else {
+                units::NONE.to_owned()
+            }
         };
         let waiting = match progress.waiting {
             0 => String::new(),
@@ -73,9 +76,10 @@ fn latency(of: &Histogram) -> String {
         return format!("p50 {0}, p99 {0}", units::NONE);
     }
     let time = |ns: u64| units::time(ns as f64);
-    let (name, tail) = match of.len() < CALLS_FOR_P99 {
-        true => ("max", of.max()),
-        false => ("p99", of.value_at_quantile(0.99)),
+    let (name, tail) = if of.len() < CALLS_FOR_P99 {
+        ("max", of.max())
+    } else {
+        ("p99", of.value_at_quantile(0.99))
     };
     format!(
         "p50 {}, {name} {}",

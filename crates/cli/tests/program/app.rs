@@ -93,7 +93,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "app.toml",
             "path = \"/health\" }",
             "path = \"/healthy\" }\nready-within = \"4s\"",
-            &["was not ready after 4 s: GET /healthy is answered with 404 and not with 200"],
+            &["was not ready after 4 s: GET /healthy responds with 404 and not with 200"],
         ),
         (
             "service.py",
@@ -311,11 +311,10 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
         assert!(addresses.len() >= 2, "{addresses:?}");
         let is_there = |address: &String| TcpStream::connect(address).is_ok();
         assert!(addresses.iter().all(is_there));
-        match is_killed {
-            true => {
-                kill_process(Pid::from_child(&rpcgauge), Signal::KILL).expect("a signal is sent")
-            }
-            false => interrupt(&rpcgauge),
+        if is_killed {
+            kill_process(Pid::from_child(&rpcgauge), Signal::KILL).expect("a signal is sent")
+        } else {
+            interrupt(&rpcgauge)
         }
         let ended = rpcgauge.wait().expect("it ends");
         wait_until("the end of the services", || {

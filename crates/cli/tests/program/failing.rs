@@ -1,4 +1,4 @@
-//! `run` where the machine stands in the way: what is kept, what is said, and how it is fixed.
+//! `run` where the machine is in the way: what is kept, what is said, and how it is fixed.
 
 use std::fs;
 use std::path::{Path, PathBuf};

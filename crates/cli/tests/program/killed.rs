@@ -83,7 +83,7 @@ fn what_has_left_its_group_ends_with_rpcgauge() {
     }
 }
 
-/// Nothing but its parent tells whose it is: it has left its group and its session, without a variable.
+/// Only its parent shows whose it is: it has left its group and its session, without a variable.
 const HIDES: &str = "env -i setsid sleep 1000 & ";
 
 #[test]

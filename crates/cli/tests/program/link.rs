@@ -146,7 +146,7 @@ fn a_link_that_is_too_fast_here_is_named_before_the_run() {
          [workload]\nname = \"hello\"\n\
          [base]\nprotocol = \"grpc\"\ncalls = 5\nlink = \"rate=10Gbit/s+delay=5ms\"\n\
          [[variants]]\nname = \"kept\"\n\
-         [[variants]]\nname = \"anew\"\nconnection = \"per-call\"\ntls = true\n",
+         [[variants]]\nname = \"new\"\nconnection = \"per-call\"\ntls = true\n",
     );
     let finished = place.run_study();
     let warning =
@@ -155,8 +155,8 @@ fn a_link_that_is_too_fast_here_is_named_before_the_run() {
     finished.well();
     let report = report(&place.path().join("run"));
     let variants = report["variants"].as_array().expect("variants");
-    let anew = variants.iter().find(|variant| variant["name"] == "anew");
-    let p50_ns = &anew.expect("the variant")["cells"][0]["figures"]["latency"]["p50_ns"];
+    let new = variants.iter().find(|variant| variant["name"] == "new");
+    let p50_ns = &new.expect("the variant")["cells"][0]["figures"]["latency"]["p50_ns"];
     assert!(p50_ns.as_f64() > Some(28e6), "three round trips: {p50_ns}");
 }
 

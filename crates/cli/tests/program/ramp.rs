@@ -37,7 +37,7 @@ fn a_ramp_is_told_step_by_step_in_every_report() {
     }
     for name in ["report.html", "report.md"] {
         let text = fs::read_to_string(place.path().join("run").join(name)).expect("a report");
-        assert!(text.contains("unanswered"), "{name}");
+        assert!(text.contains("unsuccessful"), "{name}");
     }
 }
 
@@ -50,7 +50,7 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let report = json(&place.line(&line).well());
     let step = &steps(&report)[0];
     assert_eq!(step["started"], 30);
-    // It lasted as long as the load did, and not a minute: what is told per second is of that time.
+    // It lasted as long as the load did, and not a minute: rates per second are of that time.
     let figures = &report["variants"][0]["cells"][0]["figures"];
     assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
     assert_eq!(step["goodput"], figures["goodput"]);

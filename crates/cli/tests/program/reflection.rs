@@ -98,7 +98,7 @@ fn reflection_that_is_switched_off_is_said() {
     load(&place, &target, &[]).well();
 }
 
-/// What one reflection call is answered.
+/// The response to one reflection call.
 type Told = fn(&ReflectionServer, Vec<u8>) -> Result<Vec<u8>, Status>;
 
 /// The hello workload's server, with its own reflection method at one path.

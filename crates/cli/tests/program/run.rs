@@ -104,7 +104,7 @@ fn an_interrupted_run_is_kept_reported_and_resumed() {
         &before[..],
         "what was measured stays"
     );
-    // An invocation that was broken off ran again, from its start.
+    // An invocation that was interrupted ran again, from its start.
     let text = fs::read_to_string(run.join("trials.jsonl")).expect("trials.jsonl");
     let restart = text
         .lines()

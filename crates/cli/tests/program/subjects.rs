@@ -31,9 +31,10 @@ pub(crate) fn greeter() -> Place {
                 .flat_map(|line| [line, "\n"])
                 .collect();
             if let Some((name, appends)) = target.take() {
-                let before = match appends {
-                    true => fs::read_to_string(place.path().join(&name)).expect("a file before"),
-                    false => String::new(),
+                let before = if appends {
+                    fs::read_to_string(place.path().join(&name)).expect("a file before")
+                } else {
+                    String::new()
                 };
                 place.file(&name, &format!("{before}\n{text}"));
             }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::common::{Place, report};
 use crate::load::{BUSY, OK, answer_each, serving};
 
-/// The server stalls for so long at the end of each such time.
+/// How long the server stalls at the end of each period.
 const STALL: Duration = Duration::from_millis(300);
 const EVERY: Duration = Duration::from_millis(1000);
 
@@ -89,9 +89,13 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
         let said = number(&latency[percentile]);
         assert!(
             said >= at_least_ms * 1_000_000,
-            "{percentile} is {said} ns, and at least {at_least_ms} ms in truth"
+            "{percentile} is {said} ns, and at least {at_least_ms} ms by the server's clock"
         );
     }
     let late = &figures["send_delay"];
-    assert_eq!(number(&late["count"]), CALLS, "each call's delay is told");
+    assert_eq!(
+        number(&late["count"]),
+        CALLS,
+        "each call's delay is reported"
+    );
 }

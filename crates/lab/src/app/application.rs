@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_study::app::{App, Configuration, Process as ProcessSpec, Placeholder};
+use rpcgauge_study::app::{App, Configuration, Placeholder, Process as ProcessSpec};
 use rpcgauge_study::record::Fault;
 
 use super::package::BuiltApp;
@@ -18,20 +18,20 @@ use crate::machine::cores;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::kib_field;
 
-/// How often a wait looks whether all processes are there.
+/// How often a wait checks that all processes are there.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The ports of each process by their names.
 type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
 
-/// An application that is up. All of it is ended when this is dropped: the services, then what backs them.
+/// An application that is up. Dropping it ends all processes: the services, then the backing ones.
 pub struct Application<'a> {
     pub(super) built: &'a BuiltApp<'a>,
     /// Where logs go.
     pub(super) logs: PathBuf,
-    /// What only looks at it.
+    /// Processes that only observe it.
     pub(super) beside: Vec<Running>,
-    // In this order: a database that still has connections may wait for them.
+    // In this order, since a database may wait for its connections to end.
     sets: Vec<Set>,
     backing: Vec<Running>,
     /// The ports of the backing processes.
@@ -43,13 +43,13 @@ pub struct Application<'a> {
 /// The services of one configuration.
 #[derive(Debug)]
 pub struct Set {
-    /// What it is called beside others; empty where it is alone.
+    /// Its name among several sets; empty if it is the only one.
     pub name: String,
     /// Its configuration.
     pub configuration: Configuration,
     /// Its services, in the order of `app.toml`.
     pub services: Vec<Running>,
-    /// Where users come in.
+    /// The entry that users call.
     pub entry: SocketAddr,
     /// The ports of each of its services and of the backing processes.
     pub(super) ports: AllPorts,
@@ -84,11 +84,11 @@ impl<'a> Application<'a> {
         self.built.app
     }
 
-    /// Starts the backing processes of an application of which so many sets will be up `at_once`, and tells
+    /// Starts the backing processes of an application of which `at_once` sets will be up together, and tells
     /// `starting` the title of each.
     ///
     /// # Errors
-    /// There is too little memory, or a process does not get ready; its log is with it, and no process is left.
+    /// There is too little memory, or a process does not become ready; the error has its log, and no process is left.
     pub fn start(
         built: &'a BuiltApp<'a>,
         at_once: usize,
@@ -128,7 +128,7 @@ impl<'a> Application<'a> {
     /// empty then.
     ///
     /// # Errors
-    /// What backs it has ended, or a service does not get ready; its log is with it.
+    /// A backing process has ended, or a service does not become ready; the error has its log.
     pub fn add(
         &mut self,
         name: &str,
@@ -149,7 +149,7 @@ impl<'a> Application<'a> {
         self.sets.push(Set {
             name: name.to_owned(),
             services,
-            // `App::parse` has seen to it that there is one.
+            // `App::parse` checks that there is one.
             entry: entry.unwrap_or_else(|| ([127, 0, 0, 1], 0).into()),
             configuration,
             ports,
@@ -158,9 +158,9 @@ impl<'a> Application<'a> {
         Ok(&self.sets[self.sets.len() - 1])
     }
 
-    /// Ends all sets; what backs them stays.
+    /// Ends all sets; the backing processes stay up.
     pub fn end_sets(&mut self) {
-        // All at once; each is waited for when it is dropped.
+        // All at the same time; dropping one waits for its end.
         let services = self.sets.iter().flat_map(|set| &set.services);
         services.for_each(Running::terminate);
         self.sets.clear();
@@ -227,7 +227,7 @@ impl<'a> Application<'a> {
     /// Checks that every process is still there, and holds no more memory than it may.
     ///
     /// # Errors
-    /// The first one that is not, with its log.
+    /// The first one that is gone or holds too much, with its log.
     pub fn check_processes(&self) -> TrialResult {
         self.processes().try_for_each(Running::check)
     }
@@ -272,7 +272,7 @@ impl Drop for Application<'_> {
     }
 }
 
-/// What comes in place of words.
+/// The values of placeholders.
 pub(super) struct Words<'a> {
     /// The ports of each process.
     pub(super) ports: &'a AllPorts,
@@ -301,7 +301,7 @@ fn log_name(title: &str) -> PathBuf {
     format!("{}.log", plain.trim_matches('_')).into()
 }
 
-/// Whether the machine has memory for so many sets of an application at once.
+/// Whether the machine has memory for `at_once` sets of an application.
 pub(super) fn carries(app: &App, at_once: usize) -> TrialResult {
     let sum = |all: &[ProcessSpec]| all.iter().filter_map(|one| one.memory_bytes).sum::<u64>();
     let needed = sum(&app.backing) + at_once as u64 * sum(&app.services);
@@ -353,7 +353,7 @@ mod tests {
         let given = app.services.iter().map(|service| cores.take(service));
         let given: Vec<Option<CoreSet>> = given.collect();
         let of = |ids: &[usize]| Some(CoreSet::new(ids.to_vec()));
-        // All four are as good as none named.
+        // All four mean that none is named.
         assert_eq!(given, [of(&[4, 5]), None, of(&[6]), of(&[4, 7]), None]);
     }
 }

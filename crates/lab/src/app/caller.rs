@@ -26,7 +26,7 @@ use crate::variant::verify;
 /// The most connections.
 const MAX_CONNECTIONS: u32 = 200;
 
-/// Sends the request of one check at a rate to a set, whatever became of those before.
+/// Sends the request of one check at a rate to a set, independent of earlier responses.
 pub(super) struct Caller<'a> {
     app: &'a App,
     check: &'a Check,
@@ -36,10 +36,10 @@ pub(super) struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// What sends the request of `check` so often a second, with what checks of this set have `kept`.
+    /// A caller that sends the request of `check` at `rate`, with what the checks of this set have `kept`.
     ///
     /// # Errors
-    /// A word of the check has nothing to stand for.
+    /// A placeholder of the check has no value.
     pub(super) fn new(
         app: &'a App,
         check: &'a Check,
@@ -135,7 +135,7 @@ impl<'a> Caller<'a> {
                 slice_calls: u64::MAX,
                 slice_time: settle,
             }),
-            // Of no time there is one request.
+            // There is one request even in no time.
             stop: Stop::after_ms((time.as_millis() as u64).max(1)),
             ..self
                 .spec
@@ -144,7 +144,7 @@ impl<'a> Caller<'a> {
         let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::GoOn),
-            // Nobody listens where the watching has failed, which ends this too.
+            // Nobody listens if watching has failed, which ends this too.
             measuring: Box::new(move |begins| {
                 let _ = edges.send(begins);
             }),
@@ -207,7 +207,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Looks after the processes until the engine has ended, and calls `edge` where it says so.
+/// Watches the processes until the engine has ended, and calls `edge` when it says so.
 fn watch(
     application: &Application<'_>,
     told: &Receiver<bool>,

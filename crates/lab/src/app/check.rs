@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rpcgauge_load::Fetch;
-use rpcgauge_study::app::{App, Check, Configuration, Template, Placeholder};
+use rpcgauge_study::app::{App, Check, Configuration, Placeholder, Template};
 use rpcgauge_study::record::Fault;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ impl Set {
     /// The text of a template that belongs to a running set, with what checks have kept.
     ///
     /// # Errors
-    /// A word has nothing to stand for, which [`App::parse`] does not let happen.
+    /// A placeholder has no value, which [`App::parse`] rules out.
     pub fn text(
         &self,
         template: &Template,
@@ -83,7 +83,7 @@ impl Set {
         Ok(responses)
     }
 
-    /// What is in the entry's way, if it is: that it ended, or else `failure` with its log.
+    /// Why the entry failed: it ended, or else `failure` with its log.
     pub(super) fn explain(&self, app: &App, failure: TrialFailure) -> TrialFailure {
         let mut services = self.services.iter();
         match services.find(|one| one.name == app.entry.service) {
@@ -188,7 +188,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
     Ok(Body::Json(json))
 }
 
-/// A JSON body with what words stand for in its texts.
+/// A JSON body with the placeholders in its texts replaced.
 fn filled(json: &Value, set: &Set, kept: &BTreeMap<String, String>) -> TrialResult<Value> {
     Ok(match json {
         Value::String(text) => {
@@ -224,13 +224,14 @@ impl Responses {
                 _ => None,
             };
             let (pointer, found, expected) = difference.unwrap_or_default();
-            let what = match pointer.is_empty() {
-                true => "the body differs".to_owned(),
-                false => format!(
+            let what = if pointer.is_empty() {
+                "the body differs".to_owned()
+            } else {
+                format!(
                     "{pointer} is {} and not {}",
                     one_line(&found),
                     one_line(&expected)
-                ),
+                )
             };
             return Err(wrong(format!(
                 "the check \"{}\": with {} {what}, as it is with {}; name it in \"ignore\" if it may differ",

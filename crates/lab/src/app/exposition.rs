@@ -1,4 +1,4 @@
-//! What a service tells in Prometheus's text format: sums and counts of the metrics that `app.toml` names.
+//! What a service exposes in Prometheus's text format: sums and counts of the metrics that `app.toml` names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use rpcgauge_study::record::Fault;
 use super::process::Running;
 use crate::error::{TrialFailure, TrialResult};
 
-/// How long a service may take to tell its metrics.
+/// How long a service may take to respond with its metrics.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Reads the metrics of one service; those that it does not tell are left out.
+/// Reads the metrics of one service; those that it does not have are left out.
 pub(super) fn read<'m>(
     service: &Running,
     at: &MetricsAt,

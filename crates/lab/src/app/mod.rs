@@ -7,7 +7,7 @@
 //! Generator::start          what sends load to a set, open to one set at a time             (generator)
 //!   Users                   those of a locustfile, by Locust                                (users)
 //!   Caller                  one request at a rate, by rpcgauge's engine                     (caller)
-//! slice                     what became of the load, and what it took within                (slice)
+//! slice                     the results of a load, and the services' own metrics            (slice)
 //! AppLab::run               invocations, blocks and slices of a study                      (run)
 //! ```
 //!

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rpcgauge_study::app::{JvmRecord, Process as ProcessSpec, Template, Placeholder};
+use rpcgauge_study::app::{JvmRecord, Placeholder, Process as ProcessSpec, Template};
 use rpcgauge_study::record::Fault;
 use rpcgauge_study::words::format_size;
 use rustix::process::geteuid;
@@ -27,13 +27,13 @@ use crate::machine::process::ProcessMeter;
 use crate::subject::{Log, Process};
 use crate::subjects::{Built, run_one};
 
-/// How often a process that starts is looked at.
+/// How often a starting process is checked.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// How long the end of a process that failed is waited for, and what it wrote last.
+/// How long to wait for the end of a process that failed, and for its last output.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// What programs say whose port another has: "Address already in use", "Port 8080 was already in use".
+/// What programs print if their port is taken: "Address already in use", "Port 8080 was already in use".
 const PORT_TAKEN: &str = "already in use";
 
 /// The ports of a process by their names, kept free until it starts.
@@ -64,10 +64,10 @@ impl Ports {
 /// How a process is started.
 pub(super) struct Start<'a> {
     pub(super) spec: &'a ProcessSpec,
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(super) title: String,
     pub(super) ports: Ports,
-    /// What comes in place of words, but for its own ports and folder.
+    /// The values of placeholders, except its own ports and folder.
     pub(super) words: &'a Words<'a>,
     /// What it is a part of.
     pub(super) built: &'a Built,
@@ -83,7 +83,7 @@ pub(super) struct Starting {
     seed: Option<Seed>,
 }
 
-/// What is run once a process is ready.
+/// The command that is run once a process is ready.
 struct Seed {
     words: Vec<String>,
     command: Command,
@@ -96,7 +96,7 @@ struct Seed {
 pub struct Running {
     /// Its name in `app.toml`.
     pub name: String,
-    /// What it is called in messages: with its configuration.
+    /// Its name in messages, with its configuration.
     pub title: String,
     /// Its ports, by their names.
     pub ports: BTreeMap<String, u16>,
@@ -220,26 +220,28 @@ pub(super) fn all_ready(mut all: Vec<Starting>, stop: &AtomicBool) -> TrialResul
     });
     let all: Vec<Running> = all.into_iter().map(|one| one.running).collect();
     if ready.is_err() {
-        // All at once; each is waited for when it is dropped.
+        // All at the same time; dropping one waits for its end.
         all.iter().for_each(Running::terminate);
     }
     ready.map(|()| all)
 }
 
-/// A process may give up root: its folder must be reached then.
+/// A process may drop root: it must still reach its folder.
 fn let_others_through(folder: &Path) -> io::Result<()> {
-    match geteuid().is_root() {
-        true => fs::set_permissions(folder, fs::Permissions::from_mode(0o711)),
-        false => Ok(()),
+    if geteuid().is_root() {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o711))
+    } else {
+        Ok(())
     }
 }
 
 /// A failure of a process, with the last lines of its log and where that is.
 pub(super) fn failed(mut reason: String, log: &Log) -> TrialFailure {
     let tail = log.tail();
-    reason += &match tail.is_empty() {
-        true => "; it printed nothing".to_owned(),
-        false => format!("; its log is {}", log.path().display()),
+    reason += &if tail.is_empty() {
+        "; it printed nothing".to_owned()
+    } else {
+        format!("; its log is {}", log.path().display())
     };
     TrialFailure::new(Fault::Subject, reason).with_log(tail)
 }
@@ -277,9 +279,10 @@ impl Starting {
         };
         let log = &running.process.log;
         let seeded = run_one(seed.command, log, seed.within, &mut |_| (), is_over);
-        seeded.map_err(|how| match is_over.load(Ordering::Relaxed) {
-            true => interrupted(),
-            false => {
+        seeded.map_err(|how| {
+            if is_over.load(Ordering::Relaxed) {
+                interrupted()
+            } else {
                 let what = format!("could not be seeded: `{}` {how}", seed.words.join(" "));
                 running.failed(&what)
             }
@@ -336,7 +339,7 @@ impl Running {
         failed(reason, log)
     }
 
-    /// What is in its way, if it is: that it ended, or else `failure` with its log.
+    /// Why it failed: it ended, or else `failure` with its log.
     pub(super) fn explain(&self, failure: TrialFailure) -> TrialFailure {
         let deadline = Instant::now() + MOMENT;
         while self.process.ended().is_none() && Instant::now() < deadline {
@@ -371,12 +374,12 @@ impl Running {
         self.meter()?.held_bytes().ok()
     }
 
-    /// Anew each time: databases start a process for each connection.
+    /// Read each time: databases start a process for each connection.
     fn meter(&self) -> Option<ProcessMeter> {
         ProcessMeter::with_started(self.process.child.id()).ok()
     }
 
-    /// Asks it to end; it is waited for when this is dropped.
+    /// Asks it to end; dropping this waits for it.
     pub(super) fn terminate(&self) {
         self.process.terminate();
     }

@@ -32,11 +32,11 @@ const SCRAPED_WITHIN: Duration = Duration::from_secs(30);
 const SCRAPE_EVERY: &str = "1s";
 
 impl Application<'_> {
-    /// Starts a Prometheus with an empty store that scrapes all services, and returns where it answers queries; none
-    /// where the system has no such program, with the reason. It ends with the application.
+    /// Starts a Prometheus with an empty store that scrapes all services, and returns the address of its API, or why
+    /// the system has no such program. It ends with the application.
     ///
     /// # Errors
-    /// It is there and does not start, with its log, or cannot scrape a service.
+    /// It is installed and does not start (the error has its log), or cannot scrape a service.
     pub fn start_prometheus(
         &mut self,
         stop: &AtomicBool,
@@ -106,7 +106,7 @@ impl Application<'_> {
         Ok(Ok(address))
     }
 
-    /// Waits until every service was scraped: a load that began earlier would be partly missing.
+    /// Waits until every service has been scraped: a load that began earlier would be partly missing.
     fn wait_for_scrapes(
         &self,
         address: SocketAddr,
@@ -130,7 +130,7 @@ impl Application<'_> {
     }
 }
 
-/// Which of its targets a Prometheus has not scraped yet, and why, where it says so.
+/// Which of its targets a Prometheus has not scraped yet, and why, if it says so.
 fn not_scraped(address: SocketAddr, targets: usize) -> Option<String> {
     let fetched = Fetch::get(address, "/api/v1/targets?state=active").send(SCRAPED_WITHIN);
     let body = match fetched {

@@ -11,10 +11,10 @@ use rpcgauge_study::app::{Ready, Template};
 use super::process::Running;
 use crate::error::TrialResult;
 
-/// How long one look may take.
+/// How long one check may take.
 const LOOK_WITHIN: Duration = Duration::from_secs(2);
 
-/// [`Ready`] without words.
+/// [`Ready`] with its placeholders replaced.
 pub(super) enum ReadyWhen {
     Tcp(Vec<String>),
     Http {
@@ -31,7 +31,7 @@ pub(super) enum ReadyWhen {
 }
 
 impl ReadyWhen {
-    /// With its words filled, before the process is started.
+    /// With its placeholders replaced, before the process is started.
     pub(super) fn of(
         ready: &Ready,
         log: &Path,
@@ -70,10 +70,10 @@ impl ReadyWhen {
                 match Fetch::get(running.address(port), path).send(LOOK_WITHIN) {
                     Ok(fetched) if fetched.status == *status => None,
                     Ok(fetched) => Some(format!(
-                        "GET {path} is answered with {} and not with {status}",
+                        "GET {path} responds with {} and not with {status}",
                         fetched.status
                     )),
-                    Err(error) => Some(format!("GET {path} is not answered ({error})")),
+                    Err(error) => Some(format!("GET {path} has no response ({error})")),
                 }
             }
             Self::Log {
@@ -83,9 +83,10 @@ impl ReadyWhen {
             } => {
                 let read = fs::read(file).unwrap_or_default();
                 let own = read.get(*skipped..).unwrap_or(&read);
-                match String::from_utf8_lossy(own).contains(text.as_str()) {
-                    true => None,
-                    false => Some(format!("no line of {} holds \"{text}\"", file.display())),
+                if String::from_utf8_lossy(own).contains(text.as_str()) {
+                    None
+                } else {
+                    Some(format!("no line of {} holds \"{text}\"", file.display()))
                 }
             }
         }

@@ -8,10 +8,10 @@
 //!     load begins ─ settle ─ edge, count ─ slice ─ edge, take ─ load ends
 //! ```
 //!
-//! Where memory does not carry all sets at once, an invocation has one after the other, each with its slices of all
+//! If memory does not suffice for all sets at once, an invocation runs one after the other, each with its slices of all
 //! blocks.
 //!
-//! Processes of other variants run on meanwhile, without load.
+//! Processes of other variants stay up meanwhile, without load.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct AppLab<'a> {
     pub plan: &'a AppPlan,
     /// The application.
     pub built: &'a BuiltApp<'a>,
-    /// What runs users, where the plan has any.
+    /// Locust, if the plan has users.
     pub locust: Option<&'a Locust>,
     /// Where logs go.
     pub logs: PathBuf,
@@ -89,7 +89,7 @@ impl<'a> AppLab<'a> {
     /// Checks that slices can join what is recorded already, before anything is started.
     ///
     /// # Errors
-    /// [`LabError::Changed`]: rpcgauge, the machine, the application or the load generator is another one than
+    /// [`LabError::Changed`]: rpcgauge, the machine, the application or the load generator is not the same as
     /// before.
     pub fn check_unchanged(&self) -> Result<(), LabError> {
         let Some(Earlier { provenance, .. }) = &self.earlier else {
@@ -106,7 +106,7 @@ impl<'a> AppLab<'a> {
     /// each record as it comes.
     ///
     /// # Errors
-    /// Services did not get ready or were not right, or a record could not be kept.
+    /// Services did not become ready or failed their checks, or a record could not be kept.
     pub fn run(
         &self,
         blocks: &[AppBlock],
@@ -114,9 +114,10 @@ impl<'a> AppLab<'a> {
         report: &mut dyn FnMut(Progress<'_>),
     ) -> Result<RunEnding, AppRunError> {
         let ended = self.invocations(blocks, writer, report);
-        match self.stop.load(Ordering::Relaxed) {
-            true => Ok(RunEnding::Stopped),
-            false => ended.map(|()| RunEnding::Complete),
+        if self.stop.load(Ordering::Relaxed) {
+            Ok(RunEnding::Stopped)
+        } else {
+            ended.map(|()| RunEnding::Complete)
         }
     }
 
@@ -134,7 +135,7 @@ impl<'a> AppLab<'a> {
             None => now.clone(),
             Some(earlier) => continued(earlier.environment.clone(), now.clone()),
         })?;
-        // As many sets at once as memory carries: all, or else one.
+        // As many sets at once as fit into memory: all, or else one.
         let all = self.plan.variants.len();
         let is_together = carries(self.built.app, all).is_ok();
         let at_once = if is_together { all } else { 1 };
@@ -167,7 +168,7 @@ impl<'a> AppLab<'a> {
         Ok(())
     }
 
-    /// Starts a set of services for each of these variants and proves them right. What the checks of each have kept.
+    /// Starts and verifies a set of services for each of these variants. Returns what the checks of each have kept.
     fn start(
         &self,
         application: &mut Application<'_>,

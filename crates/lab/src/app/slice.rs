@@ -1,4 +1,4 @@
-//! A slice of load to one set of services: what became of the requests, and what they took within.
+//! A slice of load on one set of services: its results, and the services' own metrics.
 //!
 //! An edge is a reading of the services' metrics and of the processor time of all processes.
 
@@ -20,7 +20,7 @@ use crate::error::{TrialFailure, TrialResult};
 /// Unix epoch, and what was counted.
 ///
 /// # Errors
-/// As [`Generator::send`], or a service did not tell its metrics.
+/// As [`Generator::send`], or a service did not expose its metrics.
 pub fn slice(
     application: &Application<'_>,
     set: &Set,
@@ -57,7 +57,7 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    /// Reads now; metrics that a service does not tell are left out.
+    /// Reads now; metrics that a service does not expose are left out.
     pub(super) fn read(
         application: &Application<'_>,
         set: &Set,

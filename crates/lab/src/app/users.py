@@ -1,10 +1,10 @@
-"""Runs the users of a locustfile and counts their requests, as rpcgauge tells it line by line on standard input.
+"""Runs the users of a locustfile and counts their requests, by rpcgauge's commands on standard input, one per line.
 
     LOCUSTFILE HOST USERS SPAWN_RATE [TAG...]
 
     spawn   start all users; the reply comes when each of them has begun its first task
     open    users may begin tasks
-    count   begin to count anew
+    count   reset all counts
     take    what was counted since then
     close   users begin no more tasks; the reply comes when none is left
 
@@ -30,7 +30,7 @@ from gevent.fileobject import FileObjectThread
 # How long a task may still take after "close", and a user until its first one.
 PATIENCE_S = 60
 POLL_S = 0.002
-# The most of an error's text that is told.
+# The longest part of an error's text that is reported.
 MAX_SHOWN = 300
 
 REPLIES = os.fdopen(os.dup(1), "w")

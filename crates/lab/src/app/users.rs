@@ -1,7 +1,7 @@
 //! The users of an application: Locust, with a locustfile of the application's.
 //!
 //! Each set of services has a load generator of its own, which is kept alive, so that its users keep their
-//! log-ins and connections. `users.py` runs Locust and is told line by line what to do; users
+//! log-ins and connections. `users.py` runs Locust and reads one command per line; users
 //! whose turn it is not begin no task.
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ use crate::subjects::{Commands, Step, SubjectsError, beside, empty};
 /// The version of Locust.
 pub(super) const LOCUST: &str = "2.47.0";
 
-/// What tells Locust what to do.
+/// The script that controls Locust.
 const SCRIPT: &str = include_str!("users.py");
 
 /// How long Locust may take to start: Python imports a few hundred modules, on a machine that may be busy.
@@ -149,7 +149,7 @@ struct Line {
     rest: serde_json::Value,
 }
 
-/// What users did since counting began, as the script says it.
+/// What users did since counting began, as the script reports it.
 #[derive(Deserialize)]
 struct Taken {
     seconds: f64,
@@ -211,7 +211,7 @@ impl Users {
     /// Starts the load generator of a set; its users are not started yet.
     ///
     /// # Errors
-    /// Locust does not start, or refuses the locustfile; its last lines are with it.
+    /// Locust does not start, or refuses the locustfile; its last lines are included.
     pub(super) fn start(
         locust: &Locust,
         built: &BuiltApp<'_>,
@@ -284,7 +284,7 @@ impl Users {
         self.ask("open", REPLY_WITHIN, stop).map(drop)
     }
 
-    /// Begins to count anew.
+    /// Resets all counts.
     ///
     /// # Errors
     /// As those of [`Users::take`].
@@ -295,7 +295,7 @@ impl Users {
     /// What users did since counting began; nothing of the services.
     ///
     /// # Errors
-    /// The load generator died, hangs, or says what is wrong; its last lines are with it.
+    /// The load generator died, hangs, or reports an error; its last lines are included.
     pub(super) fn take(&mut self, stop: &AtomicBool) -> TrialResult<SliceFigures> {
         let line = self.ask("take", REPLY_WITHIN, stop)?;
         serde_json::from_value::<Taken>(line)

@@ -63,9 +63,10 @@ pub(super) fn privileges(links: Result<String, String>) -> Vec<Capability> {
 fn root() -> Result<String, String> {
     let user = rustix::process::geteuid();
     let detail = format!("user {user}");
-    match user.is_root() {
-        true => Ok(detail),
-        false => Err(detail),
+    if user.is_root() {
+        Ok(detail)
+    } else {
+        Err(detail)
     }
 }
 
@@ -79,9 +80,10 @@ fn writable(path: &str) -> Result<String, String> {
 
 fn peak_reset() -> Result<String, String> {
     let meter = ProcessMeter::of_self().map_err(|error| error.to_string())?;
-    match meter.reset_peak() {
-        true => Ok("works".to_owned()),
-        false => Err("the kernel refuses it (/proc/self/clear_refs)".to_owned()),
+    if meter.reset_peak() {
+        Ok("works".to_owned())
+    } else {
+        Err("the kernel refuses it (/proc/self/clear_refs)".to_owned())
     }
 }
 

@@ -29,15 +29,15 @@ pub struct Findings {
     privileges: Vec<Capability>,
     /// Toolchains that are or are not there, and what each unlocks.
     toolchains: Vec<Capability>,
-    /// Whether cores that are kept busy are stopped; absent where that was skipped.
+    /// Whether busy cores are stopped; absent if that was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     busy_cores: Option<BusyCores>,
-    /// What a short A/A measured; absent where it was skipped.
+    /// The result of a short A/A run; absent if it was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<NoiseResult>,
 }
 
-/// What else runs is watched for as long, at least.
+/// Other programs are watched for at least this long.
 const WATCH: Duration = Duration::from_millis(250);
 
 /// Examines the machine, where `links` says whether emulated links can be made, and with `measure_noise` keeps its cores busy for a second and runs a short

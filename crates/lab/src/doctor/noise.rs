@@ -16,19 +16,19 @@ use crate::machine::placement::Placements;
 use crate::run::{Lab, Options};
 use crate::subject::SubjectCommand;
 
-/// What a short A/A measured: the same call under two names, in turns.
+/// The result of a short A/A run: the same call under two names, in turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Noise {
     pub(super) placement: Placement,
     pub(super) idle: Idle,
-    /// Of trials.
+    /// The number of trials.
     pub(super) pairs: u32,
     /// The median over the trials of their median latency.
     pub(super) latency_p50_ns: f64,
-    /// The median over the pairs of what one is off by: the longer over the shorter time, less 1; 0.02
+    /// The median difference of a pair: the longer over the shorter time, minus 1; 0.02
     /// for 2%.
     pub(super) typical: f64,
-    /// What the worst of the pairs is off by.
+    /// The largest difference of a pair.
     pub(super) largest: f64,
 }
 
@@ -70,7 +70,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     judge(main, &trials.collect::<Vec<_>>())
 }
 
-/// Puts the pairs' ratios together.
+/// Combines the pairs' ratios.
 fn judge(placement: Placement, trials: &[TrialRecord]) -> Result<Noise, String> {
     let medians: Vec<f64> = trials
         .iter()

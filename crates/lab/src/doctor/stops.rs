@@ -28,16 +28,16 @@ const WATCH: Duration = Duration::from_secs(1);
 /// The period of control groups and hypervisors, unless they are set to another.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A loop that does nothing else sees itself stopped from here on: interrupts are shorter.
+/// A gap in a busy loop is a stop from this length on: interrupts are shorter.
 const GAP: Duration = Duration::from_micros(100);
 
-/// A quota that takes less of a period than this is none.
+/// A quota that takes less of a period than this is ignored.
 const MIN_STOP: Duration = Duration::from_millis(1);
 
-/// Stops of one place end within this time before or after it.
+/// Stops count as periodic if they end within this time of each other in the period.
 const PLACE: Duration = Duration::from_millis(2);
 
-/// The part of the periods in which a quota stops a core, at least: in some it may not be used up.
+/// A quota must stop a core in at least this part of the periods: in some it may not be used up.
 const MIN_PERIODS: f64 = 0.8;
 
 /// What happened to cores that were kept busy.
@@ -62,7 +62,7 @@ pub(super) struct Stops {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoppedBy {
-    /// What this kernel knows nothing of: the host.
+    /// The host, of which this kernel knows nothing.
     Host,
     /// This kernel, which had others to run or kept a quota itself.
     Kernel,
@@ -153,7 +153,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
     gaps
 }
 
-/// What of the gaps is a quota's, the host's first.
+/// The gaps that are a quota's, the host's first.
 fn stops(gaps: &[Gap]) -> Option<Stops> {
     [StoppedBy::Host, StoppedBy::Kernel]
         .into_iter()

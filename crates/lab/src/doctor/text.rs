@@ -75,9 +75,10 @@ fn section(f: &mut fmt::Formatter<'_>, title: &str, found: &[Capability]) -> fmt
     let widths = found.iter().map(|one| one.name.len());
     let width = widths.max().unwrap_or(0);
     for one in found {
-        let (mark, what) = match one.found {
-            true => ("yes", "for"),
-            false => ("no", "would unlock:"),
+        let (mark, what) = if one.found {
+            ("yes", "for")
+        } else {
+            ("no", "would unlock:")
         };
         writeln!(f, "  {mark:<3}  {:<width$}  {}", one.name, one.detail)?;
         writeln!(f, "       {:width$}  {what} {}", "", one.unlocks)?;

@@ -11,7 +11,7 @@ use super::steal::Ticks;
 use crate::machine::placement::Layout;
 use crate::machine::process::thread_waited;
 
-/// Follows what disturbs, over a whole run: reads the machine's counters at its start and at its end,
+/// Tracks disturbances over a whole run: reads the machine's counters at its start and at its end,
 /// and in between those of the measuring thread alone.
 #[derive(Debug)]
 pub(crate) struct Disturbances {

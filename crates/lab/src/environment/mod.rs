@@ -47,7 +47,7 @@ pub(crate) fn examine(idle: Idle) -> Environment {
     }
 }
 
-/// Where the kernel does not let a process's peak memory start anew, a trial's peak is the largest
+/// Where the kernel does not let a process's peak memory be reset, a trial's peak is the largest
 /// of all before it.
 fn peak_warning() -> Option<String> {
     let can_reset = ProcessMeter::of_self().is_ok_and(|meter| meter.reset_peak());
@@ -72,7 +72,7 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
     ];
     let changes = changes.into_iter().filter(|(_, before, now)| before != now);
     let changes = changes.map(|(what, before, now)| format!("{what} was {now}, not {before}"));
-    // What held at the start as well needs no second mention.
+    // What was the same at the start is not repeated.
     let new = now.warnings.into_iter();
     let new = new.filter(|warning| !earlier.warnings.contains(warning));
     let later: Vec<String> = changes.chain(new).collect();
@@ -85,7 +85,7 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
     earlier
 }
 
-/// Before a warning about the part of a run from there on.
+/// The prefix of a warning about the resumed part of a run.
 const RESUMED: &str = "when the run was resumed";
 
 #[cfg(test)]

@@ -20,21 +20,21 @@ const WAITED_SHARE: f64 = 0.01;
 /// waited, or both sides where they share a core.
 const BUSY_SHARE: f64 = 0.10;
 
-/// The kernel counts processor time in ticks of 10 ms: less is not a share worth a word.
+/// The kernel counts processor time in ticks of 10 ms: fewer say nothing about a share.
 const MIN_TICKS: u64 = 2;
 
 /// Programs that are named, the busiest first.
 const MAX_NAMED: usize = 3;
 
-/// A process's ancestors are looked for no further than this: what is read while processes come and
-/// go might go in circles.
+/// The most ancestors of a process that are followed: what is read while processes start and
+/// end might form a cycle.
 const MAX_ANCESTORS: usize = 64;
 
 /// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). Their work may be
 /// part of the calls.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// Follows what processes use that are not of this program.
+/// Tracks what other programs' processes use.
 #[derive(Debug)]
 pub(super) struct Others {
     cores: BTreeSet<usize>,
@@ -82,12 +82,13 @@ fn disturbing(mut used: Vec<Used>, cores: &BTreeSet<usize>, waited: f64) -> Vec<
 
 fn named_in_a_line(used: &[Used], when: &str, waited: f64) -> Option<String> {
     let named: Vec<String> = used.iter().take(MAX_NAMED).map(Used::to_string).collect();
-    let waited = match waited > WAITED_SHARE {
-        true => format!(
+    let waited = if waited > WAITED_SHARE {
+        format!(
             "; up to {:.1}% of a trial the measuring thread waited for its core",
             waited * 100.0
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     (!named.is_empty()).then(|| {
         format!(
@@ -180,7 +181,7 @@ impl Processes {
         self.by_pid.iter().filter_map(used).collect()
     }
 
-    /// What processes had used already at `before` that have ended since: it stands in the account
+    /// What processes had used already at `before` that have ended since: it is in the account
     /// of the process that waited for them now: the nearest of their ancestors that is left.
     fn inherited_since(&self, before: &Self) -> BTreeMap<u32, u64> {
         let is_left = |pid: u32| {
@@ -319,7 +320,7 @@ mod tests {
     #[test]
     fn time_from_before_is_left_out_when_its_process_ends() {
         let second = ticks_per_second() as u64;
-        // 1 waited for 2, which waited for 3: what both had used before stands in the account of 1.
+        // 1 waited for 2, which waited for 3: what both had used before is in the account of 1.
         let before = [(1, of(0, 0)), (2, of(1, 2 * second)), (3, of(2, second))];
         let after = [(1, of(0, 3 * second + second / 2))];
         assert_eq!(used(before, after), [(1, 0.5)]);

@@ -1,4 +1,4 @@
-//! Files that others may have put something else in place of, and folders that end with this program.
+//! Files that another program may have replaced, and folders that are removed when this program ends.
 
 pub(crate) mod regular;
 pub(crate) mod scratch;

@@ -10,15 +10,13 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rpcgauge_trial::MAX_SOCKET_PATH_BYTES;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use crate::error::LabError;
 use crate::files::regular;
-
-/// The longest path of a Unix socket that the system takes, bytes (unix(7)).
-pub(crate) const MAX_SOCKET_PATH: usize = 107;
 
 /// How a folder's name begins; six characters follow.
 const PREFIX: &str = "rpcgauge-";
@@ -29,10 +27,9 @@ const LOCK: &str = ".in-use";
 /// Bytes of the longest path below the temporary folder: the folder's name, whose six X stand for the
 /// random characters that `tempfile` puts there, and a file's name with the largest numbers and words
 /// that it can have. Only the length is used.
-const MAX_NAME: usize =
-    "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
+const MAX_NAME: usize = "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
 
-/// Where a folder is made when the temporary folder that is set has too long a path.
+/// The fallback if the path of the configured temporary folder is too long.
 const SHORT_FOLDER: &str = "/tmp";
 
 /// A folder of this program, removed when this is dropped.
@@ -51,9 +48,10 @@ impl Scratch {
     }
 
     fn make_in(temporary: &Path) -> Result<Self, LabError> {
-        let parent = match temporary.as_os_str().len() + MAX_NAME <= MAX_SOCKET_PATH {
-            true => temporary,
-            false => Path::new(SHORT_FOLDER),
+        let parent = if temporary.as_os_str().len() + MAX_NAME <= MAX_SOCKET_PATH_BYTES {
+            temporary
+        } else {
+            Path::new(SHORT_FOLDER)
         };
         remove_abandoned(parent);
         Self::locked_in(parent).map_err(|source| LabError::Folder(parent.to_owned(), source))

@@ -25,7 +25,7 @@ const BODY_BYTES: u64 = 64;
 pub(crate) enum LiveBodies {
     /// All that differ, used in turn.
     Ready(Arc<[load::Body]>),
-    /// More than fit into memory, or an unknown number: made anew for each trial.
+    /// More than fit into memory, or an unknown number: made again for each trial.
     Ahead(Arc<Recipe>),
 }
 
@@ -201,9 +201,12 @@ impl Maker {
         count: u64,
         stop: &AtomicBool,
     ) -> impl Iterator<Item = Result<load::Body, LiveError>> {
-        (0..count).map(|call| match stop.load(Ordering::Relaxed) {
-            true => Err(LiveError::Interrupted),
-            false => self.body(call),
+        (0..count).map(|call| {
+            if stop.load(Ordering::Relaxed) {
+                Err(LiveError::Interrupted)
+            } else {
+                self.body(call)
+            }
         })
     }
 

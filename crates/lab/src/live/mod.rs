@@ -39,7 +39,7 @@ use crate::variant::call_spec::{CallSpec, Check, expect, protocol};
 /// Why a live service is not called. Each is one line: what, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// What it is called with, or the service itself, is not right.
+    /// The request, or the service itself, is wrong.
     #[error("{0}")]
     Wrong(String),
     /// TLS cannot be set up.

@@ -39,7 +39,7 @@ pub(super) fn probe(
         return Ok(());
     };
     if measured.traffic.received.header > 0 && is_broken_off(kind) {
-        // The service began to respond by this protocol: that it breaks off is a fact to be measured.
+        // The service began to respond by this protocol: that it stops is a fact to be measured.
         return Ok(());
     }
     match refusal(kind, &said, settings, service) {
@@ -133,9 +133,10 @@ pub(super) fn refusal(
         FailureKind::GrpcStatus(UNIMPLEMENTED) => format!(
             "does not know the method{because}; check its name, package.Service/Method, and that this \
              server serves it{}",
-            match settings.request_compression.is_none() {
-                true => "",
-                false => " and takes --request-compression",
+            if settings.request_compression.is_none() {
+                ""
+            } else {
+                " and takes --request-compression"
             }
         ),
         FailureKind::HttpStatus(status @ (404 | 405 | 415)) if is_grpc => format!(

@@ -11,10 +11,9 @@ use rpcgauge_load as load;
 use rpcgauge_study::settings::{LiveService, Settings};
 use rpcgauge_study::system::sentence;
 use rpcgauge_study::url;
-use rpcgauge_trial::Address;
+use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES};
 
 use super::{LiveError, no_service};
-use crate::files::scratch::MAX_SOCKET_PATH;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.
@@ -64,9 +63,9 @@ pub(super) fn address(service: &LiveService, settings: &Settings) -> Result<Addr
 /// Why no service can be reached at a socket's path, and what to do.
 fn no_socket(path: &Path, error: &io::Error) -> String {
     let length = path.as_os_str().len();
-    if length > MAX_SOCKET_PATH {
+    if length > MAX_SOCKET_PATH_BYTES {
         return format!(
-            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH}; use a shorter \
+            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH_BYTES}; use a shorter \
              one, by a symbolic link or from a nearer working directory"
         );
     }

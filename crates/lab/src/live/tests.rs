@@ -21,9 +21,10 @@ fn settings(target: &str) -> Settings {
         at_end: AtEnd::Wait,
         keepalive: None,
     });
-    let protocol = match is_grpc {
-        true => Protocol::Grpc,
-        false => Protocol::Rest,
+    let protocol = if is_grpc {
+        Protocol::Grpc
+    } else {
+        Protocol::Rest
     };
     Settings {
         http: HttpVersion::Http2,
@@ -256,7 +257,7 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
     };
     let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO).unwrap();
     for _ in 0..2 {
-        // Every trial begins with the first row, and goes round at the end.
+        // Every trial begins with the first row, and starts over at the end.
         let read = ahead(&made, 1_203);
         assert_eq!(read[0], Ok("\n\u{3}Ada".to_owned()));
         let wrong = "rows.jsonl: line 1201, column 9: not JSON: expected value";

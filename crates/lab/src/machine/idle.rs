@@ -17,7 +17,7 @@ pub(crate) const DEVICE: &str = "/dev/cpu_dma_latency";
 /// The wake-up latency that is asked for, µs.
 const WAKE_UP_US: i32 = 0;
 
-/// Holds idle states off for as long as it lives, where that was asked for and granted.
+/// Disables idle states for as long as it lives, if that was asked for and granted.
 #[derive(Debug)]
 pub struct IdleHold {
     pub(crate) outcome: IdleOutcome,

@@ -18,14 +18,14 @@ use crate::files::regular;
 /// Where HotSpot puts its files, whatever `TMPDIR` says.
 const FOLDER: &str = "/tmp";
 
-/// The most that a file may hold, bytes; usual are 32 KiB.
+/// The largest file that is read, bytes; 32 KiB are common.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The file's first bytes, and its byte order and version.
 const BEGIN: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE_ENDIAN_2: [u8; 2] = [1, 2];
 
-/// What the JVM of that number has counted since its start; none where there is none that tells it.
+/// What the JVM with this process id has counted since its start; none if it has no counters.
 pub(crate) fn read(pid: u32) -> Option<JvmRecord> {
     let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let mut folders = folders.filter(|folder| {
@@ -194,7 +194,7 @@ mod tests {
             heap_bytes: 1_000,
         };
         assert_eq!(read(&all), Some(expected));
-        // What is cut or something else tells nothing, wherever that is.
+        // A truncated or foreign file yields nothing.
         for length in 0..all.len() {
             assert_eq!(read(&all[..length]), None, "{length}");
         }

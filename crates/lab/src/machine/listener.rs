@@ -15,7 +15,7 @@ const LISTENING: &str = "0A";
 pub(crate) struct Listeners(BTreeSet<String>);
 
 impl Listeners {
-    /// Those at `address`; none where that is another machine's.
+    /// Those at `address`; none if it is another machine's.
     pub(crate) fn at(address: &Address) -> Self {
         let inodes = match address {
             Address::Tcp(address) if !is_here(*address) => return Self::default(),

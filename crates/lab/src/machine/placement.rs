@@ -133,11 +133,11 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> PlacementError {
     move |source| PlacementError::Refused(what, source)
 }
 
-/// The calling thread bound to cores; its own are given back when this is dropped.
+/// The calling thread, bound to cores; dropping this restores its own.
 #[derive(Debug)]
 pub struct Bound {
     before: CpuSet,
-    // The thread that was bound is the one to give back: this must not move to another.
+    // Only the thread that was bound can be reset: this must not move to another one.
     _this_thread: PhantomData<*const ()>,
 }
 

@@ -112,7 +112,7 @@ impl ProcessMeter {
         self.processes.iter().map(Metered::total_ns).sum()
     }
 
-    /// Starts the peak anew from what is resident now (proc(5), `clear_refs` 5). False where the
+    /// Resets the peak to what is resident now (proc(5), `clear_refs` 5). False where the
     /// kernel does not offer it: the peak is then the one since the process started.
     pub(crate) fn reset_peak(&self) -> bool {
         let reset = |one: &Metered| fs::write(one.folder.join("clear_refs"), "5").is_ok();

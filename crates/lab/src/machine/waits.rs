@@ -51,7 +51,7 @@ pub(crate) struct Times {
 impl SideReading {
     pub(crate) fn since(self, earlier: &Self) -> Self {
         let since = |(id, now): (u32, Times)| {
-            // A thread that was not there before has begun since.
+            // A new thread has begun since.
             let before = earlier.threads.get(&id).copied().unwrap_or_default();
             let times = Times {
                 ran_ns: now.ran_ns.saturating_sub(before.ran_ns),
@@ -85,7 +85,7 @@ impl SideMeter {
         Self {
             of: Of::Processes(meter.clone(), folders),
             threads: None,
-            // The other half is for all else that a run opens.
+            // The other half is for everything else that a run opens.
             max_open: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2,
         }
     }

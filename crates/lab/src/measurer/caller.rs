@@ -21,16 +21,16 @@ use crate::variant::caller::Caller;
 use crate::variant::server::Server;
 use crate::variant::warmup::Rule;
 
-/// A batch of a codec takes at least this long, ns: far above what reading the clock takes.
+/// A codec's batch takes at least this long, ns: far longer than reading the clock.
 const BATCH_NS: f64 = 20_000.0;
 
-/// No server takes a call in less CPU time than this, ns: the system calls alone take more.
+/// No server handles a call in less CPU time than this, ns: the system calls alone take more.
 const SERVER_CALL_NS: u64 = 100;
 
 /// Calls that show how long one takes where the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
-/// Measures one variant by asking a subject.
+/// Measures one variant through a client or codec subject.
 pub(crate) struct CallerMeasurer<'s> {
     caller: &'s mut Caller,
     settings: &'s Settings,
@@ -58,7 +58,7 @@ impl<'s> CallerMeasurer<'s> {
     /// A measurer by `caller`, which calls `server` where it is a client.
     ///
     /// # Errors
-    /// The variant's schedule is none for slices.
+    /// The variant's schedule cannot be measured in slices.
     pub(crate) fn new(
         caller: &'s mut Caller,
         server: Option<&'s Server>,
@@ -156,9 +156,10 @@ impl<'s> CallerMeasurer<'s> {
         };
         let (began, mut rule) = (Instant::now(), Rule::new());
         loop {
-            let until = match bounds.slice_time.is_zero() {
-                true => Until::Calls(bounds.slice_calls.div_ceil(self.per_record())),
-                false => Until::Time(bounds.slice_time),
+            let until = if bounds.slice_time.is_zero() {
+                Until::Calls(bounds.slice_calls.div_ceil(self.per_record()))
+            } else {
+                Until::Time(bounds.slice_time)
             };
             let (_, records) = self.ask(0, until, stop)?;
             for record in &records {
@@ -169,9 +170,10 @@ impl<'s> CallerMeasurer<'s> {
             let elapsed = began.elapsed();
             self.learn(&records);
             self.warmup.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            let settling = match bounds.asks_rule(self.warmup.calls, elapsed) {
-                true => rule.push(self.each_ns),
-                false => load::Settling::GoOn,
+            let settling = if bounds.asks_rule(self.warmup.calls, elapsed) {
+                rule.push(self.each_ns)
+            } else {
+                load::Settling::GoOn
             };
             self.warmup.settled = settling == load::Settling::Settled;
             let is_over = self.warmup.calls >= bounds.max_calls || elapsed >= bounds.max_time;
@@ -197,7 +199,7 @@ impl<'s> CallerMeasurer<'s> {
         let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
             return;
         };
-        // What takes less than the clock can tell.
+        // Less than the clock can resolve.
         self.each_ns = if *median > 0.0 { *median } else { 1.0 };
         let needed = (BATCH_NS / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));
@@ -219,9 +221,10 @@ impl<'s> CallerMeasurer<'s> {
         let fitting = fill(self.slice.time_us);
         // Where the trial ends by a number of calls, a time could bring more of them.
         let counts = self.settings.stop.calls.is_some();
-        let until = match counts || fitting < self.slice.least_calls {
-            true => Until::Calls(fitting.max(self.slice.least_calls).min(left)),
-            false => Until::Time(Duration::from_micros(self.slice.time_us)),
+        let until = if counts || fitting < self.slice.least_calls {
+            Until::Calls(fitting.max(self.slice.least_calls).min(left))
+        } else {
+            Until::Time(Duration::from_micros(self.slice.time_us))
         };
         (skip, until)
     }
@@ -264,7 +267,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         }
         let (done, records) = asked?;
         if let (Some(before), Some(after)) = (before, self.server_ns()?) {
-            // The server's clock does not know which calls count: it is shared out by their number.
+            // The server's CPU time includes calls that do not count: it is split by their number.
             let (used, count) = (after.saturating_sub(before), records.len() as u64);
             let made = u128::from(count) + u128::from(skip);
             let counted = u128::from(used) * u128::from(count) / made.max(1);

@@ -2,14 +2,14 @@
 
 use rpcgauge_contract::Record;
 
-/// How much of the time of its slices the records of a subject cover at least, for each call in flight: in a
+/// The minimum part of the time of its slices that a subject's records cover, per call in flight: in a
 /// closed loop nearly all, and a quarter where one call is made at a time instead of four.
 const MIN_COVER: f64 = 0.3;
 
-/// Fewer calls (batches) than this do not show it.
+/// The check needs at least this many calls (batches).
 const JUDGED_RECORDS: u64 = 20;
 
-/// How long calls were in flight by their records, and in what time.
+/// How long calls were in flight by their records, and the time of their slices.
 #[derive(Default)]
 pub(super) struct Cover {
     records: u64,
@@ -25,7 +25,7 @@ impl Cover {
         self.time_ns += time_ns;
     }
 
-    /// Why the records cannot be right of so many calls in flight, where they leave most of the time open.
+    /// Why the records contradict the calls in flight that were asked for: they leave most of the time open.
     pub(super) fn failure(&self, in_flight: u64) -> Option<String> {
         let cover = self.taken_ns as f64 / (in_flight * self.time_ns) as f64;
         (self.records >= JUDGED_RECORDS && cover < MIN_COVER).then(|| {

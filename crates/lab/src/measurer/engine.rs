@@ -121,7 +121,7 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         self.server.bodies.take().ok_or_else(twice)
     }
 
-    /// A subject that died fails its trial, whatever the engine says: how it ended and its log say why.
+    /// If the subject died, its trial fails with how it ended and its log, whatever the engine says.
     fn explained<T>(&self, result: Result<T, load::LoadError>) -> TrialResult<T> {
         self.server.subject.map_or(Ok(()), Subject::alive)?;
         result.map_err(|error| self.explain(verify::failure(error)))
@@ -191,9 +191,10 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
         }
         let (counted, is_over) = (session.counted(), session.is_over());
         self.explained(sliced)?;
-        self.done = match is_over {
-            true => 1.0,
-            false => part_done(self.trial.stop, counted.started, counted.time),
+        self.done = if is_over {
+            1.0
+        } else {
+            part_done(self.trial.stop, counted.started, counted.time)
         };
         Ok(self.done)
     }
@@ -265,7 +266,7 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
     }
 }
 
-/// A header's value that is shorter is not looked for in texts: it would be found where it is not meant.
+/// A shorter value of a header is not redacted: it would match unrelated text.
 const MIN_SECRET: usize = 6;
 
 /// Fields whose values this program has itself, or that say how a message is written.

@@ -1,6 +1,6 @@
 //! The floor: what no client could beat here, two bare loops that move the bytes of a call.
 //!
-//! A floor goes round with the variants that stand on it, a slice each, so that it meets the machine
+//! A floor takes turns with the variants that stand on it, a slice each, so that it meets the machine
 //! at the same speeds as they do. Each of its slices has its own connection, since one unlucky
 //! connection must not decide the figure.
 
@@ -38,14 +38,14 @@ const SLICE: Duration = Duration::from_micros(1_500);
 const MIN_CALLS: u64 = 5;
 const MIN_CALLS_OVER_LINK: u64 = 2;
 
-/// Most of them.
+/// And the maximum.
 const MAX_CALLS: u64 = 10_000;
 
 /// Round trips that show how long one takes.
 const PROBE_CALLS: u64 = 10;
 
-/// A round trip that takes longer than this is a failure; over a link, than this and so many times of what the
-/// link takes at least: a connection starts slow, and segments are lost.
+/// A round trip that takes longer than this is a failure; over a link, than this and `TIMEOUT_FACTOR` times what the
+/// link takes at least: a connection begins with a small window, and segments are lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT_FACTOR: u32 = 10;
 
@@ -65,7 +65,7 @@ pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 
 impl FloorKey {
     /// What calls carried, each; `None` when they carried nothing. With the marks, although they are not
-    /// part of the call: the latency that stands above the floor had to carry them too.
+    /// part of the call: the latency that is above the floor had to carry them too.
     pub(crate) fn of(settings: &Settings, carried: &Carried) -> Option<Self> {
         let a_call = |total: u64| {
             (carried.calls > 0)
@@ -162,7 +162,7 @@ impl Measurer<Floor> for FloorMeasurer {
         Ok(())
     }
 
-    /// There is no end to it: it runs for as long as the variants do.
+    /// It never ends by itself: it runs for as long as the variants do.
     fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
         let next = self.play()?;
         self.slices += 1;

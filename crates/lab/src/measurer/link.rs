@@ -30,7 +30,7 @@ impl LinkMeter {
         })
     }
 
-    /// Calls count from now on. Only the first call of it does anything; where the link has ended,
+    /// Starts to count, if that was not done before. If the link has ended,
     /// [`Self::counted`] says so.
     pub(crate) fn begin(&self) {
         if self.before.get().is_none()
@@ -66,7 +66,7 @@ pub(crate) struct OverLink<'m, T> {
     /// changes those after it, so that nothing would cancel, and only the A/A pair would hide it.
     seeds: Random,
     within: Box<dyn Measurer<T> + 'm>,
-    /// Puts what the link did into what was measured.
+    /// Adds what the link did to the result.
     note: fn(&mut T, LinkCounts),
 }
 

@@ -1,18 +1,18 @@
-//! The engine's measurement as it stands in a record.
+//! Converts the engine's measurement to a record's figures.
 
 use std::io;
 
 use rpcgauge_load as load;
 use rpcgauge_study::record::{
-    Bytes, BytesByClass, CodeKind, CpuTimes, Histogram, TrialFigures, Memory, Slices, Startup, Step,
-    Threads, Watched,
+    Bytes, BytesByClass, CodeKind, CpuTimes, Histogram, Memory, Slices, Startup, Step, Threads,
+    TrialFigures, Watched,
 };
 use rpcgauge_trial::{Cpu, Payload, Slice};
 
 use crate::machine::process::ProcessMeter;
 use crate::subject::Subject;
 
-/// What the operating system knows of a trial, and what does not change from call to call.
+/// What the operating system knows about a trial, and what does not change from call to call.
 #[derive(Debug, Clone)]
 pub(super) struct ProcessFigures {
     pub(super) server_cpu: Option<Cpu>,
@@ -29,7 +29,7 @@ pub(super) struct ProcessFigures {
 }
 
 impl ProcessFigures {
-    /// What the processes of both sides hold of the system, and how they started: `caller` is a client or
+    /// Resources of the processes of both sides, and how they started: `caller` is a client or
     /// codec subject. There is no server where the service is a live one, or a codec alone is measured.
     pub(super) fn of(
         client: &ProcessMeter,
@@ -62,7 +62,7 @@ impl ProcessFigures {
     }
 }
 
-/// Puts both together. Every field is named, so that one that is new in the engine cannot get lost
+/// Combines both. Every field is named, so that a new one of the engine cannot get lost
 /// here.
 pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) -> TrialFigures {
     let load::Measurement {
@@ -198,7 +198,7 @@ fn bytes(from: &load::ByteCount) -> BytesByClass {
     }
 }
 
-/// Clocks of processor time and of time differ by a little, so that a busy core can seem busier
+/// The clocks of CPU time and of time differ a little, so that a busy core can seem busier
 /// than it can be.
 fn share(cpu_ns: u64, over_ns: u64) -> f64 {
     if over_ns == 0 {

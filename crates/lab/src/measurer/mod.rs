@@ -30,7 +30,7 @@ pub(crate) trait Measurer<T> {
     /// Connects and warms up. Afterwards nothing happens until a slice is asked for.
     ///
     /// # Errors
-    /// Why the variant cannot be measured, here and below; the others of its block can.
+    /// Why the variant cannot be measured, here and below; the others of its block still can.
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
     /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;

@@ -61,15 +61,16 @@ impl Reached {
     }
 
     pub(super) fn look(&self) -> Option<Look> {
-        let sent = match self.is_per_call {
-            true => Sent::new(),
-            false => self.connections.sent().ok()?,
+        let sent = if self.is_per_call {
+            Sent::new()
+        } else {
+            self.connections.sent().ok()?
         };
         let accepted = self.connections.accepted().ok()?;
         Some(Look { accepted, sent })
     }
 
-    /// Adds a slice, between two looks, in which so many calls succeeded.
+    /// Adds a slice, between two looks, in which `answered` calls succeeded.
     pub(super) fn add_slice(&mut self, looks: (Option<Look>, Option<Look>), answered: u64) {
         let (Some(before), Some(after)) = looks else {
             return;
@@ -89,7 +90,7 @@ impl Reached {
         }
     }
 
-    /// Why so many calls cannot have reached the server, if they cannot.
+    /// Why the calls that the client claims cannot have reached the server, if they cannot.
     pub(super) fn contradiction(&self) -> Option<String> {
         self.seen.contradiction(self.is_per_call)
     }

@@ -1,4 +1,4 @@
-//! Goes round the variants of a block, a slice each, in a new random order in each round.
+//! Measures the variants of a block in turn, a slice each, in a new random order in each round.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ use crate::error::TrialResult;
 
 pub(crate) struct Rotation<'m> {
     variants: Vec<Member<'m, TrialFigures>>,
-    /// They keep the variants company: they have a slice in every round, however many that are.
+    /// The floors, which have a slice in every round.
     floors: Vec<Member<'m, Floor>>,
     random: Random,
 }
@@ -27,7 +27,7 @@ struct Member<'m, T> {
 }
 
 impl<'m, T> Member<'m, T> {
-    /// Gets a measurer ready.
+    /// Prepares a measurer.
     fn new(measurer: TrialResult<Box<dyn Measurer<T> + 'm>>, stop: &AtomicBool) -> Self {
         let mut member = Self {
             measurer,
@@ -42,7 +42,7 @@ impl<'m, T> Member<'m, T> {
         self.measurer.is_err() || self.done >= 1.0
     }
 
-    /// Lets the measurer work. One that fails leaves.
+    /// Runs the measurer; one that fails is removed.
     fn attempt<R>(
         &mut self,
         work: impl FnOnce(&mut dyn Measurer<T>) -> TrialResult<R>,
@@ -81,7 +81,7 @@ impl<'m> Rotation<'m> {
         }
     }
 
-    /// Gets a variant ready, and takes it in from the next round on.
+    /// Prepares a variant, and includes it from the next round on.
     pub(crate) fn add(
         &mut self,
         variant: TrialResult<Box<dyn Measurer<TrialFigures> + 'm>>,
@@ -104,8 +104,8 @@ impl<'m> Rotation<'m> {
         !self.variants.iter().all(Member::is_measured)
     }
 
-    /// Measures a slice of each. A variant that is ahead of another by more than a slice sits the round
-    /// out, so that all are measured over the same time.
+    /// Measures a slice of each. A variant that is ahead of another by more than a slice skips the round,
+    /// so that all are measured over the same time.
     pub(crate) fn round(&mut self, stop: &AtomicBool) {
         let unmeasured = self.variants.iter().filter(|one| !one.is_measured());
         let behind = unmeasured.map(|one| one.done).fold(1.0, f64::min);
@@ -133,7 +133,7 @@ impl<'m> Rotation<'m> {
         self.variants.iter().map(carried).collect()
     }
 
-    /// What each variant and each floor came to, in the order in which they were added.
+    /// The result of each variant and each floor, in the order in which they were added.
     pub(crate) fn finish(self) -> (Ends<TrialFigures>, Ends<Floor>) {
         let variants = self.variants.into_iter().map(Member::finish);
         let floors = self.floors.into_iter().map(Member::finish);
@@ -197,9 +197,10 @@ mod tests {
                 fails_at: *fails_at,
                 log: &log,
             };
-            match decides {
-                true => rotation.add(Ok(Box::new(values)), &stop),
-                false => rotation.add_floor(Ok(Box::new(values)), &stop),
+            if *decides {
+                rotation.add(Ok(Box::new(values)), &stop)
+            } else {
+                rotation.add_floor(Ok(Box::new(values)), &stop)
             }
         }
         while rotation.goes_on() {

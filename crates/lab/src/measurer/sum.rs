@@ -6,7 +6,7 @@ use rpcgauge_contract::{Operation, Record, SliceDone};
 use rpcgauge_load::{SlowCalls, TimelineRecorder};
 use rpcgauge_message::Compression;
 use rpcgauge_study::histogram::{Times, Unit};
-use rpcgauge_study::record::{CpuTimes, Histogram, TrialFigures, Slices};
+use rpcgauge_study::record::{CpuTimes, Histogram, Slices, TrialFigures};
 use rpcgauge_trial::{
     Calls, Cpu, Ending, ErrorSamples, FailureKind, LateCalls, Payload, Stage, Stalls, Warmup,
 };
@@ -15,7 +15,7 @@ use super::cover::Cover;
 use super::measured::ProcessFigures;
 use crate::subject::one_line;
 
-/// What all slices so far came to.
+/// The sum of all slices so far.
 pub(super) struct Sum {
     /// What one record's operations do, of a codec.
     operation: Option<Operation>,
@@ -65,7 +65,7 @@ impl Sum {
         }
     }
 
-    /// Takes a slice, in which so many operations were left out of the records.
+    /// Adds a slice, whose records leave out the first operations.
     pub(super) fn add(&mut self, records: &[Record], done: &SliceDone, skipped: u64) {
         self.slices += 1;
         self.skipped += skipped;
@@ -74,7 +74,7 @@ impl Sum {
         self.client_cpu_ns = both.map(|(all, slice)| all.saturating_add(slice));
         let began = records.iter().map(|record| record.begin).min();
         let ended = records.iter().map(|record| record.end).max();
-        // The next call would have been due when the first one ended for which there was none any more.
+        // The first call that ended without a successor is when the next one would have been due.
         let last = records.iter().map(|record| record.begin).max();
         let after_last = records.iter().map(|record| record.end);
         let until = after_last.filter(|end| Some(*end) >= last).min();
@@ -108,7 +108,7 @@ impl Sum {
             return operations;
         }
         self.calls.answered += operations;
-        // What held up a codec's batch held up all of it: which operation is not known.
+        // A slow batch of a codec counts as a whole: which operation was slow is not known.
         self.slow.succeeded(record.begin, took);
         self.latency.add_each(took, operations);
         self.timeline.succeeded(due, took, operations);
@@ -128,7 +128,7 @@ impl Sum {
         0
     }
 
-    /// A slice gives the reason of its first failed call alone.
+    /// A slice has only the reason of its first failed call.
     fn failed(&mut self, count: u64, reason: Option<&str>) {
         let kind = FailureKind::CallFailed;
         *self.calls.failed.entry(kind).or_default() += count;
@@ -144,7 +144,7 @@ impl Sum {
         (&self.slow, self.began.unwrap_or(0))
     }
 
-    /// Why the records cannot be right of so many calls in flight: every operation failed, or they leave most of
+    /// Why the records contradict the calls in flight that were asked for: every operation failed, or they leave most of
     /// the time open.
     pub(super) fn failure(&self, in_flight: u64) -> Option<String> {
         if let Some(failure) = self.cover.failure(in_flight) {
@@ -156,7 +156,7 @@ impl Sum {
         (self.calls.answered == 0).then(|| format!("all of {started} calls failed: {said}"))
     }
 
-    /// The sum as a record has it. Every field is named, so that none can get lost here.
+    /// The sum as a record's figures. Every field is named, so that none can get lost here.
     pub(super) fn into_measured(
         self,
         (request_coding, response_coding): (Compression, Compression),
@@ -278,7 +278,7 @@ fn unit(operation: Option<Operation>) -> Unit {
     }
 }
 
-/// A mean, where all that it is of is known.
+/// A mean, if all of its terms are known.
 #[derive(Default)]
 struct Mean {
     total: u64,

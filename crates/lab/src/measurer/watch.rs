@@ -10,12 +10,12 @@ use crate::machine::placement::Layout;
 use crate::machine::process::ProcessMeter;
 use crate::machine::waits::{SideMeter, SideReading};
 
-/// Follows what others take from the calls of one variant.
+/// Tracks what others take from the calls of one variant.
 pub(crate) struct Watch {
     sides: Vec<Side>,
     /// The cores whose stolen time counts; none where it is not known which ones are used.
     cores: Vec<usize>,
-    /// The present slice, while it lasts.
+    /// The current slice, while it lasts.
     began: Option<Began>,
     /// What was taken from the last slice, until it is known which of its calls were slow.
     taken: Option<Disturbed>,
@@ -89,19 +89,18 @@ impl Watch {
         };
         let (of_client, of_server) = (layout.client.ids(), layout.server.ids());
         let are_same = of_client == of_server;
-        let sides = match are_same {
-            true => vec![side(client.into_iter().chain(server).collect(), of_client)],
-            false => {
-                let of_client = client.map(|meter| side(vec![meter], of_client));
-                let of_server = server.map(|meter| side(vec![meter], of_server));
-                of_client.into_iter().chain(of_server).collect()
-            }
+        let sides = if are_same {
+            vec![side(client.into_iter().chain(server).collect(), of_client)]
+        } else {
+            let of_client = client.map(|meter| side(vec![meter], of_client));
+            let of_server = server.map(|meter| side(vec![meter], of_server));
+            of_client.into_iter().chain(of_server).collect()
         };
         let mut cores = [of_client, of_server].concat();
         cores.sort_unstable();
         cores.dedup();
         if are_same && cores.len() > 1 {
-            // They may run on any of them: what is stolen from another core takes nothing from them.
+            // They may run on any core: time stolen from another core takes nothing from them.
             cores.clear();
         }
         Self {
@@ -162,9 +161,10 @@ impl Watch {
     }
 
     fn read_stolen(&self) -> Option<u64> {
-        match self.cores.is_empty() {
-            true => None,
-            false => stolen_ns(&self.cores),
+        if self.cores.is_empty() {
+            None
+        } else {
+            stolen_ns(&self.cores)
         }
     }
 

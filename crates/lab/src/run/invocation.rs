@@ -94,7 +94,7 @@ impl Invocation {
         (trials.iter().map(instance).collect(), &mut self.floors)
     }
 
-    /// Ends the instances that no later trial needs: they hold memory, and an idle runtime still wakes
+    /// Ends the instances that no later trial needs: they hold memory, and even an idle runtime wakes
     /// up. Asks all of them before it waits for any. Returns where they wrote what their runtimes did.
     pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) -> Vec<Ended> {
         let needed: BTreeSet<Key> = later.iter().map(|t| (t.variant, t.placement)).collect();
@@ -151,12 +151,13 @@ impl Run<'_> {
             Err(_) => false,
         });
         if is_needed {
-            // The dead instance gives up its socket and log before the next one starts.
+            // The dead instance releases its socket and log before the next one starts.
             let before = invocation.slots.remove(&key);
             let mut sources = before.map(|slot| slot.sources).unwrap_or_default();
-            let made = match starts <= RESTARTS {
-                true => self.new_instance(invocation.number, trial, variant, starts),
-                false => Err(died_too_often(starts)),
+            let made = if starts <= RESTARTS {
+                self.new_instance(invocation.number, trial, variant, starts)
+            } else {
+                Err(died_too_often(starts))
             };
             let state = made.map(|(instance, new)| {
                 sources.extend(new);

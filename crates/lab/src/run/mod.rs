@@ -42,7 +42,7 @@ pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
 pub use search::RateSearch;
 
-/// What a lab needs to know beside the plan.
+/// Options of a lab beside the plan.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How each stack is started.
@@ -67,7 +67,7 @@ pub struct Options {
 pub struct Earlier {
     /// Its machine and subjects, as the report shows them.
     pub environment: Environment,
-    /// What the rest must be measured with as well.
+    /// What the rest must be measured with, too.
     pub provenance: Provenance,
 }
 
@@ -103,7 +103,7 @@ pub enum RunEnding {
     Stopped,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
     /// How it ended.
@@ -124,7 +124,7 @@ impl Lab {
     /// subjects report when they are ready are compared during the run.
     ///
     /// # Errors
-    /// [`LabError::Changed`]: rpcgauge, the machine or a subject is another one than before.
+    /// [`LabError::Changed`]: rpcgauge, the machine or a subject is not the same as before.
     pub fn check_unchanged(&self, plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
         let Some(Earlier { provenance, .. }) = &self.options.earlier else {
             return Ok(());
@@ -149,8 +149,7 @@ impl Lab {
     ///
     /// The lab reads `stop` during and between trials: once it is true, the lab gives up the trials that
     /// run and ends the run. It records a given-up trial of a live service as interrupted, and no other.
-    /// The calling thread measures; it must live until this returns, since the subjects are bound to its
-    /// life.
+    /// The calling thread measures; it must live until this returns, since the subjects end with it.
     ///
     /// # Errors
     /// [`LabError`] when the run cannot continue. A trial that fails is not an error: it is recorded.
@@ -255,7 +254,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Starts the subjects afresh, measures these trials, and ends the processes.
+    /// Starts new processes of the subjects, measures these trials, and ends the processes.
     fn invocation(&mut self, trials: &[TrialSpec]) -> Result<(), LabError> {
         let Some(first) = trials.first().filter(|_| !self.is_stopped()) else {
             return Ok(());
@@ -298,11 +297,10 @@ impl<'a> Run<'a> {
             let target = &self.plan.variants[record.trial.variant as usize]
                 .settings
                 .target;
-            let failure = match target.client().is_some() || target.codec().is_some() {
-                true => TrialFailure::new(Fault::Subject, contradict),
-                false => {
-                    TrialFailure::new(Fault::Instrument, format!("{contradict}; please report it"))
-                }
+            let failure = if target.client().is_some() || target.codec().is_some() {
+                TrialFailure::new(Fault::Subject, contradict)
+            } else {
+                TrialFailure::new(Fault::Instrument, format!("{contradict}; please report it"))
             };
             record.outcome = failure.after(record.requests_sent()).into_outcome();
         }
@@ -358,9 +356,10 @@ impl<'a> Run<'a> {
         };
         self.provenance.add_subjects(&record)?;
         self.show_subjects(variant, &record.stacks)?;
-        match invocation.is_new(variant) {
-            true => Ok(self.records.append(&Record::Subjects(record))?),
-            false => Ok(()),
+        if invocation.is_new(variant) {
+            Ok(self.records.append(&Record::Subjects(record))?)
+        } else {
+            Ok(())
         }
     }
 
@@ -392,9 +391,10 @@ impl<'a> Run<'a> {
                 is_new = true;
             }
         }
-        match is_new {
-            true => self.keep_environment(),
-            false => Ok(()),
+        if is_new {
+            self.keep_environment()
+        } else {
+            Ok(())
         }
     }
 
@@ -429,9 +429,10 @@ impl<'a> Run<'a> {
 
     fn summary(&self) -> Summary {
         Summary {
-            ending: match self.is_stopped() {
-                true => RunEnding::Stopped,
-                false => RunEnding::Complete,
+            ending: if self.is_stopped() {
+                RunEnding::Stopped
+            } else {
+                RunEnding::Complete
             },
             measured: self.measured,
             failed: self.failed,

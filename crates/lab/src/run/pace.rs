@@ -1,4 +1,4 @@
-//! How long what is left will take, from how long what is done took.
+//! Estimates the time that is left from the time of what is done.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// A trial ended after so much time, what led up to it included.
+    /// A trial ended after this time, its preparation included.
     pub(super) fn ended(&mut self, trial: &TrialSpec, took: Duration) {
         self.left.retain(|(index, _)| *index != trial.index);
         let seen = self.seen.entry(trial.variant).or_default();

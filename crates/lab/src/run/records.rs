@@ -10,13 +10,13 @@ pub type RecordsError = Box<dyn Error + Send + Sync>;
 
 /// Keeps records as they come: a run directory, or a list in memory.
 pub trait Records {
-    /// Keeps one record for good before it returns.
+    /// Stores one record durably before it returns.
     ///
     /// # Errors
     /// When it could not be kept; the run ends then.
     fn append(&mut self, record: &Record) -> Result<(), RecordsError>;
 
-    /// Keeps what is known of the machine and the subjects. Called before the first record, and
+    /// Stores what is known about the machine and the subjects. Called before the first record, and
     /// again when more is known.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use rpcgauge_link::Network;
 use rpcgauge_load::{self as load, floor::Floor};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{
-    Fault, FloorRecord, Histogram, TrialFigures, Record, TrialOutcome, TrialRecord,
+    Fault, FloorRecord, Histogram, Record, TrialFigures, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::Idle;
 use rpcgauge_trial::{LinkCounts, Random};
@@ -32,7 +32,7 @@ use crate::variant::warmup;
 const MIN_FLOOR_SLICES: u32 = 10;
 const MIN_FLOOR_SLICES_OVER_LINK: u32 = 2;
 
-/// What a rotation measured, before it is recorded.
+/// The result of a rotation, before it is recorded.
 struct RotationResult {
     idle: Idle,
     /// How long the measuring thread waited for its core.
@@ -45,7 +45,7 @@ struct RotationResult {
 
 impl<'a> Run<'a> {
     /// Measures `trials`, all under one placement, in turn, and records them, except those that a stop
-    /// of the run broke off.
+    /// of the run interrupted.
     pub(super) fn rotation(
         &mut self,
         invocation: &mut Invocation,
@@ -81,7 +81,7 @@ impl<'a> Run<'a> {
             let is_live = planned.variant.settings.target.live().is_some();
             let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
-                // The stop broke it off: `--resume` runs it. What a live service got is not resumed, and counts.
+                // The stop interrupted it: `--resume` runs it. A trial of a live service is not resumed, and counts.
                 Err(failure)
                     if self.is_stopped() && (!is_live || failure.requests_sent == Some(0)) =>
                 {
@@ -135,7 +135,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Goes round the trials whose subjects are up until all are measured.
+    /// Measures the trials whose subjects are up, in turn, until all are done.
     fn measure(
         &self,
         invocation: &mut Invocation,
@@ -182,9 +182,10 @@ impl<'a> Run<'a> {
         }
         let mut floors = Vec::new();
         let all_linked = trials.iter().all(|it| it.variant.settings.link.is_some());
-        let least = match all_linked {
-            false => MIN_FLOOR_SLICES,
-            true => MIN_FLOOR_SLICES_OVER_LINK,
+        let least = if all_linked {
+            MIN_FLOOR_SLICES_OVER_LINK
+        } else {
+            MIN_FLOOR_SLICES
         };
         let mut rounds = 0;
         while !self.is_stopped() && (rotation.goes_on() || rounds < least) {
@@ -206,7 +207,7 @@ impl<'a> Run<'a> {
         Ok(left)
     }
 
-    /// The seed of what the links of a rotation draw. Of plans with neighbouring seeds it has nothing in common.
+    /// The seed of the links of a rotation. Plans with neighbouring seeds get unrelated ones.
     fn link_seed(&self, first: &TrialSpec) -> u64 {
         let of_plan = Random::new(self.plan.seed).seed();
         of_plan.wrapping_add(first.index.into())
@@ -260,7 +261,7 @@ impl<'a> Run<'a> {
     }
 
     /// Adds the floors under the trials to the rotation, once it is known what their calls carry. A live
-    /// service has none: two bare loops on this machine cannot play the network to it.
+    /// service has none: two bare loops on this machine cannot stand in for the network to it.
     fn add_floors<'m>(
         &'m self,
         rotation: &mut Rotation<'m>,
@@ -336,7 +337,7 @@ fn over<'m, T: 'm>(
     }
 }
 
-/// What is said of a trial in which this program stood still.
+/// The warning about a trial in which this program was stalled.
 fn stall_warning(planned: &Planned<'_>, measured: &TrialFigures) -> Option<String> {
     let (stalls, calls) = (measured.stalls, measured.calls.stalled());
     let seconds = |ns: u64| format!("{:.1} s", ns as f64 / 1e9);

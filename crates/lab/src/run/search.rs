@@ -9,7 +9,7 @@ use super::{Lab, Planned, Run, Summary, check};
 use crate::error::LabError;
 use crate::run::{Event, Observer, Records};
 
-/// Chooses the rates of a search, trial by trial. What a trial proves is not for the lab to judge.
+/// Chooses the rates of a search, trial by trial. The lab does not judge trials.
 pub trait RateSearch {
     /// The rate of the next trial, calls per second; none where the search is over.
     fn next_rate(&mut self) -> Option<f64>;

@@ -1,4 +1,4 @@
-//! What a client or codec is asked after its ready line, line by line.
+//! Requests to a client or codec after its ready line, one per line.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Subject {
         Err(self.broken_off(error))
     }
 
-    /// Asks a client or codec to prove itself right.
+    /// Asks a client or codec for what verifies it.
     ///
     /// # Errors
     /// As [`Subject::slice`].
@@ -43,7 +43,7 @@ impl Subject {
     /// Asks a client or codec for a slice and waits at most `limit` until it is made.
     ///
     /// # Errors
-    /// It hung, died, wrote something else, or reports that it cannot continue. The lab ends it then, so
+    /// It hangs, died, wrote something else, or reports that it cannot continue. The lab then ends it, so
     /// that it disturbs no other subject and its log is whole; the failure has the log's last lines.
     pub fn slice(
         &mut self,

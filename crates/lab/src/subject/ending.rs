@@ -1,4 +1,4 @@
-//! Processes end with this program, and before it where they are to.
+//! Ends processes: with this program at the latest.
 //!
 //! Each is in its own group with all that it starts. The kernel kills the process itself when the
 //! thread that started it ends in any way; what it started is ended with its group, and where it has left
@@ -25,7 +25,7 @@ pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-/// How long a command runs between two looks whether it should continue.
+/// How often a running command is checked whether it should continue.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts a process that ends with this program, on these cores.
@@ -94,7 +94,7 @@ pub(crate) fn run(
 /// The most that a command prints into a file, bytes.
 pub(crate) const MAX_PRINTED_BYTES: u64 = 64 << 20;
 
-/// Bounds the files that a command writes. One that takes no notice is killed by the kernel as soon as a
+/// Bounds the files that a command writes. The kernel kills one that exceeds it as soon as a
 /// file has one byte more than [`MAX_PRINTED_BYTES`].
 pub(crate) fn bound_output(command: &mut Command) {
     let most = Some(MAX_PRINTED_BYTES + 1);

@@ -75,9 +75,10 @@ impl EventsFile {
         let is_stopped = || stop.load(Ordering::Relaxed);
         let status = run(&mut command, TIMEOUT, |_| !is_stopped()).map_err(failed)?;
         let Some(status) = status else {
-            return Err(match is_stopped() {
-                true => "the run was stopped before they were read".to_owned(),
-                false => format!("{program} had not ended after {} s", TIMEOUT.as_secs()),
+            return Err(if is_stopped() {
+                "the run was stopped before they were read".to_owned()
+            } else {
+                format!("{program} had not ended after {} s", TIMEOUT.as_secs())
             });
         };
         let file = regular::open(printed).map_err(unread)?;
@@ -102,7 +103,7 @@ impl EventsFile {
 mod tests {
     use super::*;
 
-    /// What a shell's script as the reader comes to, and how many files it leaves.
+    /// The result with a shell script as the reader, and how many files it leaves.
     fn read(script: &str, is_stopped: bool) -> (Result<Vec<RuntimeEvent>, String>, usize) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("1-server.events");

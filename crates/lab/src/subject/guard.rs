@@ -44,17 +44,17 @@ for file in $(grep -lsz "^$1-" /proc/[0-9]*/environ); do
 done
 "#;
 
-/// The variable by which processes are known that have left their group.
+/// The variable that identifies processes that have left their group.
 const MARK: &str = "RPCGAUGE_STARTED_BY";
 
-/// What its values begin with, which no other program's processes have: its number, and when it began.
+/// The prefix of its values, unique to this program: its process id, and when it began.
 static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let began = since.unwrap_or_default().as_nanos();
     format!("{}-{began}", std::process::id())
 });
 
-/// A value that no other process of this program has, but what it starts.
+/// A value that only one process, and what it starts, has.
 fn new_mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", *MARK_VALUE, COUNT.fetch_add(1, Ordering::Relaxed))
@@ -71,7 +71,7 @@ fn locked<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a process in its own group. Nothing else is started or looked for meanwhile.
+/// Starts a process in its own group. Holds a lock, so that nothing else is started or searched for meanwhile.
 pub(super) fn begin(command: &mut Command) -> io::Result<Child> {
     let mut marks = locked(&MARKS);
     orphans::adopt();

@@ -18,7 +18,7 @@ use super::error::SubjectError;
 /// How often the stop flag is read.
 const POLL_EVERY: Duration = Duration::from_millis(50);
 
-/// What a subject wrote in reply to a line.
+/// A subject's reply to a line.
 pub(crate) enum Reply {
     /// A line, without its line feed, and what already followed it.
     Line(String, Vec<u8>),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::files::regular;
 
-/// The most that is kept of one process's log, bytes. What follows is counted, not kept.
+/// The most bytes of a process's log that are kept. The rest is counted.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
 /// The end of the log that goes into a failed trial's record, bytes.

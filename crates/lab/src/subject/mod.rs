@@ -43,7 +43,7 @@ pub struct SubjectCommand {
     pub stack: Option<String>,
     /// Whether it takes its samples as protobuf bytes too.
     pub protobuf_samples: bool,
-    /// How long it may take until it is ready, the lab's own patience when absent.
+    /// How long it may take until it is ready; the lab's default if absent.
     pub ready_timeout: Option<Duration>,
     /// What it was built from; none for the embedded one, a part of this program.
     pub build: Option<Build>,
@@ -53,7 +53,7 @@ pub struct SubjectCommand {
     pub runtime: RuntimeFlags,
 }
 
-/// The words that the settings of a runtime add to a command, and how its events are read.
+/// The arguments that the settings of a runtime add to a command, and how its events are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeFlags {
     /// Before which argument they come.
@@ -91,7 +91,7 @@ impl SubjectCommand {
     pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
         let has = &self.runtime;
         let usual = &has.flags.usual;
-        // One that the stack does not have is another stack's of the variant.
+        // A setting that this stack does not have belongs to another stack of the variant.
         let gc = asked
             .gc
             .as_ref()

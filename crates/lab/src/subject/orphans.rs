@@ -17,10 +17,10 @@ use crate::machine::process::{PARENT, Stat, all_processes, descendants};
 /// The place of the group's number in `stat`.
 const GROUP: usize = 5;
 
-/// How often those that were killed are looked for again: each leaves those that it has started.
+/// How often the search is repeated: each killed process leaves those that it has started.
 const MAX_ROUNDS: u32 = 1_000;
 
-/// How long a process that was killed has until the next look.
+/// How long a killed process has until the next search.
 const ROUND: Duration = Duration::from_millis(1);
 
 /// Whether what this program becomes the parent of was started by what it has started. It is not where

@@ -22,7 +22,7 @@ use crate::files::scratch::Scratch;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::{ProcessMeter, descendants};
 
-/// How long the end of a process that failed is waited for.
+/// How long to wait for the end of a process that failed.
 const MOMENT: Duration = Duration::from_millis(300);
 
 /// What is needed to start a subject.
@@ -143,7 +143,7 @@ impl Subject {
         let Some(how) = self.ended() else {
             return Ok(());
         };
-        // What it wrote last is read a moment after its end.
+        // Its last output is read a moment after its end.
         self.process.wait_for_log(MOMENT);
         let reason = format!("the subject ended before it was asked to ({how}); see its log");
         Err(self.wrong(reason))
@@ -162,7 +162,7 @@ impl Subject {
         self.alive().err().unwrap_or_else(failed)
     }
 
-    /// Closes its input, which asks it to end; it is waited for when this is dropped.
+    /// Closes its input, which asks it to end; dropping this waits for it.
     pub(crate) fn ask_to_end(&mut self) {
         drop(self.process.child.stdin.take());
     }
@@ -228,7 +228,7 @@ impl Subject {
     }
 }
 
-/// Whether an address is that of the host that was asked for; of this machine's own any will do.
+/// Whether an address is that of the requested host; any of this machine's own will do.
 fn is_host(address: IpAddr, host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(asked) if !asked.is_loopback() => address == asked,
@@ -268,7 +268,10 @@ impl Process {
         let line = start.settings.to_line();
         let (line, rest) = self.first_line(&line, start.time_to_be_ready(), stop)?;
         let startup = self.since.elapsed();
-        let is_asked = matches!(start.settings, SettingsLine::Client(_) | SettingsLine::Codec(_));
+        let is_asked = matches!(
+            start.settings,
+            SettingsLine::Client(_) | SettingsLine::Codec(_)
+        );
         if !is_asked && let Some(stdout) = self.child.stdout.take() {
             self.log.add(&rest);
             self.follow(stdout).map_err(SubjectError::Pipe)?;
@@ -313,7 +316,7 @@ impl Process {
         how_it_ended(&self.child).unwrap_or_else(|| "its output closed".to_owned())
     }
 
-    /// Ends a process that cannot be used, or no longer.
+    /// Ends a process that cannot be used, or is no longer needed.
     pub(super) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.end(Duration::ZERO);
         TrialFailure::from(error).with_log(self.log.tail())

@@ -49,7 +49,7 @@ impl RecordsFile {
                 done.records
             )));
         }
-        // One after the other: a file with a hole is as long as it likes, and its first record is damaged.
+        // One after the other: a sparse file may have any length, and its first record is damaged.
         let mut bytes = BufReader::new((&mut self.0).take(wrote));
         let mut records = Vec::new();
         let mut record = [0; RECORD_BYTES];

@@ -65,7 +65,7 @@ impl Process {
         how_it_ended(&self.child)
     }
 
-    /// Asks it to end; it is waited for when this is dropped.
+    /// Asks it to end; dropping this waits for it.
     pub(crate) fn terminate(&self) {
         if !self.is_over {
             // It fails only where no process is left.

@@ -29,7 +29,7 @@ use crate::subject::{RuntimeFlags, SubjectCommand, filled};
 #[derive(Debug, Clone)]
 pub struct Built {
     folder: PathBuf,
-    /// Of its sources and toolchain.
+    /// The digest of its sources and toolchain.
     digest: String,
     tools: Vec<FoundTool>,
 }
@@ -263,7 +263,7 @@ impl Built {
     }
 }
 
-/// How messages call a subject.
+/// A subject's name in messages.
 pub(super) fn owner(subject: &Manifest) -> String {
     format!("the subject \"{}\"", subject.name)
 }
@@ -272,9 +272,10 @@ pub(super) fn owner(subject: &Manifest) -> String {
 fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
     /// The unit of `st_blocks` (stat(2)).
     const BLOCK: u64 = 512;
-    match metadata.is_dir() {
-        true => bytes_in(path),
-        false => metadata.blocks() * BLOCK,
+    if metadata.is_dir() {
+        bytes_in(path)
+    } else {
+        metadata.blocks() * BLOCK
     }
 }
 
@@ -299,10 +300,13 @@ impl Package {
     pub fn state(&self) -> Result<State, SubjectsError> {
         Ok(match find_all(&self.manifest.toolchain) {
             Err(missing) => State::Missing(missing),
-            Ok(tools) => match is_whole(&self.place(tools)?.folder) {
-                true => State::Built,
-                false => State::NotBuilt,
-            },
+            Ok(tools) => {
+                if is_whole(&self.place(tools)?.folder) {
+                    State::Built
+                } else {
+                    State::NotBuilt
+                }
+            }
         })
     }
 
@@ -332,7 +336,7 @@ impl Package {
             commands: self.manifest.build.clone(),
         };
         let prepare = || {
-            // Code that what was here before has generated.
+            // Code that an earlier build generated.
             empty(&built.sets())?;
             self.sources.unpack(&built.folder)
         };

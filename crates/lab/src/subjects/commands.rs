@@ -1,4 +1,4 @@
-//! Commands that fill a folder once for all runs: a subject's build, its code for messages.
+//! Commands that fill a folder once, for all runs: a subject's build, its code for messages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::subject::{Log, run, wait_for_log};
 /// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// What a command has printed is read for at most so long after its end: one that it has started may have
+/// A command's output is read for at most this long after its end: a process that it has started may have
 /// left its group on purpose.
 const LOG_GRACE: Duration = Duration::from_secs(1);
 
@@ -42,7 +42,7 @@ pub enum Step<'a> {
 
 /// Commands that fill a folder.
 pub(crate) struct Commands<'a> {
-    /// What it means that one of them fails.
+    /// The consequence if one of them fails.
     pub(crate) failed: &'a str,
     /// Whether they read the user's own messages: then their last words are about these.
     pub(crate) is_about_messages: bool,
@@ -147,9 +147,10 @@ impl Commands<'_> {
                 .current_dir(self.folder)
                 .env("TMPDIR", temporary.folder());
             let ended = run_one(command, &log, COMMAND_TIMEOUT, &mut report, stop);
-            ended.map_err(|how| match stop.load(Ordering::Relaxed) {
-                true => SubjectsError::Stopped,
-                false => {
+            ended.map_err(|how| {
+                if stop.load(Ordering::Relaxed) {
+                    SubjectsError::Stopped
+                } else {
                     let failure = self.failure(&shown, &how, path, log.tail());
                     SubjectsError::Command(Box::new(failure))
                 }
@@ -209,15 +210,16 @@ pub(crate) fn run_one(
         Some(status) => Err(format!("ended with {status}")),
         None => {
             let seconds = limit.as_secs_f64();
-            Err(match seconds < 120.0 {
-                true => format!("had not ended after {seconds} s"),
-                false => format!("had not ended after {} minutes", seconds / 60.0),
+            Err(if seconds < 120.0 {
+                format!("had not ended after {seconds} s")
+            } else {
+                format!("had not ended after {} minutes", seconds / 60.0)
             })
         }
     }
 }
 
-/// What programs say where the network, or a name in it, cannot be reached: resolvers, sockets, and the
+/// What programs print if the network, or a name in it, cannot be reached: resolvers, sockets, and the
 /// tools that fetch packages.
 const NO_NETWORK: [&str; 17] = [
     "name resolution",
@@ -239,7 +241,7 @@ const NO_NETWORK: [&str; 17] = [
     "i/o timeout",
 ];
 
-/// What a command could not fetch, as a part of a sentence; empty where its words do not speak of the
+/// What a command could not fetch, as a part of a sentence; empty if its output does not mention the
 /// network.
 fn fetches(libraries: &BTreeMap<String, String>, said: &str) -> String {
     let said = said.to_lowercase();

@@ -1,4 +1,4 @@
-//! Why a subject cannot be had.
+//! Why a subject cannot be used.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use rpcgauge_study::subject::{Manifest, Stack};
 
 use crate::error::LabError;
 
-/// Why a subject cannot be had: one line.
+/// Why a subject cannot be used: one line.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the lines say it")]
 pub enum SubjectsError {
@@ -86,10 +86,13 @@ impl SubjectsError {
                 Fault::Machine
             }
             Self::Incomplete { .. } => Fault::Subject,
-            Self::Command(failed) => match failed.is_offline {
-                true => Fault::Machine,
-                false => Fault::Subject,
-            },
+            Self::Command(failed) => {
+                if failed.is_offline {
+                    Fault::Machine
+                } else {
+                    Fault::Subject
+                }
+            }
             Self::Stopped => Fault::Instrument,
         }
     }

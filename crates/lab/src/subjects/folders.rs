@@ -30,18 +30,18 @@ use crate::files::regular;
 /// The last file of a folder.
 const MARKER: &str = ".built";
 
-/// What no run has used for so long is removed when the next of its kind is made.
+/// A folder that no run has used for this long is removed when the next of its kind is made.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How often another program's lock is polled.
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
-/// Notes that a folder is filled, with what is in it.
+/// Marks a folder as filled, and lists its files.
 pub(super) fn mark_whole(folder: &Path) -> Result<(), SubjectsError> {
     mark(folder, MARKER)
 }
 
-/// The same of a part that was added to it.
+/// The same for a part that was added to it.
 pub(super) fn mark_part(folder: &Path, part: &str) -> Result<(), SubjectsError> {
     mark(folder, &part_marker(part))
 }
@@ -52,9 +52,10 @@ fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
         let entries = fs::read_dir(folder.join(&at)).into_iter();
         for entry in entries.flatten().flatten() {
             let name = at.join(entry.file_name());
-            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                true => open.push(name),
-                false => names.push(name.into_os_string().into_vec()),
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(name)
+            } else {
+                names.push(name.into_os_string().into_vec())
             }
         }
     }
@@ -119,7 +120,7 @@ fn remove_unused(folder: &Path) -> Option<()> {
     if used.elapsed().ok()? < KEPT_UNUSED {
         return None;
     }
-    // Without it the folder counts as not filled, also where removing it breaks off.
+    // Without it the folder counts as not filled, even if removing it is interrupted.
     fs::remove_file(folder.join(MARKER)).ok()?;
     empty(folder).ok()?;
     for others in ["messages", "logs"] {
@@ -195,7 +196,7 @@ pub(super) fn lock(
 mod tests {
     use super::*;
 
-    /// A folder that was filled, last used so long ago.
+    /// A folder that was filled, and last used this long ago.
     fn filled(folder: &Path, unused: Duration) {
         fs::create_dir_all(folder.join("code")).unwrap();
         for others in ["messages", "logs"] {

@@ -61,8 +61,8 @@ pub struct Subjects {
 }
 
 impl Subjects {
-    /// The built-in subjects, and those in a user's folders. One that cannot be used is left out, so that
-    /// it does not stop a run of its neighbours.
+    /// The built-in subjects, and those in a user's folders. A broken one is left out, so that
+    /// it does not stop runs of the others.
     ///
     /// # Errors
     /// A folder cannot be read, or holds no subject that can be used.

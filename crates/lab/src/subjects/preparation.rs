@@ -29,16 +29,16 @@ pub struct Preparation {
     pub stacks: Stacks,
     /// Why stacks are left out: each reason with its stacks, as SUBJECT/STACK.
     pub left_out: Vec<(Rc<SubjectsError>, Vec<String>)>,
-    /// Why the first variant cannot be measured, where none can.
+    /// Why the first variant cannot be measured, if none can.
     pub failure: Option<Rc<SubjectsError>>,
 }
 
 impl Subjects {
-    /// Makes ready the stacks that plans measure, each once: built, with code for its messages, where that
-    /// was not done yet. The embedded one is this program itself.
+    /// Prepares the stacks that plans measure, each once: builds them, and makes code for their messages, if
+    /// that was not done yet. The embedded one is this program itself.
     ///
     /// # Errors
-    /// It is stopped, there is no cache, or a plan names a subject that there is not. What cannot be
+    /// It is stopped, there is no cache, or a plan names an unknown subject. A stack that cannot be
     /// built is left out instead.
     pub fn prepare<'p>(
         &self,

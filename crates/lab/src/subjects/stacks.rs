@@ -47,7 +47,7 @@ impl Stacks {
         self.stacks.extend(others.stacks);
     }
 
-    /// How a stack is started for a workload, or for anything.
+    /// How a stack is started for a workload, or for any.
     pub(crate) fn command(
         &self,
         stack: &str,

@@ -16,7 +16,7 @@ use crate::subject::{MAX_PRINTED_BYTES, bound_output, run};
 /// A program of the toolchain that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundTool {
-    /// What the manifest calls it.
+    /// Its name in the manifest.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) version: String,
@@ -31,15 +31,16 @@ pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
             Err(why) => missing.push(why),
         }
     }
-    // Without a temporary folder all of them say the same.
+    // Without a temporary folder all of them fail alike.
     missing.dedup();
-    match missing.is_empty() {
-        true => Ok(found),
-        false => Err(missing),
+    if missing.is_empty() {
+        Ok(found)
+    } else {
+        Err(missing)
     }
 }
 
-/// The program of a tool that will do, or why there is none and what to do: the first, or the newest where
+/// The program of a tool that is new enough, or why there is none and what to do: the first, or the newest where
 /// the tool names folders.
 pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     let places = match &tool.folders[..] {
@@ -132,7 +133,7 @@ fn written_out(folder: &str) -> Option<String> {
     Some(format!("{value}/{path}"))
 }
 
-/// A program that prints no version in this time has none. A JVM needs a good part of it.
+/// How long a program may take to print its version. A JVM needs a good part of it.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The most that is read of each stream, bytes.
@@ -158,7 +159,7 @@ fn is_executable(path: &Path) -> bool {
 enum NoVersion {
     /// There is no place for what it prints.
     Temporary(io::Error),
-    /// What it did, as the end of a sentence.
+    /// What happened, as the end of a sentence.
     Program(String),
 }
 
@@ -287,7 +288,7 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // The process that is left has the pipe open as long as it lives.
+        // The process that is left keeps the pipe open as long as it lives.
         let script = format!("exec 3<>{}; sleep 1000 & echo v1", pipe.display());
         let said = version_text(Path::new("/bin/sh"), &["-c", &script]);
         assert_eq!(said.unwrap(), "v1\n\n");

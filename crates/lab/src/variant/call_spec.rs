@@ -7,13 +7,13 @@ use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
 use rpcgauge_study::settings::{HttpVersion, Protocol, Settings};
 use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
 
-/// A trial in which only failures came for this long is over: more of them add nothing.
+/// A trial in which all calls failed for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the client calls itself.
+/// The client's `user-agent`.
 pub(crate) const USER_AGENT: &str = concat!("rpcgauge/", env!("CARGO_PKG_VERSION"));
 
-/// Where calls go, with which head, and what their responses must be like.
+/// Where calls go, their head, and what their responses must be like.
 #[derive(Debug, Clone)]
 pub(crate) struct CallSpec {
     pub(crate) endpoint: load::Endpoint,
@@ -32,7 +32,7 @@ pub(crate) struct Check {
 
 impl Check {
     /// # Errors
-    /// What it needs cannot be had, in one line.
+    /// Why it cannot be made, in one line.
     pub(crate) fn start<'a>(self) -> Result<load::ResponseCheck<'a>, String> {
         let mut decompressor =
             Decompressor::new(self.compression, self.limits).map_err(|error| error.to_string())?;

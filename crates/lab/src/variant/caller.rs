@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_contract::{
-    ClientSettings, CodecSettings, Record, Settings, SliceAsk, SliceBounds, SliceDone,
+    ClientSettings, CodecSettings, Record, SettingsLine, SliceAsk, SliceBounds, SliceDone,
 };
 use rpcgauge_load::monotonic_ns;
 use rpcgauge_message::Workload;
@@ -24,16 +24,16 @@ pub(crate) struct Caller {
     bounds: SliceBounds,
     proof: Proof,
     is_right: bool,
-    /// What a client's responses may take, bytes, as far as it is known.
+    /// The expected size of a client's responses, bytes, if it is known.
     sizes: Option<RangeInclusive<f64>>,
 }
 
-/// A client's responses differ from those that its server was verified by, as much as their requests: by no
-/// more than this factor, and so many bytes.
+/// A client's responses may differ in size from those that its server was verified with, as their requests do: by no
+/// more than this factor and this number of bytes.
 const SIZE_FACTOR: f64 = 2.0;
 const SIZE_BYTES: f64 = 16.0;
 
-/// What it is verified by.
+/// What it is verified with.
 pub(crate) enum Proof {
     /// The response to a client's first request.
     Response(Workload),
@@ -42,10 +42,14 @@ pub(crate) enum Proof {
 }
 
 impl Caller {
-    /// Takes a client or codec that is up, with the settings that it was started with.
-    pub(crate) fn new(mut subject: Subject, line: &Settings, proof: Proof) -> TrialResult<Self> {
+    /// Wraps a client or codec that is up, with the settings that it was started with.
+    pub(crate) fn new(
+        mut subject: Subject,
+        line: &SettingsLine,
+        proof: Proof,
+    ) -> TrialResult<Self> {
         let (records, in_flight, connections) = match line {
-            Settings::Client(client) => {
+            SettingsLine::Client(client) => {
                 let ClientSettings {
                     records,
                     in_flight,
@@ -55,11 +59,11 @@ impl Caller {
                 // A library opens one for each channel, or for each call in flight.
                 (records, *in_flight, in_flight.saturating_add(*channels))
             }
-            Settings::Codec(codec) => {
+            SettingsLine::Codec(codec) => {
                 let CodecSettings { records, .. } = &**codec;
                 (records, 1, 0)
             }
-            Settings::Server(_) | Settings::Floor(_) => {
+            SettingsLine::Server(_) | SettingsLine::Floor(_) => {
                 let reason = "a server was asked for slices";
                 return Err(TrialFailure::new(Fault::Instrument, reason));
             }
@@ -95,10 +99,10 @@ impl Caller {
         }
     }
 
-    /// Proves it right once, before anything of it is timed.
+    /// Verifies it, before anything is timed.
     ///
     /// # Errors
-    /// What it makes is wrong, or it does not say what it makes.
+    /// Its output is wrong, or it does not report it.
     pub(crate) fn prove(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         if !self.is_right {
             self.check(limit, stop)?;
@@ -107,10 +111,10 @@ impl Caller {
         Ok(())
     }
 
-    /// Proves it right once more, after a trial: what it made meanwhile was only counted.
+    /// Verifies it again, after a trial in which its output was only counted.
     ///
     /// # Errors
-    /// As [`Caller::prove`]. Of a client the server behind it may have turned wrong.
+    /// As [`Caller::prove`]. The server behind a client may have begun to respond wrongly.
     pub(crate) fn prove_again(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         self.check(limit, stop).map_err(|mut failure| {
             failure.reason = format!("after it was measured, {}", failure.reason);

@@ -1,4 +1,4 @@
-//! One variant, ready to be measured: what is called, or what calls, and the proof that it is right.
+//! One variant, ready to be measured: the server or the caller, and its verification.
 //!
 //! ```text
 //! Server           a server subject that is up, or a live service       (server)
@@ -6,7 +6,7 @@
 //!   settings line  what a subject is started with, by its role          (settings_line)
 //!   WorkloadCalls  the messages of the calls, encoded and decoded       (workload_calls)
 //!   CallSpec       where calls go, and what their responses must be     (call_spec)
-//!   proof          the responses or the codec's output, compared        (verify)
+//!   verification   the responses or the codec's output, compared        (verify)
 //!   bounds, rule   when the warm-up is over                             (warmup)
 //! ```
 

@@ -21,11 +21,11 @@ use crate::variant::verify;
 use crate::variant::warmup;
 use crate::variant::workload_calls::{LOCALHOST, WorkloadCalls};
 
-/// For how long a live service may only fail: it may be down for a while and come back, which its user
+/// How long all calls to a live service may fail: it may be down for a while and come back, which its user
 /// wants to see.
 const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is called.
+/// The server that is called.
 pub(crate) enum Server {
     /// A process of the lab.
     Subject(Box<Up>),
@@ -45,7 +45,7 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    /// Fails where it does not listen where it was asked to.
+    /// Fails if it does not listen where it was asked to.
     pub(crate) fn new(
         subject: Subject,
         workload: Workload,
@@ -89,7 +89,7 @@ fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
 pub(crate) struct Opened<'s> {
     /// The process behind it; none of a live service.
     pub(crate) subject: Option<&'s Subject>,
-    /// Taken when the measuring begins.
+    /// Taken when measuring begins.
     pub(crate) bodies: Option<load::Bodies<'s>>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
@@ -101,7 +101,7 @@ pub(crate) struct Opened<'s> {
 }
 
 impl Server {
-    /// Proves a subject right, and notes the latency of its first calls where that is asked for.
+    /// Verifies a subject, and notes the latency of its first calls if that is asked for.
     pub(crate) fn prove(&mut self, settings: &Settings, stop: &AtomicBool) -> TrialResult {
         let Self::Subject(up) = self else {
             return Ok(());
@@ -111,7 +111,7 @@ impl Server {
         let _entered = enter_client(up.link.as_deref())?;
         let mut prove = || verify::prove(&mut up.workload_calls, &trial, cold_calls.into(), stop);
         let proof = match &up.link {
-            // Nothing of it is timed.
+            // None of it is timed.
             Some(link) if cold_calls == 0 => link.at_once(prove)?,
             _ => prove(),
         };

@@ -90,7 +90,7 @@ pub(crate) fn client(
     })))
 }
 
-/// A codec, and the sample that proves it right.
+/// A codec, and the sample that verifies it.
 pub(crate) fn codec(
     settings: &Settings,
     workload: &Workload,

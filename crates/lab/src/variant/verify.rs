@@ -1,4 +1,4 @@
-//! Proves a server, a client or a codec right before it is timed.
+//! Verifies a server, a client or a codec before it is timed.
 
 mod form;
 
@@ -87,7 +87,7 @@ pub(crate) fn prove(
     }
 }
 
-/// Why a trial whose calls failed has no figures.
+/// The failure of a trial in which all calls failed.
 pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let calls = &measurement.calls;
     let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
@@ -121,7 +121,7 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         .unwrap_or_default();
     let (count, started) = (calls.failed_total(), calls.started);
     let gave_up = match measurement.ending {
-        Ending::GaveUp => "; in the end nothing but failures came",
+        Ending::GaveUp => "; in the end all calls failed",
         Ending::Complete | Ending::Interrupted | Ending::MaxRequests => "",
     };
     TrialFailure::new(
@@ -213,7 +213,7 @@ pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result
     }
 }
 
-/// For a message in an answer, which a line bounds.
+/// Limits for a message in an answer, which the length of a line bounds.
 const WHOLE_LINE: Limits = Limits {
     max_message_bytes: MAX_LINE_BYTES,
     ..Limits::DEFAULT

@@ -160,8 +160,8 @@ impl WorkloadCalls {
         let mut out = Vec::new();
         let mut total = 0;
         for expected in &self.expected {
-            // A response that this side cannot encode came from a server that could: it has no
-            // size here, and its calls are verified all the same.
+            // A response that this program cannot encode came from a server that could: it has no
+            // size here, and its calls are verified nevertheless.
             out.clear();
             if self.response_codec.encode(expected, &mut out).is_err() {
                 return 0.0;
@@ -178,7 +178,7 @@ impl WorkloadCalls {
         let codec = &mut self.response_codec;
         let made = codec.encode(&self.expected[0], &mut plain).is_ok()
             && codec.compress(&plain, &mut carried).is_ok();
-        // A message that this side cannot encode counts as one that compression makes smaller.
+        // A message that this program cannot encode counts as one that compression makes smaller.
         !made || carried.len() < plain.len()
     }
 
@@ -197,12 +197,9 @@ pub(crate) fn encoding(settings: &Settings) -> TrialResult<Encoding> {
         .ok_or_else(|| refused("the plan names no encoding; make it again from its study"))
 }
 
-/// How many requests of a workload differ, of at most so many.
+/// How many of a workload's first `most` requests differ.
 pub(crate) fn distinct_requests(workload: &Workload, most: u64) -> u64 {
-    match workload.request_varies() {
-        true => most,
-        false => 1,
-    }
+    if workload.request_varies() { most } else { 1 }
 }
 
 fn refused(error: impl ToString) -> TrialFailure {

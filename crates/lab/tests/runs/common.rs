@@ -9,7 +9,7 @@ use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
 use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{
-    EventsRecord, FloorRecord, TrialFigures, Record, TrialOutcome, TrialRecord,
+    EventsRecord, FloorRecord, Record, TrialFigures, TrialOutcome, TrialRecord,
 };
 use rpcgauge_study::settings::{HttpVersion, Idle, Placement, Protocol, Settings, Target};
 use rpcgauge_trial::Stop;
@@ -137,7 +137,7 @@ pub(crate) struct Left {
     pub(crate) floors: Vec<FloorRecord>,
     /// What runtimes did.
     pub(crate) told: Vec<EventsRecord>,
-    /// What the observer was told, in one word each.
+    /// The observer's events, in one word each.
     pub(crate) events: Vec<String>,
     pub(crate) logs: tempfile::TempDir,
 }

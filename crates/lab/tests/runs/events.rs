@@ -10,7 +10,7 @@ use rpcgauge_study::subject::{Flags, UsualFlags};
 
 use crate::common::{Left, measured, plan, run, settings_of, subject};
 
-/// Serves, and says at its end that it stood still all the time, and what its flags were.
+/// Serves, and reports at its end that it was stopped all the time, and what its flags were.
 const SCRIPT: &str = r#"
 now() { python3 -c 'import time; print(time.monotonic_ns())'; }
 for file; do :; done
@@ -97,10 +97,7 @@ fn events_that_cannot_be_read_fail_no_trial() {
             &["sh", "-c", "echo no such recording >&2; exit 3"][..],
             "no such recording",
         ),
-        (
-            &["echo", "{\"kind\":\"nap\"}"],
-            "printed an invalid line",
-        ),
+        (&["echo", "{\"kind\":\"nap\"}"], "printed an invalid line"),
         (&["/nonexistent/reader"], "could not be started"),
     ] {
         let mut settings = asked(true);

@@ -232,7 +232,7 @@ fn placements_are_what_the_trial_says() {
             assert_eq!(trial.idle, held);
         }
     }
-    // A process for each placement: what a runtime decides at its start is right for its trials.
+    // A process per placement: what a runtime decides at its start then fits its trials.
     assert_eq!(
         left.events
             .iter()

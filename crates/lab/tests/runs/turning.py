@@ -1,4 +1,4 @@
-# A server that turns wrong: it passes so many calls on to the server whose command is the second argument,
+# A server that turns wrong: it passes a number of calls on to the server whose command is the second argument,
 # and from then on to another one, which responds with fewer followers.
 import http.client, http.server, json, subprocess, sys, threading
 

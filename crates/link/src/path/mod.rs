@@ -1,4 +1,4 @@
-//! What a direction does to packets, on a clock that the caller keeps: no device, no thread, no time of its own.
+//! What a direction does to packets, on the caller's clock: no device, no thread, no clock of its own.
 
 mod jitter;
 mod loss;
@@ -56,7 +56,7 @@ pub enum Offered {
 }
 
 impl Path {
-    /// A direction that nothing was sent in yet. The seed decides which packets are lost, and the jitter.
+    /// A direction in which nothing was sent yet. The seed decides which packets are lost, and the jitter.
     pub fn new(direction: &Direction, seed: u64) -> Self {
         let sender = Sender::new(&direction.rate);
         let limit = match direction.queue {
@@ -80,7 +80,7 @@ impl Path {
         path
     }
 
-    /// Begins the jitter again with the next packet, from another seed. Everything else goes on.
+    /// Begins the jitter again with the next packet, from another seed. Everything else continues.
     pub fn restart_jitter(&mut self, seed: u64) {
         let jitter = self.jitter_ns;
         self.jitter = (jitter > 0).then(|| Jitter::new(jitter, seed ^ JITTER_SEED));
@@ -92,7 +92,7 @@ impl Path {
         most.is_some_and(|most| most > self.delay)
     }
 
-    /// Offers a packet of so many bytes of IP at `now`, ns, which never falls from call to call.
+    /// Offers an IP packet of `bytes` at `now`, ns, which never falls from call to call.
     pub fn offer(&mut self, now: u64, ip_bytes: u64) -> Offered {
         let lost = self.losses.as_mut().is_some_and(Losses::step);
         let bytes = ip_bytes + self.overhead;
@@ -121,7 +121,7 @@ impl Path {
         }
     }
 
-    /// How long the last of the packets of `bytes` each waits and is sent that fill the queue, ns; none where
+    /// How long the last of the packets that fill the queue, of `bytes` each, waits and is sent, ns; none where
     /// nothing waits, or not at one rate.
     pub(crate) fn full_queue(&self, bytes: u64) -> Option<u64> {
         let Sender::Fixed { rate, .. } = self.sender else {

@@ -8,7 +8,7 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
 /// Sends one packet after the other. It computes when each has left from when it came and when the one before
-/// it had left, never from when somebody looked: errors do not add up.
+/// it had left, never from when it was asked, so that errors do not add up.
 #[derive(Debug)]
 pub(super) enum Sender {
     Unlimited,
@@ -80,7 +80,7 @@ impl Sender {
 impl Traced {
     fn send(&mut self, now: u64, bytes: u64) -> u64 {
         if self.time() < now {
-            // What passes while nothing waits is wasted.
+            // Opportunities that pass while nothing waits are lost.
             self.find(now);
         }
         let mut wanted = bytes;
@@ -111,7 +111,7 @@ impl Traced {
         }
     }
 
-    /// Goes on to the first opportunity that is not before `now`.
+    /// Advances to the first opportunity that is not before `now`.
     fn find(&mut self, now: u64) {
         let period = self.period();
         // The end of a round is its last opportunity, and not before the next.

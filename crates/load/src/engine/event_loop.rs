@@ -1,16 +1,16 @@
 //! The loop: it waits for the network and for time, and has the engine do what is due.
 //!
 //! It waits for events of all connections and of its timer. A closed loop over one connection
-//! waits in the read itself, as the floor's loop does: that spares a call to the system for every
+//! waits in the read itself, as the floor's loop does: that saves a system call per
 //! call. It does so from its first call to its last, so that all are timed in one way: what else is due
 //! meanwhile waits until the call ends, or for as long as a read waits.
 //!
-//! What comes is read ahead of its processing. A burst of responses, as after a stall, takes longer to
-//! process than to read. The time of a response is that of its reading, so that what comes meanwhile
-//! must not lie unread: all connections are read first, and read again between portions of what they
+//! Input is read ahead of its processing. A burst of responses, as after a stall, takes longer to
+//! process than to read. The time of a response is that of its read, so input that comes meanwhile
+//! must not stay unread: all connections are read first, and read again between portions of what they
 //! brought.
 //!
-//! What always holds: a turn begins with the inbox empty, and the loop never waits while calls are due
+//! Invariants: a turn begins with the inbox empty, and the loop never waits while calls are due
 //! that have room, or while a connection is to be read or written.
 
 use std::io;
@@ -44,12 +44,12 @@ const READ_WAIT: Duration = Duration::from_millis(20);
 /// A read waits only if no deadline passes within this time, ns.
 const QUIET_NS: u64 = 45_000_000;
 
-/// How long what comes may lie unread while other input is processed, ns, as long as the inbox has
+/// How long input may stay unread while other input is processed, ns, as long as the inbox has
 /// room.
 const UNREAD_NS: u64 = 100_000;
 
-/// For so long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end
-/// are looked at in between.
+/// How long one turn of the loop keeps reading, ns. The stop flag, deadlines and the trial's end
+/// are checked in between.
 const MAX_TURN_NS: u64 = 5_000_000;
 
 pub(super) struct EventLoop<'t, 'b, 'r> {
@@ -57,7 +57,7 @@ pub(super) struct EventLoop<'t, 'b, 'r> {
     events: Events,
     timer: Timer,
     pub(super) engine: Engine<'t, 'b, 'r>,
-    /// How often the loop waited for events while a call was in flight that counted.
+    /// How often the loop waited for events while a counted call was in flight.
     #[cfg(test)]
     pub(super) polled: u64,
 }
@@ -87,7 +87,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
         })
     }
 
-    /// Turns until the trial or the slice is over, or `stop` is set.
+    /// Runs until the trial or the slice is over, or `stop` is set.
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), LoadError> {
         self.engine.heartbeat = Heartbeat::start();
         loop {
@@ -111,12 +111,12 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             now = clock::now();
         }
         let engine = &mut self.engine;
-        engine.tend_connections(now)?;
+        engine.maintain_connections(now)?;
         engine.expire(now);
         if engine.phases.advance(now, &engine.pool, &mut engine.ledger) {
             return Ok(true);
         }
-        // Going on to another part takes time of its own.
+        // Moving to another phase takes time of its own.
         let now = engine.phases.started_at.max(now);
         engine.begin_due(now)?;
         engine.write_all()?;
@@ -207,7 +207,7 @@ impl<'t, 'b, 'r> EventLoop<'t, 'b, 'r> {
             read_at = now;
             self.engine.begin_due(now)?;
             self.engine.write_all()?;
-            // What follows from another phase is for the next turn to see to.
+            // What a change of phase requires is done in the next turn.
             let goes_on = now - began < MAX_TURN_NS && self.engine.phases.phase == phase;
             if goes_on && self.engine.inbox.has_room() {
                 self.poll_and_read(Some(Duration::ZERO))?;
@@ -233,7 +233,7 @@ impl Engine<'_, '_, '_> {
         Ok(())
     }
 
-    /// Reads once from a connection, for which it waits for about as long as is said, and sends the
+    /// Reads once from a connection, waiting for about `wait`, and sends the
     /// calls that became due meanwhile.
     fn read(&mut self, index: usize, wait: Option<Duration>) -> Result<(), LoadError> {
         match self.pool.read(index, &mut self.inbox, wait) {
@@ -245,18 +245,19 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// The connection that alone can bring anything, where a call in flight is all that is waited for.
+    /// The only connection that can bring input, if a call in flight is all that the loop waits for.
     fn lone_connection(&self, now: u64) -> Option<usize> {
         let quiet_until = now.saturating_add(QUIET_NS);
         let (_, expires_at) = self.ledger.calls.oldest()?;
         let is_busy = self.more_are_due || expires_at < quiet_until;
-        match is_busy || self.ledger.due_times.is_at_a_rate() {
-            true => None,
-            false => self.pool.lone_connection(),
+        if is_busy || self.ledger.due_times.is_at_a_rate() {
+            None
+        } else {
+            self.pool.lone_connection()
         }
     }
 
-    /// When there is something to do, whatever the network brings.
+    /// When the loop must run again, whatever the network brings.
     fn wake_by(&self, now: u64) -> u64 {
         if self.more_are_due || self.pool.has_work() {
             return now;
@@ -275,7 +276,7 @@ impl Engine<'_, '_, '_> {
             } else if self.waits_for_body {
                 now + LATE_BODY_REST_NS
             } else {
-                // It waits for room, which the network brings, or for its end.
+                // It waits for room, which only the network can bring, or for its end.
                 self.ledger.calls.deadline_of(due)
             });
         }

@@ -38,7 +38,7 @@ pub(super) const NO_BODY: (FailureKind, &str) = (
     "the deadline passed before the call's body was made: make bodies faster, or beforehand",
 );
 
-/// Whether a connection broke since nothing came on it: the keep-alive's time ran out, its own or
+/// Whether a connection broke because nothing came on it: the keep-alive timed out, its own or
 /// the system's.
 pub(super) fn is_lost(broken: &io::Error) -> bool {
     broken.kind() == io::ErrorKind::TimedOut
@@ -76,7 +76,7 @@ pub(super) fn of_connect(error: &io::Error) -> FailureKind {
         return failure.kind;
     }
     match error.raw_os_error() {
-        // A Unix socket's file that is not there: as good as refused.
+        // A missing socket file means the same as a refused connection.
         Some(libc::ECONNREFUSED | libc::ENOENT) => FailureKind::ConnectRefused,
         Some(libc::EMFILE | libc::ENFILE) => FailureKind::OutOfFiles,
         Some(libc::EADDRNOTAVAIL) => FailureKind::OutOfPorts,

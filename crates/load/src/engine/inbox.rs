@@ -1,16 +1,16 @@
-//! What was read and is not worked through yet.
+//! Input that was read and is not processed yet.
 
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 
-/// Bytes that may wait: thousands of short responses, which stay in the nearer caches.
+/// Bytes that may wait: thousands of short responses, which fit into the nearer caches.
 const ROOM: usize = 256 * 1024;
 
 /// Bytes read at once, more than the longest record of TLS has. Several connections share the room.
 const READ: usize = 64 * 1024;
 
-/// Bytes worked through at once, about a hundred short responses.
+/// Bytes processed at once: about a hundred short responses.
 const PORTION: usize = 8 * 1024;
 
 /// Which connection something came on: its place, and which of those that stood there one after the
@@ -34,7 +34,7 @@ pub(super) struct Arrival {
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Bytes, which stand there in the inbox until it is read into again.
+    /// Bytes, which stay in the inbox until it is read into again.
     Bytes(Range<usize>),
     /// The transport ended, or broke where there is an error.
     End(Option<io::Error>),
@@ -57,8 +57,8 @@ impl Inbox {
         }
     }
 
-    /// Where the next read goes; `None` while too much waits. There is room again when all of it is
-    /// worked through.
+    /// Where the next read goes; `None` while too much waits. There is room again once all of it is
+    /// processed.
     pub(super) fn room(&mut self) -> Option<&mut [u8]> {
         if self.arrivals.is_empty() {
             self.filled = 0;

@@ -1,10 +1,10 @@
 //! Carries a trial out: one event loop on the calling thread.
 //!
-//! Four parts own what a trial holds, each with its states and what always holds of it at its head:
+//! Four parts own the state of a trial. Each documents its states and invariants at the top of its module:
 //!
 //! - `pool`: the connections; how they are opened, lost, drained, kept alive, read and written.
-//! - `ledger`: the calls; which are due, in flight, to be sent again, answered, failed.
-//! - `phases`: which part of the trial it is, what counts, and when that ends.
+//! - `ledger`: the calls; which are due, in flight, to be sent again, succeeded, failed.
+//! - `phases`: which phase the trial is in, what counts, and when that ends.
 //! - `event_loop`: the turns; it waits for the network and for time. Its `run` is where to start reading.
 //!
 //! Beside them stand `messages` (what calls carry, and what reads it), `inbox` (what was read and is not
@@ -160,7 +160,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         })
     }
 
-    /// Takes note that the loop runs at `now`. True when it had stood still until then.
+    /// Notes that the loop runs at `now`. True if it was stalled until then.
     #[inline]
     fn beat(&mut self, now: u64) -> bool {
         let stall = self.heartbeat.beat(now);
@@ -171,9 +171,9 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         stall.is_some()
     }
 
-    /// Looks after connections: those that the server is about to end, those that are not open, and
+    /// Maintains connections: those that the server is about to end, those that are not open, and
     /// those on which nothing comes.
-    fn tend_connections(&mut self, now: u64) -> Result<(), LoadError> {
+    fn maintain_connections(&mut self, now: u64) -> Result<(), LoadError> {
         while let Some((from, to)) = self.pool.drain_next(self.wants_connections(), now)? {
             self.ledger.calls.move_all(from, to);
         }
@@ -199,7 +199,7 @@ impl<'t, 'b, 'r> Engine<'t, 'b, 'r> {
         self.phases.phase != Phase::Draining || !self.ledger.to_retry.is_empty()
     }
 
-    /// Does what follows for calls from an attempt to open a connection.
+    /// Applies the result of an attempt to open a connection to the calls that wait for it.
     fn follow(&mut self, attempt: Attempt) {
         match attempt {
             Attempt::Underway | Attempt::Open { call: None } => {}

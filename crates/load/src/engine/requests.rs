@@ -12,7 +12,7 @@ use crate::clock;
 use crate::error::LoadError;
 
 /// Calls that are taken from the schedule in one turn of the loop. A rate may bring more than the
-/// loop can even fail, and the stop flag, the network and the trial's end are looked at in between.
+/// loop can even fail, and the stop flag, the network and the trial's end are checked in between.
 const MAX_PER_TURN: usize = 1024;
 
 /// Calls that fail together where no connection can be made. Each attempt fails those that became due
@@ -50,7 +50,7 @@ impl Engine<'_, '_, '_> {
                 }
             }
             if self.ledger.last_stall.hit(due, now) {
-                // Sent now, together with all others, they would be a burst that nobody asked for.
+                // Sent together now, they would be a burst that is not part of the schedule.
                 self.fail_unbegun(STALLED, now);
                 continue;
             }

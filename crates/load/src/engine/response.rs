@@ -7,10 +7,10 @@ use rpcgauge_wire::grpc::{Code, GrpcViolation, StatusSource, UnaryResponse};
 use crate::bodies::Checked;
 use crate::trial::{CallStyle, Expect, Trial};
 
-/// gRPC status codes above this are absurd; they are counted as one kind.
+/// gRPC status codes above this do not exist; they are counted as one kind.
 const LAST_GRPC_CODE: u32 = 16;
 
-/// Bytes of responses that are held for their checks at a time, at least.
+/// The minimum of bytes of responses that may be held for their checks at a time.
 const MIN_HELD_BYTES: usize = 16 << 20;
 
 /// How many bytes of responses are held for their checks, of all calls together.
@@ -29,7 +29,7 @@ impl Held {
         }
     }
 
-    /// Whether there is room for so many more, which it then holds.
+    /// Reserves room for `bytes`, if that much is left.
     pub(super) fn take(&mut self, bytes: usize) -> bool {
         let has_room = bytes <= self.most - self.bytes;
         if has_room {
@@ -66,7 +66,7 @@ pub(super) enum Keep {
 pub(super) struct Response {
     grpc: Option<UnaryResponse>,
     pub(super) keep: Keep,
-    /// The first thing that is wrong, and what is said of it, which may be the server's own words.
+    /// The first thing that is wrong and its text, which may be the server's own words.
     problem: Option<FailureKind>,
     pub(super) text: String,
     status: u16,
@@ -95,7 +95,7 @@ impl Response {
         }
     }
 
-    /// Makes it ready for another response; `keep` says what is wanted of the message.
+    /// Makes it ready for another response; `keep` says what is done with the message.
     pub(super) fn reset(&mut self, keep: Keep) {
         if let Some(grpc) = &mut self.grpc {
             grpc.reset();
@@ -157,7 +157,7 @@ impl Response {
         if self.keep == Keep::Message {
             self.message.extend_from_slice(payload);
         } else if self.problem.is_some() {
-            // What a server says of its error is worth a sample: one character more than that has, so that it
+            // The server's text of its error becomes a sample: one character more than a sample has, so that it
             // is known to be cut.
             const ENOUGH: usize = (ErrorSample::MAX_CHARS + 1) * char::MAX.len_utf8();
             let room = ENOUGH.saturating_sub(self.message.len());
@@ -179,7 +179,7 @@ impl Response {
         }
     }
 
-    /// Gives back the memory of what was held for a check, which there may be very much of.
+    /// Releases the memory of what was held for a check, which may be a lot.
     #[inline]
     pub(super) fn release(&mut self, held: &mut Held) {
         if self.held > 0 {
@@ -320,16 +320,17 @@ impl Response {
                 })
             }
         };
-        // A slot outlives its call, and there may be very many of them.
+        // A slot outlives its call, and there may be very many slots.
         grpc.forget_message();
     }
 
     fn quote_status(&mut self, status: u16) {
         let said = String::from_utf8_lossy(&self.message);
         let said = ErrorSample::shortened(said.trim());
-        self.text = match said.is_empty() {
-            true => format!("HTTP status {status}"),
-            false => format!("HTTP status {status}: {said}"),
+        self.text = if said.is_empty() {
+            format!("HTTP status {status}")
+        } else {
+            format!("HTTP status {status}: {said}")
         };
     }
 

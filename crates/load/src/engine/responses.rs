@@ -1,4 +1,4 @@
-//! A call's way back: what came on its connection, until it is answered, fails, or is sent again.
+//! A call's way back: what came on its connection, until it succeeds, fails, or is sent again.
 
 use std::io;
 use std::ops::Range;
@@ -147,12 +147,12 @@ impl Engine<'_, '_, '_> {
         let Some(call) = self.ledger.calls.get(token) else {
             return;
         };
-        // What ended it after its deadline is not news, and sending it again comes too late.
+        // After its deadline the reason no longer matters, and sending it again comes too late.
         if call.is_out_of_time(at) {
             return self.end_call(token, at, Err(TOO_LATE));
         }
         let index = call.connection;
-        // A server that was silent for long may have the call all the same.
+        // A server that was silent for long may still have received the call.
         let lost = broken.is_some_and(is_lost);
         let traffic = self.pool.traffic_of(index);
         let proved = traffic.received.header > 0;

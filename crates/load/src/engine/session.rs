@@ -40,7 +40,7 @@ pub struct Counted {
 
 impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
     /// Opens the connections of `trial` and warms up, on the calling thread. The trial's own
-    /// [`rpcgauge_trial::Stop`] is not looked at: who asks for slices knows how many there are to be.
+    /// [`rpcgauge_trial::Stop`] is ignored: the caller decides how many slices there are.
     ///
     /// # Errors
     /// [`LoadError`] when there is nothing to measure with, or the trial is not a closed loop.
@@ -59,7 +59,7 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         Ok(Session { event_loop })
     }
 
-    /// Measures one slice, of so many counted calls at most.
+    /// Measures one slice of at most this many counted calls.
     ///
     /// # Errors
     /// [`LoadError`] when the machine or the codec fails, and [`LoadError::WrongResponse`] when a response
@@ -127,8 +127,8 @@ impl<'t, 'b, 'r> Session<'t, 'b, 'r> {
         self.event_loop.engine.ledger.recorder.slow()
     }
 
-    /// Ends the session: the figures of all slices together. The timeline spans them with what lay
-    /// between.
+    /// Ends the session and returns the figures of all slices together. The timeline covers them and the time
+    /// between them.
     ///
     /// # Errors
     /// [`LoadError::WrongResponse`] when a response of a slice is wrong, [`LoadError::Accounting`] when calls

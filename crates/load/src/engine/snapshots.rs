@@ -23,7 +23,7 @@ struct Times {
 }
 
 impl Times {
-    /// A snapshot was taken at `now`. One that comes late moves none of those after it; those that
+    /// A snapshot was taken at `now`. One that comes late does not delay those after it; those that
     /// it is too late for are left out.
     fn taken(&mut self, now: u64) {
         self.last = now;
@@ -79,9 +79,10 @@ impl Engine<'_, '_, '_> {
             None => phases.spent.sum(&self.pool).traffic,
             Some(slicing) => slicing.traffic,
         };
-        let in_slice = match phases.is_counting() {
-            true => now.saturating_sub(phases.started_at),
-            false => 0,
+        let in_slice = if phases.is_counting() {
+            now.saturating_sub(phases.started_at)
+        } else {
+            0
         };
         let counted = counted_before(phases).saturating_add(in_slice);
         let waiting = phases.waiting(&self.ledger, now);
@@ -106,7 +107,7 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// The time in which calls counted before the present slice, ns.
+/// The time in which calls counted before the current slice, ns.
 fn counted_before(phases: &Phases<'_, '_>) -> u64 {
     phases.slicing().map_or(0, |slicing| slicing.counted_ns)
 }

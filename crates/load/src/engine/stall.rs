@@ -2,8 +2,8 @@
 //! machine was suspended, or nothing gave it a core.
 //!
 //! The event loop runs at least every 50 ms. A far longer gap between two of its clock readings is a stall,
-//! less what the thread computed meanwhile: decoding a large message is work. While a machine is
-//! suspended, CLOCK_MONOTONIC stands still and CLOCK_BOOTTIME does not. No wall clock is read.
+//! less the time that the thread computed meanwhile: decoding a large message is not a stall. While a machine is
+//! suspended, CLOCK_MONOTONIC stops and CLOCK_BOOTTIME does not. No wall clock is read.
 
 use super::event_loop::LOOK_UP_NS;
 use crate::clock;
@@ -66,9 +66,10 @@ impl Heartbeat {
     #[inline]
     pub(super) fn beat(&mut self, now: u64) -> Option<Stall> {
         let before = std::mem::replace(&mut self.ran_at, now);
-        match now.saturating_sub(self.looked.monotonic) < LOOK_UP_NS {
-            true => None,
-            false => self.look(before, Clocks::now()),
+        if now.saturating_sub(self.looked.monotonic) < LOOK_UP_NS {
+            None
+        } else {
+            self.look(before, Clocks::now())
         }
     }
 
@@ -85,9 +86,10 @@ impl Heartbeat {
         }
         Some(Stall {
             // A suspend leaves no gap: it may have begun right after the last look.
-            from: match suspended < MIN_STALL_NS {
-                true => ran_before,
-                false => ran_before.min(before.monotonic),
+            from: if suspended < MIN_STALL_NS {
+                ran_before
+            } else {
+                ran_before.min(before.monotonic)
             },
             until: now.monotonic,
             lasted: stood_still.saturating_add(suspended),
@@ -116,7 +118,7 @@ mod tests {
         cpu: 70 * MS,
     };
 
-    /// What is found of a gap of so many ms after 40 ms in which the loop ran: ms suspended beside it, and
+    /// What is found of a gap of `gap` ms after 40 ms in which the loop ran: ms suspended beside it, and
     /// ms computed in all.
     fn after(gap: u64, suspended: u64, computed: u64) -> Option<[u64; 3]> {
         let mut heartbeat = Heartbeat::at(START);

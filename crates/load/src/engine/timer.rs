@@ -1,6 +1,6 @@
 //! Waking up at a given time, to the nanosecond.
 //!
-//! The time-outs of epoll are whole milliseconds and set up anew with every wait. A timerfd is
+//! The time-outs of epoll are whole milliseconds and set again by every wait. A timerfd is
 //! exact, and stays armed over many waits.
 
 use std::io;
@@ -30,7 +30,7 @@ impl Timer {
         Ok(Timer { fd, armed: 0 })
     }
 
-    /// Sees to it that the loop wakes at `at` at the latest. An earlier time that is still to come
+    /// Makes the loop wake at `at` at the latest. An earlier time that is still to come
     /// stands: waking too early costs less than moving the timer with every call.
     pub(super) fn wake_by(&mut self, at: u64, now: u64) -> io::Result<()> {
         if self.armed > now && self.armed <= at {

@@ -158,8 +158,8 @@ proptest! {
     }
 }
 
-/// A server that answers one call after the other in no time, but stands still for the first
-/// 100 ms of every second, called 1,000 times a second in virtual time. A call due at `t`
+/// A server that answers one call after the other in no time, but stops for the first
+/// 100 ms of every second, called 1,000 times per second in virtual time. A call due at `t`
 /// inside the pause waits until the pause's end, so of all latencies 90% are 0 and the rest
 /// run evenly from 0 to 100 ms: p95 is 50 ms, p99 is 90 ms, the maximum 100 ms. A client that
 /// times from the send instead sees almost none of it.

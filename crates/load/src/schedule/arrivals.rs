@@ -18,9 +18,9 @@ pub(crate) struct ArrivalTimes {
     current: usize,
     /// The number at which the next call is due.
     next: f64,
-    /// What random gaps between the numbers are drawn from; `None` makes each gap 1.
+    /// The source of random gaps between the numbers; `None` makes each gap 1.
     random: Option<Random>,
-    /// When the last arrival was due, ns: rounding must take no due time back.
+    /// When the last arrival was due, ns: rounding must not move a due time back.
     last: u64,
 }
 
@@ -154,7 +154,7 @@ fn steady_offset(calls: f64, per_second: f64) -> u64 {
         .saturating_add((rest * SECOND as f64).round() as u64)
 }
 
-/// When `calls` have arrived at a rate that starts with `from` and rises by `slope` a second, s:
+/// When `calls` have arrived at a rate that starts with `from` and rises by `slope` per second, s:
 /// the root of `from t + slope t² / 2 = calls`, in the form in which nothing cancels.
 fn rising(calls: f64, from: f64, slope: f64) -> f64 {
     if calls <= 0.0 {
@@ -211,9 +211,10 @@ mod tests {
             let all = stretch.calls_through;
             assert_eq!(all, day as f64 * 1e6 / 2.0);
             // A quarter of a rising ramp's calls come in its first half.
-            let (calls, half) = match from < to {
-                true => (all / 4.0, day * SECOND / 2),
-                false => (all * 3.0 / 4.0, day * SECOND / 2),
+            let (calls, half) = if from < to {
+                (all / 4.0, day * SECOND / 2)
+            } else {
+                (all * 3.0 / 4.0, day * SECOND / 2)
             };
             assert_eq!(stretch.offset(calls), half);
             assert_eq!(stretch.offset(0.0), 0);

@@ -45,8 +45,14 @@ fn a_closed_loop_is_due_when_a_call_ends() {
 fn a_rate_goes_on_whatever_ends() {
     let mut due_times = rate(1000.0, Arrivals::Constant, 0);
     due_times.call_ended(5);
-    assert_eq!((due_times.take(), due_times.take()), (Some(0), Some(1_000_000)));
-    assert_eq!((due_times.waiting(1_999_999), due_times.waiting(2_000_000)), (0, 1));
+    assert_eq!(
+        (due_times.take(), due_times.take()),
+        (Some(0), Some(1_000_000))
+    );
+    assert_eq!(
+        (due_times.waiting(1_999_999), due_times.waiting(2_000_000)),
+        (0, 1)
+    );
     assert_eq!(due_times.waiting(12_500_000), 11, "due from 2 ms to 12 ms");
     assert_eq!(due_times.next(), Some(2_000_000));
 }
@@ -70,9 +76,10 @@ fn a_linear_ramp_is_due_when_its_rate_has_added_up() {
     let up = |call: f64| (call / 2.0).sqrt();
     let times = (0..16).map(|call| {
         let call = f64::from(call);
-        match call < 8.0 {
-            true => up(call),
-            false => 4.0 - up(16.0 - call),
+        if call < 8.0 {
+            up(call)
+        } else {
+            4.0 - up(16.0 - call)
         }
     });
     let expected: Vec<u64> = times.map(|time| (time * 1e9).round() as u64).collect();

@@ -65,7 +65,7 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// TLS as asked for, its files read and found good. Made once, used by every connection.
+/// TLS as asked for, its files read and checked. Made once, used by every connection.
 #[derive(Clone)]
 pub struct Tls {
     name: ServerName<'static>,
@@ -76,7 +76,7 @@ pub struct Tls {
 /// Why [`TlsSettings`] cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// The name to verify is none.
+    /// The name to verify is not a valid server name.
     #[error("{0:?} is not a server name: give a DNS name or an IP address, without a port")]
     ServerName(String),
     /// A file cannot be read as PEM.
@@ -154,9 +154,10 @@ impl Tls {
                 })?
             }
         };
-        config.resumption = match settings.resumption {
-            true => Resumption::in_memory_sessions(RESUMABLE_SERVERS),
-            false => Resumption::disabled(),
+        config.resumption = if settings.resumption {
+            Resumption::in_memory_sessions(RESUMABLE_SERVERS)
+        } else {
+            Resumption::disabled()
         };
         Ok(Tls {
             name,
@@ -246,7 +247,7 @@ fn add_system_roots(
     store: &mut RootCertStore,
     named: [Option<OsString>; 2],
 ) -> Result<(), TlsError> {
-    // Old stores hold certificates that no longer parse: the others are as good as before.
+    // Old stores hold certificates that no longer parse: the others remain usable.
     let [Some(file), folders] = &named else {
         store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         return Ok(());
@@ -277,26 +278,28 @@ fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'s
     let all = read(path)
         .and_then(|pem| CertificateDer::pem_slice_iter(&pem).collect::<Result<Vec<_>, _>>())
         .map_err(in_file(path, what))?;
-    match all.is_empty() {
-        true => Err(in_file(path, what)(pem::Error::NoItemsFound)),
-        false => Ok(all),
+    if all.is_empty() {
+        Err(in_file(path, what)(pem::Error::NoItemsFound))
+    } else {
+        Ok(all)
     }
 }
 
 /// Reads a PEM file. The path may lead to a device without an end.
 fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
-    /// Some hundred times what the certificates take that machines trust.
+    /// Some hundred times the size of a machine's trusted certificates.
     const MAX_BYTES: u64 = 32 << 20;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(pem::Error::Io)?;
     let mut within = file.take(MAX_BYTES + 1);
     within.read_to_end(&mut bytes).map_err(pem::Error::Io)?;
-    match bytes.len() as u64 > MAX_BYTES {
-        false => Ok(bytes),
-        true => Err(pem::Error::Io(io::Error::new(
+    if bytes.len() as u64 > MAX_BYTES {
+        Err(pem::Error::Io(io::Error::new(
             io::ErrorKind::FileTooLarge,
             format!("it has more than {} MiB", MAX_BYTES >> 20),
-        ))),
+        )))
+    } else {
+        Ok(bytes)
     }
 }
 
@@ -308,7 +311,7 @@ fn in_file(path: &Path, what: &'static str) -> impl Fn(pem::Error) -> TlsError {
     }
 }
 
-/// What is wrong with a PEM file, without the library's words for its own sake.
+/// What is wrong with a PEM file, without the library's own prefix.
 fn pem_text(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),

@@ -1,4 +1,4 @@
-//! gRPC responses that HTTP/2 has nothing against: one of each kind. Unit tests of rpcgauge-wire have
+//! Invalid gRPC responses in valid HTTP/2: one of each kind. Unit tests of rpcgauge-wire have
 //! every shape.
 
 use rpcgauge_trial::{Fault, Schedule};

@@ -141,7 +141,7 @@ fn lengths() -> Vec<Case> {
     ]
 }
 
-/// A good response of so many bytes in all.
+/// A good response of `length` bytes, its head included.
 fn long_response(length: usize) -> Vec<u8> {
     let head = |body: usize| format!("{HEAD}content-length: {body}\r\n\r\n");
     // The two lengths have as many digits.

@@ -199,7 +199,7 @@ fn goaways() -> Vec<Case> {
     ]
 }
 
-/// Rules that end the connection, and such that end the call.
+/// Rules whose violation ends the connection, and those where it ends the call.
 fn rules() -> Vec<Case> {
     vec![
         saying(
@@ -232,9 +232,10 @@ fn others() -> Vec<Case> {
             settings(),
             |request, stream| {
                 let gap = Duration::from_micros(200);
-                match drip(stream, &grpc(request.stream), gap) {
-                    true => Then::GoOn,
-                    false => Then::Close,
+                if drip(stream, &grpc(request.stream), gap) {
+                    Then::GoOn
+                } else {
+                    Then::Close
                 }
             },
         )),

@@ -62,7 +62,7 @@ fn a_connection_for_every_call() {
     assert_eq!(measurement.marks.absent, 30);
 }
 
-/// Answers all streams of a connection at once, when so many requests have come.
+/// Answers all streams of a connection at once, when `at_once` requests have come.
 fn responds_together(at_once: u32) -> Address {
     serve(move |stream| {
         let mut waiting = Vec::new();

@@ -52,7 +52,7 @@ pub(crate) struct Taken {
     pub(crate) max_held: i64,
 }
 
-/// Does it, and tells what it took.
+/// Runs it, and returns what it took.
 pub(crate) fn taken<T>(what: impl FnOnce() -> T) -> (T, Taken) {
     let (allocations, held) = (ALLOCATIONS.get(), HELD.get());
     MAX_HELD.set(held);

@@ -314,7 +314,7 @@ impl Codec for Lenient {
     }
 }
 
-/// Every call was answered, so many of them, and the sums hold.
+/// Exactly `calls` were made, each succeeded, and the sums hold.
 #[track_caller]
 pub(crate) fn assert_answered(measurement: &Measurement, calls: u64) {
     assert_sums_hold(measurement);

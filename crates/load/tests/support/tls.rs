@@ -107,9 +107,10 @@ impl Authority {
     pub(crate) fn server(&self, serving: &Serving) -> ServerConfig {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
-        let versions: &[_] = match serving.only_tls12 {
-            true => &[&rustls::version::TLS12],
-            false => rustls::ALL_VERSIONS,
+        let versions: &[_] = if serving.only_tls12 {
+            &[&rustls::version::TLS12]
+        } else {
+            rustls::ALL_VERSIONS
         };
         let builder = builder.with_protocol_versions(versions).unwrap();
         let builder = if serving.wants_identity {
@@ -121,9 +122,10 @@ impl Authority {
         } else {
             builder.with_no_client_auth()
         };
-        let CertifiedKey { cert, key_pair } = match serving.is_own_ca {
-            false => self.sign(&serving.names, serving.years),
-            true => self.sign_itself(serving),
+        let CertifiedKey { cert, key_pair } = if serving.is_own_ca {
+            self.sign_itself(serving)
+        } else {
+            self.sign(&serving.names, serving.years)
         };
         let key = PrivateKeyDer::try_from(key_pair.serialize_der()).unwrap();
         let mut config = builder
@@ -206,7 +208,7 @@ pub(crate) fn serve_tls_over<S: Read + Write + 'static>(
     })
 }
 
-/// The same with harm done to what the server sends; it responds as `respond_with(ok)` does.
+/// The same, with the server's bytes damaged; it responds as `respond_with(ok)` does.
 pub(crate) fn serve_faulty(authority: &Authority, damage: Damage) -> Address {
     let wrap = move |socket| Faulty {
         socket,
@@ -300,11 +302,11 @@ impl Drop for Counting {
 pub(crate) enum Damage {
     /// Sends each byte alone.
     Drip,
-    /// Closes after so many.
+    /// Closes after this many bytes.
     CutAfter(usize),
     /// Turns a bit of the byte at this place.
     FlipAt(usize),
-    /// Sends so many, and keeps the rest to itself.
+    /// Sends this many bytes, and withholds the rest.
     StallAfter(usize),
 }
 

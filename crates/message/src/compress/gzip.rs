@@ -45,7 +45,7 @@ impl Compressor {
         self.deflate.reset();
         out.extend_from_slice(&HEADER);
         let start = out.len();
-        // Usual data shrinks; what does not, grows by little.
+        // Most data shrinks; the rest grows only a little.
         let mut step = bytes.len() / 2 + 64;
         out.reserve(step + TRAILER_LEN);
         loop {
@@ -91,7 +91,7 @@ impl Decompressor {
         room: &Room,
     ) -> Result<(), Refusal> {
         let mut rest = bytes;
-        // Usual messages are one member, and decompressed in one go where they grow no further.
+        // Most messages are one member, and decompressed in one go if they grow no further.
         let mut step = bytes.len().saturating_mul(16).max(MEMBER_STEP);
         loop {
             rest = self.member(rest, out, room, step)?;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::Limits;
 
-    /// Clearing is the only work here that does not go by the bytes in and out.
+    /// Clearing is the only work here that is not proportional to the bytes in and out.
     #[test]
     fn empty_members_after_a_large_message_clear_little() {
         let mut packed = Vec::new();

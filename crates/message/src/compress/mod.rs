@@ -92,7 +92,7 @@ impl Decompressor {
     ///
     /// # Errors
     /// Damage, bytes after the end, and broken limits. `out` then holds no more than the limits
-    /// allow, and nothing of use.
+    /// allow, and nothing useful.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         out.clear();
         self.limits.check_size(bytes)?;
@@ -115,7 +115,7 @@ impl Decompressor {
     }
 }
 
-/// How much may come out of so many compressed bytes.
+/// The most bytes that compressed ones may expand to.
 struct Room {
     /// The largest output.
     most: usize,
@@ -132,9 +132,10 @@ impl Room {
             .saturating_mul(limits.max_inflation)
             .max(INFLATION_FREE_BYTES);
         let most = inflated.min(limits.max_message_bytes);
-        let limit = match inflated < limits.max_message_bytes {
-            true => BrokenLimit::Inflation(limits.max_inflation),
-            false => BrokenLimit::MessageBytes(most),
+        let limit = if inflated < limits.max_message_bytes {
+            BrokenLimit::Inflation(limits.max_inflation)
+        } else {
+            BrokenLimit::MessageBytes(most)
         };
         Self { most, limit }
     }
@@ -153,9 +154,10 @@ impl Room {
 
     /// Checks the size of what has come out.
     fn check(&self, out: &[u8]) -> Result<(), Refusal> {
-        match out.len() > self.most {
-            true => Err(Refusal::Limit(self.limit)),
-            false => Ok(()),
+        if out.len() > self.most {
+            Err(Refusal::Limit(self.limit))
+        } else {
+            Ok(())
         }
     }
 }

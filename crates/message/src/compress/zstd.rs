@@ -13,7 +13,7 @@ pub(super) struct Compressor {
 impl Compressor {
     pub(super) fn new(level: i32) -> Result<Self, String> {
         let mut context = zstd::bulk::Compressor::new(level).map_err(|e| e.to_string())?;
-        // gzip has a checksum always; to compare like with like, so has this.
+        // gzip always has a checksum; for a fair comparison this has one too.
         context
             .set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))
             .map_err(|e| e.to_string())?;
@@ -41,7 +41,7 @@ const MAX_WINDOW_LOG: u32 = 30;
 impl Decompressor {
     pub(super) fn new(limits: &Limits) -> Result<Self, String> {
         let mut context = Decoder::new().map_err(|e| e.to_string())?;
-        // A window larger than the largest message would be memory for nothing.
+        // A window larger than the largest message would waste memory.
         let log = usize::BITS - limits.max_message_bytes.leading_zeros();
         let log = log.clamp(MIN_WINDOW_LOG, MAX_WINDOW_LOG);
         context

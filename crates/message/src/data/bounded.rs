@@ -1,4 +1,4 @@
-//! The bytes of rows, as many as one row may have.
+//! The bytes of rows, at most as many as one row may have.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -15,7 +15,7 @@ pub(super) enum Bytes {
     File(File),
 }
 
-/// A reader that fails where one row takes more than so many bytes. What is read ahead of a row
+/// A reader that fails where one row takes more than `most` bytes. What is read ahead of a row
 /// counts for the one before.
 #[derive(Debug)]
 pub(super) struct Bounded {

@@ -8,11 +8,11 @@ pub(super) struct FilePlace {
     pub(super) line: u64,
 }
 
-/// Where each row, or one row in so many, begins.
+/// Where each row, or every n-th row, begins.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Index {
     pub(super) places: Vec<FilePlace>,
-    /// One row in so many has its place here.
+    /// One row in `every` has its place here.
     every: u64,
     rows: u64,
 }
@@ -33,7 +33,7 @@ impl Index {
         self.rows
     }
 
-    /// Adds the next row. Where there are `most` places already, every other one is given up.
+    /// Adds the next row. If there are `most` places already, every other one is dropped.
     pub(super) fn add(&mut self, place: FilePlace, most: usize) {
         if self.rows.is_multiple_of(self.every) && self.places.len() == most {
             let mut keep = false;

@@ -42,7 +42,7 @@ pub enum Form {
 pub enum Order {
     /// From the first to the last, then from the first again.
     InTurn,
-    /// Each call any row, all as likely.
+    /// Each call takes a random row, all equally likely.
     Random,
 }
 
@@ -56,7 +56,7 @@ pub struct Data {
 }
 
 impl Data {
-    /// Puts a template and rows together. Without a template each row is a text: a line of JSON as
+    /// Combines a template and rows. Without a template each row is a text: a line of JSON as
     /// it stands, a line of CSV as an object with a string for each column.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Data {
         (!differs && !drawn).then_some(rows)
     }
 
-    /// Why a text may be no message of its type though the template looks like one: placeholders without
+    /// Why a text may not be a message of its type though the template looks like one: placeholders without
     /// quotes. Empty where there is none.
     pub fn unquoted(&self) -> String {
         let template = self.template.as_ref();
@@ -173,7 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Where the row of the last text stands in its file, for messages: `, line 7`. Empty where there
+    /// Where the row of the last text is in its file, for messages: `, line 7`. Empty where there
     /// are not rows.
     pub fn place(&self) -> String {
         self.reader

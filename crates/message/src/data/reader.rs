@@ -221,7 +221,7 @@ impl RowReader {
         }
     }
 
-    /// Takes the next row in; false at the end.
+    /// Reads the next row; false at the end.
     fn advance(&mut self) -> Result<bool, DataError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());
@@ -252,7 +252,7 @@ impl RowReader {
         taken.map_err(|wrong| self.failed(wrong))
     }
 
-    /// What is wrong with the row that could not be taken in.
+    /// What is wrong with the row that could not be read.
     fn failed(&mut self, wrong: Wrong) -> DataError {
         let error = match wrong {
             Wrong::Row(what) => return DataError::row(self.line(), what),
@@ -286,7 +286,7 @@ impl RowReader {
     }
 }
 
-/// Why a row could not be taken in.
+/// Why a row could not be read.
 enum Wrong {
     /// The row itself. The next one can be taken.
     Row(String),
@@ -389,9 +389,10 @@ fn unclosed(line: u64) -> DataError {
 /// Bytes of what some editors put before a text in UTF-8. The reader of CSV passes over it too.
 fn mark_len(text: &[u8]) -> usize {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-    match text.starts_with(BYTE_ORDER_MARK) {
-        true => BYTE_ORDER_MARK.len(),
-        false => 0,
+    if text.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len()
+    } else {
+        0
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Row {
     /// A value of CSV, what a string of JSON holds, or any other value of JSON as it was written: a
     /// number keeps digits that no float holds.
     fields: BTreeMap<String, String>,
-    /// The row as it stands in the file, where it is a message by itself.
+    /// The row as it is in the file, where it is a message by itself.
     whole: Option<Box<str>>,
 }
 
@@ -32,10 +32,11 @@ impl Row {
         let mut fields = BTreeMap::new();
         for (name, value) in raw {
             let value = value.get();
-            let text = match value.starts_with('"') {
-                // An escape that is none was passed over before; its place is that in the value.
-                true => serde_json::from_str(value).map_err(|error| wrong(&error, 0))?,
-                false => value.to_owned(),
+            let text = if value.starts_with('"') {
+                // An invalid escape was skipped before; its place is that in the value.
+                serde_json::from_str(value).map_err(|error| wrong(&error, 0))?
+            } else {
+                value.to_owned()
             };
             fields.insert(name, text);
         }

@@ -1,6 +1,6 @@
 //! Rows of a data file: JSON lines or CSV.
 //!
-//! Rows are kept as the text that they stand in, in memory or in their file, with an index of the
+//! Rows are kept as the text that they are in, in memory or in their file, with an index of the
 //! places where they begin; what a row holds is read from its text when a call wants it. Kept apart
 //! in memory, short rows would take many times their text.
 
@@ -82,7 +82,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// The same with an index, for which a file is read once. What stands in its rows is not looked
+    /// The same with an index, for which a file is read once. What is in its rows is not looked
     /// at.
     pub(super) fn indexed(self) -> Result<Self, DataError> {
         self.indexed_at(MAX_PLACES)
@@ -130,7 +130,7 @@ impl Rows {
         self.columns.iter().map(String::as_str).collect()
     }
 
-    /// Makes sure that every row has `columns`. Those in a file are looked at when their turn comes.
+    /// Ensures that every row has `columns`. Those in a file are checked when their turn comes.
     pub(super) fn check_columns(&self, columns: &[&str]) -> Result<(), DataError> {
         let can_differ = self.format == RowFormat::JsonLines;
         if columns.is_empty() || !can_differ || self.in_memory_count().is_none() {

@@ -40,11 +40,11 @@ pub(super) struct Place<'a> {
     pub(super) random: fastrand::Rng,
 }
 
-/// A template that was understood.
+/// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     parts: Vec<Part>,
-    /// The placeholders that stand outside of strings of JSON, as they are written.
+    /// The placeholders that are outside of strings of JSON, as they are written.
     pub(super) unquoted: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ enum Part {
     },
     Column {
         name: String,
-        /// Whether it stands inside a string of JSON.
+        /// Whether it is inside a string of JSON.
         quoted: bool,
     },
     Base64(Box<Part>),
@@ -143,7 +143,7 @@ impl Part {
         }
     }
 
-    /// Reads what stands between the braces, or says what is wrong with it.
+    /// Reads what is between the braces, or says what is wrong with it.
     fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, String> {
         if let Some(literal) = inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')) {
             return Ok(Self::Text(literal.to_owned()));

@@ -18,7 +18,7 @@ fn texts(data: &Data, calls: u64) -> Vec<String> {
     (0..calls).map(text).collect()
 }
 
-/// Where the row of a call stands.
+/// Where the row of a call is.
 fn place(data: &Data, call: u64) -> String {
     let mut writer = Arc::new(data.clone()).writer().unwrap();
     writer.text(call, &mut String::new()).unwrap();

@@ -20,11 +20,11 @@ const ROW_SECONDS: i64 = 61;
 /// The last second that a `google.protobuf.Timestamp` may be: the end of the year 9999.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// Makes rows out of rows. What they take in each encoding stays about the same.
+/// Makes rows out of rows. Their size in each encoding stays about the same.
 pub(super) struct Vary {
     pool: Arc<DescriptorPool>,
     pub(super) random: Random,
-    /// How many rows further the one is that is made.
+    /// The distance of the new row from its original, in rows.
     pub(super) rows: usize,
 }
 

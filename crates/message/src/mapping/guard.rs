@@ -1,5 +1,5 @@
 //! Between a format and the library that reads messages from it. The library has no limits, and its
-//! errors have no path. The guard passes everything on, has a [`Watch`] kept over it, and gives map
+//! errors have no path. The guard passes everything on, reports it to a [`Watch`], and gives map
 //! keys and bytes the forms that the library takes.
 
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ impl Watch {
     }
 }
 
-/// A part of serde's reading, with the watch over it: a seed, a deserializer, a visitor, or the
+/// A part of serde's reading, with the limits that are checked meanwhile: a seed, a deserializer, a visitor, or the
 /// elements of a list.
 #[derive(Clone, Copy)]
 pub(crate) struct Watched<'w, T> {

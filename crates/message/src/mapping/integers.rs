@@ -1,6 +1,6 @@
 //! Whole numbers that JSON writes with a point or an exponent.
 
-/// From here on a double no longer tells each whole number from the next: the library, which reads such a
+/// From here on a double cannot represent each whole number: the library, which reads such a
 /// number as one, refuses it as an integer.
 const FIRST_DOUBTFUL: i128 = 1 << 53;
 

@@ -77,7 +77,7 @@ impl<'a> Reading<'a> {
 }
 
 /// A value that does not fit: the library's words, with what the descriptors know of that place.
-/// `said` stands where the whole message is at fault.
+/// `said` is used if the whole message is at fault.
 fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> ReadError {
     let pool = &*types.pool;
     let mut steps = fault.path;
@@ -89,7 +89,7 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
             format!("{said}, expected {wanted}")
         }
     };
-    // The name that the library did not know stands in its words.
+    // The name that the library did not know is in its words.
     let name = said.split('"').nth(1).unwrap_or_default();
     let what = match kind_at(pool, index, &steps) {
         Some(FieldKind::Singular(SingularKind::Scalar(scalar))) => wanted(wanted_of(scalar)),
@@ -140,7 +140,7 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
     }
 }
 
-/// Puts what was set aside into the fields of a message that stands so many steps deep. Fails with the first
+/// Puts what was set aside into the fields of a message that is `depth` levels deep. Fails with the first
 /// that does not belong where it is.
 fn put(message: &mut DynamicMessage, aside: &mut [Aside], depth: usize) -> Result<(), Fault> {
     let pool = Arc::clone(message.pool());
@@ -206,7 +206,7 @@ fn put_value(value: &mut Value, aside: &mut [Aside], depth: usize) -> Result<(),
                 }
             }
         }
-        // Of a key that is there twice the last value counts.
+        // Of a duplicate key the last value counts.
         scalar => match aside {
             [.., last] if last.path.len() == depth => put_scalar(scalar, last)?,
             _ => no_place(aside)?,

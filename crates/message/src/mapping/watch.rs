@@ -1,7 +1,7 @@
 //! What is known of a message while it is read: levels, memory, the path to an error, and the bytes
 //! that were set aside.
 //!
-//! The path costs nothing until it is needed: it is put together from the inside out while an error,
+//! The path costs nothing until it is needed: it is built from the inside out while an error,
 //! or a value that is set aside, is on its way up.
 
 use std::cell::{Cell, RefCell};
@@ -12,7 +12,7 @@ use serde::de::{Error, Unexpected};
 use crate::limits::{BrokenLimit, Limits};
 use crate::path::Step;
 
-/// What the library did not see as it arrived.
+/// What the library did not see in its original form.
 pub(crate) struct Aside {
     /// Where it belongs; from the innermost step outwards while it is on its way up.
     pub(crate) path: Vec<Step<'static>>,
@@ -70,7 +70,7 @@ pub(crate) struct Fault {
 pub(crate) struct Watch {
     levels_left: Cell<usize>,
     max_depth: usize,
-    /// What stands in the bytes themselves, such as text, is bounded by the message's size; counted
+    /// What is in the bytes themselves, such as text, is bounded by the message's size; counted
     /// is what each value takes in addition.
     memory_left: Cell<usize>,
     max_memory: usize,
@@ -108,14 +108,14 @@ impl Watch {
         fault
     }
 
-    /// What the library did not see as it arrived, in the order of the message.
+    /// What the library did not see in its original form, in the order of the message.
     pub(crate) fn into_aside(self) -> Vec<Aside> {
         let mut aside = self.aside.into_inner();
         aside.iter_mut().for_each(|one| one.path.reverse());
         aside
     }
 
-    /// Goes one level deeper, within the limit.
+    /// Descends one level, within the limit.
     pub(super) fn enter<E: Error>(&self) -> Result<(), E> {
         let left = self.levels_left.get().checked_sub(1);
         let left = left.ok_or_else(|| self.refuse(BrokenLimit::Depth(self.max_depth)))?;
@@ -127,7 +127,7 @@ impl Watch {
         self.levels_left.set(self.levels_left.get() + 1);
     }
 
-    /// Counts so many bytes of memory, within the limit.
+    /// Counts `bytes` of memory, within the limit.
     pub(super) fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
         let left = self.memory_left.get().checked_sub(bytes);
         let left = left.ok_or_else(|| self.refuse(BrokenLimit::Memory(self.max_memory)))?;
@@ -138,9 +138,10 @@ impl Watch {
     /// Counts one more entry of a `BTreeMap` that has `before`: its nodes are counted when the entries
     /// may need another one.
     pub(super) fn take_entry<T, E: Error>(&self, before: usize) -> Result<(), E> {
-        match before.is_multiple_of(FULL_NODE) {
-            true => self.take(NODE * size_of::<T>()),
-            false => Ok(()),
+        if before.is_multiple_of(FULL_NODE) {
+            self.take(NODE * size_of::<T>())
+        } else {
+            Ok(())
         }
     }
 
@@ -162,13 +163,11 @@ impl Watch {
     /// Sets text aside that Rust reads as infinite or NaN, as the library does, unless it is protobuf's own name
     /// for that. Where it stands for text, it stays.
     pub(super) fn doubt<E: Error>(&self, text: &str) -> Result<(), E> {
-        /// No number that overflows a float is shorter.
+        /// The length of the shortest text that overflows a float.
         const MIN: usize = "inf".len();
         let begins_as_number =
             text.starts_with(|c: char| "+-.iInN".contains(c) || c.is_ascii_digit());
-        if text.len() < MIN
-            || !begins_as_number
-            || ["NaN", "Infinity", "-Infinity"].contains(&text)
+        if text.len() < MIN || !begins_as_number || ["NaN", "Infinity", "-Infinity"].contains(&text)
         {
             return Ok(());
         }

@@ -58,7 +58,7 @@ impl ReflectionResponse {
     /// Reads a message of the reflection method.
     ///
     /// # Errors
-    /// Bytes that are no such message, and a response to a request that a client here never makes.
+    /// Bytes that are not such a message, and a response to a request that this client never makes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReflectionError> {
         let damaged = |what: &str| Err(ReflectionError::Damaged(what.to_owned()));
         let response = match ServerReflectionResponse::decode_from_slice(bytes) {

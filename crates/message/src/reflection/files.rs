@@ -54,7 +54,7 @@ impl Files {
     /// they are decoded to be linked: those of some 100,000 fields.
     pub const MAX_MEMORY: usize = 64 << 20;
 
-    /// No files yet, and at most so many, of so many bytes.
+    /// No files yet; at most `files` of them, of `bytes` together.
     pub fn at_most(files: usize, bytes: usize) -> Self {
         Self {
             by_name: BTreeMap::new(),
@@ -70,7 +70,7 @@ impl Files {
     /// stays. Returns whether it is new.
     ///
     /// # Errors
-    /// Bytes that are no such thing, and more than the bounds allow.
+    /// Bytes that are not such a file, and more than the bounds allow.
     pub fn add(&mut self, bytes: &[u8]) -> Result<bool, FilesError> {
         // Checked first, so that no more is decoded than is allowed.
         self.bytes = self.bytes.saturating_add(bytes.len());
@@ -86,7 +86,7 @@ impl Files {
         }
         let is_empty = is_empty(&file);
         if is_empty && name.starts_with("google/protobuf/") {
-            // As good as not sent: these files have content, which is known.
+            // The same as not sent: these files have content, which is known.
             return Ok(false);
         }
         let name: Arc<str> = name.into();
@@ -115,9 +115,10 @@ impl Files {
 
     /// A missing file counts too: it has to come.
     fn check_number(&self) -> Result<(), FilesError> {
-        match self.by_name.len() + self.missing.len() > self.max_files {
-            true => Err(FilesError::TooMany(self.max_files)),
-            false => Ok(()),
+        if self.by_name.len() + self.missing.len() > self.max_files {
+            Err(FilesError::TooMany(self.max_files))
+        } else {
+            Ok(())
         }
     }
 

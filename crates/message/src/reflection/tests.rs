@@ -136,7 +136,7 @@ fn a_missing_import_is_named_until_it_is_there() {
     assert!(files.into_schema().is_ok());
 }
 
-/// Asks a server that answers so, one answer after the other, and then not any more.
+/// Asks a server that sends these responses one after the other, and then none.
 fn asked_of(answers: &[&[u8]]) -> (Result<Schema, ReflectionError>, Vec<String>) {
     let mut answers = answers.iter();
     let mut asked = Vec::new();

@@ -57,7 +57,7 @@ pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBu
     SchemaError::File { file, what }
 }
 
-/// Most places that are kept for the error of a second compilation: some 15,000 lines have so many.
+/// Most places that are kept for the error of a second compilation: enough for some 15,000 lines.
 /// The compiler looks through all of them for each error.
 const MAX_PLACES: usize = 100_000;
 
@@ -78,9 +78,10 @@ fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, 
         if refused(&error).is_some() || error.is_parse() || found.get() > MAX_PLACES {
             return error;
         }
-        let places = match error.to_string().starts_with("import ") {
-            true => Places::InText,
-            false => Places::Kept,
+        let places = if error.to_string().starts_with("import ") {
+            Places::InText
+        } else {
+            Places::Kept
         };
         compile(places).err().unwrap_or(error)
     })
@@ -130,9 +131,10 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     };
     SchemaError::Proto {
         // Where the name of a group should be there is no text in quotes.
-        what: match message == "invalid group name" && is_text(&file, line, column) {
-            true => IMPORT_PATHS.to_owned(),
-            false => message,
+        what: if message == "invalid group name" && is_text(&file, line, column) {
+            IMPORT_PATHS.to_owned()
+        } else {
+            message
         },
         file,
         line,

@@ -3,7 +3,7 @@
 use super::FIRST_PROTOC;
 use crate::nearest::Nearest;
 
-/// A schema that cannot be had, or that does not have what was asked for. One line each.
+/// A schema that cannot be loaded, or that does not have what was asked for. One line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// A .proto file is not right.

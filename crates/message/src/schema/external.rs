@@ -55,7 +55,7 @@ pub(super) enum NotCompiled {
         compiler: &'static str,
         what: String,
     },
-    /// None is there that could: what was found instead.
+    /// There is none that could: what was found instead.
     NoCompiler(String),
 }
 

@@ -35,9 +35,10 @@ pub(super) fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, 
     }
     if !file.exists() {
         let by_import = |include: &PathBuf| file.is_relative() && include.join(file).is_file();
-        return match includes.iter().any(by_import) {
-            true => Ok(file.to_owned()),
-            false => Err(wrong("no such file".to_owned())),
+        return if includes.iter().any(by_import) {
+            Ok(file.to_owned())
+        } else {
+            Err(wrong("no such file".to_owned()))
         };
     }
     let spellings: [fn(&Path) -> Option<PathBuf>; 3] = [

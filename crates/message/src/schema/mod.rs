@@ -66,12 +66,12 @@ impl Schema {
     /// Bytes that are not a descriptor set, or one that is not complete.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
         /// Most bytes of memory of the messages, fields and other parts of the user's own files:
-        /// some 800,000 fields take so many.
+        /// enough for some 800,000 fields.
         const MAX_MEMORY: usize = 512 << 20;
         Self::from_set_within(bytes.to_vec(), MAX_MEMORY)
     }
 
-    /// The same of a set whose decoded descriptors may take so many bytes of memory.
+    /// The same for a set whose decoded descriptors may take `max_memory` bytes.
     pub(crate) fn from_set_within(
         descriptor_set: Vec<u8>,
         max_memory: usize,

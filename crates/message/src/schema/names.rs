@@ -131,7 +131,7 @@ fn well_known(set: &FileDescriptorSet) -> impl Iterator<Item = &DescriptorProto>
         .flat_map(|file| &file.message_type)
 }
 
-/// Adds the well-known types that no file imports, which an `Any` may hold all the same.
+/// Adds the well-known types that no file imports, which an `Any` may hold nevertheless.
 pub(super) fn add_well_known(set: &mut FileDescriptorSet) {
     let there: HashSet<String> = well_known(set)
         .filter_map(|message| message.name.clone())

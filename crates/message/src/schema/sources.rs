@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 16 << 20;
 const MAX_CHAINED: usize = 200;
 
 /// Most brackets inside each other. Compilers take 31 messages inside each other, and option values
-/// stand in them.
+/// are in them.
 const MAX_NESTED: usize = 64;
 
 /// Whether the compiler has the place of each name, type and number in its file. Places take most of

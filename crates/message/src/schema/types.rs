@@ -32,7 +32,7 @@ impl std::fmt::Debug for Types {
 }
 
 impl Types {
-    /// Links a set whose decoded descriptors take at most so many bytes of memory.
+    /// Links a set whose decoded descriptors take at most `max_memory` bytes.
     pub(crate) fn new(descriptor_set: Vec<u8>, max_memory: usize) -> Result<Self, SchemaError> {
         let unusable = |file: Option<&str>, what: &str| SchemaError::DescriptorSet {
             file: file.map(clip),

@@ -1,4 +1,4 @@
-//! What of a set of files one method needs: a generator takes minutes for a large API, of which a method
+//! The part of a set of files that one method needs: a generator takes minutes for a large API, of which a method
 //! reaches a few messages.
 
 use std::collections::{BTreeMap, BTreeSet};

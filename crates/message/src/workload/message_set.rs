@@ -48,7 +48,7 @@ impl MessageSet {
     /// The files for generators.
     ///
     /// # Errors
-    /// The workload's descriptor set is none, or does not have its method.
+    /// The workload's descriptor set is not valid, or does not have its method.
     pub fn files(&self) -> Result<MessageFiles, WorkloadError> {
         match self {
             Self::BuiltIn => {

@@ -172,7 +172,7 @@ impl Workload {
     pub fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
         if !request.message_type().is_same(self.request_type()) {
             return Err(BadRequest(format!(
-                "a {} was sent where a {} is answered",
+                "a {} was sent instead of a {}",
                 request.type_name(),
                 self.request_type().full_name()
             )));

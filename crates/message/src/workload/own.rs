@@ -34,7 +34,7 @@ impl OwnWorkload {
         })
     }
 
-    /// A sample of a message, as it stands in a workload.
+    /// A sample of a message, as it is in a workload.
     ///
     /// # Errors
     /// Text that does not fit the message, a sample nested too deeply for the JSON of a plan or of a settings

@@ -14,7 +14,7 @@ pub const CSV: &str = include_str!(concat!(
     "/../../studies/data/birdstrikes.csv"
 ));
 
-/// `records`: a count, and so many rows from the first on.
+/// `records`: a count, and that many rows, from the first one.
 pub(super) fn records(n: u32) -> Result<Workload, WorkloadError> {
     check_items("records", n, rows().len() as u32)?;
     let n = n as i32;
@@ -51,7 +51,7 @@ fn first_rows(count: usize) -> Message {
     })
 }
 
-/// All rows of the file, read once. Its columns stand in the order of a [`Record`]'s fields.
+/// All rows of the file, read once. Its columns are in the order of a [`Record`]'s fields.
 fn rows() -> &'static [Record] {
     static ROWS: LazyLock<Vec<Record>> = LazyLock::new(|| {
         let (_names, rows) = CSV.split_once('\n').expect("a line of names");

@@ -59,9 +59,10 @@ pub(super) fn announced_bytes(bytes: &[u8], most: usize) -> Result<usize, Status
         return Ok(0);
     };
     let whole = PREFIX_BYTES + prefix.message_bytes;
-    match bytes.len() > whole {
-        true => Err(cardinality("more than one message came")),
-        false => Ok(whole),
+    if bytes.len() > whole {
+        Err(cardinality("more than one message came"))
+    } else {
+        Ok(whole)
     }
 }
 
@@ -176,7 +177,7 @@ mod tests {
 
         #[test]
         fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            // What is accepted as a whole was acceptable at every length before.
+            // If all of it is accepted, every prefix of it must be too.
             if read(&bytes, MAX).is_ok() {
                 for end in 0..bytes.len() {
                     prop_assert!(announced_bytes(&bytes[..end], MAX).is_ok());

@@ -97,9 +97,10 @@ pub(crate) async fn respond(
 
 /// The response's content type: the request's own, without a subtype where it had none.
 fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
-    HeaderValue::from_static(match asked.contains('+') {
-        true => content_type::grpc(encoding),
-        false => content_type::GRPC,
+    HeaderValue::from_static(if asked.contains('+') {
+        content_type::grpc(encoding)
+    } else {
+        content_type::GRPC
     })
 }
 
@@ -235,7 +236,10 @@ fn deadline_exceeded() -> Status {
 }
 
 fn broken_off(error: hyper::Error) -> Status {
-    Status::new(Code::Cancelled, format!("the request was interrupted: {error}"))
+    Status::new(
+        Code::Cancelled,
+        format!("the request was interrupted: {error}"),
+    )
 }
 
 /// What a compressed request message would be compressed with.

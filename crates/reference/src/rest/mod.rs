@@ -222,7 +222,7 @@ fn succeeded(
         headers.insert(CONTENT_ENCODING, coding);
     }
     // No cache keeps the response to a POST that does not allow it (RFC 9110, section 9.3.3), so that
-    // `vary` may be left out. Servers that compress commonly send it all the same, those that only
+    // `vary` may be left out. Servers that compress commonly send it anyway, those that only
     // write JSON do not, and what they send is what is to be measured.
     if !compression.is_none() && rules == Rules::Rest {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));

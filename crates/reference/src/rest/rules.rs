@@ -21,9 +21,10 @@ pub(crate) enum Rules {
 impl Rules {
     /// Connect's calls name its version.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        match headers.contains_key(CONNECT_PROTOCOL_VERSION) {
-            true => Self::Connect,
-            false => Self::Rest,
+        if headers.contains_key(CONNECT_PROTOCOL_VERSION) {
+            Self::Connect
+        } else {
+            Self::Rest
         }
     }
 

@@ -85,7 +85,7 @@ impl Running {
         call(&self.address, http, request)
     }
 
-    /// Posts over HTTP/1.1 and over HTTP/2, which are answered alike.
+    /// Posts over HTTP/1.1 and over HTTP/2, which must get the same response.
     pub(crate) fn post(
         &self,
         path: &str,

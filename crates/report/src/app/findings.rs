@@ -51,9 +51,9 @@ pub struct AppComparison {
     pub of: String,
     /// The other.
     pub against: String,
-    /// In what.
+    /// The metric.
     pub metric: AppMetric,
-    /// Of which request; of all together where there is none.
+    /// The request; `None` for all requests together.
     pub request: Option<String>,
     /// Whether it compares one configuration with itself.
     pub a_a: bool,
@@ -73,7 +73,7 @@ pub struct AppClaimFindings {
     pub comparison: AppComparison,
     /// The outcome.
     pub claim: ClaimOutcome,
-    /// How the measured size stands to the published one.
+    /// How the measured size compares with the published one.
     pub size: Option<SizeMatch>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run of a study of an application means.
+//! The meaning of a run of a study of an application.
 //!
 //! The verdicts are those of any study: paired by block, an interval over fresh starts, with the A/A pair as their
 //! threshold. They are said in the words of the metric of a call that each is most like (`like`).
@@ -66,7 +66,7 @@ fn shown(unit: MetricUnit) -> fn(f64) -> String {
     }
 }
 
-/// The mean of a metric that is told in `unit`; none where nothing was counted.
+/// The mean of a metric in `unit`; none if nothing was counted.
 pub fn mean(unit: MetricUnit, told: &SumCount) -> Option<String> {
     let mean = told.sum / told.count * unit.ns().unwrap_or(1.0);
     (told.count > 0.0).then(|| shown(unit)(mean))

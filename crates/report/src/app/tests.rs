@@ -338,7 +338,7 @@ fn what_is_better_when_it_is_more_is_told_in_its_own_words() {
     let line = line.unwrap_or_else(|| panic!("{text}"));
     assert!(line.contains("× larger than rest"), "{line}");
     assert!(text.contains("12.0 against 7.99 on average"), "{text}");
-    // A number is no part of a time.
+    // A number is not a part of a time.
     let bar = &findings.variants[0].bars[0];
     let mut parts = bar.parts.iter();
     assert!(parts.all(|part| part.metric.as_deref() != Some("hits")));
@@ -548,8 +548,8 @@ fn in_markdown() {
     insta::assert_snapshot!(AppFindings::from_run(&campus()).document().markdown());
 }
 
-/// Where the time goes, as the page has it: each part has a number in the bar, in the table, and for a reader who does
-/// not see it a name.
+/// Where the time goes, as the page has it: each part has a number in the bar, in the table, and a name for
+/// screen readers.
 #[test]
 fn the_bars_of_the_page() {
     let page = AppFindings::from_run(&campus()).document().html();
@@ -588,7 +588,7 @@ fn a_wait_is_held_against_the_requests_that_it_is_in() {
     assert!(!told("feed", true));
 }
 
-/// A slice of a second at a rate, in whose time so many requests succeeded.
+/// A slice of a second at a rate, in which `answered` requests succeeded.
 fn at_rate(answered: u64, delay_ms: u64) -> SliceFigures {
     let mut delays = Times::new(Unit::Ns);
     (0..REQUESTS).for_each(|_| delays.add_each(1_000_000 * delay_ms, 1));

@@ -15,7 +15,7 @@ use crate::findings::verdict::Comparison;
 use crate::findings::{Findings, VariantFindings};
 use crate::words::{self, Answer};
 
-/// How the floors of two runs stand to each other under one placement.
+/// The ratio of two runs' floors under one placement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FloorChange {
     /// Where the bare loops ran.
@@ -26,7 +26,7 @@ pub struct FloorChange {
     pub variants: u64,
 }
 
-/// A verdict that is not the same any more.
+/// A verdict that has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerdictChange {
     /// The variant that it is about.
@@ -45,7 +45,7 @@ pub struct VerdictChange {
     pub after: String,
 }
 
-/// Something that two runs do not have alike.
+/// Something that differs between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What: a setting by its key in a study, or something of the machine or the programs.
@@ -148,7 +148,7 @@ fn label(answers: &[(Placement, Answer)]) -> String {
     }
 }
 
-/// What two runs do not have alike, of what each has by name.
+/// What differs between two runs, of what each has by name.
 pub(crate) fn differences(
     before: &BTreeMap<String, String>,
     after: &BTreeMap<String, String>,

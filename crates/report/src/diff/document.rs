@@ -204,13 +204,13 @@ fn changes(diff: &Diff) -> Section {
 fn changed(diff: &Diff, change: &MetricChange) -> String {
     let against: Vec<String> = change.shifts.iter().map(|s| shift(change, s)).collect();
     // The only change that is judged without what both runs share.
-    let phrase = match change.shifts.is_empty() {
-        true if change.ratio == 0.0 => "0, since in most trials no call succeeded".to_owned(),
-        true => {
-            words::change_phrase(change.metric, change.ratio)
-                + ", since in most trials no call succeeded"
-        }
-        false => against.join(", "),
+    let phrase = if !change.shifts.is_empty() {
+        against.join(", ")
+    } else if change.ratio == 0.0 {
+        "0, since in most trials no call succeeded".to_owned()
+    } else {
+        words::change_phrase(change.metric, change.ratio)
+            + ", since in most trials no call succeeded"
     };
     let is_other = diff.settings.iter().any(|s| s.variant == change.variant);
     let other = if is_other {
@@ -356,7 +356,7 @@ fn or_none(text: &str) -> &str {
     if text.is_empty() { "none" } else { text }
 }
 
-/// What must be known of the figures above. Dynamic code stands beside the changes themselves.
+/// What must be known of the figures above. Dynamic code is beside the changes themselves.
 fn cautions(diff: &Diff) -> Section {
     let fact = |cell: &CautionsChange| {
         let [before, after] = [&cell.before, &cell.after].map(|of| Labels::of(of).names);

@@ -42,8 +42,8 @@ pub(super) fn metrics(before: &Findings, after: &Findings, margin: f64) -> Vec<M
     judged.collect()
 }
 
-/// A metric of a variant in two runs; none where a run has no figure. A trial in which nothing was
-/// answered has a goodput of 0, which has no logarithm: a service that mostly does not answer any more
+/// A metric of a variant in two runs; none if a run has no figure. A trial in which no call
+/// succeeded has a goodput of 0, which has no logarithm: a service on which most calls fail
 /// is worse, and nothing is said where it answers in some trials.
 fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> Option<Open> {
     let metric = figure.metric;
@@ -84,7 +84,7 @@ fn change(figure: Figure<'_>, runs: [&Findings; 2], figures: [&Figures; 2]) -> O
         .then_some((change, held.map(|held| (held, uneven))))
 }
 
-/// Judges a change as one of so many.
+/// Judges a change as one of several comparisons.
 fn judge(
     change: &mut MetricChange,
     held: &Held,
@@ -123,7 +123,7 @@ fn judge(
         .collect();
 }
 
-/// What changes come to by [`judge_changes`].
+/// The outcome of changes by [`judge_changes`].
 pub(crate) fn came_to(outcome: Option<Outcome>) -> Change {
     match outcome {
         None | Some(Outcome::NotResolved { .. }) => Change::NotResolved,

@@ -1,7 +1,7 @@
 //! Two runs against each other.
 //!
-//! Between two runs the speed of the machine changes. So a figure is not compared with what it was, but
-//! against what both runs measured beside it: the floor, and the variant that it is compared with
+//! Between two runs the speed of the machine changes. So a figure is not compared with its earlier value, but
+//! relative to what both runs measured beside it: the floor, and the variant that it is compared with
 //! ([`Base`]). It is better or worse where both say so, beyond what both runs' A/A pairs show, with
 //! intervals that all hold together ([`rpcgauge_stats::judge_changes`]).
 
@@ -54,9 +54,9 @@ pub struct Diff {
     pub capacity: Option<BeforeAfter<CapacityFindings>>,
     /// What the runs had to reach, and whether they did.
     pub objectives: Vec<BeforeAfter<ObjectiveFindings>>,
-    /// How the floors stand to each other: what changed on the machine.
+    /// How the floors compare with each other: what changed on the machine.
     pub floors: Vec<FloorChange>,
-    /// Verdicts that are not the same any more.
+    /// Verdicts that have changed.
     pub verdicts: Vec<VerdictChange>,
     /// Verdicts that are the same.
     pub verdicts_unchanged: u64,
@@ -83,7 +83,7 @@ pub struct RunLabel {
     pub planned: u64,
 }
 
-/// What one of two runs has at least. Nothing is judged of it.
+/// A figure that at least one of two runs has, and that is not judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BeforeAfter<T> {
     /// The first run's; absent where it has none.
@@ -111,8 +111,8 @@ pub struct MetricChange {
     pub before: f64,
     /// The second run's figure.
     pub after: f64,
-    /// After over before of these two figures. It has both machines' speeds in it, and is not judged but
-    /// for the goodput of a service that does not answer any more.
+    /// After over before of these two figures. It depends on both machines' speeds, and is not judged except
+    /// for the goodput of a service on which no call succeeds any more.
     pub ratio: f64,
     /// After over before, each against something that both runs share: what is judged. Empty where they
     /// do not share all of it, and where nothing is judged.
@@ -123,7 +123,7 @@ pub struct MetricChange {
     pub outcome: Change,
 }
 
-/// How a figure stands to what both runs share, after over before.
+/// A figure's ratio to what both runs share, after over before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shift {
     /// What it is compared with.
@@ -150,7 +150,7 @@ pub enum Change {
     /// The runs do not share what it would be compared with: a floor, a variant that it is compared with
     /// and that calls in the same way, an A/A pair.
     NoBase,
-    /// The runs left different shares of the calls unanswered, and counting these could change the
+    /// The runs have different shares of unsuccessful calls, and counting these could change the
     /// verdict.
     Unanswered,
     /// Under load, the client was at its limit in most trials of a run: nothing is said of the
@@ -212,7 +212,7 @@ pub fn share_a_variant(before: &Findings, after: &Findings) -> bool {
 
 impl Diff {
     /// Whether any latency or goodput could be judged: it has an interval against what both runs share,
-    /// or nothing is answered any more.
+    /// or no call succeeds any more.
     pub fn judges_speed(&self) -> bool {
         let has_intervals = |change: &MetricChange| {
             let shifts = &change.shifts;

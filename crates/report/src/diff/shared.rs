@@ -21,7 +21,7 @@ use crate::metric::{is_counted, resolution};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "base", rename_all = "kebab-case")]
 pub enum Base {
-    /// Nothing: it is counted, and the machine has no part in it.
+    /// Nothing: it is counted, and does not depend on the machine.
     Nothing,
     /// The floor of a variant, in its own run.
     Floor {
@@ -68,12 +68,12 @@ impl Trials<'_> {
             .filter(|_| are_most)
     }
 
-    /// Whether some of them answered no call.
+    /// Whether no call succeeded in some of them.
     pub(super) fn some_are_silent(&self) -> bool {
         self.silent() > 0
     }
 
-    /// Whether most of them answered no call.
+    /// Whether no call succeeded in most of them.
     pub(super) fn most_are_silent(&self) -> bool {
         self.silent() * 2 > self.rows.len()
     }
@@ -118,7 +118,7 @@ impl<'a> Figure<'a> {
             Base::Variant { .. } => figure(row, self.metric),
         };
         let all = match base {
-            // A floor is what it is, whatever the client could do beside it.
+            // A floor does not depend on how busy the client was.
             Base::Floor { .. } | Base::Nothing => others.rows,
             Base::Variant { .. } => others.free,
         };
@@ -171,7 +171,7 @@ impl<'a> Figure<'a> {
 /// A figure against all that two runs share.
 pub(super) struct Held {
     pub(super) against: Vec<(Base, InRuns)>,
-    /// How the bases stood to each other; none where there is one.
+    /// The ratio of the bases; none if there is only one.
     pub(super) bases: Option<InRuns>,
     pub(super) a_a: [Estimate; 2],
 }
@@ -195,9 +195,10 @@ impl Held {
             let beside = figure.in_runs(&base, runs)?;
             let own_floor = floor(name);
             let bases = figure.of(name).in_runs(&own_floor, runs)?;
-            let of_floor = match calls_the_same(figure.variant, runs) {
-                true => floor(figure.variant),
-                false => own_floor,
+            let of_floor = if calls_the_same(figure.variant, runs) {
+                floor(figure.variant)
+            } else {
+                own_floor
             };
             let beside_floor = figure.in_runs(&of_floor, runs)?;
             Some(Self {

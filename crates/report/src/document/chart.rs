@@ -31,7 +31,7 @@ impl Chart {
     }
 }
 
-/// What is left out first of a page that would be too large: the highest.
+/// The order in which charts are left out of a page that would be too large: the highest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
     Bars,
@@ -76,7 +76,7 @@ pub(crate) struct Bar {
     pub(crate) spans: Vec<Part>,
     /// The whole bar, in words.
     pub(crate) total: String,
-    /// What stands below it.
+    /// What is below it.
     pub(crate) detail: String,
     /// Where the floor is.
     pub(crate) floor: Option<f64>,
@@ -95,7 +95,7 @@ pub(crate) struct Part {
     pub(crate) named: Named,
     pub(crate) size: f64,
     pub(crate) value: String,
-    /// What stands in it, where there is room.
+    /// What is in it, where there is room.
     pub(crate) label: String,
 }
 
@@ -176,7 +176,7 @@ impl Axis {
         }
     }
 
-    /// Where a value stands, 0 to 1.
+    /// Where a value is, 0 to 1.
     pub(crate) fn place(self, value: f64) -> f64 {
         let place = match self {
             Self::Linear { high } => value / high,

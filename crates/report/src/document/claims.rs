@@ -13,7 +13,7 @@ pub(crate) struct Claim {
     pub(crate) outcome: String,
     /// The two variants, and what is compared of them.
     pub(crate) about: String,
-    /// The published sentence, and where it stands.
+    /// The published sentence, and where it is.
     pub(crate) says: String,
     /// The published ratio, or the figures where these have none; and both.
     pub(crate) published: String,
@@ -23,7 +23,7 @@ pub(crate) struct Claim {
 
 /// What was measured under a placement.
 pub(crate) struct Measured {
-    /// Named where there are several.
+    /// The placement, if there are several.
     pub(crate) place: Option<&'static str>,
     pub(crate) text: String,
     pub(crate) size: Option<&'static str>,

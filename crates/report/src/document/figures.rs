@@ -136,7 +136,7 @@ pub(super) fn table(groups: &[Group<'_>]) -> Table {
 pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     let (mut tables, mut legend, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for placement in &findings.study.placements {
-        // What is a part of calls stands with these.
+        // What is a part of calls is with these.
         let variants = findings.variants.iter();
         let variants = variants.filter(|variant| !findings.is_part(variant));
         let groups = groups::groups(findings, variants, *placement);
@@ -164,7 +164,7 @@ pub(super) fn sections(findings: &Findings) -> Vec<Section> {
     sections.collect()
 }
 
-/// What the instrument itself took, and how late it was, in every report: the columns of both may have no
+/// The instrument's own CPU time and delay, in every report: the columns of both may not have
 /// room.
 fn client(groups: &[Group<'_>]) -> Option<String> {
     let shares = measured(groups).filter_map(|(v, f)| Some((f.client_share_max?, &v.name)));

@@ -1,4 +1,4 @@
-//! Which comparisons and variants of a study stand together.
+//! Which comparisons and variants of a study belong together.
 
 use std::collections::BTreeSet;
 
@@ -23,9 +23,10 @@ impl<'a> Asked<'a> {
         let group = |c: &Comparison| findings.variant(&c.of).map(|v| v.group.as_deref());
         let about = About::from(comparison);
         let mut all = self.comparisons.iter();
-        match all.all(|c| group(c) == group(comparison)) {
-            true => about.within_group(findings),
-            false => about,
+        if all.all(|c| group(c) == group(comparison)) {
+            about.within_group(findings)
+        } else {
+            about
         }
     }
 
@@ -177,9 +178,10 @@ fn title(members: &[Member<'_>], several: bool) -> Option<String> {
     });
     let mut shared = names.next()?;
     names.for_each(|parts| shared.retain(|part| parts.contains(part)));
-    Some(match several && !shared.is_empty() {
-        true => format!("{group}: {}", shared.join(" ")),
-        false => group.to_owned(),
+    Some(if several && !shared.is_empty() {
+        format!("{group}: {}", shared.join(" "))
+    } else {
+        group.to_owned()
     })
 }
 

@@ -69,13 +69,13 @@ const HOW_TO_READ: &str = "Up / down, where the two differ. set: rate and one-wa
     before any call; base: the machine's own part of it; dropped: at the tail of a queue; lost: as set; late: \
     how much later than due packets left; held: trials in which the link was held, of all trials.";
 
-/// What there is of each direction, said once where it is the same.
+/// The facts of each direction, given once if they are the same.
 fn both(link: &LinkFindings, of: impl Fn(&LinkDirection) -> String) -> String {
     let ways = [&link.up, &link.down].map(of);
     words::joined(distinct(ways), " / ")
 }
 
-/// What is set of a direction, as a study writes it.
+/// The settings of a direction, as a study writes them.
 fn set(way: &LinkDirection) -> String {
     let rate = way.rate_bits.map(format_rate).or(way.trace.clone());
     let jitter = (way.jitter_ns > 0).then(|| format!("±{}", format_delay(way.jitter_ns)));

@@ -10,11 +10,11 @@ use crate::findings::{Cell, Distribution, Figures, Findings, StepFindings, Varia
 use crate::units::{self, none, ns};
 use crate::words;
 
-/// What no figure of a load holds: requests are encoded before they are due, or on another thread, and a
+/// What no figure of a load includes: requests are encoded before they are due, or on another thread, and a
 /// call ends with the last byte of its response.
 pub(super) const LEFT_OUT: &str = "the client's own encoding of requests and decoding of responses";
 
-/// One section of facts a service.
+/// One section of facts per service.
 pub(super) fn results(findings: &Findings) -> Vec<Section> {
     let several = findings.live().count() > 1;
     let cells = findings.live().flat_map(|variant| {
@@ -26,16 +26,17 @@ pub(super) fn results(findings: &Findings) -> Vec<Section> {
         let cautions = cell.cautions.iter();
         let clauses = cautions.map(|caution| words::caution::clause(caution, false));
         blocks.extend(clauses.map(|clause| Block::Note(words::capital(&clause) + ".")));
-        let title = match several {
-            true => format!("Target {}", variant.name),
-            false => "Result".to_owned(),
+        let title = if several {
+            format!("Target {}", variant.name)
+        } else {
+            "Result".to_owned()
         };
         Section::new("result", title, Shown::Always, blocks)
     };
     cells.map(section).collect()
 }
 
-/// What is said of a live service: a label and a text each.
+/// The facts about a live service: a label and a text each.
 fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
     let mut facts: Vec<(&str, Text)> = vec![
         ("called", Text::from(&variant.how.called)),
@@ -43,9 +44,10 @@ fn facts(variant: &VariantFindings, figures: &Figures) -> Block {
         ("calls", calls(figures).into()),
         ("rate", rate(figures).into()),
     ];
-    let of_whom = match figures.calls.answered == figures.calls.started {
-        true => "",
-        false => "; of those that succeeded",
+    let of_whom = if figures.calls.answered == figures.calls.started {
+        ""
+    } else {
+        "; of those that succeeded"
     };
     let mut distribution = |label, of: &Option<Distribution>, behind: &str| {
         facts.extend(of.as_ref().map(|d| (label, (times(d) + behind).into())));
@@ -78,7 +80,11 @@ fn calls(figures: &Figures) -> String {
         some(calls.abandoned, ", ", " open at the end"),
         some(calls.answered_after_retry, "; ", " succeeded after a retry"),
         some(calls.sent_late, "; ", " sent when no more were due"),
-        some(calls.answered_late, "; ", " succeeded when no more were due"),
+        some(
+            calls.answered_late,
+            "; ",
+            " succeeded when no more were due",
+        ),
     ]
     .concat()
 }
@@ -179,9 +185,10 @@ fn connections(variant: &VariantFindings, figures: &Figures) -> String {
 }
 
 fn client(figures: &Figures) -> String {
-    let bound = match figures.client_share > Some(CLIENT_BOUND_SHARE) {
-        true => ": so much that the figures are this client's, not the service's",
-        false => "",
+    let bound = if figures.client_share > Some(CLIENT_BOUND_SHARE) {
+        ": so much that the figures are this client's, not the service's"
+    } else {
+        ""
     };
     let cpu = figures.cpu.client.map(|cpu| units::time(cpu.total_ns));
     let memory = units::size(figures.memory.client_peak as f64);
@@ -190,7 +197,7 @@ fn client(figures: &Figures) -> String {
     format!("{cpu} of CPU per call, {memory} of memory at most, {share} of a core{bound}")
 }
 
-/// How responses were checked: there is no message to hold them against.
+/// How responses were checked: there is no message to compare them with.
 fn checked(figures: &Figures) -> String {
     let answered = units::count(figures.calls.answered);
     format!("{answered} responses, by their status and headers; their messages are not decoded")
@@ -205,9 +212,10 @@ pub(super) fn objectives(findings: &Findings) -> Section {
             ObjectiveOutcome::Missed => ('✗', Answer::Worse),
             ObjectiveOutcome::TooFewCalls { .. } => ('?', Answer::Open),
         };
-        let of = match several {
-            true => format!("{}: ", found.variant),
-            false => String::new(),
+        let of = if several {
+            format!("{}: ", found.variant)
+        } else {
+            String::new()
         };
         let outcome = words::objective::objective(found);
         let variant = findings.variants.iter().find(|v| v.name == found.variant);
@@ -233,7 +241,7 @@ pub(super) fn objectives(findings: &Findings) -> Section {
     Section::new("objectives", "Objectives", Shown::Always, list)
 }
 
-/// The tables that stand beside a live service's figures: a search, then ramps.
+/// The tables that are beside a live service's figures: a search, then ramps.
 pub(super) fn listings(findings: &Findings) -> Vec<Section> {
     let cells = findings.variants.iter().flat_map(VariantFindings::measured);
     let figures = cells.map(|(_, figures)| figures);
@@ -242,7 +250,7 @@ pub(super) fn listings(findings: &Findings) -> Vec<Section> {
     searches.chain(ramps.map(ramp)).collect()
 }
 
-/// What stands behind the number of a ramp's step.
+/// What is behind the number of a ramp's step.
 const STEP: [Figure<StepFindings>; 9] = [
     number("at", 6, |s| match s.start_ns {
         0 => Some("0 s".to_owned()),
@@ -276,10 +284,10 @@ fn ramp(figures: &Figures) -> Section {
     Section::new("ramp", "Ramp", Shown::Always, [Block::Table(table)])
 }
 
-/// What stands behind the rate that a search's trial was asked for.
+/// What is behind the rate that a search's trial was asked for.
 const TRIAL: [Figure<CapacityTrial>; 8] = [
     number("sent/s", 5, |t| Some(units::number(t.sent_rate))),
-    number("succeeded/s", 3, |t| Some(units::number(t.goodput))),
+    number("goodput", 3, |t| Some(units::number(t.goodput))),
     number("unsuccessful", 4, |t| {
         Some(units::count(t.started.saturating_sub(t.answered)))
     }),

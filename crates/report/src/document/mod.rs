@@ -1,8 +1,8 @@
 //! The report as a tree of headings, texts, tables, verdicts and charts.
 //!
 //! It is built from the findings here, once, and the terminal, Markdown and the page each render it.
-//! They choose where a part of it stands and how it looks; what it says is decided here. Every text may
-//! hold what a server or a study sent, so that each renderer escapes all of them ([`crate::escape`]).
+//! They choose where a part of it goes and how it looks; what it says is decided here. Every text may
+//! include what a server or a study sent, so that each renderer escapes all of them ([`crate::escape`]).
 
 mod chart;
 mod charts;
@@ -38,7 +38,7 @@ pub struct Document {
     pub(crate) question: String,
     /// What was measured, when and where.
     pub(crate) facts: Vec<String>,
-    /// What makes all of it weaker than it could be.
+    /// What weakens all of it.
     pub(crate) cautions: Vec<String>,
     pub(crate) sections: Vec<Section>,
 }
@@ -87,14 +87,14 @@ pub(crate) enum Block {
     /// A heading below the section's.
     Heading(String),
     Paragraph(Text),
-    /// A remark on what stands above it.
+    /// A remark on what is above it.
     Note(String),
     /// Labels, each with a text.
     Facts(Vec<(String, Text)>),
     List(Vec<Item>),
     Table(Table),
     Verdicts(Verdicts),
-    /// With how far their axis of ratios reaches to either side of 1.
+    /// Claims, and how far their axis of ratios extends to either side of 1.
     Claims(Vec<Claim>, Option<f64>),
     Chart(Chart),
 }
@@ -146,7 +146,7 @@ pub(crate) struct Text(pub(crate) Vec<Span>);
 pub(crate) enum Span {
     Plain(String),
     Strong(String),
-    /// What another program sent or said, which must not reorder what stands beside it.
+    /// What another program sent or said, which must not reorder what is beside it.
     Foreign(String),
 }
 
@@ -210,7 +210,7 @@ impl Table {
         }
     }
 
-    /// Adds rows that stand together, apart from those above them.
+    /// Adds rows that belong together, apart from those above them.
     pub(crate) fn add_group(&mut self, rows: impl IntoIterator<Item = Vec<String>>) {
         let first = self.rows.len();
         self.rows.extend(rows);
@@ -225,7 +225,7 @@ pub(crate) fn with_head<T>(head: T, others: impl IntoIterator<Item = T>) -> Vec<
     std::iter::once(head).chain(others).collect()
 }
 
-/// A column of figures: its head, and what stands in it.
+/// A column of figures: its head, and what is in it.
 pub(crate) type Figure<T> = (Column, fn(&T) -> Option<String>);
 
 pub(crate) const fn number<T>(
@@ -273,7 +273,7 @@ impl Column {
 }
 
 impl Document {
-    /// Everything that there is to say of some findings.
+    /// The whole report of some findings.
     pub(crate) fn of(findings: &Findings) -> Self {
         let is_single_load = findings.live().count() == 1;
         let mut sections = live::listings(findings);

@@ -10,7 +10,7 @@ use crate::findings::{Cell, Figures, Findings, RequestsSent, VariantFindings};
 use crate::units;
 use crate::words::{self, caution};
 
-/// How much is there, when it was measured, on what machine.
+/// How much was measured, when, and on what machine.
 pub(super) fn facts(findings: &Findings) -> Vec<String> {
     let started_at_ms = findings.progress.started_at_ms;
     let environment = findings.environment.as_ref();
@@ -26,7 +26,7 @@ pub(super) fn facts(findings: &Findings) -> Vec<String> {
     facts.into_iter().flatten().collect()
 }
 
-/// How much of the plan is there, in words.
+/// How much of the plan was measured, in words.
 fn progress(findings: &Findings) -> String {
     let p = &findings.progress;
     if p.is_complete() {
@@ -78,7 +78,7 @@ fn machine(e: &Environment) -> String {
     format!("{}, {cores}{}", e.processor, place.collect::<String>())
 }
 
-/// What makes all of a report weaker than it could be.
+/// What weakens all of a report.
 pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     let several = findings.live().count() > 1;
     let environment = findings.environment.as_ref();
@@ -98,11 +98,11 @@ pub(crate) fn cautions(findings: &Findings) -> Vec<String> {
     if findings.trials.is_empty() {
         cautions.push("nothing was measured".to_owned());
     }
-    // Two targets of one host have the same to say.
+    // Two targets on one host give the same warnings.
     distinct(cautions)
 }
 
-/// Said of a run that another rpcgauge records `what` of.
+/// The caution on a run whose `what` another rpcgauge is still recording.
 pub(crate) fn still_running(running: Writing, what: &str) -> String {
     let pid = running.pid.map(|pid| format!(" (pid {pid})"));
     format!(
@@ -137,7 +137,7 @@ pub(super) fn failures(findings: &Findings) -> Section {
     Section::new("failed", "What failed", Shown::Always, blocks)
 }
 
-/// What failed of the calls and connections of subjects; a live service's stands with its result.
+/// What failed of the calls and connections of subjects; a live service's is with its result.
 pub(super) fn calls(findings: &Findings) -> Section {
     let subjects = findings.variants.iter().filter(|v| !v.is_live());
     let list = Block::list(subjects.flat_map(|variant| {
@@ -218,9 +218,10 @@ pub(super) fn environment(findings: &Findings) -> Option<Section> {
 pub(crate) fn machine_facts(environment: &Environment) -> [(&'static str, String); 8] {
     let or_unknown = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".to_owned());
     let idle = &environment.idle;
-    let mut idle_text = match idle.asked == idle.got {
-        true => idle.got.to_string(),
-        false => format!("{} asked, {} got", idle.asked, idle.got),
+    let mut idle_text = if idle.asked == idle.got {
+        idle.got.to_string()
+    } else {
+        format!("{} asked, {} got", idle.asked, idle.got)
     };
     if let Some(reason) = &idle.reason {
         idle_text += &format!(" ({reason})");
@@ -287,16 +288,17 @@ pub(super) fn reading(findings: &Findings) -> Section {
         blocks.push(Block::Paragraph(Text::strong(what).and(" ").and(text)));
     };
     if !findings.comparisons.is_empty() {
-        let (afresh, bootstrap) = match is_live {
-            true => (
+        let (restarts, bootstrap) = if is_live {
+            (
                 "",
                 "a bootstrap over blocks, since nothing was restarted: it holds for these running \
                  services",
-            ),
-            false => (
+            )
+        } else {
+            (
                 " (fresh starts of the processes)",
                 "a hierarchical bootstrap over invocations, then blocks",
-            ),
+            )
         };
         about(
             "Verdicts.",
@@ -322,7 +324,7 @@ pub(super) fn reading(findings: &Findings) -> Section {
         about(
             "Method.",
             format!(
-                "Each variant ran once in each block; {}{afresh}; seed {}. Two variants are compared \
+                "Each variant ran once in each block; {}{restarts}; seed {}. Two variants are compared \
                  inside each block; the interval is {bootstrap}. Variants that are compared were measured \
                  in turn, slice by slice, in a new random order in each round; the first calls of each \
                  slice are left out. In each group one variant was measured twice under two names (A/A): \

@@ -84,9 +84,10 @@ fn notes(findings: &Findings) -> Vec<String> {
     let many = in_flight(|stack| stack.many.as_ref());
     let confidence = units::percent(findings.study.confidence);
     let has_reference = findings.stacks.iter().any(|stack| stack.stack == REFERENCE);
-    let reference = match has_reference {
-        true => format!(" (for {REFERENCE}: all of rpcgauge)"),
-        false => String::new(),
+    let reference = if has_reference {
+        format!(" (for {REFERENCE}: all of rpcgauge)")
+    } else {
+        String::new()
     };
     vec![
         format!(
@@ -103,7 +104,7 @@ fn typical(figure: Option<Typical>, shown: fn(f64) -> String) -> Option<String> 
     let Typical { value, interval } = figure?;
     let text = shown(value);
     Some(match interval {
-        // It is one of ratios: as far below, divided by it, as above.
+        // Its bounds are multiplied and divided by the same factor.
         Some([low, high]) => match ((high / low).sqrt() - 1.0) * 100.0 {
             percent if percent < 100.0 => format!("{text} ±{}%", percent.ceil().max(1.0)),
             _ => format!("{text} ±over 100%"),

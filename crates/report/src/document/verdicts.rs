@@ -49,7 +49,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// Whether the question stands above its rows, and not in the place of its only one's text.
+    /// Whether the question is above its rows, and not in the place of its only one's text.
     pub(crate) fn has_heading(&self) -> bool {
         self.rows.len() > 1
     }
@@ -102,9 +102,9 @@ pub(crate) struct Verdict {
 pub(crate) struct Drawn {
     pub(crate) at: f64,
     pub(crate) interval: Option<[f64; 2]>,
-    /// What is no difference reaches so far to either side of 0.
+    /// How far "no difference" reaches to either side of 0.
     pub(crate) margin: f64,
-    /// What one thing measured twice reaches to either side of 0: nothing within is resolved.
+    /// How far one thing measured twice reaches to either side of 0: nothing within is resolved.
     pub(crate) control: Option<f64>,
     /// A published ratio.
     pub(crate) published: Option<f64>,
@@ -166,9 +166,10 @@ fn question(findings: &Findings, asked: &Asked<'_>) -> Question {
     let row = |comparison: &&Comparison| {
         let about = asked.about(findings, comparison);
         let code = comparison.placements.iter().map(words::code_mark);
-        let text = match several {
-            true => subject(about),
-            false => asked.text.to_owned(),
+        let text = if several {
+            subject(about)
+        } else {
+            asked.text.to_owned()
         };
         let lines = words::lines(about, comparison, margin).into_iter();
         let verdicts = lines.zip(&comparison.placements);
@@ -233,7 +234,7 @@ fn checks_of(findings: &Findings) -> Option<Question> {
     })
 }
 
-/// The crossings whose largest size a question asks about: they stand below it.
+/// The crossings whose largest size a question asks about: they are below it.
 fn crossings(findings: &Findings, asked: &Asked<'_>) -> Vec<String> {
     let is_last = |pair: &String| asked.comparisons.iter().any(|c| c.pair == *pair);
     let all = findings.sweeps.iter().flat_map(|sweep| {
@@ -260,12 +261,15 @@ fn check(comparison: &Comparison) -> String {
 
 /// What became of the published figures, counted; none where the study has none.
 fn claims_counted(findings: &Findings) -> Option<String> {
-    // In this order; what is so on one placement only stands after what is so on all.
+    // In this order; what holds on one placement only comes after what holds on all.
     let mut claims: Vec<&ClaimFindings> = findings.claims.iter().collect();
     claims.sort_by_key(|c| (c.outcome, !c.depends_on_placement, c.only_under.clone()));
-    let outcome = |claim: &ClaimFindings| match claim.depends_on_placement {
-        true => "dependent on placement".to_owned(),
-        false => words::claim_outcome(claim),
+    let outcome = |claim: &ClaimFindings| {
+        if claim.depends_on_placement {
+            "dependent on placement".to_owned()
+        } else {
+            words::claim_outcome(claim)
+        }
     };
     let counted = by_key(claims.into_iter().map(|claim| (outcome(claim), claim))).into_iter();
     let counted = counted.map(|(outcome, claims)| format!("{} {outcome}", claims.len()));

@@ -2,7 +2,7 @@
 //! the way.
 //!
 //! A search is carried out and reported by the same rules: [`PlannedSearch`] says at which rate the next
-//! trial is, and the findings are what it comes to over the recorded ones.
+//! trial is, and the findings are its result over the recorded ones.
 
 use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, bracket};
 use rpcgauge_study::objective::Objective;
@@ -53,14 +53,14 @@ impl PlannedSearch {
         }
     }
 
-    /// Takes note of a trial that ended. One that did not run to its end, or that missed an objective while
-    /// the client stood still, tells nothing, and one that
+    /// Notes a trial that ended. One that did not run to its end, or that missed an objective while
+    /// the client was stalled, says nothing, and one that
     /// could not be carried out ends the search: the next one would fail as well.
     pub fn ended(&mut self, record: &TrialRecord) {
         match (&record.outcome, record.rate) {
             (TrialOutcome::Measured(measured), Some(rate)) if is_whole(measured) => {
                 let trial = trial(record, measured, rate, &self.objectives);
-                // What was missed while the client stood still may not be the service's fault.
+                // An objective that was missed while the client was stalled may not be the service's fault.
                 if trial.held || measured.stalls.count == 0 {
                     self.trials.push(trial);
                 }
@@ -79,13 +79,13 @@ impl PlannedSearch {
     }
 }
 
-/// Whether a trial was not broken off by the user. One that the engine gave up, since nothing but
+/// Whether a trial was not interrupted by the user. One that the engine gave up, since nothing but
 /// failures came, shows what it would have shown at its end.
 fn is_whole(measured: &TrialFigures) -> bool {
     measured.ending != Ending::Interrupted
 }
 
-/// What a plan's search came to; none where the plan has none.
+/// The result of a plan's search; none if the plan has none.
 pub(super) fn findings(plan: &Plan, ended: &Ended<'_>) -> Option<CapacityFindings> {
     let mut search = PlannedSearch::of(plan)?;
     ended.values().for_each(|record| search.ended(record));
@@ -118,7 +118,7 @@ fn limit_at(trials: &[CapacityTrial], rate: f64) -> Option<Limit> {
         .filter_map(|trial| trial.limit)
         .collect();
     let count = |limit| limits.iter().filter(|found| **found == limit).count();
-    // Of as many, what says less against the service.
+    // On a tie, the one that says less against the service.
     [Limit::Service, Limit::SendDelay, Limit::ClientCpu]
         .into_iter()
         .filter(|limit| count(*limit) > 0)
@@ -169,7 +169,7 @@ fn trial(
     }
 }
 
-/// What a trial that missed an objective owes it to.
+/// Why a trial missed an objective.
 fn limit(
     measured: &TrialFigures,
     latency: Option<&Distribution>,

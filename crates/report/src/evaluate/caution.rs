@@ -1,4 +1,4 @@
-//! Which cautions stand beside the figures of a cell, beside a verdict, and over a whole run.
+//! Which cautions accompany the figures of a cell, a verdict, and a whole run.
 
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::{CodeKind, Environment};
@@ -9,7 +9,7 @@ use crate::findings::verdict::{Outcome, PlacementVerdict};
 use crate::findings::{Distribution, Figures, TrialCounts, VariantFindings};
 use crate::metric::is_counted;
 
-/// The warm-up's calls that waited are said from this share of the measured calls on: fewer hardly move a p99.
+/// The warm-up's waiting calls are reported from this share of the measured calls on: fewer hardly move a p99.
 const BACKLOG_SHARE: f64 = 0.01;
 
 /// What must be known of a variant's figures under a placement.
@@ -105,9 +105,9 @@ pub(super) fn of_verdict(
             continue;
         };
         let concerns = |caution: &&Caution| match caution.kind {
-            // The blocks that are left out say it.
+            // The caution about left-out blocks covers it.
             Kind::Incomplete => false,
-            // Under load it is in the verdict already.
+            // Under load the verdict includes it already.
             Kind::ClientBound => judged || variant.timing == Timing::Stages,
             Kind::LinkNotHeld => judged && !is_counted(metric),
             Kind::DynamicCode => judged && !is_counted(metric),
@@ -131,7 +131,7 @@ pub(super) fn of_run(
     found.chain(of_services(variants)).collect()
 }
 
-/// Whether idle states were disabled, or were not to be.
+/// Whether idle states were disabled, or were not meant to be.
 pub(super) fn is_idle_as_asked(environment: &Environment) -> bool {
     let idle = &environment.idle;
     idle.asked != Idle::Held || idle.got == Idle::Held
@@ -144,14 +144,14 @@ fn unverified(variant: &VariantFindings) -> Option<Caution> {
         .then(|| Caution::about(CautionKind::Unverified, &service.target, [0, 0]))
 }
 
-/// A call that takes so many times the median one stalls, where that is a millisecond at least.
+/// A call that takes this many times the median, and at least a millisecond, is a stall.
 const STALL_FACTOR: f64 = 10.0;
 const MIN_STALL_NS: u64 = 1_000_000;
 
 /// A percentile of a distribution, with the caution on it.
 type Tail = (CautionKind, fn(&Distribution) -> Option<f64>);
 
-/// The tails that are looked at, the nearest first.
+/// The tails that are checked, the nearest first.
 const TAILS: [Tail; 2] = [
     (CautionKind::LateP99, |times| times.p99_ns),
     (CautionKind::LateP999, |times| times.p999_ns),
@@ -213,7 +213,7 @@ mod tests {
             .collect()
     }
 
-    /// The longest call of so many slices in a hundred.
+    /// In this many slices of a hundred the longest call takes `ns`.
     fn spiking(slices: usize, ns: u64) -> impl Fn(&mut TrialFigures) {
         move |measured| {
             for slice in &mut measured.timeline.slices[..slices] {

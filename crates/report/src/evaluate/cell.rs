@@ -1,4 +1,4 @@
-//! The measured trials of one variant under one placement, put together.
+//! The measured trials of one variant under one placement, merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::histogram::Times;
 use rpcgauge_study::record::{
     BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
-    Histogram, TrialFigures, Memory, Payload, Stage, Step, Threads, TrialRecord,
+    Histogram, Memory, Payload, Stage, Step, Threads, TrialFigures, TrialRecord,
 };
 use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
 
@@ -25,7 +25,7 @@ const MAX_ERRORS: usize = 10;
 /// A trial that ran to its end, and its figures.
 pub(crate) type MeasuredTrial<'a> = (&'a TrialRecord, &'a TrialFigures);
 
-/// Puts the measured trials of a cell together; none where there are none.
+/// Merges the measured trials of a cell; none if there are none.
 pub(crate) fn figures(
     variant: &str,
     trials: &[MeasuredTrial<'_>],
@@ -136,7 +136,7 @@ fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlig
     })
 }
 
-/// Divides sums over a cell by the calls that they are of, of which there is one at least.
+/// Divides sums over a cell by their number of calls, which is at least one.
 #[derive(Clone, Copy)]
 struct PerCall(f64);
 
@@ -173,7 +173,7 @@ impl PerCall {
     }
 }
 
-/// What histograms say together; nothing where they hold no value.
+/// The merged distribution of histograms; none if they hold no value.
 fn distribution<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
@@ -181,7 +181,7 @@ fn distribution<'h>(
     Ok(merged(variant, histograms)?.map(Distribution::of))
 }
 
-/// Adds histograms up; none where they hold no value.
+/// Merges histograms; none if they hold no value.
 fn merged<'h>(
     variant: &str,
     histograms: impl Iterator<Item = &'h Histogram>,
@@ -273,7 +273,7 @@ fn floor(
         }
     }
     let pairs: Vec<_> = invocations.into_values().collect();
-    // Calls under load wait for each other: no part of that is the kernel's. Bare loops that take longer than the
+    // Calls under load wait for each other, which is not the kernel's part. Bare loops that take longer than the
     // call were disturbed.
     let share = PairedRatios::from_pairs(&pairs)
         .and_then(|ratios| compare(&ratios, &Bootstrap::default()))
@@ -296,7 +296,7 @@ fn floor(
 }
 
 /// Message sizes: the mean over trials, weighted by the calls that succeeded. A trial without a
-/// response knows no size of one, and may have sent nothing; where no trial has one, the requests that
+/// response has no size of one, and may have sent nothing; if no trial has one, the requests that
 /// were sent are those of calls that were started.
 fn payload(trials: &[MeasuredTrial<'_>]) -> Payload {
     let mean = |size: fn(&Payload) -> Option<f64>, weight: fn(&TrialFigures) -> u64| {
@@ -414,7 +414,7 @@ fn step(variant: &str, same: &[(&Step, u64)], start_ns: u64) -> Result<StepFindi
         time_ns: first.time_ns,
         lasted_ns,
         started: total(|s| s.started),
-        // Older records know only that what was never begun has no delay.
+        // In older records only calls that were never begun are known to have no delay.
         sent: total(|s| s.started.saturating_sub(s.never_sent))
             .min(send_delay.as_ref().map_or(0, |delays| delays.count)),
         answered: total(|s| s.answered),

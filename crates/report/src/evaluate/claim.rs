@@ -8,7 +8,7 @@ use super::compare::{Blocks, Judged};
 use crate::error::ReportError;
 use crate::findings::verdict::{ClaimFindings, ClaimMeasured, ClaimOutcome};
 
-/// Puts a claim of the plan to the test.
+/// Tests a claim of the plan.
 pub(crate) fn check(
     plan: &Plan,
     claim: &Claim,
@@ -30,9 +30,10 @@ pub(crate) fn check(
     let depends_on_placement = resolved.windows(2).any(|two| two[0].claim != two[1].claim);
     let agreed = resolved.first().filter(|_| !depends_on_placement);
     let are_others_open = resolved.len() < placements.len();
-    let only_under = match agreed.is_some() && are_others_open {
-        true => &resolved[..],
-        false => &[],
+    let only_under = if agreed.is_some() && are_others_open {
+        &resolved[..]
+    } else {
+        &[]
     };
     Ok(ClaimFindings {
         name: claim.name.clone(),

@@ -17,10 +17,10 @@ use crate::findings::verdict::{
 use crate::findings::{Figures, VariantFindings};
 use crate::metric::{self, better};
 
-/// Where a trial stands, apart from its variant: placement, invocation, block.
+/// Where a trial is, apart from its variant: placement, invocation, block.
 type Block = (Placement, u32, u32);
 
-/// The trials of a plan as they stand in blocks, and which of them were measured.
+/// The trials of a plan as they are in blocks, and which of them were measured.
 pub(crate) struct Blocks<'a> {
     plan: &'a Plan,
     variants: &'a [VariantFindings],
@@ -45,7 +45,7 @@ pub(crate) struct Paired {
 }
 
 impl<'a> Blocks<'a> {
-    /// Puts the measured trials where the plan has them.
+    /// Arranges the measured trials as the plan has them.
     pub(crate) fn new(
         plan: &'a Plan,
         variants: &'a [VariantFindings],
@@ -270,7 +270,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// An estimate as it stands in the findings.
+    /// An estimate as it is in the findings.
     fn shown(&self, estimate: &stats::Estimate) -> Estimate {
         let mut shown = Estimate::of(estimate);
         if self.plan.is_live() {
@@ -352,7 +352,7 @@ pub(crate) fn figure(row: &TrialRow, metric: Metric) -> Option<f64> {
         .filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// What the verdicts under all placements come to.
+/// The combined verdict of all placements.
 fn combined(judged: &[Judged]) -> Combined {
     let verdicts: Vec<stats::Verdict> = judged.iter().filter_map(|j| j.stats).collect();
     match stats::across_placements(&verdicts) {

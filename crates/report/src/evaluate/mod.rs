@@ -48,7 +48,7 @@ use cell::MeasuredTrial;
 use compare::Blocks;
 
 impl Findings {
-    /// What a run means.
+    /// The findings of a run.
     ///
     /// # Errors
     /// As [`Findings::new`].
@@ -65,7 +65,7 @@ impl Findings {
         Ok(findings)
     }
 
-    /// What a plan's records mean. Works with as many records as there are, in any order.
+    /// The findings from a plan's records, complete or not, in any order.
     ///
     /// A trial may have several records, when a failed one was run again: a measured one counts
     /// before a failed one, and of two equal ones the later.
@@ -144,7 +144,7 @@ impl Findings {
     }
 }
 
-/// What the lab noted of the machine, each thing once. That idle states were not disabled is a caution,
+/// What the lab noted about the machine, each thing once. That idle states were not disabled is a caution,
 /// which has the lab's reason.
 fn warnings(environment: &Environment) -> Vec<String> {
     let reason = environment.idle.reason.as_ref();
@@ -254,8 +254,9 @@ impl Recorded<'_> {
             .filter(|f| f.placement == placement && f.variants.iter().any(|v| v == name))
             .copied()
             .collect();
-        let count =
-            |holds: fn(&TrialFigures) -> bool| trials.iter().filter(|(_, m)| holds(m)).count() as u64;
+        let count = |holds: fn(&TrialFigures) -> bool| {
+            trials.iter().filter(|(_, m)| holds(m)).count() as u64
+        };
         let client_bound = count(|m| client_share(m) > Some(CLIENT_BOUND_SHARE));
         let all_ended = self.ended.values().filter(|t| here(t)).count() as u64;
         let planned = self

@@ -5,7 +5,7 @@ use rpcgauge_study::objective::{Measure, Objective};
 use crate::findings::objective::{ObjectiveFindings, ObjectiveOutcome};
 use crate::findings::{Distribution, Figures, StepFindings, VariantFindings};
 
-/// Holds every objective against every variant but those that repeat another.
+/// Checks every objective against every variant except those that repeat another.
 pub(crate) fn judge(
     objectives: &[Objective],
     variants: &[VariantFindings],
@@ -64,7 +64,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// What was found, and what it makes of an objective.
+/// What was found, and whether it meets an objective.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) figure: Option<f64>,
@@ -98,7 +98,7 @@ fn deciding(objective: &Objective, steps: &[StepFindings]) -> Option<(usize, Hel
     first.or(nearest).copied()
 }
 
-/// Holds an objective against all calls that were due. One that never succeeded is later than any
+/// Checks an objective against all calls that were due. One that never succeeded is later than any
 /// bound: a service that turns calls away is not fast.
 pub(crate) fn held_against(objective: &Objective, evidence: &Evidence<'_>) -> Held {
     let (calls, needed) = (evidence.started, objective.measure.min_calls());
@@ -150,11 +150,11 @@ impl Evidence<'_> {
         let answered = self.answered as f64;
         let rank = percentile * self.started as f64 / 100.0 - ROUNDING;
         let rank = rank.ceil().max(1.0);
-        match rank <= answered {
-            // Half a call before the one that is meant, so that rounding cannot reach the next.
-            true => histogram.quantile((rank - 0.5) / answered),
-            false => f64::INFINITY,
+        if rank > answered {
+            return f64::INFINITY;
         }
+        // Half a call before the one at that rank, so that rounding cannot reach the next.
+        histogram.quantile((rank - 0.5) / answered)
     }
 }
 

@@ -14,11 +14,11 @@ const CODEC: [Stage; 4] = [
     Stage::Decode,
 ];
 
-/// What a codec does for one side of a call, as far as it is known.
+/// A codec's time for one side of a call, as far as it is known.
 #[derive(Default)]
 struct OfSide {
     ns: Option<f64>,
-    /// The variants that tell of it.
+    /// The variants that measured it.
     variants: Vec<String>,
 }
 

@@ -1,12 +1,12 @@
-//! What slow calls are explained by: what a runtime did meanwhile, or what others took of their time.
+//! Explains slow calls: by what a runtime did meanwhile, or by time that others took from them.
 //!
 //! A call is slow where it took more than three times the median of up to 64 calls before it; the time beyond
 //! that median is *lost*. A cause explains a call where it covers at least half of the lost time. Asked
-//! first is what is measured as time that the call cannot have used: a stop of all threads, waiting for
+//! first is time that the call cannot have used: a stop of all threads, waiting for
 //! a core, a core that the host kept. A compilation runs beside the calls and is asked for after them. If each of
 //! them covers less, but all of them half, the one that covers the most explains the call. A deoptimization has no
 //! length: it explains a call only where nothing else does, and no more than a millisecond. So does a collection whose pause
-//! lies in the call: a collector's threads work on after the pause, and no event says so.
+//! lies in the call: a collector's threads continue to work after the pause, and no event says so.
 //!
 //! Slow calls that follow or overlap each other and have one cause are one spike.
 
@@ -15,7 +15,7 @@ use rpcgauge_study::record::{EventKind, EventsRecord, RuntimeEvent, SlowCall, Wa
 use super::cell::MeasuredTrial;
 use crate::findings::spikes::{Cause, EventMark, OfCause, SpikeCauses};
 
-/// A deoptimization continues in the interpreter until the code is compiled anew: it explains no more lost time of a call
+/// A deoptimization continues in the interpreter until the code is compiled again: it explains no more lost time of a call
 /// than this, ns.
 const MAX_OF_DEOPTIMIZATION_NS: u64 = 1_000_000;
 
@@ -122,7 +122,7 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let possible = [
         (Cause::GcPause, gc),
         (Cause::Safepoint, safepoint),
-        // Whose core the host keeps waits for it too.
+        // A side whose core the host keeps waits for it too.
         (Cause::Host, disturbed.stolen_ns),
         (Cause::OtherProgram, disturbed.waited_ns),
         (Cause::Compilation, compiled),
@@ -148,9 +148,10 @@ fn cause(call: &SlowCall, events: &[&RuntimeEvent]) -> Cause {
     let deoptimized = |event: &&RuntimeEvent| {
         event.kind == EventKind::Deoptimization && (span[0]..=span[1]).contains(&event.begin_ns)
     };
-    match lost_ns <= MAX_OF_DEOPTIMIZATION_NS && events.iter().any(deoptimized) {
-        true => Cause::Deoptimization,
-        false => Cause::Unexplained,
+    if lost_ns <= MAX_OF_DEOPTIMIZATION_NS && events.iter().any(deoptimized) {
+        Cause::Deoptimization
+    } else {
+        Cause::Unexplained
     }
 }
 
@@ -246,7 +247,7 @@ mod tests {
         let table: [(SlowCall, Vec<RuntimeEvent>, Cause); 18] = [
             (slow(0, 0), vec![], Unexplained),
             (slow(0, 0), vec![pause(500)], GcPause),
-            // The collector worked on after the pause, but for no longer than it can.
+            // The collector continued after the pause, but for no longer than it can.
             (slow(0, 0), vec![pause(100)], GcPause),
             (late, vec![pause(400)], GcPause),
             (later, vec![pause(400)], Unexplained),

@@ -1,4 +1,4 @@
-//! Servers beside servers and clients beside clients: what each stack takes for the same message.
+//! Compares servers with servers and clients with clients: the cost of each stack for the same message.
 
 use std::collections::{BTreeMap, BTreeSet};
 

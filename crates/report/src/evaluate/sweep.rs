@@ -64,7 +64,7 @@ fn question_without(question: &str, by: &str, size: u32) -> String {
     text.replace(&format!("-{size}"), "")
 }
 
-/// A sweep in the making.
+/// A sweep under construction.
 struct Draft<'a> {
     series: Vec<Vec<Sized<'a>>>,
     crossings: Vec<Crossing>,
@@ -260,7 +260,7 @@ fn turns(
         },
     };
     let sizes = paired.iter().map(|(size, metric, verdict, invocations)| {
-        // An invocation that was broken off has not every size.
+        // An invocation that was interrupted does not have every size.
         let shared = invocations
             .iter()
             .filter(|(key, _)| paired.iter().all(|(.., others)| others.contains_key(*key)));

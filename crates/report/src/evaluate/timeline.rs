@@ -1,6 +1,6 @@
 //! The trials of a cell one after the other in slices, and the spikes among them.
 //!
-//! **Spikes.** Within one trial, each slice that answered at least one call has a longest call. On
+//! **Spikes.** Within one trial, each slice in which a call succeeded has a longest call. On
 //! the logarithms of these, a slice is a spike when it lies above
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! [`MIN_SLICES`] such slices are not searched.
 
 use rpcgauge_stats::{mad, median};
-use rpcgauge_study::record::{TrialFigures, TimelineSlice as Slice, TrialRecord};
+use rpcgauge_study::record::{TimelineSlice as Slice, TrialFigures, TrialRecord};
 
 use crate::findings::timeline::{Bin, Spike, TimelineFindings};
 
@@ -30,7 +30,7 @@ const SPIKE_IN_ANY_CASE: f64 = 20.0;
 /// What makes a median absolute deviation into a standard deviation, for normal data.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
-/// A trial with fewer slices that answered a call is not searched for spikes.
+/// A trial with fewer slices in which a call succeeded is not searched for spikes.
 const MIN_SLICES: usize = 20;
 
 /// The merged timeline has at most this many bins; each holds whole slices.
@@ -39,7 +39,7 @@ const MAX_BINS: usize = 240;
 /// Of more spikes than this, the highest are listed; all are counted.
 const MAX_SPIKES: usize = 20;
 
-/// Puts measured trials, in the order they ran, into one timeline.
+/// Merges measured trials, in the order they ran, into one timeline.
 pub(crate) fn merge(trials: &[(&TrialRecord, &TrialFigures)]) -> TimelineFindings {
     let mut timeline = TimelineFindings {
         usual_longest_ns: usual_longest(trials),
@@ -90,7 +90,7 @@ fn bin(slices: &[Slice], slice_ns: u64, start_ns: u64) -> Bin {
     }
 }
 
-/// The fewest slices a bin with which there are no more than [`MAX_BINS`]; whole trials where there
+/// The smallest number of slices per bin that gives no more than [`MAX_BINS`]; whole trials where there
 /// are more trials than that. Each trial's last bin may be a short one.
 fn slices_a_bin(trials: &[(&TrialRecord, &TrialFigures)]) -> usize {
     let lengths = || trials.iter().map(|(_, m)| m.timeline.slices.len());

@@ -6,8 +6,10 @@ use rpcgauge_study::record::{CLIENT_BOUND_SHARE, FloorRecord, TrialFigures, Tria
 
 use super::{client_share, is_link_held};
 use crate::findings::supported;
-use crate::findings::trial::{FloorBeside, SendDelay, TrialFigures, TrialRow, Unfit};
-use crate::metric::{self, Kind, UnpackedTrial, filled, is_about_server, is_counted, median_ns, per_call};
+use crate::findings::trial::{FloorBeside, RowFigures, SendDelay, TrialRow, Unfit};
+use crate::metric::{
+    self, Kind, UnpackedTrial, filled, is_about_server, is_counted, median_ns, per_call,
+};
 
 impl FloorBeside {
     /// Of the records of a trial's own floor.
@@ -104,7 +106,7 @@ impl TrialRow {
             server_startup_ns: measured.startup.server_ns,
             client_startup_ns: measured.startup.client_ns,
             floor,
-            figures: TrialFigures::of(measured),
+            figures: RowFigures::of(measured),
         }
     }
 }
@@ -119,7 +121,7 @@ impl SendDelay {
     }
 }
 
-impl TrialFigures {
+impl RowFigures {
     fn of(measured: &TrialFigures) -> Self {
         let trial = UnpackedTrial::of(measured);
         let figures = Metric::all().filter_map(|metric| Some((metric, trial.figure(metric)?)));

@@ -1,8 +1,8 @@
 //! Two reasons for no verdict (docs/method.md).
 //!
-//! **Calls without an answer.** Latency counts the calls that succeeded. Where one variant leaves more of its
-//! calls unanswered than the other, those that it has more may have been its slowest, or its fastest. What calls
-//! cost is divided by those that carried it, but what of it went into the unsuccessful ones is not known.
+//! **Unsuccessful calls.** Latency counts the calls that succeeded. If one variant has more unsuccessful
+//! calls than the other, the extra ones may have been its slowest, or its fastest. What calls
+//! cost is divided by the successful ones, but the share of the unsuccessful ones is not known.
 //!
 //! **Calls that were sent late.** At a rate, calls to a live service can wait here before they are sent, and that is
 //! in their latency.
@@ -14,7 +14,7 @@ use crate::findings::verdict::Unanswered;
 use crate::findings::{Distribution, Figures, supported};
 use crate::metric::{self, Kind};
 
-/// Two variants that leave different shares of unsuccessful calls.
+/// Two variants with different shares of unsuccessful calls.
 pub(crate) struct Uneven {
     pub(crate) shares: Unanswered,
     /// How far the logarithm of the ratio of/against may be off by it, down and up.
@@ -46,8 +46,8 @@ impl Uneven {
     }
 }
 
-/// How far the logarithm of a variant's figure may be off, down and up, by a share of its calls that was not
-/// answered; none where it has no figure. Nothing is known of calls none of which was answered.
+/// How far the logarithm of a variant's figure may be off, down and up, by a share of its calls that did not
+/// succeed; none if it has no figure. Nothing is known if no call succeeded.
 fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let answered = figures.calls.answered as f64;
     if answered == 0.0 {
@@ -56,7 +56,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
     let more = share * figures.calls.attributable() as f64 / answered;
     let quantile = match metric::row(metric).kind {
         Kind::Quantile(quantile) => quantile,
-        // Answered, they may have taken any time, and no time at all.
+        // Had they succeeded, they might have taken any time, or none at all.
         Kind::Mean { .. } => return Some([-more.ln_1p(), f64::INFINITY]),
         // Their responses may be of any size, and what was received beyond the answers' bodies may be theirs.
         Kind::Bytes(_) => {
@@ -71,7 +71,7 @@ fn reach(metric: Metric, figures: &Figures, share: f64) -> Option<[f64; 2]> {
         }
         // They may have taken all of it, or nothing.
         Kind::Cpu(_) => return Some([f64::NEG_INFINITY, more.ln_1p()]),
-        // Answered, they may have taken as long as they did, or no time at all.
+        // Had they succeeded, they might have taken as long as they did, or no time at all.
         Kind::Goodput => {
             let time = |times: &Option<Distribution>| {
                 times
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// What 1,000 calls, each 1 µs slower than the one before, of which some are left unanswered by the
+    /// What 1,000 calls, each 1 µs slower than the one before, of which some do not succeed with the
     /// first variant, make of a metric.
     fn reach_of(metric: Metric, unanswered: u64) -> Option<[f64; 2]> {
         let findings = findings(&two(1.0).build());
@@ -296,7 +296,7 @@ mod tests {
         let [down, up] = reach_of(Metric::CallBytes, 500).unwrap();
         assert!(down < 0.5_f64.ln() && down > 0.3_f64.ln(), "{down}");
         assert_eq!(up, any_more);
-        // Nothing is known where none was answered.
+        // Nothing is known if none succeeded.
         for metric in [Metric::ServerCpu, Metric::Goodput, Metric::ResponseBytes] {
             assert_eq!(
                 reach_of(metric, 1_000),

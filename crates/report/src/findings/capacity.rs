@@ -49,17 +49,17 @@ pub struct CapacityTrial {
     pub rate: f64,
     /// Whether every objective held.
     pub held: bool,
-    /// Those that did not, with what was measured.
+    /// The objectives that were missed, with the measured values.
     pub missed: Vec<MissedObjective>,
-    /// What stood in the way, where it did not hold.
+    /// What limited the rate, if an objective was missed.
     pub limit: Option<Limit>,
     /// Calls that were due.
     pub started: u64,
-    /// How many of them were answered.
+    /// How many of them succeeded.
     pub answered: u64,
     /// Calls sent per second.
     pub sent_rate: f64,
-    /// Calls answered per second.
+    /// Calls that succeeded, per second.
     pub goodput: f64,
     /// Median latency, ns.
     pub latency_p50_ns: Option<f64>,

@@ -20,7 +20,7 @@ pub struct Caution {
     /// How many, in the unit of the kind; absent where nothing is counted.
     #[serde(skip_serializing_if = "is_zero")]
     pub count: u64,
-    /// Of how many; absent where there is no whole.
+    /// Of how many; absent if it is not a share.
     #[serde(skip_serializing_if = "is_zero")]
     pub of: u64,
 }
@@ -47,12 +47,12 @@ pub enum CautionKind {
     /// Both services were running before, and nothing was restarted: the verdict holds for these
     /// two instances, and its blocks stand each for itself.
     RunningInstances,
-    /// At a rate the variant can have only so many calls in flight, one on each connection, and the
+    /// At a rate the variant can have one call in flight on each connection, and the
     /// other any number.
     Bounded,
     /// No A/A pair covers this metric and placement.
     NoControl,
-    /// So many blocks are left out of the estimate.
+    /// Blocks are left out of the estimate.
     BlocksLeftOut,
     /// The user ended trials; their figures are those of the part before.
     Interrupted,

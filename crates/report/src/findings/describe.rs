@@ -45,9 +45,12 @@ impl HowItCalls {
     pub fn of(settings: &Settings) -> Self {
         let service = settings.target.live().map(Service::of);
         let tls = service.as_ref().and_then(|service| service.verified);
-        let tls = tls.map_or("", |verified| match verified {
-            true => ", TLS",
-            false => ", TLS, unverified",
+        let tls = tls.map_or("", |verified| {
+            if verified {
+                ", TLS"
+            } else {
+                ", TLS, unverified"
+            }
         });
         let written = settings.written().filter(|(row, _)| !row.ends_trials());
         let written = written.map(|(row, value)| (row.name.to_owned(), value.to_string()));
@@ -100,7 +103,7 @@ impl Service {
         }
     }
 
-    /// What is called, with its method and what it is sent: `POST http://localhost/orders with a body`.
+    /// The target of the calls, with method and body: `POST http://localhost/orders with a body`.
     fn call(&self) -> String {
         let method = self.http_method.iter().map(|method| format!("{method} "));
         let method: String = method.collect();

@@ -83,7 +83,7 @@ pub struct Figures {
     pub errors: Vec<ErrorSample>,
     /// Distinct error texts beyond those listed.
     pub errors_left_out: u64,
-    /// Failures whose text was not recorded: a trial keeps only so many distinct ones.
+    /// Failures whose text was not recorded: a trial keeps only some distinct ones.
     pub errors_without_sample: u64,
 }
 
@@ -263,7 +263,7 @@ impl TrafficPerCall {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CpuPerCall {
-    /// The measuring thread, or the process of a client or codec that tells it.
+    /// The measuring thread, or the process of a client or codec that reports it.
     pub client: Option<CpuSide>,
     /// The subject's process; absent for a live service.
     pub server: Option<CpuSide>,
@@ -296,14 +296,14 @@ pub struct StepFindings {
     pub start_ns: u64,
     /// How long it was to last.
     pub time_ns: u64,
-    /// How long it did: less where the load ended before its ramp, 0 where it ended before this step. The
+    /// How long it lasted: less if the load ended before its ramp, 0 if it ended before this step. The
     /// time in which the client did not run is left out.
     pub lasted_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
     /// How many of them were sent, then or later.
     pub sent: u64,
-    /// How many were answered, then or later.
+    /// How many succeeded, then or later.
     pub answered: u64,
     /// Calls that succeeded while it lasted, whenever they were due.
     pub answered_within: u64,
@@ -314,7 +314,7 @@ pub struct StepFindings {
     pub stalled: u64,
     /// Calls that succeeded while it lasted, per second of that time.
     pub goodput: f64,
-    /// Latency of those that were answered.
+    /// Latency of those that succeeded.
     pub latency: Option<Distribution>,
     /// How long after they were due they were begun, or failed before that.
     pub send_delay: Option<Distribution>,
@@ -350,7 +350,7 @@ pub struct Parts {
     pub codec_of_client_ns: Option<f64>,
     /// What of it is the server's; where it is absent, it is in the server's own part.
     pub codec_of_server_ns: Option<f64>,
-    /// The variants that tell of the codecs.
+    /// The variants that measured the codecs.
     pub codecs: Vec<String>,
 }
 

@@ -56,7 +56,7 @@ pub struct LinkDirection {
     pub jitter_ns: u64,
     /// The part of packets that is to be lost.
     pub loss: Option<f64>,
-    /// Packets a call; absent without a call.
+    /// Packets per call; absent without a call.
     pub packets_per_call: Option<f64>,
     /// Bytes of IP a call.
     pub bytes_per_call: Option<f64>,

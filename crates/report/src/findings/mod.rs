@@ -77,7 +77,7 @@ pub struct Findings {
     pub stacks: Vec<StackFindings>,
     /// What was measured of each variant, in the study's order.
     pub variants: Vec<VariantFindings>,
-    /// How many requests each live service was sent; without those of which a record does not tell it.
+    /// How many requests each live service was sent; without those whose records do not say so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests_sent: Vec<RequestsSent>,
     /// Trials that could not be measured, in the order they ran.

@@ -8,9 +8,9 @@ use serde::Serialize;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// The runtime of client or server collected garbage: it stood still, or its collector worked on after the pause.
+    /// The runtime of client or server collected garbage: it was stopped, or its collector continued after the pause.
     GcPause,
-    /// It stood still for something else.
+    /// It was stopped for something else.
     Safepoint,
     /// The hypervisor gave a core to others.
     Host,

@@ -13,7 +13,7 @@ use super::verdict::Outcome;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// The key of a study that the sizes are the values of: `n`, or `scale`.
+    /// The study's key whose values are the sizes: `n` or `scale`.
     pub sized_by: &'static str,
     /// The ways to call.
     pub series: Vec<Series>,
@@ -63,7 +63,7 @@ pub struct Swept {
     pub stretches: Vec<Stretch>,
 }
 
-/// What the verdicts at all sizes come to.
+/// The combined verdict of all sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

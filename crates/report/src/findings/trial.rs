@@ -85,7 +85,7 @@ pub struct TrialRow {
     /// What two bare loops took beside it for the same bytes; absent where they did not run.
     pub floor: Option<FloorBeside>,
     /// The figures that pairs and claims compare, as far as the trial has them.
-    pub figures: TrialFigures,
+    pub figures: RowFigures,
 }
 
 /// Why a trial says nothing in a metric.
@@ -121,9 +121,9 @@ pub struct SendDelay {
 
 /// The figures of one trial that can be compared, as far as it has them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TrialFigures(pub(crate) BTreeMap<Metric, f64>);
+pub struct RowFigures(pub(crate) BTreeMap<Metric, f64>);
 
-impl TrialFigures {
+impl RowFigures {
     /// The figure of a metric.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.0.get(&metric).copied()
@@ -135,7 +135,7 @@ pub(crate) fn field(metric: Metric) -> String {
     metric.as_str().replace('-', "_")
 }
 
-impl Serialize for TrialFigures {
+impl Serialize for RowFigures {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(
             self.0

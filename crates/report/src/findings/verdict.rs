@@ -30,7 +30,7 @@ pub struct Comparison {
     pub a_a: bool,
     /// The verdict under each placement; the first is the study's own.
     pub placements: Vec<PlacementVerdict>,
-    /// What these come to together.
+    /// The combined outcome.
     pub combined: Combined,
 }
 
@@ -104,7 +104,7 @@ impl Estimate {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Outcome {
-    /// `of` is better: faster, smaller, or more of a yield.
+    /// `of` is better: faster, smaller, or with a higher yield.
     Faster,
     /// `of` is worse.
     Slower,
@@ -139,7 +139,7 @@ pub enum Withheld {
     LinkNotHeld,
     /// How late calls were sent decides the difference, or is most of what is compared.
     SendDelay,
-    /// The two left different shares of unsuccessful calls, and counting these could change the
+    /// The two have different shares of unsuccessful calls, and counting these could change the
     /// verdict.
     Unanswered,
 }
@@ -254,7 +254,7 @@ pub struct ClaimFindings {
     pub measured_stacks: Vec<String>,
     /// What was measured under each placement; the first is the study's own.
     pub placements: Vec<ClaimMeasured>,
-    /// What it comes to: the outcome of the placements that are resolved, where these agree.
+    /// The outcome of the placements that are resolved, where these agree.
     pub outcome: ClaimOutcome,
     /// The placements that are resolved, where they agree and others are not resolved: the outcome is
     /// unconfirmed there.
@@ -270,7 +270,7 @@ pub struct ClaimMeasured {
     /// The comparison it rests on.
     #[serde(flatten)]
     pub verdict: PlacementVerdict,
-    /// What it comes to there.
+    /// The outcome there.
     pub claim: ClaimOutcome,
     /// How the measured size stands to the published one, where both have a size.
     pub size: Option<SizeMatch>,

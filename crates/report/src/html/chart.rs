@@ -201,7 +201,7 @@ fn uprights(page: &mut Page, class: &'static str, places: &[f64], [from, to]: [f
     page.raw("\"/>");
 }
 
-/// Marks below the axis from one place to another, each at least so wide that it is seen.
+/// Marks below the axis from one place to another, each wide enough to be seen.
 fn marks(page: &mut Page, class: &'static str, places: &[[f64; 2]]) {
     page.put("<path class=\"mark-span {}\" d=\"", &[&class]);
     for [from, to] in places {
@@ -219,7 +219,7 @@ fn span(page: &mut Page, class: &'static str, left: f64, width: f64) {
     );
 }
 
-/// A ratio with its interval on a logarithmic axis that reaches so far to either side of 1.
+/// A ratio with its interval on a logarithmic axis that reaches `reach` to either side of 1.
 pub(super) fn ratio(page: &mut Page, class: &'static str, drawn: &Drawn, reach: f64, label: &str) {
     let place = |log: f64| (0.5 + log / reach.ln() / 2.0).clamp(0.0, 1.0) * 100.0;
     let between = |page: &mut Page, class: &'static str, low: f64, high: f64| {

@@ -111,18 +111,20 @@ fn page(document: &Document, most: Most, left_out: Option<&str>) -> String {
 
 fn section(page: &mut Page, section: &Section, is_first: bool, most: Most) {
     let is_folded = section.shown == Shown::Folded;
-    page.raw(match is_folded {
-        true => "<details class=\"section\"",
-        false => "<section",
+    page.raw(if is_folded {
+        "<details class=\"section\""
+    } else {
+        "<section"
     });
     page.each(" id=\"{}\"", is_first.then_some(section.id));
     page.raw(if is_folded { "><summary>" } else { ">" });
     page.put("<h2>{}</h2>", &[&section.title]);
     page.raw(if is_folded { "</summary>\n" } else { "\n" });
     blocks(page, &section.blocks, most);
-    page.raw(match is_folded {
-        true => "</details>\n",
-        false => "</section>\n",
+    page.raw(if is_folded {
+        "</details>\n"
+    } else {
+        "</section>\n"
     });
 }
 
@@ -205,9 +207,10 @@ fn table(page: &mut Page, table: &Table) {
     }
     page.raw("</tr></thead>\n<tbody>");
     for (index, row) in table.rows.iter().enumerate() {
-        page.raw(match table.breaks.contains(&index) {
-            true => "<tr class=\"break\">",
-            false => "<tr>",
+        page.raw(if table.breaks.contains(&index) {
+            "<tr class=\"break\">"
+        } else {
+            "<tr>"
         });
         for (place, cell) in row.iter().enumerate() {
             let right = table.columns.get(place).is_some_and(|column| column.right);

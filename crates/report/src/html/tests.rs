@@ -193,7 +193,7 @@ fn charts_have_their_numbers_beside_them() {
     assert!(page.contains("handler marks apart, 76 B"));
 }
 
-/// A study with so many variants that not everything can be drawn.
+/// A study with too many variants to draw everything.
 fn large() -> Sample {
     let mut builder = Builder {
         calls: 100,

@@ -60,9 +60,10 @@ fn asked(page: &mut Page, question: &Question, reach: Option<f64>) {
         return;
     }
     page.raw("<div class=\"asked\">");
-    match has_heading {
-        true => page.put("<h3>{}</h3>", &[&question.text]),
-        false => page.raw("<span></span>"),
+    if has_heading {
+        page.put("<h3>{}</h3>", &[&question.text])
+    } else {
+        page.raw("<span></span>")
     }
     axis(page, reach);
     page.raw("</div>\n");
@@ -134,7 +135,7 @@ fn card(page: &mut Page, verdict: &Verdict, several: bool) {
     page.raw("<div class=\"line\">");
     let place = several.then(|| words::capital(verdict.on));
     page.each("<p class=\"place\">{}</p>", place);
-    // The ratio stands apart from it here.
+    // The ratio is separate from it here.
     let clause = line.clause.trim_end_matches([',', ':']);
     page.put("<p class=\"clause\">{}", &[&clause]);
     page.each(" <span class=\"ratio\">{}</span>", filled(&line.ratio));

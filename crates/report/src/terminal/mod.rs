@@ -41,7 +41,7 @@ pub(crate) fn whole(document: &Document, style: Style) -> String {
 /// Room for the longest label of facts and a gap.
 const LABEL: usize = 13;
 
-/// Where a question has less room than this beside its verdict, it stands above it.
+/// Where a question has less room than this beside its verdict, it is above it.
 const MIN_ROOM: usize = 34;
 /// How many of the last lines of a failed subject's log are printed without `--verbose`.
 const LOG_LINES: usize = 5;
@@ -149,10 +149,12 @@ impl Page {
             self.paragraph(Paint::Quiet, "    ", &line.words());
         }
         let log: Vec<&str> = item.log.lines().collect();
-        let hidden = match self.style.verbose {
-            true => 0,
-            false if item.log == self.log => log.len(),
-            false => log.len().saturating_sub(LOG_LINES),
+        let hidden = if self.style.verbose {
+            0
+        } else if item.log == self.log {
+            log.len()
+        } else {
+            log.len().saturating_sub(LOG_LINES)
         };
         for line in &log[hidden..] {
             self.paragraph(Paint::Quiet, "    | ", line);

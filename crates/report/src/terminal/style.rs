@@ -47,9 +47,10 @@ impl Style {
 
     /// Text in a colour, or as it is.
     pub(crate) fn paint(self, paint: Paint, text: &str) -> String {
-        match self.color && paint != Paint::Plain {
-            true => format!("\u{1b}[{}m{text}\u{1b}[0m", paint as u8),
-            false => text.to_owned(),
+        if self.color && paint != Paint::Plain {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", paint as u8)
+        } else {
+            text.to_owned()
         }
     }
 

@@ -9,7 +9,7 @@ const GAP: usize = 2;
 /// The first column is not shortened below this.
 const MIN_NAME: usize = 12;
 
-/// Lines of at most `width` columns as far as that can be, the header first; the titles of the columns
+/// Lines of at most `width` columns if possible, the header first; the titles of the columns
 /// that were dropped.
 pub(crate) fn fitted(table: &Table, width: usize) -> (Vec<String>, Vec<String>) {
     let mut shown = columns(table);
@@ -69,9 +69,10 @@ impl Fitted {
             let end: String = text.chars().skip(length - (keep - head)).collect();
             return format!("{start}…{end}");
         }
-        match self.head.right {
-            true => format!("{text:>width$}"),
-            false => format!("{text:<width$}"),
+        if self.head.right {
+            format!("{text:>width$}")
+        } else {
+            format!("{text:<width$}")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The A/A pair in words: what one thing measured twice came to.
+//! The A/A pair in words: the difference of one thing measured twice.
 
 use super::About;
 use super::ratio::Found;
@@ -39,11 +39,11 @@ pub(crate) fn a_a_brief(verdict: &PlacementVerdict) -> String {
     }
 }
 
-/// An A/A pair that reaches beyond this factor holds 1 and is no good news: most differences are smaller.
+/// An A/A pair that reaches beyond this factor includes 1 but is not reassuring: most differences are smaller.
 const LOOSE: f64 = 1.5;
 
-/// What an A/A check comes to, and what that means for the others: nothing is resolved but what lies
-/// beyond its interval, to either side (`stats::judge`).
+/// The outcome of an A/A check, and what it means for the others: only differences are resolved that lie
+/// beyond its interval, on either side (`stats::judge`).
 fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
     let Some([low, high]) = estimate.interval else {
         return ("open", None);
@@ -53,10 +53,12 @@ fn a_a_outcome(estimate: &Estimate) -> (&'static str, Option<String>) {
     if farthest > WORTHLESS {
         return ("open", Some(too_little(estimate)));
     }
-    let outcome = match low <= 1.0 && 1.0 <= high {
-        false => "fails",
-        true if farthest > LOOSE => "too wide",
-        true => "holds",
+    let outcome = if !(low..=high).contains(&1.0) {
+        "fails"
+    } else if farthest > LOOSE {
+        "too wide"
+    } else {
+        "holds"
     };
     let means = format!("differences below {unseen} are not resolved");
     (outcome, Some(means))

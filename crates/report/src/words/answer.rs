@@ -1,4 +1,4 @@
-//! What a comparison comes to, as a sign and in a word or two.
+//! The outcome of a comparison, as a sign and in a word or two.
 
 use super::{joined, on};
 use crate::findings::verdict::{Combined, Comparison, Outcome, PlacementVerdict};
@@ -12,7 +12,7 @@ pub(crate) enum Answer {
     Depends,
     Open,
     Nothing,
-    /// One thing measured twice: it is not an answer.
+    /// One thing measured twice, which is not an answer.
     Check,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn sentences(found: &CapacityFindings) -> Vec<String> {
 const WITH_THE_ONE_THAT_MISSED: &str =
     "The figures of the rate that holds are of all its trials, with the one that missed.";
 
-/// That calls went unanswered at the rate that held, where no objective is about that: a percentile
+/// That calls did not succeed at the rate that held, if no objective is about that: a percentile
 /// leaves as many open as lie beyond it.
 fn unanswered(found: &CapacityFindings) -> Option<String> {
     let is_bounded = |objective: &Objective| objective.measure == Measure::Errors;
@@ -93,7 +93,7 @@ fn end(found: &CapacityFindings) -> Option<&'static str> {
              trials (--duration) are steadier.",
         ),
         CapacityEnd::Stopped => {
-            Some("The search was not ended: this is what the trials until then come to.")
+            Some("The search was not finished: this is the result of the trials until then.")
         }
     }
 }

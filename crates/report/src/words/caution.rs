@@ -12,7 +12,7 @@ use crate::units;
 use crate::words::NOT_HELD;
 use crate::{by_key, distinct};
 
-/// The kinds that stand beside a variant's figures: a letter, a name, and what it means.
+/// The kinds that accompany a variant's figures: a letter, a name, and what it means.
 const LABELS: [(Kind, char, &str, &str); 9] = [
     (
         Kind::ClientBound,
@@ -72,7 +72,7 @@ const SUBJECT: &str = "\u{fffc}";
 pub(crate) struct Labels {
     /// A letter each: small where it is about at most half of the trials.
     pub(crate) letters: String,
-    /// Their names, each with how many it is about. How code was made stands elsewhere.
+    /// Their names, each with how many it is about. How code was made is elsewhere.
     pub(crate) names: String,
     /// The names of those that are about more than half.
     pub(crate) main: String,
@@ -95,9 +95,12 @@ impl Labels {
                 units::count(of)
             ),
         };
-        let letter = |(caution, letter, _): (&Caution, char, &str)| match caution.is_minor() {
-            true => letter.to_ascii_lowercase(),
-            false => letter,
+        let letter = |(caution, letter, _): (&Caution, char, &str)| {
+            if caution.is_minor() {
+                letter.to_ascii_lowercase()
+            } else {
+                letter
+            }
         };
         let main = named().filter(|(caution, ..)| !caution.is_minor());
         Self {
@@ -114,9 +117,10 @@ pub(crate) fn legend(letters: &str) -> Vec<String> {
         let small = letter.to_ascii_lowercase();
         let is_small = letters.contains(small);
         (is_small || letters.contains(letter)).then(|| {
-            let small = match is_small {
-                true => format!(" ({small}: in at most half of the trials)"),
-                false => String::new(),
+            let small = if is_small {
+                format!(" ({small}: in at most half of the trials)")
+            } else {
+                String::new()
             };
             format!("{letter} {name}: {meaning}{small}")
         })
@@ -135,9 +139,10 @@ pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
 pub(crate) fn clause(caution: &Caution, named: bool) -> String {
     let (count, of) = (units::count(caution.count), units::count(caution.of));
     let variant = caution.variant.as_deref().unwrap_or_default();
-    let of_it = match named {
-        true => format!(" of {variant}"),
-        false => String::new(),
+    let of_it = if named {
+        format!(" of {variant}")
+    } else {
+        String::new()
     };
     let one = caution.count == 1;
     let time = |ns: u64| units::time(ns as f64);
@@ -149,9 +154,12 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
             time(caution.of)
         )
     };
-    let prefix = |text: String| match named {
-        true => format!("{variant}: {text}"),
-        false => text,
+    let prefix = |text: String| {
+        if named {
+            format!("{variant}: {text}")
+        } else {
+            text
+        }
     };
     match caution.kind {
         Kind::IdleNotHeld => "idle states could not be disabled: cores fall asleep between calls, which \
@@ -172,7 +180,7 @@ pub(crate) fn clause(caution: &Caution, named: bool) -> String {
         Kind::LateP99 => prefix(late("p99")),
         Kind::LateP999 => prefix(late("p99.9")),
         Kind::RunningInstances => "this is about these two running instances alone, neither of which \
-                                   was started afresh"
+                                   was restarted"
             .to_owned(),
         Kind::Bounded => format!(
             "{variant} can have {count} calls in flight, one on each connection, and the other any \
@@ -261,8 +269,8 @@ pub(crate) fn of_run(
     cautions.iter().map(sentence).collect()
 }
 
-/// The cautions of some comparisons, each once; none where there are none. Of several placements each is
-/// named: a sentence for what is so under every one, and one for what is so under some. What is so of several
+/// The cautions of some comparisons, each once; `None` if there are none. With several placements each is
+/// named: one sentence for what holds under every one, and one for what holds under some. What holds for several
 /// variants is one clause.
 pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     let verdicts = comparisons.iter().flat_map(|one| &one.placements);
@@ -318,7 +326,7 @@ pub(crate) fn of_comparisons(comparisons: &[&Comparison]) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// What a clause is about: by number, where there are many and the tables mark each of them.
+/// The subject of a clause: only a count if there are many and the tables mark each of them.
 fn each_of(kind: Kind, subjects: &[String]) -> String {
     let is_marked = LABELS.iter().any(|(marked, ..)| *marked == kind);
     match subjects {

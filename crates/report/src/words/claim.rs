@@ -12,12 +12,12 @@ use crate::findings::verdict::{
 };
 use crate::metric::row;
 
-/// What an outcome is about, and what it is not.
+/// What an outcome is about, and what not.
 pub(crate) const HOW_CLAIMS_ARE_READ: &str = "Ratios are compared, not times from another machine. \
      The outcome is about the direction; how the sizes compare stands beside the measured ratio. Only a \
      measurement of the published stacks themselves contradicts; of others a claim is not reproduced.";
 
-/// The outcome of a claim, and where alone if other placements leave it open:
+/// The outcome of a claim, and the only placement that shows it if others leave it open:
 /// `contradicted on two cores only`.
 pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
     let outcome = match claim.outcome {
@@ -28,9 +28,10 @@ pub(crate) fn claim_outcome(claim: &ClaimFindings) -> String {
         ClaimOutcome::NotResolved => "not resolved".to_owned(),
     };
     let places = joined(claim.only_under.iter().map(|p| on(*p)), " and ");
-    match claim.only_under.is_empty() {
-        true => outcome,
-        false => format!("{outcome} {places} only"),
+    if claim.only_under.is_empty() {
+        outcome
+    } else {
+        format!("{outcome} {places} only")
     }
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn claim_measured(about: About<'_>, verdict: &PlacementVerdict) -> St
     format!("{found}{against_control}{}", code_mark(verdict))
 }
 
-/// How the measured size stands to the published one.
+/// How the measured size compares with the published one.
 pub(crate) fn size_match(size: SizeMatch) -> &'static str {
     match size {
         SizeMatch::Agrees => "size agrees within a quarter",

@@ -109,9 +109,10 @@ impl Names<'_> {
     fn stretches<'s>(&self, stretches: impl IntoIterator<Item = &'s Stretch>) -> String {
         let stretch = |stretch: &Stretch| {
             let (ahead, from) = (self.ahead(stretch.verdict), self.at(stretch.from));
-            match stretch.from == stretch.to {
-                true => format!("{ahead} at {from}"),
-                false => format!("{ahead} at {from} to {}", units::count(stretch.to.into())),
+            if stretch.from == stretch.to {
+                format!("{ahead} at {from}")
+            } else {
+                format!("{ahead} at {from} to {}", units::count(stretch.to.into()))
             }
         };
         joined(stretches.into_iter().map(stretch), ", ")

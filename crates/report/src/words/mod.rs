@@ -40,7 +40,7 @@ pub(crate) struct About<'a> {
     pub(crate) against: &'a str,
     pub(crate) metric: Metric,
     pub(crate) operation: Option<Operation>,
-    /// What is said of an application in place of the metric's own words.
+    /// Words about an application in place of the metric's own.
     pub(crate) said: Option<&'a Said>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Said {
     pub(crate) better: Better,
     /// For the better and the worse of two variants.
     pub(crate) sides: [&'static str; 2],
-    /// What stands behind two figures.
+    /// What is behind two figures.
     pub(crate) phrase: &'static str,
     /// A figure with its unit.
     pub(crate) value: fn(f64) -> String,
@@ -112,7 +112,7 @@ impl<'a> About<'a> {
         self.said.map_or_else(own, |said| said.sides)
     }
 
-    /// What stands behind two figures.
+    /// What is behind two figures.
     fn phrase(self) -> String {
         let own = || row(self.metric).phrase(self.operation);
         self.said.map_or_else(own, |said| said.phrase.to_owned())
@@ -197,9 +197,10 @@ pub(crate) fn code_names(code: &[CodeKind]) -> String {
 /// A whole comparison, all placements, in plain sentences.
 pub(crate) fn comparison(c: &Comparison, margin: f64) -> String {
     let about = About::from(c);
-    let texts: Vec<String> = match c.a_a {
-        true => c.placements.iter().map(|v| a_a(about, v)).collect(),
-        false => lines(about, c, margin).iter().map(verdict_text).collect(),
+    let texts: Vec<String> = if c.a_a {
+        c.placements.iter().map(|v| a_a(about, v)).collect()
+    } else {
+        lines(about, c, margin).iter().map(verdict_text).collect()
     };
     match &texts[..] {
         [] => format!("No verdict on {} against {}.", c.of, c.against),

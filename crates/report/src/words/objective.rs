@@ -33,10 +33,13 @@ pub(crate) fn objective(found: &ObjectiveFindings) -> String {
         .map(|figure| measured(&found.objective, figure));
     let figure = figure.unwrap_or_default();
     match found.outcome {
-        ObjectiveOutcome::Reached => match place.is_empty() {
-            true => format!("reached, with {figure}"),
-            false => format!("reached in every step, with {figure} at worst{place}"),
-        },
+        ObjectiveOutcome::Reached => {
+            if place.is_empty() {
+                format!("reached, with {figure}")
+            } else {
+                format!("reached in every step, with {figure} at worst{place}")
+            }
+        }
         ObjectiveOutcome::Missed => match found.unanswered {
             Some(share) => {
                 let share = units::percent(share);

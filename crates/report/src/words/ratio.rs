@@ -53,7 +53,7 @@ impl Found {
         }
     }
 
-    /// What stands without an interval.
+    /// What is shown without an interval.
     pub(crate) fn word(phrase: impl Into<String>) -> Self {
         Self {
             phrase: phrase.into(),
@@ -94,9 +94,10 @@ fn interval(about: About<'_>, estimate: &Estimate) -> String {
 pub(crate) fn interval_beside(factor: f64, ends: [f64; 2]) -> String {
     let decimals = units::ratio_decimals(factor);
     let looks_like_1 = |end: f64| (end - 1.0).abs() < 0.005;
-    let decimals = match ends.into_iter().any(looks_like_1) {
-        true => decimals.max(3),
-        false => decimals,
+    let decimals = if ends.into_iter().any(looks_like_1) {
+        decimals.max(3)
+    } else {
+        decimals
     };
     units::interval(ends, decimals)
 }
@@ -128,8 +129,8 @@ const ALIKE: f64 = 0.000_5;
 /// More than what arithmetic rounds.
 const EXACT: f64 = 1e-9;
 
-/// Whether bytes came out the same in every block. Where messages differ from call to call their means
-/// differ a little, and are no exact figures.
+/// Whether bytes were the same in every block. If messages differ from call to call, their means
+/// differ a little, and are not exact.
 fn is_exact(metric: Metric, estimate: &Estimate) -> bool {
     let spread = estimate.interval.map(|[low, high]| high / low - 1.0);
     is_counted(metric) && spread.is_some_and(|spread| spread < EXACT)

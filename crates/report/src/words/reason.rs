@@ -78,7 +78,7 @@ const SENT_LATE: &str = "how late calls were sent decides this: they waited for 
 /// How more is measured of running services.
 pub(crate) const LONGER: &str = "a longer --duration with more --blocks";
 
-/// That the two left different shares of unsuccessful calls, and what that does to a verdict.
+/// That the two have different shares of unsuccessful calls, and what that does to a verdict.
 fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     let shares = verdict.unanswered?;
     let is_withheld = matches!(verdict.outcome, Outcome::NoVerdict { .. });
@@ -100,7 +100,7 @@ fn unanswered(about: About<'_>, verdict: &PlacementVerdict) -> Option<String> {
     ))
 }
 
-/// That a verdict rests on dynamic code.
+/// A note that a verdict rests on dynamic code.
 fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
     match verdict.on_dynamic_code()[..] {
         [] => None,
@@ -113,9 +113,10 @@ fn dynamic_code(verdict: &PlacementVerdict) -> Option<String> {
 
 /// The same in as few words as can be, behind what was found or asked; empty without any.
 pub(crate) fn code_mark(verdict: &PlacementVerdict) -> &'static str {
-    match verdict.has(CautionKind::DynamicCode) {
-        true => " (dynamic code)",
-        false => "",
+    if verdict.has(CautionKind::DynamicCode) {
+        " (dynamic code)"
+    } else {
+        ""
     }
 }
 
@@ -131,7 +132,7 @@ pub(super) fn aa_misses_1(verdict: &PlacementVerdict) -> bool {
     interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
 }
 
-/// The A/A pair with what it came to: its own line is about one metric, and a verdict may be about
+/// The A/A pair with its outcome: its own line is about one metric, and a verdict may be about
 /// another.
 fn a_a(about: About<'_>, verdict: &PlacementVerdict) -> String {
     let Some(control) = &verdict.control else {
@@ -180,7 +181,7 @@ fn unresolved(why: Unresolved, about: About<'_>, verdict: &PlacementVerdict) -> 
     }
 }
 
-/// Beyond so many times the run, repeating it is not advice.
+/// Advice to repeat a run is given up to this many times its length.
 const SENSIBLE_TIMES: u64 = 20;
 
 /// How much more measuring would settle it, beside the invocations there were.
@@ -215,7 +216,7 @@ fn help(about: About<'_>, more: More, run: u64) -> String {
     )
 }
 
-/// A difference beyond this factor is no longer a question of noise.
+/// A difference beyond this factor is more than noise.
 pub(super) const WORTHLESS: f64 = 10.0;
 
 /// The power of a comparison: what it would have shown with 80% probability.

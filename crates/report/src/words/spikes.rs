@@ -5,7 +5,7 @@ use rpcgauge_study::record::EventKind;
 use crate::findings::spikes::{Cause, SpikeCauses};
 use crate::units;
 
-/// A cause as it stands in a table.
+/// A cause as it is in a table.
 pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::GcPause => event(EventKind::GcPause),

@@ -10,7 +10,7 @@ pub(crate) struct Line {
     pub(crate) answer: Answer,
     /// `grpc responds 1.17× faster than rest`; of a further placement only `1.09× faster`.
     pub(crate) clause: String,
-    /// `[1.06, 1.29]`, or what else stands behind the clause; may be empty.
+    /// `[1.06, 1.29]`, or what else is behind the clause; may be empty.
     pub(crate) ratio: String,
     /// `816 µs against 967 µs per call (p50)`.
     pub(crate) figures: Option<String>,
@@ -29,7 +29,7 @@ impl Line {
     }
 }
 
-/// A comparison that is no A/A check, a line for each placement, the study's own first.
+/// A comparison other than an A/A check, a line for each placement, the study's own first.
 pub(crate) fn lines(about: About<'_>, comparison: &Comparison, margin: f64) -> Vec<Line> {
     let verdicts = comparison.placements.iter().enumerate();
     verdicts
@@ -44,14 +44,16 @@ pub(crate) fn line(
     margin: f64,
     is_further: bool,
 ) -> Line {
-    let (clause, ratio) = match is_further {
-        true => further(about, verdict),
-        false => headline(about, verdict, margin),
+    let (clause, ratio) = if is_further {
+        further(about, verdict)
+    } else {
+        headline(about, verdict, margin)
     };
     let figures = verdict.of_value.zip(verdict.against_value);
-    let unit = match is_further {
-        true => String::new(),
-        false => format!(" {}", about.phrase()),
+    let unit = if is_further {
+        String::new()
+    } else {
+        format!(" {}", about.phrase())
     };
     Line {
         answer: Answer::under(verdict),
@@ -65,7 +67,7 @@ pub(crate) fn line(
     }
 }
 
-/// What is said of a pair, and the ratio and interval that stand behind it.
+/// What is said of a pair, and the ratio and interval that are behind it.
 fn headline(about: About<'_>, verdict: &PlacementVerdict, margin: f64) -> (String, String) {
     let (of, against) = (about.of, about.against);
     let (verb, name) = (about.verb(), about.name());
@@ -125,7 +127,7 @@ pub(crate) fn brief(about: About<'_>, verdict: &PlacementVerdict) -> Found {
     }
 }
 
-/// What there is of a comparison without an estimate.
+/// The words for a comparison without an estimate.
 pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
     match verdict.blocks {
         BlockCounts {
@@ -140,7 +142,7 @@ pub(super) fn without(verdict: &PlacementVerdict) -> &'static str {
     }
 }
 
-/// What is said where one of two variants, or both, have no trial that was measured.
+/// The words for a comparison in which one or both variants have no measured trial.
 pub(super) const NOT_MEASURED: &str = "not measured";
 
 #[cfg(test)]

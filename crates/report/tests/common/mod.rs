@@ -383,7 +383,7 @@ pub fn two(ratio: f64) -> Builder {
     .a_a("grpc-again", "grpc")
 }
 
-/// Two ways over an emulated link, which so many trials of the first did not hold.
+/// Two ways over an emulated link, which was not held in this many trials of the first.
 pub fn linked(not_held: usize) -> Sample {
     let mut sample = two(1.5).build();
     let link = rpcgauge_study::link::named("wlan").unwrap();

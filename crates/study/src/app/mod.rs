@@ -33,7 +33,7 @@ pub use record::{
 };
 pub use run::AppRun;
 pub use study::{AppOf, AppOverrides, AppStudy};
-pub use template::{Template, Placeholder};
+pub use template::{Placeholder, Template};
 
 /// The file's name in an application's folder.
 pub const MANIFEST: &str = "app.toml";
@@ -55,15 +55,15 @@ pub struct App {
     pub settings: Vec<Setting>,
     /// The processes that all configurations share, in the order in which they start.
     pub backing: Vec<Process>,
-    /// The processes that each configuration has its own of, in the order in which they start.
+    /// The processes that each configuration has its own set of, in the order in which they start.
     pub services: Vec<Process>,
-    /// Where users come in.
+    /// The entry that users call.
     pub entry: Entry,
     /// The users.
     pub load: Option<Load>,
     /// Requests whose responses must be right.
     pub checks: Vec<Check>,
-    /// Figures from within the services.
+    /// The services' own metrics.
     pub metrics: Vec<Metric>,
 }
 
@@ -76,7 +76,7 @@ pub struct Setting {
     pub description: Option<String>,
     /// The values that it can have.
     pub values: Vec<String>,
-    /// The one that it has where nothing is said.
+    /// The default.
     pub default: String,
 }
 
@@ -99,17 +99,17 @@ pub struct Process {
     pub ready: Ready,
     /// How long that may take, ms.
     pub ready_within_ms: u64,
-    /// A command that is run once it is ready; none where it is empty.
+    /// A command that is run once it is ready; empty for none.
     pub seed: Vec<Template>,
     /// How long that may take, ms.
     pub seed_within_ms: u64,
     /// How long it may take to end when it is asked to, ms.
     pub stop_within_ms: u64,
-    /// How many cores it may use; all of them where that is not said.
+    /// How many cores it may use; all of them by default.
     pub cores: Option<u32>,
     /// How much it may hold, bytes.
     pub memory_bytes: Option<u64>,
-    /// Where it tells its metrics.
+    /// Where it exposes its metrics.
     pub metrics: Option<MetricsAt>,
 }
 
@@ -118,7 +118,7 @@ pub struct Process {
 pub enum Ready {
     /// These ports accept a connection.
     Tcp(Vec<String>),
-    /// A request is answered with a status.
+    /// A request that gets a response with this status.
     Http {
         /// The port's name.
         port: String,
@@ -136,7 +136,7 @@ pub enum Ready {
     },
 }
 
-/// Where a process tells its metrics, in Prometheus's text format.
+/// Where a process exposes its metrics, in Prometheus's text format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetricsAt {
     /// The port's name.
@@ -145,7 +145,7 @@ pub struct MetricsAt {
     pub path: String,
 }
 
-/// Where users come in.
+/// The entry that users call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The service.
@@ -161,7 +161,7 @@ pub struct Load {
     pub locustfile: String,
     /// How many there are at once.
     pub users: u32,
-    /// How many of them start in a second; all of them where that is not said.
+    /// How many of them start per second; all at once by default.
     pub spawn_rate: Option<f64>,
     /// The tags of the tasks that users do; all of them where there is none.
     pub tags: Vec<String>,
@@ -172,7 +172,7 @@ pub struct Load {
 /// A request whose response must be right.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
     /// The method.
     pub method: String,
@@ -180,11 +180,11 @@ pub struct Check {
     pub path: Template,
     /// Header fields.
     pub headers: BTreeMap<String, Template>,
-    /// The body; its texts may hold words.
+    /// The body; its texts may hold placeholders.
     pub json: Option<Value>,
     /// The status that the response must have.
     pub status: u16,
-    /// Values that its body must hold, by JSON Pointer.
+    /// Values that its body must have, by JSON Pointer.
     pub holds: BTreeMap<String, Value>,
     /// What is kept of its body, by name: JSON Pointers.
     pub keep: BTreeMap<String, String>,
@@ -192,21 +192,21 @@ pub struct Check {
     pub ignore: Vec<String>,
 }
 
-/// A figure from within a service.
+/// A service's own metric.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
-    /// What it is called in studies.
+    /// Its name in studies.
     pub name: String,
-    /// How a report calls it.
+    /// Its title in reports.
     pub title: String,
-    /// The service that tells it.
+    /// The service that exposes it.
     pub service: String,
     /// The name of the summary or histogram, without `_sum` and `_count`.
     pub metric: String,
-    /// What a series must have to count.
+    /// The labels that a series must have to count.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// What the service tells it in.
+    /// The service's unit of it.
     pub unit: MetricUnit,
     /// Whether more of it is better, such as of a cache's hits.
     #[serde(
@@ -216,10 +216,10 @@ pub struct Metric {
         skip_serializing_if = "is_default"
     )]
     pub more_is_better: bool,
-    /// Whether a configuration may do without it.
+    /// Whether a configuration may lack it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub optional: bool,
-    /// Whether it is time spent waiting for what is in short supply: a thread, a connection.
+    /// Whether it is time spent waiting for a scarce resource: a thread, a connection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wait: bool,
     /// The names of the load's requests that it happens in.
@@ -235,7 +235,7 @@ pub struct Metric {
     pub part_of: Vec<String>,
 }
 
-/// `"more"` in a plan, where more of a metric is better.
+/// `"more"` in a plan if more of a metric is better.
 mod more {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
@@ -251,7 +251,7 @@ mod more {
     }
 }
 
-/// What a metric is told in.
+/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MetricUnit {
     /// Seconds.
@@ -276,7 +276,7 @@ words! { MetricUnit, "unit of a metric":
 }
 
 impl MetricUnit {
-    /// How many nanoseconds one is; none of what is no time.
+    /// Its length in nanoseconds; none if it is not a time.
     pub fn ns(self) -> Option<f64> {
         match self {
             Self::Seconds => Some(1e9),

@@ -66,7 +66,7 @@ pub enum AppLoad {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tags: Vec<String>,
     },
-    /// rpcgauge's engine, which sends one request at a rate, whatever became of those before (open loop).
+    /// rpcgauge's engine, which sends one request at a rate, independent of earlier responses (open loop).
     Rate {
         /// The name of the check whose request that is.
         call: String,
@@ -76,10 +76,10 @@ pub enum AppLoad {
 }
 
 impl AppLoad {
-    /// The users of an application, with other numbers and tags where these are given.
+    /// The users of an application, with these numbers and tags instead of its own where given.
     ///
     /// # Errors
-    /// One line: its `app.toml` describes no users.
+    /// Its `app.toml` describes no users.
     pub fn users(
         app: &App,
         users: Option<u32>,
@@ -152,7 +152,7 @@ pub struct AppPair {
     /// The requests to compare; all together and each where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
-    /// In what.
+    /// The metrics.
     pub metrics: Vec<AppMetric>,
 }
 
@@ -163,9 +163,9 @@ pub struct AppClaim {
     pub of: String,
     /// The other.
     pub against: String,
-    /// In what.
+    /// The metric.
     pub metric: AppMetric,
-    /// Of which request; of all together where there is none.
+    /// The request; `None` for all requests together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
     /// The one by the other.
@@ -174,11 +174,11 @@ pub struct AppClaim {
     pub source: String,
 }
 
-/// What of an application is compared.
+/// A metric of an application.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum AppMetric {
-    /// Requests that succeeded, a second.
+    /// Requests that succeeded, per second.
     RequestsPerSecond,
     /// The mean response time.
     ResponseMean,
@@ -287,7 +287,7 @@ impl AppPlan {
         self.metrics == app.metrics && variants.all(|variant| is_known(&variant.configuration))
     }
 
-    /// Holds a plan that was read to its bounds, and its parts to each other.
+    /// Checks the bounds and the consistency of a plan that was read.
     pub(crate) fn check(&self) -> Result<(), String> {
         MARGIN.check(self.margin)?;
         CONFIDENCE.check(self.confidence)?;
@@ -310,9 +310,10 @@ impl AppPlan {
             return Err(format!("there is no variant \"{name}\""));
         }
         let mut places = self.blocks.iter().flat_map(|block| &block.order);
-        match places.all(|place| *place < self.variants.len()) {
-            true => Ok(()),
-            false => Err("a block has a variant that is not there".to_owned()),
+        if places.all(|place| *place < self.variants.len()) {
+            Ok(())
+        } else {
+            Err("a block has a variant that is not there".to_owned())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a run of a study of an application leaves behind: one JSON line for each start and each slice.
+//! The records of a run of a study of an application: one JSON line for each start and each slice.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub enum AppRecord {
     Start(Box<StartRecord>),
     /// A slice that ended, well or not.
     Slice(Box<SliceRecord>),
-    /// An invocation was broken off and begins again: its records before this line do not count.
+    /// An invocation was interrupted and begins again: its records before this line do not count.
     Restart {
         /// Which, from 0.
         invocation: u32,
@@ -26,7 +26,7 @@ pub enum AppRecord {
 /// A start of services.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StartRecord {
-    /// Of which invocation, from 0.
+    /// Its invocation, from 0.
     pub invocation: u32,
     /// When all of them were up and their responses right, milliseconds since the Unix epoch.
     pub ready_at_ms: u64,
@@ -89,13 +89,13 @@ pub struct SliceFigures {
     pub processes: Vec<ProcessRecord>,
     /// Processor time of the load generator, seconds.
     pub load_generator_cpu_seconds: f64,
-    /// Tasks of the locustfile that broke off, and why the first did.
+    /// Tasks of the locustfile that failed, and why the first one did.
     #[serde(default, skip_serializing_if = "is_default")]
     pub task_errors: u64,
     /// Why the first did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task_error: String,
-    /// What there is beside of requests at a rate.
+    /// Further figures of requests at a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_rate: Option<Box<AtRate>>,
 }
@@ -103,10 +103,10 @@ pub struct SliceFigures {
 /// Requests at a rate. Those that were due in the slice are among its requests whenever they ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AtRate {
-    /// Requests that succeeded while others were due, with those that were due before the slice: what requests per
-    /// second are of.
+    /// Requests that succeeded while others were due, with those that were due before the slice: the numerator of requests per
+    /// second.
     pub answered: u64,
-    /// The slice and what its requests took to end after it, seconds: what metrics and processor time are of.
+    /// The slice and the time that its requests took to end after it, seconds: the span of metrics and CPU time.
     pub spent_seconds: f64,
     /// How long after it was due each request was sent.
     pub send_delay: Histogram,
@@ -129,7 +129,7 @@ impl SliceFigures {
         }
     }
 
-    /// What metrics and processor time are of, seconds.
+    /// The span of metrics and CPU time, seconds.
     pub fn spent_seconds(&self) -> f64 {
         match &self.at_rate {
             Some(at_rate) => at_rate.spent_seconds,
@@ -156,7 +156,7 @@ pub struct RequestRecord {
     pub error: String,
 }
 
-/// A sum and the count of what it is of.
+/// A sum and its number of terms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SumCount {
     /// The sum, in the metric's unit.
@@ -202,7 +202,7 @@ pub struct JvmRecord {
 }
 
 impl JvmRecord {
-    /// What was added since an earlier look; of the heap, what it holds now.
+    /// The difference to an earlier reading; of the heap, what it holds now.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             heap_bytes: self.heap_bytes,
@@ -210,7 +210,7 @@ impl JvmRecord {
         }
     }
 
-    /// This and another together.
+    /// The sum of this and another.
     pub fn and(&self, other: &Self) -> Self {
         self.each(other, u64::saturating_add)
     }

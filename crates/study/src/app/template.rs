@@ -1,8 +1,8 @@
-//! Texts of an `app.toml` in which words stand for something else: `${port.http}`.
+//! Texts of an `app.toml` with placeholders: `${port.http}`.
 
 use serde::Deserialize;
 
-/// A text with words in it that stand for something else.
+/// A text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Template(Vec<Part>);
@@ -13,7 +13,7 @@ enum Part {
     Placeholder(Placeholder),
 }
 
-/// What stands for something else.
+/// A placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placeholder {
     /// The value of a setting.
@@ -32,7 +32,7 @@ pub enum Placeholder {
     Kept(String),
 }
 
-/// The words that no setting can be named by.
+/// Names that no setting can have.
 pub(super) const TAKEN: [&str; 5] = ["name", "entry", "data", "build", "port"];
 
 impl Placeholder {
@@ -48,7 +48,7 @@ impl Placeholder {
             [process, "port", port] => Ok(Self::Port(owned(process), owned(port))),
             [setting] if !setting.is_empty() => Ok(Self::Setting(owned(setting))),
             _ => Err(format!(
-                "${{{word}}} is none of ${{SETTING}}, ${{port.NAME}}, ${{PROCESS.port.NAME}}, ${{data}}, \
+                "${{{word}}} is not one of ${{SETTING}}, ${{port.NAME}}, ${{PROCESS.port.NAME}}, ${{data}}, \
                  ${{build}}, ${{entry}} and ${{kept.NAME}}; write $${{ for ${{ itself"
             )),
         }
@@ -100,7 +100,7 @@ impl TryFrom<String> for Template {
 }
 
 impl Template {
-    /// The words in it.
+    /// Its placeholders.
     pub fn words(&self) -> impl Iterator<Item = &Placeholder> {
         self.0.iter().filter_map(|part| match part {
             Part::Placeholder(word) => Some(word),
@@ -108,11 +108,14 @@ impl Template {
         })
     }
 
-    /// The text, with what `of` says in place of each word.
+    /// The text, with what `of` gives in place of each placeholder.
     ///
     /// # Errors
     /// Those of `of`.
-    pub fn fill<E>(&self, mut of: impl FnMut(&Placeholder) -> Result<String, E>) -> Result<String, E> {
+    pub fn fill<E>(
+        &self,
+        mut of: impl FnMut(&Placeholder) -> Result<String, E>,
+    ) -> Result<String, E> {
         let parts = self.0.iter().map(|part| match part {
             Part::Text(text) => Ok(text.clone()),
             Part::Placeholder(word) => of(word),

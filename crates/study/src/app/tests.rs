@@ -175,7 +175,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "default = \"5\"",
             "default = \"6\"",
-            "\"default\" is none of the \"values\"",
+            "\"default\" is not one of the \"values\"",
         ),
         ("${port.sql}", "${port.sq}", "app.toml:15:"),
         (
@@ -189,7 +189,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
             "cannot stand in a backing process",
         ),
         ("${port.sql}", "${port.sql", "has no closing }"),
-        ("${port.sql}", "${a.b.c}", "is none of ${SETTING}"),
+        ("${port.sql}", "${a.b.c}", "is not one of ${SETTING}"),
         (
             "${calls}",
             "${cals}",

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use crate::error::{Source, StudyError};
 use crate::link;
 use crate::read::Table;
-use crate::setting::{Key, SETTINGS, Setting, Value, AppliesTo};
+use crate::setting::{AppliesTo, Key, SETTINGS, Setting, Value};
 
 /// Settings as one table writes them, each with its place.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -72,7 +72,7 @@ fn read_several(
     }
 }
 
-/// Refuses settings that contradict each other, at the later one.
+/// Refuses settings that conflict with each other, at the later one.
 fn refuse_contradictions(
     source: &Source,
     place: impl Fn(Key) -> Option<Range<usize>>,
@@ -129,8 +129,8 @@ impl Layer {
         Ok(Self(layer))
     }
 
-    /// Lays `over` on top of this layer. A setting also pushes out those below that it stands
-    /// against, a codec what is a call's, and a server or client what is a codec's.
+    /// Lays `over` on top of this layer. A setting also removes those below that it conflicts
+    /// with, a codec those of calls, and a server or client those of codecs.
     pub(crate) fn overlay(&mut self, over: &Self) {
         for key in over.0.keys() {
             let out = |other: &Key| match key {

@@ -1,6 +1,6 @@
 //! A study as written: TOML, with the place of everything in it.
 //!
-//! [`StudyFile::parse`] checks what one key can tell: names, types, ranges, keys that contradict
+//! [`StudyFile::parse`] checks each key by itself: names, types, ranges, keys that contradict
 //! each other. What needs the whole, or other files, is checked when it is resolved.
 
 mod layer;
@@ -51,7 +51,7 @@ impl StudyFile {
             file: file.into(),
             text: text.into(),
         };
-        // Settings are the commonest keys to stand one level too high.
+        // Settings are the keys that are most often written one level too high.
         let mut table = Table::root(&source)?
             .hinting(|key| Key::from_name(key).map(|_| "it is a setting: write it under [base]"));
         let placement = PlacementWritten::read(&mut table)?;

@@ -82,7 +82,7 @@ pub(crate) struct ClaimWritten {
     pub(crate) stacks: Vec<StackName>,
 }
 
-/// A stack as `SUBJECT/STACK`. Whether there is such a stack is not asked: a publication is about what
+/// A stack as `SUBJECT/STACK`. Whether it exists is not checked: a publication is about what
 /// it measured, wherever it is read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
@@ -168,7 +168,7 @@ impl VariantWritten {
     }
 }
 
-/// The most characters of a name: it stands in tables, and in names of files.
+/// The most characters of a name: it is shown in tables, and used in file names.
 const MAX_NAME_CHARS: usize = 200;
 
 impl TryFrom<String> for Name {

@@ -155,7 +155,7 @@ impl ServiceWritten {
         )
     }
 
-    /// The first key of TLS that is said.
+    /// The first key of TLS that is written.
     pub(crate) fn tls(&self) -> Option<Range<usize>> {
         let files = [&self.cacert, &self.cert, &self.key];
         let file = files.into_iter().find_map(place);

@@ -11,7 +11,7 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
-/// A study's first line and then `rest`, so that the mistake stands in line 2.
+/// A study's first line and then `rest`, so that the mistake is in line 2.
 fn with_question(rest: &str) -> String {
     refused(&format!("# Is it fast?\n{rest}"))
 }

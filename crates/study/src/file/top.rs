@@ -26,7 +26,7 @@ pub(crate) struct Top {
     /// How long a slice should last where variants are measured in turn.
     pub(crate) slice: Option<Time>,
     pub(crate) a_a: Option<Spanned<Line>>,
-    /// How long all of it may take.
+    /// How long the whole run may take.
     pub(crate) budget: Option<Spanned<Time>>,
     /// What every live service must reach.
     pub(crate) objectives: Option<Spanned<Vec<Objective>>>,
@@ -50,7 +50,7 @@ pub(crate) struct PlacementWritten {
     pub(crate) others: Option<Spanned<Others>>,
     pub(crate) invocations: Option<Spanned<NonZeroU32>>,
     pub(crate) blocks: Option<Spanned<NonZeroU32>>,
-    /// Where it stands.
+    /// Where it is.
     #[serde(skip)]
     pub(crate) place: Option<Range<usize>>,
 }
@@ -88,7 +88,7 @@ impl WarmupWritten {
     pub(crate) fn stop(&self) -> Option<Stop> {
         let (calls, time_ms) = match (self.calls, self.time) {
             (None, None) => return None,
-            // The first of both comes at once.
+            // The first one is reached at once.
             (_, Some(WarmupTime(0))) => (None, Some(0)),
             (calls, time) => (calls.map(NonZeroU64::get), time.map(|WarmupTime(ms)| ms)),
         };

@@ -18,7 +18,7 @@ pub(crate) enum WorkloadWritten {
         kind: Spanned<WorkloadKind>,
         n: Option<Spanned<NonZeroU32>>,
     },
-    /// A user's own method, and where it stands.
+    /// A user's own method, and where it is.
     Own(Range<usize>, Box<OwnWritten>),
 }
 

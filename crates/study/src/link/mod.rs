@@ -89,9 +89,13 @@ fn values_of(way: &Direction) -> String {
     };
     let mut values = vec![rate, format!("delay {}", format_delay(*delay_ns))];
     values.extend((*jitter_ns > 0).then(|| format!("jitter {}", format_delay(*jitter_ns))));
-    values.extend(
-        loss.map(|loss| format!("loss {} in bursts of {}", format_loss(loss.part), loss.burst)),
-    );
+    values.extend(loss.map(|loss| {
+        format!(
+            "loss {} in bursts of {}",
+            format_loss(loss.part),
+            loss.burst
+        )
+    }));
     values.push(format!("queue {}", format_queue(*queue)));
     values.extend((*overhead > 0).then(|| format!("overhead {overhead}")));
     values.join(", ")

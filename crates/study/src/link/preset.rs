@@ -6,7 +6,7 @@ use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate, Loss, Q
 
 use super::usual_queue;
 
-/// The name of the link that is none.
+/// The name of no link.
 pub const LOOPBACK: &str = "loopback";
 
 /// A link with a name.
@@ -31,7 +31,7 @@ struct Figures {
     delay: Duration,
     jitter: Duration,
     loss: f64,
-    /// A queue of its own, as time; the usual one otherwise.
+    /// A queue of its own, as time; otherwise the default.
     queue: Option<Duration>,
     overhead: u32,
 }
@@ -50,7 +50,7 @@ const fn figures(bits_per_second: u64, delay: Duration) -> Figures {
 const KBIT: u64 = 1_000;
 const MBIT: u64 = 1_000 * KBIT;
 const GBIT: u64 = 1_000 * MBIT;
-/// What Ethernet takes beside a packet: preamble 8, header 14, check sequence 4, gap 12 bytes (IEEE 802.3).
+/// Ethernet's overhead per packet: preamble 8, header 14, check sequence 4, gap 12 bytes (IEEE 802.3).
 const ETHERNET_OVERHEAD: u32 = 38;
 /// The cellular networks' deep queues (bufferbloat).
 const CELLULAR_QUEUE: Option<Duration> = Some(Duration::from_millis(200));
@@ -179,7 +179,7 @@ impl Preset {
         }
     }
 
-    /// Whether its queues are of its own, and not the usual ones at its rates.
+    /// Whether its queues are its own, and not the defaults at its rates.
     pub(super) fn has_queues(&self) -> bool {
         self.up.queue.is_some()
     }

@@ -65,7 +65,7 @@ impl Written {
     }
 }
 
-/// Sets one thing of a link at a time, so that what it makes wrong is told at its own place.
+/// Sets one thing of a link at a time, so that an error names its own place.
 struct Setter<'s> {
     source: &'s Source,
     link: Link,

@@ -1,4 +1,4 @@
-//! Presets and the words of links; where a link stands in a study is tested in `resolve/tests`.
+//! Presets and the words of links; where a link is in a study is tested in `resolve/tests`.
 
 use rpcgauge_trial::{LinkRate, Queue};
 
@@ -20,9 +20,10 @@ fn every_preset_can_be_carried_out() {
 /// Something of both directions, once where it is the same.
 fn both(link: &Link, of: impl Fn(&Direction) -> String) -> String {
     let (up, down) = (of(&link.up), of(&link.down));
-    match up == down {
-        true => up,
-        false => format!("{up} / {down}"),
+    if up == down {
+        up
+    } else {
+        format!("{up} / {down}")
     }
 }
 
@@ -43,7 +44,8 @@ fn the_guide_has_the_presets_as_they_are() {
                 unless(of.jitter_ns == 0, format_delay(of.jitter_ns))
             }),
             both(&link, |of| {
-                of.loss.map_or("-".to_owned(), |loss| format_loss(loss.part))
+                of.loss
+                    .map_or("-".to_owned(), |loss| format_loss(loss.part))
             }),
             both(&link, |of| format_queue(of.queue)),
             both(&link, |of| {

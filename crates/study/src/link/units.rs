@@ -3,7 +3,7 @@
 use rpcgauge_trial::Queue;
 use serde::Deserialize;
 
-use crate::words::{format_number, parse_size, format_size};
+use crate::words::{format_number, format_size, parse_size};
 
 const RATES: [(&str, f64); 3] = [("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)];
 const DELAYS: [(&str, f64); 3] = [("s", 1e9), ("ms", 1e6), ("us", 1e3)];
@@ -78,7 +78,7 @@ fn number(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A number with one of these units; none of what is no whole number of the smallest parts.
+/// A number with one of these units; none if it is not a whole number of the smallest unit.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (digits, unit) = text.split_at(unit);

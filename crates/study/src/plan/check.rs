@@ -1,4 +1,4 @@
-//! What every plan holds to, also one that is read from a run directory, where anything may stand.
+//! Invariants of every plan, including one that is read from a run directory, which may hold anything.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::Plan;
 use crate::settings::Placement;
 use crate::words::format_number;
 
-/// Most trials of a plan: more are a slip in the factors, not a study that ends.
+/// The most trials of a plan: more are a mistake in the factors, not a study that would ever end.
 pub(crate) const MAX_TRIALS: u64 = 200_000;
 
 /// A number of a plan that is below 1, and above a bound.
@@ -27,7 +27,7 @@ const fn share(key: &'static str, above: f64) -> Share {
 }
 
 impl Share {
-    /// Holds a number to its bounds.
+    /// Checks the bounds of a number.
     pub(crate) fn check(&self, number: f64) -> Result<(), String> {
         let Self { key, above } = self;
         if number > *above && number < 1.0 {
@@ -41,7 +41,7 @@ impl Share {
 }
 
 impl Plan {
-    /// Holds a plan to the bounds of a study, and its parts to each other: trials that point outside of it
+    /// Checks the bounds and the consistency of a plan: trials that point outside of it
     /// would make every later look-up fail.
     pub(crate) fn check(&self) -> Result<(), String> {
         MARGIN.check(self.margin)?;
@@ -110,9 +110,10 @@ impl Plan {
             }
         }
         let mut published = self.claims.iter().map(|claim| &claim.published);
-        match published.all(super::Published::is_sound) {
-            true => Ok(()),
-            false => Err(super::Published::UNSOUND.to_owned()),
+        if published.all(super::Published::is_sound) {
+            Ok(())
+        } else {
+            Err(super::Published::UNSOUND.to_owned())
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) enum DraftError {
     Taken(String),
 }
 
-/// What the second name of the variant that is measured twice ends with.
+/// The suffix of the second name of a variant that is measured twice.
 const AGAIN: &str = "again";
 
 /// A variant that is measured a second time.
@@ -67,7 +67,7 @@ impl<'p> Compared<'p> {
         )
     }
 
-    /// Whether a variant is measured for the sake of others' calls alone: a codec that is compared with
+    /// Whether a variant is measured only as a part of others' calls: a codec that is compared with
     /// nothing.
     pub(crate) fn is_part(&self, variant: &Variant) -> bool {
         variant.settings.target.codec().is_some() && !self.0.contains(&*variant.name)
@@ -110,9 +110,10 @@ impl Draft {
     pub(crate) fn repeated(mut self, rounds: Rounds, parts: Rounds) -> Self {
         let compared = Compared::of(&self.plan.pairs, &self.plan.claims);
         for (variant, own) in &mut self.variants {
-            *own = match compared.is_part(variant) {
-                true => rounds.at_most(parts),
-                false => rounds,
+            *own = if compared.is_part(variant) {
+                rounds.at_most(parts)
+            } else {
+                rounds
             };
         }
         self.check_rounds = Rounds {

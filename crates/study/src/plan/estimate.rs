@@ -19,7 +19,7 @@ const AROUND_TRIAL: Duration = Duration::from_millis(8);
 /// The time of what is measured in slices, over the time in which its calls count: calls at the start of
 /// each slice are left out, and the floor has its slices in between.
 const SLICED: f64 = 1.6;
-/// A warm-up is cut into a hundred slices, and usually over after about so many of them.
+/// A warm-up is cut into a hundred slices, and is usually over after this many.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
 
@@ -33,7 +33,7 @@ const CLOSE_BYTES: u64 = 500;
 /// Round trips that tell how many a slice can have, once for each floor.
 const FLOOR_PROBE_CALLS: f64 = 4.0;
 
-/// On one core, calls in flight share it: more of them than these do not end sooner.
+/// Calls in flight share a core: more of them than this do not end sooner.
 const MAX_PARALLEL: f64 = 2.0;
 
 /// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
@@ -220,7 +220,7 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
         (Some(calls), Some(time)) => calls.min(time),
         (calls, time) => calls.or(time).unwrap_or(0.0),
     };
-    // The calls that are under way at the bound are waited for.
+    // The calls in flight at the bound are waited for.
     let in_flight_time = match settings.schedule.in_flight() {
         Some(in_flight) => call.mul_f64(f64::from(in_flight) / parallel(settings, in_flight, call)),
         None => call,
@@ -228,7 +228,7 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     Duration::from_secs_f64(seconds.min(MAX_TRIAL_SECONDS)) + in_flight_time
 }
 
-/// How many of the calls in flight go on at a time. Those over a link wait for its delays each for itself, and
+/// How many of the calls in flight make progress at a time. Those over a link each wait for its delays, and
 /// share its rate and the core.
 fn parallel(settings: &Settings, in_flight: u32, call: Duration) -> f64 {
     let most = match &settings.link {

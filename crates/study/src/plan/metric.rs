@@ -46,13 +46,13 @@ enum Has {
     All,
     /// Calls.
     Calls,
-    /// Calls after a start that is looked at.
+    /// Calls after a start, if they are timed.
     ColdCalls,
     /// Calls that are timed in stages.
     Stages,
 }
 
-// In the order in which they are shown. A new one stands last: so do its columns.
+// In the order in which they are shown. A new one comes last: so do its columns.
 words! { Metric, "metric":
     "latency-p50" => LatencyP50,
     "latency-mean" => LatencyMean,

@@ -21,7 +21,7 @@ pub use slices::{SLICE_US, Slice};
 use crate::objective::Objective;
 use crate::settings::{Idle, Placement, Settings, Stop};
 
-/// What a run will do. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
+/// The work of a run. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
 /// directory as `plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -165,7 +165,7 @@ pub struct Pair {
     pub a_a: bool,
 }
 
-/// A published figure or sentence, put to the test.
+/// A published figure or sentence, to be tested.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// Unique in the plan.
@@ -201,7 +201,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// What is wrong with figures that are not sound.
+    /// What is wrong with figures that cannot be compared.
     pub(crate) const UNSOUND: &str = "the published figures must be more than 0, and have a unit";
 
     /// Whether they can be compared.

@@ -35,7 +35,7 @@ pub(super) struct GroupMember {
     /// Its index in the plan.
     pub(super) index: u32,
     pub(super) rounds: Rounds,
-    /// Which ones it goes round with.
+    /// The rotation that it belongs to.
     pub(super) rotation: u32,
 }
 

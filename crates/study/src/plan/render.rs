@@ -43,9 +43,10 @@ impl Plan {
         let (main, others) = placements
             .split_first()
             .map_or(("", &[][..]), |(m, o)| (m.as_str(), o));
-        let checked = match others.is_empty() {
-            true => String::new(),
-            false => format!("; headline pairs also on {}", others.join(", ")),
+        let checked = if others.is_empty() {
+            String::new()
+        } else {
+            format!("; headline pairs also on {}", others.join(", "))
         };
         let seconds = self.estimate().as_secs();
         let time = match (seconds / 60, seconds % 60) {
@@ -86,7 +87,7 @@ impl Plan {
         lines
     }
 
-    /// What goes in slices, and what in one piece.
+    /// What is measured in slices, and what in one piece.
     fn slices_words(&self) -> String {
         let settings = self.variants.iter().map(|variant| &variant.settings);
         let whole = settings.filter(|one| self.slice(one).is_none()).count();

@@ -1,7 +1,7 @@
 //! Which variants are measured in turn, and in what slices.
 //!
-//! Variants that are compared with each other, and are of one kind, go round together: a slice each, in
-//! an order drawn anew for each round. What the machine's speed does to one, it does to all of them
+//! Variants that are compared with each other, and are of one kind, take turns: a slice each, in
+//! a new random order in each round. The machine's speed affects all of them alike
 //! (docs/method.md).
 
 use std::collections::BTreeMap;
@@ -11,15 +11,15 @@ pub use rpcgauge_trial::Slice;
 use super::{Claim, Pair, Plan, Variant};
 use crate::settings::{ConnectionUse, Settings, Timing};
 
-/// A slice lasts so long unless the study says otherwise, µs: short beside the changes of the machine's speed, which
+/// The default length of a slice, µs: short beside the changes of the machine's speed, which
 /// last 0.1 to 2 s, and long beside what a change of variant disturbs.
 pub const SLICE_US: u64 = 2_000;
 
-/// Slices of calls that each open a connection are so many times longer: closing continues in the
+/// How many times longer slices are whose calls each open a connection: closing continues in the
 /// kernel after the call.
 const PER_CALL_FACTOR: u64 = 10;
 
-/// Slices of a client or codec that is asked for each by a line are so many times longer: it reads the
+/// How many times longer slices of a client or codec are, which is asked for each by a line: it reads the
 /// line, flushes its records and answers, which disturbs the first calls and takes time that none of
 /// them has.
 const ASKED_FACTOR: u64 = 5;
@@ -47,9 +47,10 @@ impl Settings {
             ConnectionUse::Reuse => 1,
             ConnectionUse::PerCall => PER_CALL_FACTOR,
         };
-        let asked = match self.target.is_slice_driven() {
-            true => ASKED_FACTOR,
-            false => 1,
+        let asked = if self.target.is_slice_driven() {
+            ASKED_FACTOR
+        } else {
+            1
         };
         Some(Slice {
             skip_calls: in_flight,
@@ -62,7 +63,7 @@ impl Settings {
         })
     }
 
-    /// Only variants of one kind go round together: a codec's operations are not calls.
+    /// Only variants of one kind take turns: a codec's operations are not calls.
     fn kind(&self) -> Option<(Timing, u32, bool)> {
         let is_codec = self.target.codec().is_some();
         Some((self.timing(), self.schedule.in_flight()?, is_codec))
@@ -71,7 +72,7 @@ impl Settings {
 
 impl Plan {
     /// The slices that a trial with these settings goes in; `None` where it is measured in one piece, as
-    /// a live service is that is compared with nothing: there is not even a floor to go round with.
+    /// a live service is that is compared with nothing: there is not even a floor to take turns with.
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
         let is_alone = self.variants.len() == 1 && settings.target.live().is_some();
         settings.slice(self.slice_us).filter(|_| !is_alone)
@@ -85,7 +86,7 @@ impl Plan {
     }
 }
 
-/// The rotation that each variant belongs to: the smallest index of the variants that it goes round
+/// The rotation that each variant belongs to: the smallest index of the variants that it takes turns
 /// with. `compared` are pairs of names.
 pub(super) fn rotations<'n>(
     variants: &[&Variant],
@@ -94,7 +95,7 @@ pub(super) fn rotations<'n>(
     let names = variants.iter().map(|variant| &*variant.name);
     let places: BTreeMap<&str, u32> = names.zip(0..).collect();
     let kinds: Vec<_> = variants.iter().map(|v| v.settings.kind()).collect();
-    // Of each variant, a smaller one that it goes round with, or itself.
+    // Of each variant, a smaller one that it takes turns with, or itself.
     let mut smaller: Vec<u32> = (0..variants.len() as u32).collect();
     for (of, against) in compared {
         let (Some(&of), Some(&against)) = (places.get(of), places.get(against)) else {
@@ -111,7 +112,7 @@ pub(super) fn rotations<'n>(
     all.map(|place| smallest(&mut smaller, place)).collect()
 }
 
-/// The smallest variant that one goes round with. Halves the way to it for the next time.
+/// The smallest variant that takes turns with one. Halves the path to it for the next time (union-find).
 fn smallest(smaller: &mut [u32], mut place: u32) -> u32 {
     while smaller[place as usize] != place {
         let next = smaller[place as usize];

@@ -25,9 +25,10 @@ impl<const OF_ONE_LINE: bool> TryFrom<String> for Text<OF_ONE_LINE> {
         if text.trim().is_empty() {
             return Err("this is empty");
         }
-        match OF_ONE_LINE && text.contains(char::is_control) {
-            true => Err("this must be one line without tabs"),
-            false => Ok(Self(text)),
+        if OF_ONE_LINE && text.contains(char::is_control) {
+            Err("this must be one line without tabs")
+        } else {
+            Ok(Self(text))
         }
     }
 }
@@ -84,7 +85,7 @@ impl From<Time> for u64 {
     }
 }
 
-/// Where a value stands that is written.
+/// The place of a written value.
 pub(crate) fn place<T>(written: &Option<Spanned<T>>) -> Option<Range<usize>> {
     written.as_ref().map(Spanned::span)
 }
@@ -110,9 +111,10 @@ where
     T: Deserialize<'de>,
 {
     let list = Vec::deserialize(deserializer)?;
-    match list.is_empty() {
-        true => Err(D::Error::custom("this list is empty")),
-        false => Ok(list),
+    if list.is_empty() {
+        Err(D::Error::custom("this list is empty"))
+    } else {
+        Ok(list)
     }
 }
 

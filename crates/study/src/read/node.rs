@@ -16,7 +16,7 @@ use toml::de::DeValue;
 
 use super::refusal::Refusal;
 
-/// A value, and where it stands.
+/// A value and its place.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
     span: Range<usize>,
@@ -33,7 +33,7 @@ enum Value<'a> {
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
     Table(Vec<Entry<'a>>),
-    /// Nothing that any type takes, in words.
+    /// A value that no type accepts, described in words.
     Other(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Why serde refuses a value: as a value, for each format's own words.
+//! Serde's errors as values, which each format shows in its own words.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::ops::Range;
 use rpcgauge_message::nearest::Nearest;
 use serde::de::{Error, Expected, Unexpected};
 
-/// Why a value is refused, and where it stands.
+/// Why a value is refused, and its place.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(super) why: Why,
     /// The keys that lead to it from the value that was read.
     pub(super) path: Vec<String>,
-    /// Where it stands in the file, once that is known.
+    /// Its place in the file, once that is known.
     pub(super) span: Option<Range<usize>>,
 }
 
@@ -28,12 +28,12 @@ pub(super) enum Why {
         known: &'static [&'static str],
     },
     MissingKey(&'static str),
-    /// It is of another kind than is wanted, or out of its bounds.
+    /// It is of another kind than expected, or out of bounds.
     Kind {
         wanted: Kind,
         found: Kind,
     },
-    /// What the type says that does not take it.
+    /// The message of the type that refuses it.
     Other(String),
 }
 
@@ -70,7 +70,7 @@ impl Kind {
         })
     }
 
-    /// A type names what it wants in words alone. These are the words of serde's own types.
+    /// A type describes what it expects only in words. These are the words of serde's own types.
     fn wanted(expected: &dyn Expected) -> Self {
         let words = expected.to_string();
         Self::Is(match words.as_str() {
@@ -102,13 +102,13 @@ impl Refusal {
         }
     }
 
-    /// Stands in this place, unless a closer one is known.
+    /// Sets the place, unless a closer one is known.
     pub(super) fn at(mut self, span: Range<usize>) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
-    /// Is of a value under this key.
+    /// Adds the key under which the value is.
     pub(super) fn below(mut self, key: String) -> Self {
         self.path.insert(0, key);
         self

@@ -1,6 +1,6 @@
-//! What every record holds to: the sums of the engine's accounting, and figures that can be measured.
+//! Invariants of every record: the sums of the engine's accounting, and figures that can be measured.
 //!
-//! A record that contradicts itself would put its contradiction into a report. Sums of records stay far
+//! A record that contradicts itself would make a report wrong. Sums of records stay far
 //! below what their numbers can hold: a plan has at most 200,000 trials.
 
 use rpcgauge_trial::is_rate;
@@ -8,39 +8,36 @@ use rpcgauge_trial::is_rate;
 use crate::histogram::RESOLUTION;
 
 use super::{
-    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, TrialFigures,
-    Step, TrialOutcome, TrialRecord, Watched,
+    Calls, EventsRecord, FloorRecord, Histogram, LinkCounts, MAX_EVENTS, MAX_SLOW, Step,
+    TrialFigures, TrialOutcome, TrialRecord, Watched,
 };
 
-/// The most calls of a trial, or of anything else that is counted in one: a million per second for a year.
+/// The most calls, or anything else that is counted, of a trial: a million per second for a year.
 const MAX_CALLS: u64 = 1 << 45;
 
-/// The longest that anything of a trial takes, ns: a year.
+/// The longest time of anything in a trial, ns: a year.
 const MAX_NS: u64 = 366 * 24 * 3_600 * 1_000_000_000;
 
-/// The most cores that the processor time of a trial is of.
+/// The most cores of which a trial uses CPU time.
 const MAX_CORES: u64 = 4_096;
 
-/// What a trial's processor time may be of beside its measured part, ns: calls that end after it.
+/// The longest time after a trial's measured part in which it uses CPU time, ns: calls that end later.
 const CPU_AROUND_NS: u64 = 60_000_000_000;
 
 /// Why a record is damaged: a part of a sentence.
 type Check = Result<(), String>;
 
 fn holds(holds: bool, what: &str) -> Check {
-    match holds {
-        true => Ok(()),
-        false => Err(what.to_owned()),
-    }
+    if holds { Ok(()) } else { Err(what.to_owned()) }
 }
 
-/// A sum that too large numbers do not make small.
+/// A sum that cannot overflow to a small number.
 fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
 
 impl TrialRecord {
-    /// Holds a trial's figures against each other. A run directory with a record that fails this cannot be
+    /// Checks a trial's figures against each other. A run directory with a record that fails this cannot be
     /// read: such a record must not be written.
     ///
     /// # Errors
@@ -290,7 +287,7 @@ fn are_short(times: &Histogram) -> bool {
     times.unpack().max() <= MAX_NS as f64
 }
 
-/// Whether a mean of what is counted from 0 can be this.
+/// Whether this can be a mean of counts.
 fn is_amount(number: f64) -> bool {
     (0.0..=u64::MAX as f64).contains(&number)
 }

@@ -22,7 +22,7 @@ pub struct Environment {
     pub machine_id: Option<String>,
     /// The operating system and kernel.
     pub system: String,
-    /// The processor's name, as the system tells it.
+    /// The processor's name, as the system reports it.
     pub processor: String,
     /// Cores this program may use.
     pub cores: u32,
@@ -34,7 +34,7 @@ pub struct Environment {
     /// The frequency governor, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// What was asked of idle states, and what was got.
+    /// The idle states that were asked for, and those that were granted.
     pub idle: IdleOutcome,
     /// The subjects that took part, by name, with the versions that they reported.
     #[serde(deserialize_with = "checked_versions")]
@@ -57,7 +57,7 @@ fn checked_versions<'de, D: Deserializer<'de>>(
     Ok(subjects)
 }
 
-/// What was asked of idle states, and what was got.
+/// The idle states that were asked for, and those that were granted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleOutcome {

@@ -1,4 +1,4 @@
-//! What an invocation was measured with. Invocations that differ in it are never pooled: the lab measures
+//! The provenance of an invocation. Invocations that differ in it are never pooled: the lab measures
 //! none beside another, and a run directory that holds such ones is damaged.
 
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ pub struct Build {
     pub toolchain: BTreeMap<String, String>,
 }
 
-/// What keeps an invocation apart from those before it.
+/// What differs between an invocation and those before it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Difference {
     what: String,
@@ -200,7 +200,7 @@ impl Provenance {
     /// Checks the build of a stack that is about to be measured.
     ///
     /// # Errors
-    /// It is another one than before.
+    /// It is not the same as before.
     pub fn check_build(&self, stack: &str, now: Option<&Build>) -> Result<(), Difference> {
         now.map_or(Ok(()), |now| self.same_build(&subject(stack), now))
     }

@@ -75,27 +75,30 @@ fn counts_of_what_did_not_happen_are_left_out() {
 }
 
 #[test]
-fn counts_of_what_went_amiss_come_back() {
-    let mut amiss = measured();
-    amiss.calls.never_begun = 1;
-    amiss.calls.never_sent = 2;
-    amiss.calls.retried = 6;
-    amiss.calls.answered_after_retry = 7;
-    amiss.bodies_late = 8;
-    amiss.late = LateCalls {
+fn counts_of_failures_come_back() {
+    let mut failing = measured();
+    failing.calls.never_begun = 1;
+    failing.calls.never_sent = 2;
+    failing.calls.retried = 6;
+    failing.calls.answered_after_retry = 7;
+    failing.bodies_late = 8;
+    failing.late = LateCalls {
         ended: 10,
         failed: 4,
         never_sent: 3,
         sent_before: 2,
     };
-    amiss.most_in_flight = Some(9);
-    amiss.warmup.failed = 2;
-    amiss.connections_at_start = Some(0);
-    amiss.connects_failed = 3;
-    amiss.uncompressed_responses = 4;
-    amiss.errors_without_sample = 5;
-    let text = serde_json::to_string(&amiss).unwrap();
-    assert_eq!(serde_json::from_str::<TrialFigures>(&text).unwrap(), amiss);
+    failing.most_in_flight = Some(9);
+    failing.warmup.failed = 2;
+    failing.connections_at_start = Some(0);
+    failing.connects_failed = 3;
+    failing.uncompressed_responses = 4;
+    failing.errors_without_sample = 5;
+    let text = serde_json::to_string(&failing).unwrap();
+    assert_eq!(
+        serde_json::from_str::<TrialFigures>(&text).unwrap(),
+        failing
+    );
 }
 
 #[test]
@@ -113,7 +116,7 @@ fn marks_that_are_absent_are_zero_and_zero_is_absent() {
     assert_eq!((traffic.of_call(), traffic.total()), (6, 82));
 }
 
-/// A histogram of so many values.
+/// A histogram of `count` values.
 fn times(count: u64) -> Histogram {
     let mut times = crate::histogram::Unpacked::new(3).unwrap();
     times.record_n(7, count).unwrap();
@@ -202,10 +205,10 @@ fn right_records_are_believed() {
     assert_eq!(problem(|m| *m = measured()), "", "nothing was called");
     assert_eq!(problem(|m| m.failed_latency = None), "");
     assert_eq!(problem(|m| m.timeline = Timeline::default()), "");
-    // A client subject tells no delays, and calls after a ramp's end are in none of its steps.
+    // A client subject reports no delays, and calls after a ramp's end are in none of its steps.
     assert_eq!(problem(|m| m.send_delay = times(0)), "");
     assert_eq!(problem(|m| m.steps.truncate(1)), "");
-    // Calls of a slice that are left out stand beside the others.
+    // Calls of a slice that are left out are beside the others.
     let left_out = |skipped_failed| {
         problem(|m| {
             m.slices = Some(Slices {

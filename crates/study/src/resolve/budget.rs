@@ -130,9 +130,10 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
     let (mut fitting, mut too_many) = (0, (MAX_TRIAL_MS - wanted_ms) / TRIAL_STEP_MS + 1);
     while too_many - fitting > 1 {
         let middle = fitting.midpoint(too_many);
-        match fits(longer_by(middle)) {
-            true => fitting = middle,
-            false => too_many = middle,
+        if fits(longer_by(middle)) {
+            fitting = middle
+        } else {
+            too_many = middle
         }
     }
     set_trial(plan, longer_by(fitting));
@@ -145,9 +146,10 @@ fn set_trial(plan: &mut Plan, trial_ms: u64) {
     let stop = Stop::after_ms(trial_ms);
     let compared = Compared::of(&plan.pairs, &plan.claims);
     for variant in &mut plan.variants {
-        variant.settings.stop = match compared.is_part(variant) {
-            true => Stop::after_ms(MIN_TRIAL_MS),
-            false => stop,
+        variant.settings.stop = if compared.is_part(variant) {
+            Stop::after_ms(MIN_TRIAL_MS)
+        } else {
+            stop
         };
     }
     plan.warmup = stop;

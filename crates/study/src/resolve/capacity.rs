@@ -17,7 +17,7 @@ use crate::words::format_time;
 
 /// The least time of a trial where none is given.
 const TRIAL_MS: u64 = 5_000;
-/// No rate is tried at which a trial would need more than so many times its least time to measure its
+/// No rate is tried at which a trial would need more than this many times its minimum time to measure its
 /// percentile.
 const MAX_TRIAL_FACTOR: u64 = 12;
 /// The longest warm-up of a trial where none is given.

@@ -26,9 +26,10 @@ impl Resolver<'_> {
             base.lay(part.workload.as_ref(), part.service.as_ref(), &part.base);
         }
         let points = product(&part.factors).ok_or_else(|| self.too_many(section))?;
-        let listed: Vec<Option<&VariantWritten>> = match part.variants.is_empty() {
-            true => vec![None],
-            false => part.variants.iter().map(Some).collect(),
+        let listed: Vec<Option<&VariantWritten>> = if part.variants.is_empty() {
+            vec![None]
+        } else {
+            part.variants.iter().map(Some).collect()
         };
         if listed.len().saturating_mul(points.len()) > MAX_VARIANTS {
             return Err(self.too_many(section));
@@ -63,7 +64,7 @@ impl Resolver<'_> {
                     Some(group) => format!("{group}-{local}"),
                     None => local.clone(),
                 };
-                // A variant that is not listed stands at its first factor, its group, or the start.
+                // A variant that is not listed is at its first factor, its group, or the start.
                 let factor = || point.0.values().next().map(Spanned::span);
                 let span = listed.map(|listed| listed.name.span()).or_else(factor);
                 let span = span.unwrap_or_else(|| section.span.clone());
@@ -108,15 +109,16 @@ impl Resolver<'_> {
         excluded: &[usize],
         nothing_left: bool,
     ) -> Result<(), StudyError> {
-        let (place, message) = match nothing_left {
-            true => (
+        let (place, message) = if nothing_left {
+            (
                 excluded.iter().rposition(|count| *count > 0),
                 "nothing is left: the exclusions up to this one exclude every variant",
-            ),
-            false => (
+            )
+        } else {
+            (
                 excluded.iter().position(|count| *count == 0),
                 "this exclusion meets no variant; remove it, or put its values right",
-            ),
+            )
         };
         match place.map(|place| section.part.excludes[place].span()) {
             None => Ok(()),
@@ -173,11 +175,12 @@ fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
 /// The factors' part of a variant's name.
 fn label(point: &Layer) -> String {
     let part = |(key, value): (&Key, &Spanned<Value>)| {
-        // Names stand in names of files, where a stack's / would be a folder.
+        // Names become parts of file names, where a stack's / would be a folder.
         let value = value.get_ref().to_string().replace('/', ":");
-        match key.row().name_is_implied {
-            true => value,
-            false => format!("{}={value}", key.row().name),
+        if key.row().name_is_implied {
+            value
+        } else {
+            format!("{}={value}", key.row().name)
         }
     };
     point.0.iter().map(part).collect::<Vec<_>>().join("-")

@@ -1,5 +1,5 @@
 //! What calls to live services are made of and a plan must not hold: header values, message texts. They
-//! stand beside the plan.
+//! are beside the plan.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,9 +76,12 @@ impl Resolver<'_> {
         let mut headers = Vec::new();
         for field in written.headers.iter().flatten() {
             let header = field.get_ref();
-            let value = header.filled(|name| match calls_nothing {
-                true => Some(String::new()),
-                false => self.context.loader.variable(name),
+            let value = header.filled(|name| {
+                if calls_nothing {
+                    Some(String::new())
+                } else {
+                    self.context.loader.variable(name)
+                }
             });
             let value = value.map_err(|name| {
                 let message = format!("the environment variable \"{name}\" is not set");

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::system::sentence;
 
-/// Why a file of a study, or what stands in it, cannot be had.
+/// Why a file of a study, or its content, cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LoadError {
@@ -140,17 +140,19 @@ fn sample(key: &'static str, path: &Path, message: &MessageType) -> Result<Value
 
 /// Reads a text that is not too large; `-` is standard input.
 pub fn text(key: &'static str, path: &Path) -> Result<String, LoadError> {
-    let read = match path == Path::new("-") {
-        true => whole_file::text_within(std::io::stdin().lock(), whole_file::MAX_BYTES),
-        false => whole_file::read_text(path),
+    let read = if path == Path::new("-") {
+        whole_file::text_within(std::io::stdin().lock(), whole_file::MAX_BYTES)
+    } else {
+        whole_file::read_text(path)
     };
     read.map_err(|error| unreadable(key, path, &error))
 }
 
 fn unreadable(key: &'static str, path: &Path, error: &std::io::Error) -> LoadError {
-    let name = match path == Path::new("-") {
-        true => "standard input".to_owned(),
-        false => path.display().to_string(),
+    let name = if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
     };
     LoadError::new(key, format!("cannot read {name}: {}", sentence(error)))
 }

@@ -191,12 +191,13 @@ impl Resolver<'_> {
             let settings = &one.variant.settings;
             settings.schedule.in_flight() == Some(in_flight) && fewer(settings).is_none()
         };
-        match combined.iter().any(has_all) {
-            false => Ok(()),
-            true => Err(self.at(place, format!(
+        if combined.iter().any(has_all) {
+            Err(self.at(place, format!(
                 "one service carries many calls on a connection and another one call, so that {in_flight} \
                  calls would be in flight to one and {least} to the other; write {in_flight}, or leave it out"
-            ))),
+            )))
+        } else {
+            Ok(())
         }
     }
 
@@ -245,9 +246,10 @@ impl Resolver<'_> {
                 format!("two-cores needs 2 cores, and this program may use {cores}; write \"one-core\" or \"free\""),
             ));
         }
-        let usual = match fits(Placement::TwoCores) {
-            true => Placement::TwoCores,
-            false => Placement::OneCore,
+        let usual = if fits(Placement::TwoCores) {
+            Placement::TwoCores
+        } else {
+            Placement::OneCore
         };
         let main = value(&written.main).unwrap_or(usual);
         let others = match value(&written.others) {
@@ -320,7 +322,7 @@ impl StudyFile {
         })
     }
 
-    /// Repetitions of a study of so many live services, or of a group of it. nothing is restarted.
+    /// Repetitions of a study of live services, or of a group of it. Nothing is restarted.
     fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
         let usual = match variants {
             1 => 1,

@@ -108,7 +108,7 @@ struct Combined {
     span: Range<usize>,
 }
 
-/// The study's own part (no group) or a group, and where it stands.
+/// The study's own part (no group) or a group, and where it is.
 struct Section<'a> {
     group: Option<&'a str>,
     part: &'a Part,
@@ -208,9 +208,10 @@ impl Resolver<'_> {
         let names: Vec<&str> = combined.iter().map(|one| &*one.variant.name).collect();
         let kept = only::chosen(&overrides.only, &names).map_err(|e| self.source.whole(e))?;
         let is_live = study.is_live();
-        let machine = match is_live {
-            true => self.live(&mut combined, kept.len())?,
-            false => self.subjects()?,
+        let machine = if is_live {
+            self.live(&mut combined, kept.len())?
+        } else {
+            self.subjects()?
         };
         let (pairs, claims) = self.pairs_and_claims(&combined)?;
         let control = match &top.a_a {
@@ -319,8 +320,7 @@ impl Resolver<'_> {
         for one in &combined {
             let name = &one.variant.name;
             if !names.insert(name) {
-                let message =
-                    format!("duplicate variant \"{name}\"; rename one of them");
+                let message = format!("duplicate variant \"{name}\"; rename one of them");
                 return Err(self.source.error(one.span.clone(), message));
             }
         }

@@ -76,10 +76,7 @@ impl Resolver<'_> {
             for written in &section.part.claims {
                 let claim = names.claim(written)?;
                 if !known.insert(claim.name.clone()) {
-                    let message = format!(
-                        "duplicate claim \"{}\"; rename one of them",
-                        claim.name
-                    );
+                    let message = format!("duplicate claim \"{}\"; rename one of them", claim.name);
                     return Err(self.source.error(written.of.span(), message));
                 }
                 claims.push(claim);
@@ -349,14 +346,16 @@ fn pair_of(of: &Combined, against: &Combined, metric: Metric) -> Pair {
 
 fn pair_name(of: &Combined, against: &Combined, metric: Metric, always_metric: bool) -> String {
     let same_group = of.variant.group == against.variant.group;
-    let against = match same_group {
-        true => &against.local,
-        false => &against.variant.name,
+    let against = if same_group {
+        &against.local
+    } else {
+        &against.variant.name
     };
     let name = format!("{}-vs-{against}", of.variant.name);
-    match always_metric || metric != Metric::LatencyP50 {
-        true => format!("{name}-{}", metric.as_str()),
-        false => name,
+    if always_metric || metric != Metric::LatencyP50 {
+        format!("{name}-{}", metric.as_str())
+    } else {
+        name
     }
 }
 

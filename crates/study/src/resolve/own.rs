@@ -14,7 +14,7 @@ use crate::read::{PathText, place};
 use crate::scale;
 
 impl Resolver<'_> {
-    /// The method that stands at `span` of the study.
+    /// The method that is at `span` of the study.
     pub(super) fn own(
         &mut self,
         span: &Range<usize>,

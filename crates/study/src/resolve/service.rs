@@ -38,9 +38,10 @@ impl Resolver<'_> {
         let inputs = self.service_inputs(written, &service.url)?;
         service.messages.template = inputs.template.as_ref().map(|template| template.source());
         self.services.insert(one.name.to_owned(), inputs);
-        let protocol = match service.url.scheme.is_grpc() {
-            true => Protocol::Grpc,
-            false => Protocol::Rest,
+        let protocol = if service.url.scheme.is_grpc() {
+            Protocol::Grpc
+        } else {
+            Protocol::Rest
         };
         let transport = match service.url.address {
             Address::Tcp { .. } => Transport::Tcp,
@@ -52,13 +53,14 @@ impl Resolver<'_> {
             encoding: (protocol == Protocol::Grpc).then_some(Encoding::Protobuf),
             transport,
             stop: DEFAULT_STOP,
-            schedule: match self.searches {
+            schedule: if self.searches {
                 // The search chooses the rate.
-                true => Schedule::Rate {
+                Schedule::Rate {
                     per_second: 1.0,
                     arrivals: Arrivals::Poisson,
-                },
-                false => usual.schedule.clone(),
+                }
+            } else {
+                usual.schedule.clone()
             },
             ..usual
         };
@@ -201,9 +203,10 @@ impl Resolver<'_> {
             let Time(ms) = *time.get_ref();
             let message =
                 "must be at least 1s: the system's keep-alive of TCP counts whole seconds";
-            match ms < MIN_KEEPALIVE_MS {
-                true => Err(self.source.error(time.span(), message)),
-                false => Ok(ms),
+            if ms < MIN_KEEPALIVE_MS {
+                Err(self.source.error(time.span(), message))
+            } else {
+                Ok(ms)
             }
         };
         let timeout_ms = written.keepalive_timeout.as_ref().map(ms).transpose()?;

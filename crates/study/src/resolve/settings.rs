@@ -10,7 +10,7 @@ use crate::features::{Features, Role};
 use crate::file::Layer;
 use crate::link;
 use crate::scale;
-use crate::setting::{Key, Misfit, OF_A_CALL, AppliesTo};
+use crate::setting::{AppliesTo, Key, Misfit, OF_A_CALL};
 use crate::settings::{
     ConnectionUse, HttpVersion, Operation, Protocol, Sample, Schedule, Settings, Target, Transport,
 };
@@ -150,11 +150,10 @@ impl<'r, 'a> Check<'r, 'a> {
             )?;
         }
         if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
-            let message = match is_live {
-                true => "gRPC needs HTTP/2; take that, or leave this out",
-                false => {
-                    "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\""
-                }
+            let message = if is_live {
+                "gRPC needs HTTP/2; take that, or leave this out"
+            } else {
+                "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\""
             };
             return Err(self.error(Some(Key::Http), message));
         }
@@ -245,9 +244,10 @@ impl<'r, 'a> Check<'r, 'a> {
             let named: Vec<&str> = settings.target.stacks().collect();
             let fitting = stacks.iter().filter(|(_, features)| has(features));
             let fitting: Vec<&str> = fitting.map(|(name, _)| &**name).collect();
-            let others = match fitting.is_empty() {
-                true => "no stack here has".to_owned(),
-                false => format!("these stacks have: {}", fitting.join(", ")),
+            let others = if fitting.is_empty() {
+                "no stack here has".to_owned()
+            } else {
+                format!("these stacks have: {}", fitting.join(", "))
             };
             let message = format!("{what} can be chosen of {}; {others}", named.join(" and "));
             return Err(self.error(Some(key), message));
@@ -278,7 +278,8 @@ impl<'r, 'a> Check<'r, 'a> {
         role: Role,
         settings: &Settings,
     ) -> Result<(), StudyError> {
-        let Some((lacked, sentence)) = self.features(key, stack)?.missing_feature(role, settings) else {
+        let Some((lacked, sentence)) = self.features(key, stack)?.missing_feature(role, settings)
+        else {
             return Ok(());
         };
         let both_ways = match lacked {
@@ -287,7 +288,10 @@ impl<'r, 'a> Check<'r, 'a> {
         };
         let place = [lacked, both_ways, Some(key)];
         let place = place.into_iter().flatten().find(|key| self.says(*key));
-        Err(self.error(place, format!("the {} \"{stack}\" {sentence}", role.as_str())))
+        Err(self.error(
+            place,
+            format!("the {} \"{stack}\" {sentence}", role.as_str()),
+        ))
     }
 
     /// Connections open at once. HTTP/1.1 carries one call at a time on a connection, and so does

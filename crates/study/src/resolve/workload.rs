@@ -112,7 +112,7 @@ impl Resolver<'_> {
 }
 
 impl Wanted<'_> {
-    /// Where the study names a message that is over a limit, and the file that it stands in.
+    /// Where the study names a message that is over a limit, and the file that it is in.
     pub(super) fn sample_place(&self, sample: Sample) -> (Range<usize>, String) {
         match self.merged.workload {
             Some(WorkloadWritten::Own(_, own)) => {

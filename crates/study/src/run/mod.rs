@@ -10,16 +10,16 @@
 //!   logs/             what the subjects wrote to their standard error
 //! ```
 //!
-//! The directory comes into being whole: it is filled under a temporary name beside its place and
+//! The directory appears atomically: it is filled under a temporary name beside its place and
 //! then renamed. A line is written with one write and then handed to the disk, so that a crash
 //! can cut off the last line and nothing else; [`Run::read`] drops such a line and says so.
 
 mod error;
+mod lock;
 mod provenance;
 mod reader;
-mod resumed;
+mod resume;
 mod writer;
-mod writing;
 
 #[cfg(test)]
 mod tests;
@@ -35,12 +35,12 @@ use crate::clock::Utc;
 use crate::plan::Plan;
 
 pub use error::RunError;
+pub use lock::Writing;
 pub use provenance::MeasuredWith;
 pub use reader::Run;
 pub(crate) use reader::{each_record, optional, read_json, read_text};
-pub use resumed::{Resumable, Resumed};
+pub use resume::{Resumable, Resumed};
 pub use writer::{NewRun, RunWriter};
-pub use writing::Writing;
 
 /// Names of the files in a run directory.
 pub mod names {
@@ -106,13 +106,14 @@ impl RunKind {
     }
 
     pub(crate) fn must_be(self, expected: Self, directory: &Path) -> Result<(), RunError> {
-        match self == expected {
-            true => Ok(()),
-            false => Err(RunError::OtherKind(
+        if self == expected {
+            Ok(())
+        } else {
+            Err(RunError::OtherKind(
                 directory.to_owned(),
                 self.words(),
                 expected.words(),
-            )),
+            ))
         }
     }
 }

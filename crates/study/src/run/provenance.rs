@@ -1,4 +1,4 @@
-//! What the invocations of a run were measured with: read, and held against each other.
+//! The provenance of a run's invocations: read, and compared with each other.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -226,9 +226,10 @@ impl Run {
                 ));
             }
         }
-        match floor.variants.is_empty() {
-            true => Err("the floor is under no variant".to_owned()),
-            false => Ok(()),
+        if floor.variants.is_empty() {
+            Err("the floor is under no variant".to_owned())
+        } else {
+            Ok(())
         }
     }
 
@@ -242,11 +243,10 @@ impl Run {
         }
         let is_there =
             events.invocation < plan.invocations && plan.placements.contains(&events.placement);
-        match is_there {
-            true => Ok(()),
-            false => Err(
-                "the events are of an invocation or placement that is not in the plan".to_owned(),
-            ),
+        if is_there {
+            Ok(())
+        } else {
+            Err("the events are of an invocation or placement that is not in the plan".to_owned())
         }
     }
 
@@ -325,7 +325,7 @@ pub(crate) fn optional<T>(result: Result<T, RunError>) -> Result<Option<T>, RunE
     }
 }
 
-/// Makes sure that a file of the run is one, or a link to one: to open a pipe waits for who writes it,
+/// Ensures that a file of the run is a regular file, or a link to one: opening a pipe waits for its writer,
 /// and a device may have no end.
 pub(super) fn check_file(directory: &Path, file: &'static str) -> Result<(), RunError> {
     let path = directory.join(file);
@@ -358,14 +358,14 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     })
 }
 
-/// What is wrong with JSON that was to be a `T`. The position counts within the text: a line of a file, or all of it.
+/// Why JSON is not a valid `T`. The position counts within the text: a line of a file, or all of it.
 pub(super) fn json_problem<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
     let value = serde_json::from_slice(json).ok();
     let sentence = match value.and_then(refusal_of_json::<T>) {
         Some(refusal) => refusal.to_string(),
         None => without_position(error),
     };
-    // It repeats names that it does not know, with whatever is in them.
+    // It repeats unknown names, whatever they contain.
     let sentence = sentence.replace(char::is_control, " ");
     match error.column() {
         0 => sentence,

@@ -75,7 +75,7 @@ impl RunWriter {
         Self::open(directory)
     }
 
-    /// Takes up an interrupted run. A last line that was cut off is removed from the file;
+    /// Resumes an interrupted run. A last line that was cut off is removed from the file;
     /// [`Resumed::begin_again`] is to be called before anything is appended.
     ///
     /// # Errors

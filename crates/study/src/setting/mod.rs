@@ -20,7 +20,9 @@ use crate::features::{Features, Role};
 use crate::link::{self, LOOPBACK, NamedLink};
 use crate::ramp::{Ramp, format_ramp};
 use crate::settings::{Settings, Target};
-use crate::words::{Named, is_plain, format_number, parse_size, parse_time_ms, format_size, format_time};
+use crate::words::{
+    Named, format_number, format_size, format_time, is_plain, parse_size, parse_time_ms,
+};
 
 /// The column of `rpcgauge plan` that says what is called.
 const CALLS: &str = "calls";
@@ -45,7 +47,7 @@ pub struct Setting {
     pub(crate) is_of_live: bool,
     /// Whether no other setting has such a value, so that a variant's name need not name the setting.
     pub(crate) name_is_implied: bool,
-    /// Settings that may not stand in one table with it, and why.
+    /// Settings that may not be in one table with it, and why.
     pub(crate) conflicts_with: &'static [(Key, &'static str)],
     /// Settings of a lower layer that it takes the place of.
     pub(crate) overrides: &'static [Key],
@@ -55,7 +57,7 @@ pub struct Setting {
     pub(crate) set: fn(&mut Settings, &Value) -> Result<(), Misfit>,
     /// The rest of a sentence that begins with a stack which cannot do it in a role.
     pub(crate) missing_feature: fn(&Settings, &Features, Role) -> Option<String>,
-    /// The column of `rpcgauge plan` that it stands in.
+    /// The column of `rpcgauge plan` that it is in.
     column: &'static str,
     /// What it says there, and in a sentence, of its value; empty for nothing.
     describe: fn(&Settings, &Value) -> String,
@@ -384,7 +386,11 @@ impl fmt::Display for Value {
 impl Features {
     /// The first thing that `settings` need of a stack in a role and that it lacks, with its
     /// setting: the rest of a sentence that begins with the stack.
-    pub(crate) fn missing_feature(&self, role: Role, settings: &Settings) -> Option<(Option<Key>, String)> {
+    pub(crate) fn missing_feature(
+        &self,
+        role: Role,
+        settings: &Settings,
+    ) -> Option<(Option<Key>, String)> {
         if let Some(lack) = missing(&self.roles, role) {
             return Some((None, lack));
         }

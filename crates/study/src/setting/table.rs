@@ -3,7 +3,7 @@
 use rpcgauge_message::{Compression, Encoding};
 
 use super::{
-    CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, AppliesTo, missing,
+    AppliesTo, CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, missing,
 };
 use crate::features::Role;
 use crate::settings::{
@@ -310,7 +310,9 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         name_is_implied: true,
         get: |s| Value::word(s.connection),
         set: |s, value| put(&mut s.connection, value.to_word()),
-        missing_feature: |s, has, role| missing(&has.connections, only(role, Role::Client, s.connection)?),
+        missing_feature: |s, has, role| {
+            missing(&has.connections, only(role, Role::Client, s.connection)?)
+        },
         column: "over",
         describe: |s, _| match s.connection {
             ConnectionUse::Reuse => "connection kept".into(),
@@ -617,9 +619,10 @@ fn unless(is_needless: bool, text: String) -> String {
 
 /// A rate to a thousandth, or to four digits where it is less than 1.
 fn format_rate(rate: f64) -> String {
-    format_number(match rate < 1.0 {
-        true => format!("{rate:.3e}").parse().unwrap_or(rate),
-        false => (rate * 1e3).round() / 1e3,
+    format_number(if rate < 1.0 {
+        format!("{rate:.3e}").parse().unwrap_or(rate)
+    } else {
+        (rate * 1e3).round() / 1e3
     })
 }
 

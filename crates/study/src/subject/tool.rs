@@ -8,7 +8,7 @@ use crate::read::filled;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// What it is called in commands and in messages.
+    /// Its name in commands and in messages.
     pub name: String,
     /// Names to look for in `PATH`, the best first; its own where there are none.
     #[serde(default, deserialize_with = "filled")]
@@ -16,12 +16,12 @@ pub struct Tool {
     /// Folders to look in after `PATH`. Where there are some, the newest program of all is used.
     #[serde(default, deserialize_with = "filled")]
     pub folders: Vec<String>,
-    /// Arguments that make it tell its version.
+    /// Arguments that make it print its version.
     #[serde(default = "ask_version", deserialize_with = "filled")]
     pub version: Vec<String>,
-    /// The least version that will do.
+    /// The minimum version.
     pub least: Option<Version>,
-    /// What to do where it is missing.
+    /// What to do if it is missing.
     pub install: String,
 }
 
@@ -35,7 +35,7 @@ fn ask_version() -> Vec<String> {
 }
 
 impl Tool {
-    /// Has those be looked for by their own name that say no other.
+    /// Looks for tools that give no other name by their own.
     pub(crate) fn name_programs(tools: &mut [Self]) {
         for tool in tools {
             if tool.programs.is_empty() {
@@ -61,7 +61,7 @@ impl Version {
         numbers.collect::<Option<Vec<u64>>>().map(Self)
     }
 
-    /// The version in what a program says of itself: the first number with a dot in it, else the
+    /// The version in a program's output: the first number with a dot in it, else the
     /// first number.
     pub fn find(text: &str) -> Option<Self> {
         let numbers = || {

@@ -20,14 +20,14 @@ pub struct LinkCounts {
     pub down: DirectionCounts,
     /// How much later than due packets left the emulator, both directions.
     pub lateness: Lateness,
-    /// Packets that were dropped outside the emulated queues: at a device, or for want of memory.
+    /// Packets that were dropped outside the emulated queues: at a device, or for lack of memory.
     #[serde(default, skip_serializing_if = "is_default")]
     pub foreign_drops: u64,
     /// Segments that both ends sent again.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retransmits: u64,
     /// How long the link's thread was ready to run and had no core, ns; 0 where the kernel does not count it. A packet
-    /// that comes meanwhile is read later, by which its lateness does not tell.
+    /// that arrives meanwhile is read late, and its lateness does not show that.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_ns: u64,
     /// The CPU time of the link's thread, ns.
@@ -46,7 +46,7 @@ pub struct LinkCounts {
 pub struct DirectionCounts {
     /// Packets that were offered.
     pub packets: u64,
-    /// Their bytes of IP.
+    /// Their size, bytes of IP.
     pub bytes: u64,
     /// How many were lost, as set.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -79,7 +79,7 @@ pub struct Lateness {
 }
 
 /// Round trips of probes over the link, before anything else was on it, ns: from before a probe is sent until the
-/// kernel has received it, up and down together. No program's wake-up is in it, no serialisation, jitter or loss.
+/// kernel has received it, up and down together. They include no wake-up of a program, no serialisation, jitter or loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {

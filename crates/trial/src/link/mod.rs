@@ -10,9 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounds::OutOfBounds;
 use crate::is_default;
 
-pub use counts::{
-    Calibration, DirectionCounts, Lateness, LinkCounts, MAX_LATENESS_NS, MAX_OFF_NS,
-};
+pub use counts::{Calibration, DirectionCounts, Lateness, LinkCounts, MAX_LATENESS_NS, MAX_OFF_NS};
 pub use trace::TraceError;
 
 /// The largest packet of a link that sets none, bytes of IP: that of Ethernet.
@@ -53,7 +51,7 @@ pub struct Link {
 pub struct Direction {
     /// How fast packets are sent.
     pub rate: LinkRate,
-    /// How long a packet travels, one way, without its wait and its own serialisation, ns.
+    /// How long a packet travels one way, without queueing and its own serialisation, ns.
     pub delay_ns: u64,
     /// The standard deviation of the delay, ns: at most a third of it. Packets keep their order.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -61,7 +59,7 @@ pub struct Direction {
     /// Which packets are lost on their way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// What waits for the rate at most.
+    /// How much can wait for the rate.
     pub queue: Queue,
     /// Bytes that each packet takes beside those of IP: the framing of a network.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -98,16 +96,16 @@ pub struct Trace {
 pub struct Loss {
     /// The part of all packets that is lost, more than 0 and less than 1.
     pub part: f64,
-    /// The mean length of a burst, packets. 1 / (1 − part) is that of losses that know nothing of each
+    /// The mean length of a burst, packets. 1 / (1 − part) is that of losses that are independent of each
     /// other, as is [`Loss::independent`].
     pub burst: f64,
 }
 
-/// The most that waits for a direction's rate. A packet that would exceed it is dropped.
+/// The limit of what waits for a direction's rate. A packet that would exceed it is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queue {
-    /// So many bytes, with overhead.
+    /// A number of bytes, overhead included.
     Bytes(u64),
     /// As much as is sent in this time, ns.
     Time(u64),
@@ -128,7 +126,7 @@ pub enum Congestion {
 }
 
 impl Loss {
-    /// Losses that know nothing of each other.
+    /// Losses that are independent of each other.
     pub fn independent(part: f64) -> Self {
         let burst = 1.0 / (1.0 - part);
         Self { part, burst }
@@ -136,12 +134,12 @@ impl Loss {
 }
 
 impl Link {
-    /// The round trip of a packet of no length through empty queues: both delays.
+    /// The round trip of an empty packet through empty queues: both delays.
     pub fn round_trip(&self) -> Duration {
         Duration::from_nanos(self.up.delay_ns + self.down.delay_ns)
     }
 
-    /// What it takes at least for a request and a response of so many bytes over a connection whose windows hold
+    /// The minimum time for a request and a response of these sizes over a connection whose windows hold
     /// them: both delays, and the time in which their packets are sent.
     pub fn least(&self, request_bytes: u64, response_bytes: u64) -> Duration {
         self.round_trip()
@@ -168,7 +166,7 @@ impl Link {
 }
 
 impl Direction {
-    /// The time in which so many bytes of a TCP connection are sent; none at a rate that is not constant.
+    /// The time in which `bytes` of a TCP connection are sent; none at a rate that is not constant.
     fn sending(&self, bytes: u64, mtu: u32) -> Duration {
         let LinkRate::BitsPerSecond(rate) = self.rate else {
             return Duration::ZERO;
@@ -267,7 +265,7 @@ mod tests {
             initial_window: None,
         };
         assert_eq!(link.least(0, 0), Duration::from_micros(1_800));
-        // One packet of 100 bytes, and two of 1,448 each, at 12.5 bytes a microsecond.
+        // One packet of 100 bytes, and two of 1,448 each, at 12.5 bytes per microsecond.
         let sent = (100.0 + 90.0 + 2.0 * (1_448.0 + 90.0)) / 12.5;
         let least = link.least(100, 2 * 1_448).as_secs_f64() * 1e6;
         assert!((least - 1_800.0 - sent).abs() < 0.01, "{least}");

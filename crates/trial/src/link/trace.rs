@@ -4,10 +4,10 @@ use std::fmt;
 
 use super::{MAX_OPPORTUNITIES, Trace};
 
-/// Why a text is no trace.
+/// Why a text is not a valid trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceError {
-    /// The line, from 1; none where the whole is meant.
+    /// The line, from 1; none if the error is about the whole file.
     pub line: Option<usize>,
     what: &'static str,
 }
@@ -27,7 +27,7 @@ impl Trace {
     /// Reads a trace: each line is the time in ms at which 1,500 bytes can be sent.
     ///
     /// # Errors
-    /// The first line that is no such time, or why the whole is no trace.
+    /// Names the first line that is not such a time, or what is wrong with the whole file.
     pub fn parse(file: &str, text: &str) -> Result<Self, TraceError> {
         let mut at_ms = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -58,7 +58,7 @@ impl Trace {
     }
 }
 
-/// Times as a text of the gaps between them: as a list a plan would have a line for each.
+/// Times as a string of the gaps between them: a list would take a line of the plan for each.
 pub(super) mod gaps {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -86,7 +86,7 @@ pub(super) mod gaps {
             Some(time)
         });
         let times: Option<Vec<u32>> = times.collect();
-        times.ok_or_else(|| D::Error::custom("these are no gaps of a trace"))
+        times.ok_or_else(|| D::Error::custom("these are not the gaps of a trace"))
     }
 }
 
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_refused_with_its_line() {
+    fn an_invalid_trace_is_refused_with_its_line() {
         for (text, wrong) in [
             ("", "it is empty"),
             ("0\n0\n", "it must last 1 ms or longer"),

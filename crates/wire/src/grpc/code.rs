@@ -27,7 +27,7 @@ codes! {
 }
 
 impl Code {
-    /// Reads a `grpc-status` value: decimal digits. `None` when it is no such number.
+    /// Reads a `grpc-status` value: decimal digits. `None` if it is not such a number.
     #[inline]
     pub fn parse(value: &[u8]) -> Option<Code> {
         let number = value.iter().try_fold(0u32, |number, byte| {

@@ -220,9 +220,10 @@ impl UnaryResponse {
     /// What a response lacks at its end.
     fn check_end(&self) -> Option<GrpcViolation> {
         if self.code.is_none() {
-            Some(match self.status_in_open_head {
-                true => GrpcViolation::StatusInOpenHead,
-                false => GrpcViolation::StatusMissing,
+            Some(if self.status_in_open_head {
+                GrpcViolation::StatusInOpenHead
+            } else {
+                GrpcViolation::StatusMissing
             })
         } else if !self.deframer.is_between_messages() {
             Some(GrpcViolation::Truncated)

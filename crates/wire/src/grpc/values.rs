@@ -34,9 +34,10 @@ pub fn decode_binary(value: &[u8]) -> Option<Vec<u8>> {
 pub fn check_metadata(name: &str, value: &str) -> Result<(), PrepareError> {
     let is_binary = name.to_ascii_lowercase().ends_with("-bin");
     let is_base64 = |value: &str| decode_binary(value.trim().as_bytes()).is_some();
-    match is_binary && !value.split(',').all(is_base64) {
-        true => Err(PrepareError::BinaryField(name.to_owned())),
-        false => Ok(()),
+    if is_binary && !value.split(',').all(is_base64) {
+        Err(PrepareError::BinaryField(name.to_owned()))
+    } else {
+        Ok(())
     }
 }
 

@@ -45,7 +45,7 @@ enum SizePart {
 pub(super) enum Part<'a> {
     /// Body bytes.
     Data(&'a [u8]),
-    /// So many bytes of framing.
+    /// This many bytes of framing.
     Framing(usize),
 }
 

@@ -107,9 +107,12 @@ impl Connection {
         } else {
             Ok(true)
         };
-        let found = is_start.and_then(|is_start| match is_start {
-            true => self.finder.find(text),
-            false => Ok(None),
+        let found = is_start.and_then(|is_start| {
+            if is_start {
+                self.finder.find(text)
+            } else {
+                Ok(None)
+            }
         });
         // What came counts whatever becomes of the section, which may be none or never be whole.
         let looked_at = found.ok().flatten().unwrap_or(text.len());

@@ -317,7 +317,7 @@ impl Connection {
         self.unsent.overhead(written);
     }
 
-    /// A server that makes the client response and does not read the responses fills its memory.
+    /// A server that triggers replies and never reads them would fill the client's memory.
     fn check_replies(&self) -> Result<(), Failure> {
         let max = self.limits.max_queued_replies;
         if self.queued_replies > max {

@@ -4,7 +4,7 @@ use super::hpack::Encoder;
 use crate::request::{Decimal, Head};
 
 /// How many heads' blocks are kept for one connection. Calls with more heads than that are encoded
-/// anew each time, which costs time and nothing else.
+/// again each time, which costs time and nothing else.
 const KEPT: usize = 16;
 
 /// Encodes heads for one connection.

@@ -15,7 +15,7 @@ use crate::error::StartError;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
 
-/// Bodies are queued until so many bytes are unwritten, and no further before some are written: so
+/// Bodies are queued until this many bytes are unwritten, and no further before some are written: so
 /// a call that is given up leaves little behind, and calls share the connection.
 const ENOUGH_QUEUED: usize = 256 * 1024;
 

@@ -20,7 +20,7 @@ pub(super) struct Stream {
     pub(super) body: Option<Bytes>,
     /// How much of `body` is sent, as long as there is one.
     pub(super) sent: usize,
-    /// How much of the body still to be sent is another layer's framing.
+    /// Bytes of another layer's framing in what is left of the body.
     pub(super) prefix_left: u64,
     /// Out of the queue of senders, until the window opens.
     pub(super) blocked: bool,

@@ -317,7 +317,7 @@ func (l Limits) MessageBytes() int {
 	return int(l.MaxMessageBytes)
 }
 
-// Inflated is the most bytes that so many compressed ones may become.
+// Inflated is the most bytes that a number of compressed ones may become.
 func (l Limits) Inflated(compressed int64) int64 {
 	// What may always come out, however small the compressed bytes are.
 	const free = 64 << 10

@@ -6,7 +6,7 @@
 //! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints calls,
 //!   their time and their mean latency as a line of JSON.
 //!
-//! Both halves go round their connections with blocking reads and writes, so that a call costs a
+//! Both halves use their connections in turn with blocking reads and writes, so that a call costs a
 //! client one write and one read and nothing else. The calling half is of the kind that a run
 //! calibrates its floor with (docs/method.md): its reads and writes have time-outs, which the kernel
 //! asks something for, and it takes the time of each call.

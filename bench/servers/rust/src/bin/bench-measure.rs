@@ -1,10 +1,10 @@
 //! Runs a program and tells what it took: `bench-measure REPORT PROGRAM …`, where the report is a file
 //! for one JSON object. It runs where this one does.
 //!
-//! With `resident=MS` before the program, its resident memory is looked at so often, and the median is
-//! told: what it holds while it runs, without what it takes to start and to report.
+//! With `resident=MS` before the program, its resident memory is read every MS milliseconds, and the median is
+//! reported: what it holds while it runs, without what it takes to start and to report.
 //!
-//! A process's peak memory as the kernel tells it begins with that of the one that started it. This
+//! A process's peak memory as the kernel reports it begins with that of the one that started it. This
 //! program is small, so that the figures of small programs stay theirs.
 
 use std::io;
@@ -69,7 +69,7 @@ fn milliseconds(argument: &str) -> Result<Duration, String> {
     }
 }
 
-/// Waits for a program's end, and tells the median of its resident memory until then, KiB.
+/// Waits for a program's end, and returns the median of its resident memory until then, KiB.
 fn watch(child: &mut Child, every: Duration) -> (io::Result<ExitStatus>, Option<u64>) {
     let mut seen = Vec::new();
     loop {

@@ -5,7 +5,7 @@
 //!   part of every period; with `service` one call at a time, each taking so long;
 //! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each response after a delay.
 //!
-//! With `unrecorded=N` the first N calls have no part in what stall and delay tell of times.
+//! With `unrecorded=N` the first N calls are left out of the times of stall and delay.
 //!
 //! It listens on a free port of the loopback interface for HTTP/1.1 and gRPC alike, prints a line of
 //! JSON with its addresses, serves until its standard input closes (a pipe), and prints a line of

@@ -1,4 +1,4 @@
-//! What `app up` and `app load` print: addresses, and what came of a load.
+//! What `app up` and `app load` print: addresses, and the results of a load.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rpcgauge_report::app::{mean, of_rate};
 use rpcgauge_report::units;
 use rpcgauge_study::app::{App, AppLoad, SliceFigures};
 
-/// Where everything is, what checks have kept, and what to try.
+/// All addresses, the values that checks have kept, and what to try.
 pub(super) fn addresses(
     application: &Application<'_>,
     kept: &BTreeMap<String, String>,
@@ -23,9 +23,10 @@ pub(super) fn addresses(
         for port in running.ports.keys() {
             let address = running.address(port);
             let is_entry = (&running.name, port) == (&app.entry.service, &app.entry.port);
-            let at = match is_entry {
-                true => format!("http://{address}  the entry"),
-                false => address.to_string(),
+            let at = if is_entry {
+                format!("http://{address}  the entry")
+            } else {
+                address.to_string()
             };
             rows.push(vec![running.name.clone(), port.clone(), at]);
         }
@@ -43,7 +44,7 @@ pub(super) fn addresses(
     }))
 }
 
-/// What came of a load: of its requests, and within the application.
+/// The results of a load: its requests, and the application's own metrics.
 pub(super) fn of_load(app: &App, set: &Set, taken: &SliceFigures, load: &AppLoad) -> String {
     let mut text = format!(
         "{load}, {:.1} s, {}; the load generator used {:.0}% of a core\n",
@@ -86,9 +87,12 @@ fn requests(taken: &SliceFigures) -> Vec<Vec<String>> {
     ])];
     for one in &taken.requests {
         let times = one.times.unpack();
-        let time = |ns: f64| match times.is_empty() {
-            true => none(),
-            false => units::time(ns),
+        let time = |ns: f64| {
+            if times.is_empty() {
+                none()
+            } else {
+                units::time(ns)
+            }
         };
         let count = times.len();
         rows.push(vec![

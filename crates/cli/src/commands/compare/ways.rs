@@ -22,7 +22,7 @@ pub(super) struct Way {
 }
 
 /// The ways of the embedded server. They differ from one another by one choice where they can:
-/// `rest-json` is what most services do, `grpc` is the usual other, and the rest change one thing of
+/// `rest-json` is what most services do, `grpc` is its usual alternative, and the others change one thing of
 /// these two.
 const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
     ("rest-json", &[("protocol", "rest")]),
@@ -71,9 +71,10 @@ pub(super) fn chosen(
     args: &CompareArgs,
     stacks: &BTreeMap<String, Features>,
 ) -> Result<(Vec<Way>, String), Failure> {
-    let all = match args.stack.is_empty() && args.client.is_empty() {
-        true => embedded(),
-        false => of_stacks(args, stacks)?,
+    let all = if args.stack.is_empty() && args.client.is_empty() {
+        embedded()
+    } else {
+        of_stacks(args, stacks)?
     };
     let names: Vec<&str> = all.iter().map(|way| way.name.as_str()).collect();
     let first = || {
@@ -135,9 +136,10 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
         }
     }
     let reference = [REFERENCE.to_owned()];
-    let servers = match args.stack.is_empty() {
-        true => &reference[..],
-        false => &args.stack,
+    let servers = if args.stack.is_empty() {
+        &reference[..]
+    } else {
+        &args.stack
     };
     let mut ways: Vec<Way> = Vec::new();
     for server in servers {
@@ -156,7 +158,7 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
             }
         }
         if args.stack.is_empty() {
-            // The engine's calls tell the kernel's and the server's part of the clients'.
+            // The engine's calls show the kernel's and the server's part of the clients'.
             let by_engine = called.into_iter().map(|spoken| way(server, None, spoken));
             ways.extend(by_engine);
         }
@@ -289,7 +291,7 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
     Way { name, settings }
 }
 
-/// Names stand in names of files, where a stack's / would be a folder.
+/// Names become parts of file names, where a stack's / would be a folder.
 fn plain(stack: &str) -> String {
     stack.replace('/', ":")
 }

@@ -60,12 +60,13 @@ pub(super) fn run(link: &NamedLink, client: Command, server: Option<&str>, seed:
 /// The command that starts another in the server's namespace.
 fn way_in(network: &Network, in_user_namespace: bool) -> String {
     let network = network.server().path();
-    let user = match in_user_namespace {
-        false => String::new(),
-        true => format!(
+    let user = if in_user_namespace {
+        format!(
             "--user=/proc/{}/ns/user --preserve-credentials ",
             std::process::id()
-        ),
+        )
+    } else {
+        String::new()
     };
     format!("nsenter {user}--net={}", network.display())
 }

@@ -37,9 +37,10 @@ pub(super) fn run(names: &[String]) -> Outcome {
         None => "packets of 200 bytes have more than 0.1 ms added (p99) at 10,000 per second\n"
             .to_owned(),
     })?;
-    match all_held {
-        true => Ok(ExitCode::SUCCESS),
-        false => Ok(ExitCode::from(NOT_ALL_WELL)),
+    if all_held {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Ok(ExitCode::from(NOT_ALL_WELL))
     }
 }
 

@@ -106,7 +106,7 @@ struct Counts {
     current: HashMap<Labels, u64>,
 }
 
-/// What each target is. The library's own info has one set of labels.
+/// Describes each target. The client library's own info metric has only one set of labels.
 #[derive(Debug)]
 struct Targets(Vec<Labels>);
 

@@ -225,7 +225,7 @@ fn metrics_name_no_query() {
     stop(child);
 }
 
-/// What cannot be written in one place keeps nothing from the others.
+/// A failure to write in one place does not prevent the others.
 #[test]
 fn a_full_disk_ends_with_what_could_be_written() {
     let place = Place::new();

@@ -235,9 +235,12 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
     paths
-        .flat_map(|path| match path.is_dir() {
-            true => files_under(&path),
-            false => vec![path],
+        .flat_map(|path| {
+            if path.is_dir() {
+                files_under(&path)
+            } else {
+                vec![path]
+            }
         })
         .collect()
 }

@@ -102,7 +102,7 @@ fn two_targets_are_compared_in_blocks() {
     let shown = finished.well();
     assert!(
         !shown.contains("invocation"),
-        "nothing starts afresh: {shown}"
+        "nothing is restarted: {shown}"
     );
     for part in [
         "Target a",

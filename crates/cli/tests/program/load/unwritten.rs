@@ -24,7 +24,7 @@ fn a_run_directory_that_was_removed_lacked_no_room() {
     fs::remove_dir_all(place.path().join("run")).expect("it is there");
     let ended = Finished::from(child.wait_with_output().expect("it ends"));
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stdout.contains("answered"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("succeeded"), "{}", ended.stdout);
     assert!(ended.stderr.contains("run"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("room"), "{}", ended.stderr);
 }

@@ -59,7 +59,7 @@ pub(super) fn stop(child: Child) {
 fn a_terminal_shows_how_the_last_second_went() {
     let place = Place::new();
     let (child, seen) = on_terminal(&place, "xterm");
-    for part in ["left", "/s, answered ", " in flight", "p50 ", "0 failed"] {
+    for part in ["left", "/s, succeeded ", " in flight", "p50 ", "0 failed"] {
         seen.wait_for(part);
     }
     assert!(seen.text().contains('\x1b'), "a bar is drawn");
@@ -133,7 +133,7 @@ fn quiet_shows_nothing_of_it() {
     let finished = place.line(&format!(
         "load {target} --duration 1500ms --warmup 0s --out run --quiet"
     ));
-    // What the machine did meanwhile, as a host that is busy, is told all the same.
+    // What the machine did meanwhile, such as a busy host, is reported nevertheless.
     let mut lines = finished.stderr.lines();
     assert!(
         lines.all(|line| line.starts_with("warning: ")),

@@ -1,4 +1,4 @@
-//! Slices of records that are made up, and what they come to.
+//! Made-up slices of records, and their sums.
 
 use rpcgauge_study::record::{Memory, Startup, Threads};
 use rpcgauge_trial::Slice;
@@ -171,7 +171,7 @@ fn the_records_of_calls_in_flight_cover_the_time() {
     assert!(idle.contains("cover 2.6% of the time, at 1 in"), "{idle}");
     let sequential = failure(4, 100, 10_000, 9_000, false);
     assert!(sequential.contains("at 4 in flight"), "{sequential}");
-    // Too few to tell, and a client that waits after failures.
+    // Too few to decide, and a client that waits after failures.
     assert_eq!(failure(1, 18, 100_000, 2_000, false), "");
     assert_eq!(failure(1, 20, 100_000, 2_000, true), "");
 }

@@ -19,7 +19,7 @@ use crate::variant::settings_line;
 /// Requests that a client is given, where each call's differs.
 const REQUESTS: u64 = 3;
 
-/// How a client calls, beside the way.
+/// How a client calls.
 #[derive(Clone, Copy)]
 struct Manner {
     style: Option<Style>,
@@ -121,7 +121,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Whether it survives that its server goes and comes back where it was.
+    /// Whether it survives a restart of its server at the same address.
     fn opens_again(&mut self, way: &Way) -> TrialResult {
         let path = self.path();
         let server = self.serve(way, path.clone())?;
@@ -131,15 +131,13 @@ impl StackCheck<'_> {
         drop(server);
         let _server = self.serve(way, path)?;
         let (done, records) = client.slice(&ask, PATIENCE, self.stop, || ())?;
-        let reason = match records.iter().any(|record| record.failed) {
-            true => {
-                "its call fails after the server came back: it must open its connection again \
-                     before the first recorded call"
-            }
-            false if done.reopened == 0 => {
-                "it does not report that it opened a connection again: \"reopened\" is 0"
-            }
-            false => return client.subject.end_well(),
+        let reason = if records.iter().any(|record| record.failed) {
+            "its call fails after the server came back: it must open its connection again before the \
+             first recorded call"
+        } else if done.reopened == 0 {
+            "it does not report that it opened a connection again: \"reopened\" is 0"
+        } else {
+            return client.subject.end_well();
         };
         Err(client.subject.wrong(reason))
     }

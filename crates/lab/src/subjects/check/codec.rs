@@ -17,7 +17,7 @@ use crate::variant::verify::CodecSample;
 /// Operations of a batch.
 const BATCH: u32 = 4;
 
-/// One thing that a codec does.
+/// One task of a codec.
 struct Task {
     way: Way,
     operation: Operation,

@@ -35,11 +35,11 @@ use crate::subjects::Stacks;
 /// A heap that every runtime can start with.
 const HEAP_BYTES: u64 = 256 << 20;
 
-/// A client or codec that has not answered a line after this hangs: a slice is a few calls. Its library
-/// may need a while to connect anew.
+/// A client or codec that has not answered a line after this time hangs: a slice is a few calls. Its library
+/// may need a while to reconnect.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// One thing that a subject was tried in.
+/// One check of a subject.
 #[derive(Debug)]
 pub struct Tried<'a> {
     /// A stack, as a study writes it, and its role; or the subject's name.
@@ -140,7 +140,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// How a stack is started for each set of messages that it declares. What has failed for a stack is not tried
+    /// How a stack is started for each set of messages that it declares. A failure is not tried
     /// again for another that would fail in the same way.
     fn stacks(
         &self,
@@ -226,9 +226,10 @@ impl StackCheck<'_> {
 
     /// The ways to try.
     fn chosen<T>(&self, ways: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
-        match self.asked.every_combination {
-            true => ways,
-            false => all_pairs(ways, values),
+        if self.asked.every_combination {
+            ways
+        } else {
+            all_pairs(ways, values)
         }
     }
 
@@ -343,12 +344,12 @@ fn workload(spec: &WorkloadSpec) -> TrialResult<Workload> {
     Workload::new(spec).map_err(broken)
 }
 
-/// This program cannot do what it should.
+/// A failure of this program.
 fn broken(error: impl ToString) -> TrialFailure {
     TrialFailure::new(Fault::Instrument, error.to_string())
 }
 
-/// The subject does not do what it should.
+/// A failure of the subject.
 fn wrong(reason: impl Into<String>) -> TrialFailure {
     TrialFailure::new(Fault::Subject, reason)
 }

@@ -1,5 +1,5 @@
-//! A choice of ways to try in which every two values stand together as they do in all ways. What fails
-//! takes the values of one or two settings nearly always (Kuhn, Wallace and Gallo 2004, "Software fault
+//! Pairwise testing: a choice of ways to try in which every two values that occur together still do. Failures
+//! nearly always depend on one or two settings (Kuhn, Wallace and Gallo 2004, "Software fault
 //! interactions and implications for software testing").
 
 use std::collections::BTreeSet;
@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 /// Two values and their places.
 type PairOfValues = [(usize, String); 2];
 
-/// The items that are needed, in their order, for every two values that stand together in one of all to
-/// stand together in one of them. The first item is always one.
+/// The items that are needed, in their order, for every two values that occur together in one of all to
+/// occur together in one of them. The first item is always one.
 pub(super) fn all_pairs<T>(items: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
     let pairs: Vec<_> = items.iter().map(|item| pairs(&values(item))).collect();
     let mut open: BTreeSet<&PairOfValues> = pairs.iter().flatten().collect();

@@ -70,7 +70,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Whether its responses are right, with marks that are possible, and it ends well.
+    /// Whether its responses are right, its marks possible, and its end orderly.
     fn responds(&mut self, way: &Way) -> TrialResult {
         let (mut up, settings) = self.up(way)?;
         self.prove(&mut up, &settings)?;
@@ -148,7 +148,7 @@ impl StackCheck<'_> {
     }
 }
 
-/// A request for fewer items than none.
+/// A request for a negative number of items.
 fn too_few(way: &Way) -> TrialResult<Vec<u8>> {
     let workload = workload(&way.spec()?)?;
     let request = json!({"id": -1}).to_string();

@@ -63,8 +63,9 @@ fn in_order(records: &[Record], operations: u32, in_flight: u32) -> Result<(), S
         ));
     }
     let overlap = |pair: &[Record]| in_flight == 1 && pair[1].begin < pair[0].end;
-    match records.windows(2).any(overlap) {
-        true => Err("a call begins before the one before it has ended".to_owned()),
-        false => Ok(()),
+    if records.windows(2).any(overlap) {
+        Err("a call begins before the one before it has ended".to_owned())
+    } else {
+        Ok(())
     }
 }

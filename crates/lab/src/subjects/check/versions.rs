@@ -43,9 +43,10 @@ impl Reported {
             let other = reported.filter(|version| *version != pinned);
             others.extend(other.map(|version| format!("{name} {version}, and pinned is {pinned}")));
         }
-        match others.is_empty() {
-            true => Ok(()),
-            false => Err(wrong(format!("it reports {}", others.join("; ")))),
+        if others.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong(format!("it reports {}", others.join("; "))))
         }
     }
 
@@ -55,9 +56,10 @@ impl Reported {
         let missing: Vec<&str> = names
             .filter(|name| !self.by_name.contains_key(*name))
             .collect();
-        match missing.is_empty() {
-            true => Ok(()),
-            false => Err(wrong(format!("no stack reports {}", missing.join(", ")))),
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong(format!("no stack reports {}", missing.join(", "))))
         }
     }
 }

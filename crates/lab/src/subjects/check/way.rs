@@ -18,7 +18,7 @@ use crate::error::TrialResult;
 /// Rows of the workloads: enough to see that lists are lists.
 const ROWS: u32 = 3;
 
-/// A call that has not ended after this has failed, ms.
+/// The deadline of a call, ms.
 const DEADLINE_MS: u64 = 10_000;
 
 /// A way to call, or to encode.

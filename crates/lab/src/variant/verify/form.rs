@@ -1,5 +1,5 @@
-//! The form of JSON. Readers take more forms than one, so that a right message says nothing of how it was
-//! written: a number where text is asked for would be measured as something that it is not.
+//! The form of JSON. Readers accept several forms, so that a right message says nothing about how it was
+//! written: a number where a string is expected would be measured as something that it is not.
 
 use rpcgauge_message::{Encoding, Message};
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) fn other_form(encoding: Encoding, right: &Message, written: &[u8]) ->
     if wanted == written {
         return None;
     }
-    // What nests deeper than this reader goes is not looked at.
+    // Nesting deeper than this reader's limit is not compared.
     let wanted: Value = serde_json::from_slice(&wanted).ok()?;
     let written: Value = serde_json::from_slice(written).ok()?;
     let (path, what) = difference(&wanted, &written)?;

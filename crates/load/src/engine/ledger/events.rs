@@ -1,4 +1,4 @@
-//! What a connection's events say of its calls.
+//! What a connection's events mean for its calls.
 
 use rpcgauge_wire::{Closing, Event, Failure, Sink};
 
@@ -27,7 +27,7 @@ pub(crate) struct CallEvents<'l> {
     pub(crate) seen: Seen,
 }
 
-/// What events say beside what they say of calls.
+/// What events say about the connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
     /// Bytes of bodies that are gRPC's message prefixes, and so framing.

@@ -46,7 +46,7 @@ pub(crate) enum Sending {
 /// that a steady trial allocates nothing.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    /// How long after it was due a call is out of time, ns.
+    /// The deadline of a call, ns after it was due.
     deadline: u64,
     begun: u64,
     slots: Vec<Call>,
@@ -66,7 +66,7 @@ pub(crate) struct Beginning {
 }
 
 impl InFlight {
-    /// None yet; each will be out of time `deadline` ns after it was due.
+    /// None yet; each will fail `deadline` ns after it was due.
     pub(super) fn new(deadline: u64) -> InFlight {
         InFlight {
             deadline,

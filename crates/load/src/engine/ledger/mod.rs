@@ -1,7 +1,7 @@
 //! The ledger: every call of a trial, from when it is due to what became of it.
 //!
 //! ```text
-//! due ───────► in flight ───────► answered
+//! due ───────► in flight ───────► succeeded
 //!  │            │  ▲  │  └──────► failed
 //!  │            ▼  │  │
 //!  │         to be sent again
@@ -9,13 +9,13 @@
 //!  └──► abandoned, never begun
 //! ```
 //!
-//! A call that is sent again stays the same call: due when it was due, out of time when it was to be,
-//! and in the end answered or failed once. Only the number of sends shows it.
+//! A call that is sent again stays the same call: it keeps its due time and its deadline,
+//! and ends once. Only the number of sends shows the retry.
 //!
 //! What holds between two calls of the ledger's methods, of the measured calls:
 //!
 //! - started = answered + failed + abandoned + `measured_in_flight`; at the end none is in flight, and
-//!   [`crate::recorder::Account::close`] holds each sum against the others.
+//!   [`crate::recorder::Account::close`] checks the sums against each other.
 //! - Every token in `to_retry` is of a call in flight, or of one whose deadline passed meanwhile.
 //! - In a closed loop, each call is due, or in flight. Its end makes the next one due.
 
@@ -61,7 +61,7 @@ pub(super) struct Ledger<'t> {
     pub(super) measured_in_flight: u64,
     /// The most calls that were in flight at a time in the measured part.
     pub(super) most_in_flight: usize,
-    /// The last time in which this program stood still.
+    /// The last time in which this program was stalled.
     pub(super) last_stall: Stall,
     pub(super) recorder: Recorder,
 }
@@ -76,7 +76,7 @@ pub(super) struct EndedCall {
     pub(super) succeeded: bool,
     /// It ended too late to count in time.
     pub(super) late: bool,
-    /// It failed since this program stood still, which says nothing about the server.
+    /// It failed because this program was stalled, which says nothing about the server.
     pub(super) stalled: bool,
 }
 
@@ -195,9 +195,10 @@ impl<'t> Ledger<'t> {
         };
         match call.retries {
             0 => {
-                call.sending = match late && call.measured {
-                    true => Sending::SentLate,
-                    false => Sending::Sent,
+                call.sending = if late && call.measured {
+                    Sending::SentLate
+                } else {
+                    Sending::Sent
                 };
                 if call.measured {
                     self.recorder.sent(call.due);
@@ -208,7 +209,7 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// All that connection `index` had to write is handed to the kernel. Beside one that is going away
+    /// All that connection `index` had to write is handed to the kernel. Beside a connection that is going away
     /// there is another, which may write for itself.
     pub(super) fn stamp_sent(&mut self, index: usize) {
         if let Some(call) = self.unsent.and_then(|token| self.calls.get(token))
@@ -265,9 +266,10 @@ impl<'t> Ledger<'t> {
         call.response.release(&mut self.held);
         // Comparing a response with the right one, keeping it for that, or checking it is the instrument's own work, which can
         // take longer than a call: the call after it is not late by that.
-        let free = match call.verify != Verify::Never || self.checks {
-            true => clock::now(),
-            false => done,
+        let free = if call.verify != Verify::Never || self.checks {
+            clock::now()
+        } else {
+            done
         };
         self.due_times.call_ended(free);
         self.unsent = None;
@@ -337,15 +339,16 @@ impl<'t> Ledger<'t> {
         true
     }
 
-    /// Gives up the calls in flight as the trial ends. Where there are any, the trial's time continues to
-    /// `now`. It would end with the last call that ended otherwise, and a service that has been silent
-    /// since would have the goodput of its better days.
+    /// Abandons the calls in flight as the trial ends. If there are any, the trial's time continues to
+    /// `now`. Otherwise it would end with the last call that ended, and a service that has been silent
+    /// since then would keep its earlier goodput.
     pub(super) fn abandon_in_flight(&mut self, now: u64) {
         let stall = self.last_stall;
         for due in self.calls.measured() {
-            match stall.hit(due, now) {
-                true => self.recorder.failed(due, now, STALLED.0, STALLED.1),
-                false => self.recorder.account.calls.abandoned += 1,
+            if stall.hit(due, now) {
+                self.recorder.failed(due, now, STALLED.0, STALLED.1)
+            } else {
+                self.recorder.account.calls.abandoned += 1
             }
         }
         if self.recorder.account.calls.abandoned > 0 {
@@ -357,7 +360,7 @@ impl<'t> Ledger<'t> {
     /// that ended the trial.
     ///
     /// Where the number of calls ended a trial at a rate, the last call has its gap too: `n` calls at 10
-    /// a second take `n` tenths of a second at least.
+    /// per second take at least `n` tenths of a second.
     pub(super) fn finish(mut self, arrivals_end: Option<u64>) -> Recorder {
         let reach = arrivals_end.or(self.due_times.reach());
         self.recorder.end = self.recorder.end.max(reach.unwrap_or(0));
@@ -412,7 +415,11 @@ mod tests {
             ends.push(call.succeeded)
         });
         assert_eq!(ends, [true, false], "a call ends once");
-        assert_eq!(ledger.due_times.next(), Some(140), "an end makes another due");
+        assert_eq!(
+            ledger.due_times.next(),
+            Some(140),
+            "an end makes another due"
+        );
         ledger.abandon_due(true, 200);
         ledger.abandon_in_flight(200);
         assert!(ledger.calls.get(abandoned).is_some());

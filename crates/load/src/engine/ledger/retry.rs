@@ -5,10 +5,10 @@ use rpcgauge_wire::{ErrorCode, Failure, Protocol, Stage};
 
 use crate::trial::CallStyle;
 
-/// How often a call is sent again at most. A server that takes none of so many sends takes no call.
+/// How often a call is sent again at most. A server that processes none of these attempts will not process the next.
 const MAX_RETRIES: u32 = 3;
 
-/// Methods whose effect is the same once and twice (RFC 9110 §9.2.2).
+/// Idempotent methods (RFC 9110 §9.2.2).
 const IDEMPOTENT: [&str; 6] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"];
 
 /// What is known of a call that failed, beside how.
@@ -28,15 +28,15 @@ pub(super) fn may_retry(failure: &Failure, sent: Sent<'_>) -> bool {
         return false;
     }
     match failure {
-        // What the server will not do over this protocol it will not do at the second time.
+        // A server that refuses this version of HTTP will refuse it again.
         Failure::Reset { code } | Failure::GoneAway { code }
             if *code == ErrorCode::HTTP_1_1_REQUIRED =>
         {
             false
         }
         // A server may close a connection that it believes idle while a request is on its way. In
-        // HTTP/1.1 nothing says whether it saw the request, so that only a method whose effect is
-        // the same twice is sent again (RFC 9110 §9.2.2), and on a new connection not even that:
+        // HTTP/1.1 nothing says whether it saw the request, so that only an idempotent method
+        // is sent again (RFC 9110 §9.2.2), and on a new connection not even that:
         // no server believes it idle. HTTP/2 has GOAWAY to say it.
         Failure::Closed {
             stage: Stage::BeforeHead,

@@ -5,7 +5,7 @@ use crate::clock;
 use crate::engine::messages::Unread;
 use crate::engine::response::{Keep, Response};
 
-/// Checks take at most one part in so many of the time. While one continues, no call is begun and no response
+/// Checks take at most this part of the time, one in a hundred. While one continues, no call is begun and no response
 /// read: more would show in the 99th percentile.
 const SHARE: u64 = 100;
 
@@ -14,7 +14,7 @@ pub(super) struct Checking<'r> {
     /// When the first response was checked, ns.
     since: Option<u64>,
     spent: u64,
-    /// One was refused: from there on each is checked, however long that takes.
+    /// One was refused: from then on all are checked, however long that takes.
     refused: bool,
 }
 

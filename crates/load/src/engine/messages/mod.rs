@@ -2,7 +2,7 @@
 //!
 //! A request was prepared, or is made ahead of its call on its own thread (`prefetch`), or is encoded
 //! within the call. A response is decoded in the last case, and otherwise only where it is verified or,
-//! by samples, checked. Of the measured part, samples are verified once it is over (`samples`). The sums of their sizes are of measured calls that were sent or answered.
+//! by samples, checked. Of the measured part, samples are verified once it is over (`samples`). Sizes are summed over the measured calls that were sent or succeeded.
 
 mod check;
 mod prefetch;
@@ -47,8 +47,8 @@ pub(super) enum Verify {
     Later,
 }
 
-/// Fills the room for gRPC's prefix while a codec writes behind it. No encoding's message begins so,
-/// which shows a codec that puts its message there.
+/// A placeholder for gRPC's prefix while a codec writes behind it. No encoding's message begins with it,
+/// so a codec that overwrites it is found out.
 const ROOM: [u8; PREFIX_LENGTH] = *b"\xffroom";
 
 pub(super) struct Messages<'b, 'r> {
@@ -59,7 +59,7 @@ pub(super) struct Messages<'b, 'r> {
     timed: bool,
     /// The plain request where it is compressed, and the plain response where it was.
     plain: Vec<u8>,
-    /// The request that was encoded last, whose memory is used again once the connection let it go.
+    /// The request that was encoded last, whose memory is reused once the connection has released it.
     last: Outgoing,
     pub(super) sizes: Sizes,
 }

@@ -1,6 +1,6 @@
 //! Bodies that a thread makes ahead of the calls.
 //!
-//! They come in batches: handing over one at a time would wake the thread, a call to the system,
+//! They come in batches: handing over one at a time would wake the thread, which is a system call,
 //! with every call.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
@@ -17,7 +17,7 @@ const BATCH_BODIES: usize = 1024;
 /// A batch is full when its bodies have this many bytes together.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// Batches that lie ready, beside the one in use.
+/// Batches that are ready, beside the one in use.
 const BATCHES_READY: usize = 16;
 
 /// How long the thread may make bodies before the trial begins without all of them.
@@ -54,7 +54,7 @@ impl Prefetch {
             .name("bodies".to_owned())
             .spawn(move || make(bodies, grpc, &sender, &full))
             .map_err(LoadError::machine("start a thread that makes bodies"))?;
-        // Full, at its end, or still not full after so long: the trial continues with what is there.
+        // Full, at its end, or still not full after `HEAD_START`: the trial continues with what is there.
         let (Ok(()) | Err(RecvTimeoutError::Disconnected | RecvTimeoutError::Timeout)) =
             is_full.recv_timeout(HEAD_START);
         Ok(Prefetch {
@@ -63,7 +63,7 @@ impl Prefetch {
         })
     }
 
-    /// Looks whether a body is there.
+    /// Checks whether a body is there.
     pub(super) fn next(&mut self) -> Next {
         if self.batch.as_slice().is_empty() {
             self.next_batch()

@@ -19,7 +19,7 @@ pub(super) struct Samples {
     kept: Vec<Sample>,
     /// Calls that were begun; of a session, slices.
     turns: u64,
-    /// One in so many turns has a sample: a power of two.
+    /// One turn in `every` has a sample; a power of two.
     every: u64,
     /// Of a session: whether the next call is the sample of its slice.
     of_slice: Option<bool>,
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// The calls that are kept of so many, each with a response of `bytes`.
+    /// The calls whose responses are kept, of `calls` with a response of `bytes` each.
     fn kept(calls: u64, bytes: usize) -> Vec<u64> {
         let mut samples = Samples::new();
         for number in 0..calls {

@@ -73,7 +73,7 @@ fn each_message_is_made_behind_the_room_for_its_prefix() {
     }
 }
 
-/// Replaces what is in its output, as a codec must not.
+/// Replaces what is in its output, which a codec must not do.
 struct Replacing {
     message: &'static str,
     compresses: bool,

@@ -74,7 +74,7 @@ impl Phases<'_, '_> {
         {
             self.begin_skipping(now, pool, ledger);
             if pool.counts.open == 0 && self.trial.connection_use == ConnectionUse::Reuse {
-                // Calls that fail for want of a connection count.
+                // Calls that fail because there is no connection count too.
                 self.start_measuring(pool, ledger);
             }
         }
@@ -167,12 +167,12 @@ impl Phases<'_, '_> {
     fn is_ready(&self, ledger: &Ledger<'_>, now: u64) -> bool {
         match ledger.due_times.next_arrival() {
             None => ledger.due_times.is_at_a_rate() || ledger.calls.is_empty(),
-            // Calls that wait while the latency is steady are how this service is at this rate.
+            // Calls that wait while the latency is steady are normal for this service at this rate.
             Some(due) => due > now || self.warmup.outcome.settled || self.warmup.is_all_begun(),
         }
     }
 
-    /// Whether the calls are over that the measured part waits for. A session waits for all, so that
+    /// Whether the calls that the measured part waits for are over. A session waits for all, so that
     /// nothing happens while others are measured.
     fn is_drained(&self, ledger: &Ledger<'_>) -> bool {
         match self.slicing {
@@ -188,9 +188,10 @@ impl Phases<'_, '_> {
     /// Calls in flight are waited for as long as for a success: that the warm-up only failed does not
     /// shorten it.
     fn switching_ends_by(&self, ledger: &Ledger<'_>) -> u64 {
-        let lasts = match ledger.due_times.is_at_a_rate() {
-            true => self.warmup.longest(),
-            false => self.patience,
+        let lasts = if ledger.due_times.is_at_a_rate() {
+            self.warmup.longest()
+        } else {
+            self.patience
         };
         self.started_at.saturating_add(lasts)
     }

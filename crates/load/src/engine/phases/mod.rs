@@ -1,4 +1,4 @@
-//! The phases: which part of the trial it is, and when the next one begins.
+//! The phases: which one the trial is in, and when the next one begins.
 //!
 //! ```text
 //! Opening ──► WarmUp ──► Switching ──► Measured ──► Draining ──► over
@@ -11,13 +11,13 @@
 //!                                        └──────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! From every phase the trial can end early: it was stopped, the bodies are used up, or nothing but
-//! failures came for as long as its patience. What holds between two calls of the methods:
+//! From every phase the trial can end early: it was stopped, the bodies are used up, or all calls
+//! failed for as long as its patience. What holds between two calls of the methods:
 //!
 //! - A call is measured if and only if it is due at `measured_from` or later, which is never before the
 //!   first measured part and, in a session, between slices.
 //! - `ending` is [`Ending::Complete`] until the trial ends early.
-//! - A span of what is spent is open in the measured part and, but for a session, while it drains.
+//! - Spending is counted in the measured part and, except in a session, while it drains.
 
 mod advance;
 mod slices;
@@ -37,8 +37,8 @@ use crate::clock::nanos;
 use crate::trial::Trial;
 use crate::warmup::Settling;
 
-/// Calls that are given up one by one at most as a trial ends: that takes time, and a rate may bring a thousand
-/// million per second. Further ones are counted together.
+/// At a trial's end at most this many calls are abandoned one by one: that takes time, and a rate may bring a
+/// billion per second. The others are counted together.
 const MAX_ONE_BY_ONE: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(super) enum Phase {
     /// Calls are made that are left out of the figures: the first ones of a slice.
     Skipping,
     /// Calls are made, and counted where they are due in this part. At a rate the warm-up may leave
-    /// others, which waited: they come first, and are its own as far as it may have so many.
+    /// others, which waited: they come first, and count as its own up to its limit.
     Measured,
     /// No call is begun any more; those in flight may end.
     Draining,
@@ -72,7 +72,7 @@ pub(super) struct Phases<'t, 'r> {
     /// The trial's patience, ns.
     patience: u64,
     pub(super) phase: Phase,
-    /// When the present part began, ns.
+    /// When the current phase began, ns.
     pub(super) started_at: u64,
     /// Calls that are due from here on are measured, ns.
     measured_from: u64,
@@ -91,13 +91,13 @@ pub(super) struct Phases<'t, 'r> {
     pub(super) connections_at_start: usize,
     /// What is spent while calls count.
     pub(super) spent: Spent<'r>,
-    /// How long this program stood still in the time that counts, ns.
+    /// How long this program was stalled in the time that counts, ns.
     pub(super) stalled_ns: u64,
 }
 
 impl<'t, 'r> Phases<'t, 'r> {
     /// A trial that begins to open its connections at `now` (ns). `settling` is asked after each slice
-    /// of the warm-up, `measuring` called where what is spent begins and ceases to count.
+    /// of the warm-up; `measuring` is called when spending starts and stops to count.
     pub(super) fn new(
         trial: &'t Trial,
         settling: Box<dyn FnMut(u64) -> Settling + 'r>,
@@ -124,7 +124,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    // What the present part is.
+    // What the current phase is.
 
     /// Whether the time that passes now counts.
     pub(super) fn is_counting(&self) -> bool {
@@ -184,7 +184,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     /// Counts a call that is taken from the schedule. True when it is a measured one: by when it
     /// was due, not by when it can be begun. A server that does not keep up with a rate leaves calls
-    /// waiting at the warm-up's end, whose latency and time belong there, as far as it may have so many.
+    /// waiting at the warm-up's end, whose latency and time belong there, up to its limit of calls.
     #[inline]
     pub(super) fn call_taken(&mut self, due: u64) -> bool {
         if self.measured_from < u64::MAX && self.warmup.is_all_begun() {
@@ -199,7 +199,7 @@ impl<'t, 'r> Phases<'t, 'r> {
 
     #[inline(always)]
     pub(super) fn call_ended(&mut self, call: EndedCall) {
-        // What becomes of the warm-up's last calls is no reason to give the measured part up.
+        // The warm-up's last calls must not end the measured part early.
         if !call.stalled && call.measured == (self.measured_from < u64::MAX) {
             self.failing.note_end(call.done, call.succeeded);
         }
@@ -208,7 +208,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    /// Takes note that this program stood still. Its calls fail for that alone, and the time is in no rate.
+    /// Notes a stall of this program. Its calls fail for that reason, and the time is left out of rates.
     #[cold]
     pub(super) fn note_stall(&mut self, stall: &Stall, ledger: &mut Ledger<'_>) {
         self.failing.pause(stall.until - stall.from);
@@ -219,14 +219,15 @@ impl<'t, 'r> Phases<'t, 'r> {
             return;
         }
         let status = self.status(ledger);
-        let until = match ledger.due_times.is_at_a_rate() {
-            true => stall.until.min(self.stop.ends_at(&status)),
-            false => stall.until,
+        let until = if ledger.due_times.is_at_a_rate() {
+            stall.until.min(self.stop.ends_at(&status))
+        } else {
+            stall.until
         };
         self.stalled_ns += until.saturating_sub(stall.from.max(self.started_at));
     }
 
-    /// Ends the warm-up by its rule, where that says so. A call that ends after it is only counted.
+    /// Ends the warm-up if its rule says so. A call that ends after it is only counted.
     fn unmeasured_call_ended(&mut self, call: EndedCall) {
         self.count_unmeasured(call.sending, call.succeeded);
         if let Some(slicing) = &mut self.slicing
@@ -279,7 +280,7 @@ impl<'t, 'r> Phases<'t, 'r> {
         }
     }
 
-    // What it came to.
+    // How it ended.
 
     /// Whether no more calls are made, whatever the [`rpcgauge_trial::Stop`]: it was stopped, the bodies are used
     /// up, or all calls failed for too long.
@@ -299,18 +300,19 @@ impl<'t, 'r> Phases<'t, 'r> {
         let reach = ledger.due_times.reach()?;
         let planned = self.stop.ends_at(&self.status(ledger));
         let broken_off = matches!(self.ending, Ending::Interrupted | Ending::GaveUp);
-        match broken_off && self.phase != Phase::Draining {
-            true => Some(reach.min(planned).min(now)),
-            false => (planned <= reach).then_some(planned),
+        if broken_off && self.phase != Phase::Draining {
+            Some(reach.min(planned).min(now))
+        } else {
+            (planned <= reach).then_some(planned)
         }
     }
 
-    /// Where a session stands; `None` where the measured part is one piece.
+    /// Where a session is; `None` where the measured part is one piece.
     pub(super) fn slicing(&self) -> Option<&Slicing> {
         self.slicing.as_ref()
     }
 
-    /// Gives up the calls in flight as the trial ends, and those that are due and will not be begun.
+    /// Abandons the calls in flight as the trial ends, and those that are due and will not be begun.
     pub(super) fn abandon_the_rest(&mut self, now: u64, ledger: &mut Ledger<'_>) {
         self.abandon_waiting(MAX_ONE_BY_ONE, now, ledger);
         for call in ledger.calls.unmeasured() {

@@ -3,7 +3,7 @@
 //! A slice's calls are those that are due in its measured part, whenever they end. Its time and
 //! processor time are those of the measured part alone: from its first call's due time to when the
 //! next call would have been due. With several calls in flight about as many end in it as begin. Its
-//! bytes are those of all its calls, with those that are left out: only so are they exact.
+//! bytes are those of all its calls, including those that are left out: otherwise they would not be exact.
 
 use rpcgauge_trial::Slice;
 use rpcgauge_wire::Traffic;
@@ -15,7 +15,7 @@ use crate::engine::ledger::{Ledger, Sending};
 use crate::engine::pool::Pool;
 use crate::measurement::SliceCount;
 
-/// The state of a session between its slices, and in the present one.
+/// The state of a session between its slices, and in the current one.
 #[derive(Debug, Default)]
 pub(crate) struct Slicing {
     /// Slices that are over, and calls that they left out.
@@ -26,17 +26,17 @@ pub(crate) struct Slicing {
     pub(crate) traffic: Traffic,
     /// Connections that were opened again before a slice's first call.
     pub(crate) reopened: u64,
-    /// Connections opened when the present slice began.
+    /// Connections opened when the current slice began.
     opened_before: u64,
-    /// Bytes on the connections when the present slice made its first call.
+    /// Bytes on the connections when the current slice made its first call.
     traffic_before: Traffic,
-    /// Until so many were left out, and until this time, the present slice leaves calls out.
+    /// The current slice leaves calls out until this many have ended and this time has passed.
     skip_to: u64,
     skip_until: u64,
     skip_time: u64,
-    /// A call of the present slice failed that was to be left out: from there on calls count.
+    /// A call that was to be left out failed: from there on the calls of this slice count.
     pub(super) fails: bool,
-    /// Calls that had counted before the present slice.
+    /// Calls that had counted before the current slice.
     pub(super) started_before: u64,
 }
 
@@ -55,7 +55,7 @@ impl Phases<'_, '_> {
         self.slicing = Some(Slicing::default());
     }
 
-    /// Begins a slice of a session that is paused, of so many counted calls at most.
+    /// Begins a slice of a paused session, with at most this many counted calls.
     pub(crate) fn begin_slice(
         &mut self,
         slice: &Slice,
@@ -106,17 +106,17 @@ impl Phases<'_, '_> {
         }
     }
 
-    /// Adds up what the slice came to, however far it got.
+    /// Adds up the slice's figures, however far it got.
     pub(crate) fn end_slice(&mut self, now: u64, pool: &Pool<'_>, ledger: &Ledger<'_>) {
         self.spent.end_span(pool);
         if let Some(slicing) = &mut self.slicing {
             match self.phase {
-                // Before its first call there is nothing of a slice.
+                // Before its first call a slice has no figures.
                 Phase::Resuming => slicing.reopened += pool.counts.opened - slicing.opened_before,
                 _ => slicing.traffic += pool.traffic().since(&slicing.traffic_before),
             }
             if matches!(self.phase, Phase::Measured | Phase::Draining) {
-                // The next call is due when the first one ended for which there is none any more.
+                // The first call that ended without a successor is when the next one would have been due.
                 let until = ledger.due_times.next().unwrap_or(now).min(now);
                 slicing.counted_ns += until.saturating_sub(self.started_at);
                 slicing.count.slices += 1;

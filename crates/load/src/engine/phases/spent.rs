@@ -5,7 +5,7 @@ use rpcgauge_wire::Traffic;
 use crate::clock::{self, CpuReading};
 use crate::engine::pool::Pool;
 
-/// A reading of what only ever grows, or a sum of differences.
+/// A reading of counters that only grow, or a sum of differences.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reading {
     pub(crate) cpu: CpuReading,
@@ -31,13 +31,13 @@ impl<'r> Spent<'r> {
         }
     }
 
-    /// From here on, what is spent counts.
+    /// Starts to count what is spent.
     pub(super) fn begin_span(&mut self, pool: &Pool<'_>) {
         (self.measuring)(true);
         self.open = Some(Reading::now(pool));
     }
 
-    /// What is spent from here on does not count. Without an open span there is nothing to do.
+    /// Stops to count what is spent. Does nothing without an open span.
     pub(crate) fn end_span(&mut self, pool: &Pool<'_>) {
         if let Some(before) = self.open.take() {
             self.closed.add_span(&before, pool);

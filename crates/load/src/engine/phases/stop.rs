@@ -1,5 +1,5 @@
-//! Where the measured part ends: a function of counts and times, and of how long nothing but failures has
-//! come.
+//! Where the measured part ends: a function of counts and times, and of how long all calls have
+//! failed.
 
 use rpcgauge_trial::Slice;
 
@@ -11,9 +11,9 @@ pub(super) const US: u64 = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StopRule {
-    /// Calls that are started at most.
+    /// The most calls that are started.
     max_calls: u64,
-    /// And at least, whatever the time; 0 but for a slice.
+    /// The fewest, whatever the time; 0 except for a slice.
     least_calls: u64,
     /// How long after the first call's due time others may be due, ns.
     time: u64,
@@ -36,7 +36,7 @@ pub(super) struct Status {
 pub(super) enum Decision {
     /// Calls are, or will be, due.
     GoOn,
-    /// No call is to be begun any more. Those in flight may end until then, ns.
+    /// No more calls begin. Those in flight may end until then, ns.
     Drain { until: u64 },
     /// Calls that were due in time were not reached in the time that was left for them.
     Over,
@@ -53,7 +53,7 @@ impl StopRule {
         }
     }
 
-    /// Of a slice with so many calls at most, of which there is at least one.
+    /// Of a slice with at most this many calls, and at least one.
     pub(super) fn of_slice(slice: &Slice, max_calls: u64, drain: u64) -> StopRule {
         let max_calls = max_calls.max(1);
         StopRule {
@@ -83,7 +83,7 @@ impl StopRule {
         let none_left = status.started >= self.max_calls;
         let time_is_up = now >= ends_at && status.next_due.is_none_or(|due| due >= ends_at);
         if none_left || time_is_up {
-            // A slice's least calls may be begun after its time.
+            // The minimum of calls of a slice may be begun after its time.
             let from = if self.least_calls > 0 {
                 now
             } else {
@@ -132,7 +132,7 @@ impl Failing {
         self.since = self.since.map(|since| since.saturating_add(lasted));
     }
 
-    /// Takes note of a call's end.
+    /// Notes a call's end.
     pub(super) fn note_end(&mut self, at: u64, succeeded: bool) {
         if succeeded {
             *self = Failing::default();

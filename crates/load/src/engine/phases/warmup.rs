@@ -10,7 +10,7 @@ use crate::engine::ledger::{EndedCall, Sending};
 use crate::histogram::{histogram, record};
 use crate::warmup::{Settling, WarmupBounds};
 
-/// A slice of up to so many calls keeps their latencies as they are. Most slices are small, and
+/// A slice of up to this many calls keeps each latency. Most slices are small, and
 /// looking through a whole histogram after every few calls would itself disturb the calls.
 const FEW: usize = 1024;
 
@@ -47,7 +47,7 @@ impl<'r> WarmUp<'r> {
         self.meter.is_some()
     }
 
-    /// Takes note of a call's end, and asks the rule where that ends a slice.
+    /// Notes a call's end, and asks the rule if that ends a slice.
     pub(super) fn call_ended(&mut self, call: &EndedCall) -> Settling {
         let latency = call.done.saturating_sub(call.due);
         let meter = self.meter.as_mut();
@@ -57,7 +57,7 @@ impl<'r> WarmUp<'r> {
         }
     }
 
-    /// Takes note of the end of a call that it left to the measured part.
+    /// Notes the end of a call that it left to the measured part.
     pub(super) fn late_call_ended(&mut self, sending: Sending, succeeded: bool) {
         self.late.ended += 1;
         self.late.failed += u64::from(!succeeded);
@@ -128,7 +128,7 @@ impl SliceMeter {
         }
     }
 
-    /// Takes a call that ended; returns the median latency of the slice that it completes, where the
+    /// Adds a call that ended; returns the median latency of the slice that it completes, where the
     /// rule is to be asked about it.
     fn call_ended(&mut self, done: u64, latency: u64) -> Option<u64> {
         self.ended += 1;
@@ -222,7 +222,7 @@ mod tests {
                 let median = latencies
                     .filter_map(|latency| meter.call_ended(1, latency))
                     .next()
-                    .expect("a slice of so many calls");
+                    .expect("a slice of that size");
                 let (got, right) = (median as f64, calls.div_ceil(2) as f64);
                 assert!(
                     (got - right).abs() <= right / 1000.0,

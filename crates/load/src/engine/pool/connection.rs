@@ -13,7 +13,7 @@ const FIRST_BACKOFF_NS: u64 = 1_000_000;
 /// The longest backoff, ns. A server that comes back is found within this time.
 const MAX_BACKOFF_NS: u64 = 100_000_000;
 
-/// So many failed attempts, one after the other, are followed by another at once.
+/// Failed attempts in a row that are retried without a pause.
 const FREE_ATTEMPTS: u32 = 2;
 
 /// A place for a connection. Connections come and go in it.
@@ -22,7 +22,7 @@ pub(super) struct Connection {
     pub(super) state: State,
     /// Calls in flight at most, from the schedule.
     quota: usize,
-    /// Where this place is only for connections that the server is about to end, the place that the last
+    /// If this place is only for connections that the server is about to end: the place that the last
     /// one came from. None is opened here.
     pub(super) drains_from: Option<usize>,
     /// Attempts in a row that led to no response: a connection that failed to open, or that the server
@@ -153,7 +153,7 @@ impl Connection {
             .is_some_and(|open| open.client.capacity() > 0)
     }
 
-    /// What stands here, where calls may be started on it. One whose transport is full takes none, so that
+    /// The connection here, if calls may be started on it. One whose transport is full takes none, so that
     /// what waits to be written stays bounded. Where nothing is in flight, what is not processed yet can only
     /// be about the connection itself, and may end it; and where only their order says which call responses are for,
     /// what is not read yet would be taken for the response to a call that begins before. A connection that
@@ -189,8 +189,8 @@ impl Connection {
         }
     }
 
-    /// Closes what stands here at `now`, after as many failed attempts as there were. Returns until when
-    /// it backs off; 0 is not at all.
+    /// Closes the connection here at `now`. Returns until when the place backs off, by its failed attempts;
+    /// 0 for no pause.
     pub(super) fn back_off(&mut self, now: u64) -> u64 {
         let backoff_until = backoff_until(self.failed_attempts, now);
         self.state = State::Closed { backoff_until };
@@ -213,7 +213,7 @@ impl Connection {
 /// the server's end then leaves fewer than this, and an end without a response more.
 pub(super) const UNANSWERED: u32 = 2;
 
-/// Until when to back off after so many attempts in a row have led to no response; 0 is not at all. Without
+/// Until when to back off after this many attempts in a row without a response; 0 for no pause. Without
 /// it a server that refuses everything would be called as fast as the machine can.
 fn backoff_until(failed_attempts: u32, now: u64) -> u64 {
     let Some(doublings) = failed_attempts.checked_sub(FREE_ATTEMPTS + 1) else {

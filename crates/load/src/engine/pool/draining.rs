@@ -1,8 +1,8 @@
 //! Connections that the server is about to end.
 //!
 //! After GOAWAY a connection takes no more calls, but those in flight may still be answered. Calls
-//! that are due must not wait for them, as they do not with any client in use: the connection goes
-//! on in its own place, for draining, and another is opened where it stood. It is moved between
+//! that are due must not wait for them, just as they do not in real clients: the connection stays
+//! open in another place, for draining, and a new one is opened in its old place. It is moved between
 //! two turns of the loop, when nothing that was read from it is under way.
 
 use rpcgauge_trial::ConnectionUse;
@@ -21,7 +21,7 @@ impl Pool<'_> {
     }
 
     /// Moves the next connection that is going away and has calls in flight, where a connection is
-    /// `wanted` in its stead. Returns from which place to which: its calls go with it.
+    /// `wanted` in its place. Returns from which place to which: its calls go with it.
     #[inline]
     pub(crate) fn drain_next(
         &mut self,

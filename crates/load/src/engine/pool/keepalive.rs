@@ -12,7 +12,7 @@ use rpcgauge_trial::Keepalive;
 use super::Pool;
 use crate::clock::nanos;
 
-/// Looks within the shorter of the two times: a silence is seen at most this part of it too late.
+/// Checks are made this often within the shorter of the two times: a silence is found at most that part too late.
 const CHECKS: u32 = 16;
 
 /// What was known of a connection when it was last looked at.
@@ -57,9 +57,10 @@ impl Liveness {
                 Action::Ask
             }
             Some(asked) if passed(asked, keepalive.timeout()) => {
-                match std::mem::replace(&mut self.overdue, true) {
-                    true => Action::End,
-                    false => Action::Leave,
+                if std::mem::replace(&mut self.overdue, true) {
+                    Action::End
+                } else {
+                    Action::Leave
                 }
             }
             _ => Action::Leave,
@@ -96,7 +97,7 @@ impl Pool<'_> {
                 }
                 None
             }
-            // As the system says it of its own probes, with what was waited for.
+            // In the system's words for its own probes, with the time-out.
             Action::End => {
                 let timeout = keepalive.timeout();
                 let text = format!("nothing came for {timeout:?} after a PING (keep-alive)");

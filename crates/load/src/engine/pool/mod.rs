@@ -13,10 +13,10 @@
 //! What holds between two calls of the pool's methods:
 //!
 //! - `counts.connecting` and `counts.open` are how many places are in those states.
-//! - Every place that is closed or connecting stands in `not_open`, unless it is for draining, or may
+//! - Every place that is closed or connecting is in `not_open`, unless it is for draining, or may
 //!   be opened at once for its own call.
-//! - A place stands at most once in `with_room`, in `to_write` and in `to_read`; its flags say so. It may
-//!   stand there without need: what takes it out looks at its state first.
+//! - A place is at most once in `with_room`, in `to_write` and in `to_read`; its flags say so. It may
+//!   be there without need: what takes it out checks its state first.
 //! - `traffic` only grows: what a connection carried is added to `traffic_closed` as it is closed.
 //! - The pool begins and ends no call. Where a call follows from what it did, it returns that.
 
@@ -97,7 +97,7 @@ impl<'t> Pool<'t> {
             not_open: Vec::new(),
             may_start: 0,
             going_away: Vec::new(),
-            // HTTP/1.1 has nothing to ask with: the system's probes are all.
+            // HTTP/1.1 has no PING: only the system's probes are left.
             keepalive_at: match trial.keepalive {
                 Some(_) if endpoint.protocol == Protocol::Http2 => 0,
                 _ => u64::MAX,
@@ -130,9 +130,10 @@ impl<'t> Pool<'t> {
     /// The open connection that something came on, unless that is gone by now.
     pub(super) fn origin(&mut self, origin: Origin) -> Option<&mut Open> {
         let connection = &mut self.places[origin.index];
-        match connection.generation == origin.generation {
-            true => connection.open(),
-            false => None,
+        if connection.generation == origin.generation {
+            connection.open()
+        } else {
+            None
         }
     }
 
@@ -192,7 +193,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// The connection that alone can bring anything, where all of the trial's calls are made on it and
+    /// The only connection that can bring input, if all of the trial's calls are made on it and
     /// the pool has nothing else to do.
     pub(super) fn lone_connection(&self) -> Option<usize> {
         if self.has_work() || self.counts.connecting > 0 || !self.not_open.is_empty() {
@@ -246,7 +247,7 @@ impl<'t> Pool<'t> {
             let failed = &mut self.places[from].failed_attempts;
             match since_goaway {
                 Ordering::Less => *failed = 0,
-                // The client ended it: nothing is known of the server.
+                // The client ended it: that says nothing about the server.
                 Ordering::Equal => {}
                 Ordering::Greater => *failed = failed.saturating_add(1),
             }
@@ -257,7 +258,7 @@ impl<'t> Pool<'t> {
         }
     }
 
-    /// Ends the output to every server: a TLS session that just stops looks cut off to it.
+    /// Ends the output to every server, to which a TLS session without close_notify looks cut off.
     pub(super) fn end_transports(&mut self) {
         for connection in &mut self.places {
             if let Some(open) = connection.open() {
@@ -288,7 +289,7 @@ fn places(trial: &Trial) -> Vec<Connection> {
 }
 
 /// The limits of a connection, with the trial's own bound on responses. Its calls in flight are
-/// bounded by the quota of its place: a limit below that would cap the schedule without a word.
+/// bounded by the quota of its place: a limit below that would cap the schedule silently.
 fn limits(trial: &Trial) -> Limits {
     let prefix = match trial.request.style {
         CallStyle::Http { .. } => 0,

@@ -35,7 +35,7 @@ pub(crate) enum Attempt {
 }
 
 impl Pool<'_> {
-    /// Takes the list of places to be opened or being opened, each of which [`Pool::maintain`] looks after.
+    /// Takes the list of places to be opened or being opened, for [`Pool::maintain`].
     /// `None` where there are none.
     #[inline]
     pub(crate) fn take_not_open(&mut self) -> Option<Vec<usize>> {
@@ -82,7 +82,7 @@ impl Pool<'_> {
         Ok(Attempt::Underway)
     }
 
-    /// Gives back the list that [`Pool::take_not_open`] gave, without the places that are done.
+    /// Returns the list from [`Pool::take_not_open`], without the places that are done.
     pub(crate) fn put_back_not_open(&mut self, mut list: Vec<usize>, now: u64) {
         // `connect` may have added to the list.
         list.append(&mut self.not_open);
@@ -108,7 +108,11 @@ impl Pool<'_> {
             State::Connecting(making) => making.since.saturating_add(self.deadline),
             State::Open(_) => u64::MAX,
         };
-        self.not_open.iter().map(next_maintenance).min().unwrap_or(u64::MAX)
+        self.not_open
+            .iter()
+            .map(next_maintenance)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// Starts to connect, for `call` where it is the only one on its connection.
@@ -157,7 +161,7 @@ impl Pool<'_> {
         matches!(self.places[index].state, State::Connecting(_))
     }
 
-    /// Goes on to connect in a place, since an event came.
+    /// Continues to connect in a place, after an event.
     pub(crate) fn go_on_connecting(&mut self, index: usize) -> Result<Attempt, LoadError> {
         let State::Connecting(making) = &mut self.places[index].state else {
             return Ok(Attempt::Underway);
@@ -233,9 +237,10 @@ impl Pool<'_> {
     pub(crate) fn give_up_call(&mut self, index: usize, token: u64, now: u64) -> bool {
         let state = &self.places[index].state;
         let connecting = matches!(state, State::Connecting(making) if making.call == Some(token));
-        match connecting {
-            true => self.give_up(index, now),
-            false => self.cancel(index, token),
+        if connecting {
+            self.give_up(index, now)
+        } else {
+            self.cancel(index, token)
         }
         connecting
     }
@@ -248,7 +253,7 @@ impl Pool<'_> {
     }
 
     /// From here on a connection that was lost is waited for by [`Pool::all_attempted`]. One that could
-    /// not be made is not, in each slice anew.
+    /// not be made is not, in each slice again.
     pub(crate) fn forget_attempts(&mut self) {
         for &index in &self.not_open {
             let connection = &mut self.places[index];

@@ -1,4 +1,4 @@
-//! What a connection reads and writes: as much as can be had at once, many calls in one write.
+//! What a connection reads and writes: as much as possible at once, many calls in one write.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::time::Duration;
@@ -134,7 +134,7 @@ impl Pool<'_> {
         Some(index)
     }
 
-    /// Reads once from a connection into the inbox, for which it waits for about as long as is said.
+    /// Reads once from a connection into the inbox, waiting for about `wait`.
     /// Returns when that was, ns; `None` where it was not read.
     pub(crate) fn read(
         &mut self,
@@ -170,7 +170,7 @@ impl Pool<'_> {
                 self.queue(index);
                 return Some(at);
             }
-            // What cannot be written to has sent all that it will.
+            // A connection that cannot be written to sends no more.
             Err(error) if error.kind() == ErrorKind::WouldBlock => None,
             Ok(Input::End) => None,
             Err(error) => Some(error),

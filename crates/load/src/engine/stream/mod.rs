@@ -27,7 +27,7 @@ pub(super) enum Stream {
 /// What a read brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
-    /// So many bytes, which may be none where TLS spoke for itself. Unless there is `more`, nothing
+    /// The number of bytes; 0 where only TLS's own records came. Unless there is `more`, nothing
     /// is left behind, and there is an event for what comes later.
     Data { n: usize, more: bool },
     /// The other side has closed in order.
@@ -35,7 +35,7 @@ pub(super) enum Input {
 }
 
 impl Stream {
-    /// Starts to connect; [`Stream::go_on_connecting`] says when it is done.
+    /// Starts to connect; [`Stream::go_on_connecting`] continues until it is done.
     pub(super) fn connect(
         address: &Address,
         tls: Option<&TlsClient>,
@@ -49,7 +49,7 @@ impl Stream {
     }
 
     /// Does what can be done now to connect, the TLS handshake included. True once the connection
-    /// is made; an error when it will never be.
+    /// is made; an error if it cannot be made.
     pub(super) fn go_on_connecting(&mut self) -> io::Result<bool> {
         match self {
             Stream::Plain(socket) => socket.is_connected(),
@@ -119,7 +119,7 @@ impl Stream {
         matches!(self, Stream::Tls(tls) if tls.holds_output())
     }
 
-    /// Tells the other side that nothing more comes, as far as that can be said now.
+    /// Tells the other side that nothing more comes, if that can be sent now.
     pub(super) fn say_end(&mut self) {
         if let Stream::Tls(tls) = self {
             tls.say_end();

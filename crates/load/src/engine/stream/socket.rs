@@ -16,11 +16,11 @@ use rustix::net::{
 
 use crate::error::LoadError;
 
-/// Every call to the system says itself whether it may wait.
+/// Each system call says itself whether it may wait.
 const AT_ONCE: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
 
 /// Probes of TCP's keep-alive that go unanswered before it gives up, where its time-out has as many
-/// seconds: one that is lost on the way must not end a connection.
+/// seconds: a single lost probe must not end a connection.
 const MAX_PROBES: u64 = 4;
 
 /// A socket, of TCP or of Unix.
@@ -49,7 +49,7 @@ impl Socket {
         Ok(Socket { fd, waits: false })
     }
 
-    /// Whether the connection is made; an error when it will never be.
+    /// Whether the connection is made; an error if it cannot be made.
     pub(super) fn is_connected(&self) -> io::Result<bool> {
         sockopt::socket_error(&self.fd)??;
         match getpeername(&self.fd) {
@@ -87,7 +87,7 @@ impl Socket {
 
     /// Asks for events when there is something to read and, if `writable`, room for writing; `again`
     /// where it was asked before. A Unix socket has room after every request that the server reads, so that
-    /// an event for it costs a wake-up a call.
+    /// an event for it would cost a wake-up per call.
     pub(crate) fn watch(
         &self,
         registry: &Registry,
@@ -97,13 +97,15 @@ impl Socket {
     ) -> Result<(), LoadError> {
         let fd = self.fd.as_raw_fd();
         let (mut source, token) = (SourceFd(&fd), Token(index));
-        let interest = match writable {
-            true => Interest::READABLE | Interest::WRITABLE,
-            false => Interest::READABLE,
+        let interest = if writable {
+            Interest::READABLE | Interest::WRITABLE
+        } else {
+            Interest::READABLE
         };
-        match again {
-            true => source.reregister(registry, token, interest),
-            false => source.register(registry, token, interest),
+        if again {
+            source.reregister(registry, token, interest)
+        } else {
+            source.register(registry, token, interest)
         }
         .map_err(LoadError::machine("watch a connection"))
     }

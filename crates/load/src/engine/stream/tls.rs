@@ -16,7 +16,7 @@ use crate::tls::{TlsClient, alpn};
 /// 6.2.3), and the header. It holds no more than one that is incomplete.
 const MAX_RECORD: usize = (1 << 14) + 2048 + 5;
 
-/// A TLS connection, being made or made.
+/// A TLS connection, during or after its handshake.
 #[derive(Debug)]
 pub(crate) struct TlsStream {
     pub(super) socket: Socket,
@@ -34,7 +34,7 @@ pub(crate) struct TlsStream {
     taken: u64,
     /// Bytes that the socket has taken.
     written: u64,
-    /// What of them was not plain bytes, when rustls last held nothing back.
+    /// Of these, TLS overhead, as of when rustls last held nothing back.
     sent_overhead: u64,
     /// The other side has said that nothing more comes (close_notify).
     ended: bool,
@@ -87,7 +87,7 @@ impl TlsStream {
         }
     }
 
-    /// Goes on with the handshake until its last byte is written. It reads little at a time, and
+    /// Continues the handshake until its last byte is written. It reads little at a time, and
     /// nothing after the end: what the server says then waits for [`TlsStream::read`].
     fn shake_hands(&mut self) -> io::Result<()> {
         loop {
@@ -107,7 +107,7 @@ impl TlsStream {
         }
     }
 
-    /// Holds what the server chose against what is to be spoken.
+    /// Checks the protocol that the server chose.
     fn check_protocol(&self) -> io::Result<()> {
         match self.tls.alpn_protocol() {
             None if self.allow_missing_alpn => Ok(()),
@@ -118,13 +118,14 @@ impl TlsStream {
     }
 
     pub(super) fn too_late(&self) -> io::Error {
-        match self.shaking_hands {
-            true => TlsFailure::cut(io::ErrorKind::TimedOut.into()),
-            false => io::ErrorKind::TimedOut.into(),
+        if self.shaking_hands {
+            TlsFailure::cut(io::ErrorKind::TimedOut.into())
+        } else {
+            io::ErrorKind::TimedOut.into()
         }
     }
 
-    /// Reads the socket once, for which it waits for about as long as is said, into the far part of the
+    /// Reads the socket once, waiting for about `wait`, into the far part of the
     /// buffer, and deciphers it into the near part.
     /// The plain bytes never overtake: they are fewer than what they came from, but for those of a
     /// record that rustls held the beginning of.
@@ -151,8 +152,8 @@ impl TlsStream {
         })
     }
 
-    /// Deciphers what stands in the buffer from [`MAX_RECORD`] to `end`; returns how many plain
-    /// bytes stand at its beginning then.
+    /// Deciphers what is in the buffer from [`MAX_RECORD`] to `end`; returns how many plain
+    /// bytes are at its beginning then.
     fn decipher(&mut self, buffer: &mut [u8], end: usize) -> usize {
         self.received.take(&buffer[MAX_RECORD..end]);
         let (mut n, mut at) = (0, MAX_RECORD);

@@ -1,4 +1,4 @@
-//! What goes wrong with TLS: its kind, and what to do about it.
+//! Failures of TLS: their kinds, and what to do about each.
 
 use std::io;
 
@@ -79,7 +79,7 @@ impl TlsFailure {
         )
     }
 
-    /// The session broke after the handshake. In TLS 1.3 that is when a server says what it thinks
+    /// The session broke after the handshake. In TLS 1.3 that is when a server reports a rejection
     /// of the client's certificate.
     pub(super) fn after_handshake(error: &Error) -> io::Error {
         match error {
@@ -176,7 +176,7 @@ impl TlsFailure {
     }
 }
 
-/// What the library has no words for, but a name alone: `CaUsedAsEndEntity` is "ca used as end entity".
+/// A text from a variant's name, where the library has none: `CaUsedAsEndEntity` is "ca used as end entity".
 fn in_words(name: &str) -> String {
     let inner = name.rsplit('(').next().unwrap_or(name);
     let mut words = String::new();

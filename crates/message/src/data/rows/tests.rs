@@ -254,10 +254,7 @@ proptest! {
         values in prop::collection::vec(("[a,\"\r\n\u{e4}]{0,6}", "[b ,\"\n]{1,4}"), 1..20),
         crlf: bool,
     ) {
-        let terminator = match crlf {
-            true => csv::Terminator::CRLF,
-            false => csv::Terminator::Any(b'\n'),
-        };
+        let terminator = if crlf { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
         let written = |record: [&str; 2]| {
             let mut csv = csv::WriterBuilder::new()
                 .terminator(terminator)

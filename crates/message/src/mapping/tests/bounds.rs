@@ -19,9 +19,10 @@ fn nesting_is_bounded_in_every_encoding() {
             };
             let read = sink_type().decode(&bytes, encoding, &limits);
             let broken = DecodeError::Limit(crate::BrokenLimit::Depth(20));
-            match fits {
-                true => assert!(read.is_ok(), "{encoding} {levels}: {read:?}"),
-                false => assert_eq!(read.err(), Some(broken), "{encoding} {levels}"),
+            if fits {
+                assert!(read.is_ok(), "{encoding} {levels}: {read:?}")
+            } else {
+                assert_eq!(read.err(), Some(broken), "{encoding} {levels}")
             }
         }
     }

@@ -151,7 +151,7 @@ fn of_users(diff: &AppDiff) -> Section {
     section("users", title, filled(table))
 }
 
-/// What happened within.
+/// The application's own metrics.
 fn within(diff: &AppDiff) -> Section {
     let mut table = Table {
         columns: vec![

@@ -1,7 +1,7 @@
 //! Two runs of one application against each other.
 //!
-//! Of an application there is no floor, and another build of it changes all of its variants. So what a variant was
-//! is not compared with what it is: these figures stand side by side. What is judged is the ratio of each pair, which
+//! An application has no floor, and another build of it changes all of its variants. So a variant's earlier figures
+//! are not compared with its current ones: they stand side by side. What is judged is the ratio of each pair, which
 //! was measured in the same blocks: whether one variant gains more over the other than it did, beyond what both runs'
 //! A/A pairs show, with intervals that all hold together. It does not say whether the application or the machine
 //! changed it.
@@ -71,14 +71,14 @@ pub struct GainChange {
     pub outcome: Change,
 }
 
-/// A figure of a variant in both runs. It has both machines' speeds in it, and is not judged.
+/// A figure of a variant in both runs. It depends on both machines' speeds, and is not judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FigureChange {
     /// The variant.
     pub variant: String,
-    /// In what.
+    /// The metric.
     pub metric: AppMetric,
-    /// Of which request; of all together where there is none.
+    /// The request; `None` for all requests together.
     pub request: Option<String>,
     /// The first run's figure.
     pub before: f64,
@@ -170,7 +170,7 @@ fn only_in(here: &AppFindings, there: &AppFindings) -> Vec<String> {
 
 /// How a run measures, by the names of its plan, with what its metrics are of.
 fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
-    /// What says what is compared, and is compared itself.
+    /// Settings that define what is compared, and are compared themselves.
     const NOT_TERMS: [&str; 11] = [
         "name",
         "question",
@@ -196,7 +196,7 @@ fn terms(plan: &AppPlan) -> BTreeMap<String, String> {
     terms.chain(metrics).collect()
 }
 
-/// A gain, and what it is judged by, where both runs have it.
+/// A gain, and its references, if both runs have them.
 type Open = (GainChange, Option<(InRuns, [stats::Estimate; 2])>);
 
 fn gains(

@@ -23,7 +23,7 @@ use crate::units;
 use crate::words;
 
 impl Document {
-    /// Everything that there is to say of a run of a study of an application.
+    /// The whole report of a run of a study of an application.
     pub(crate) fn of_app(findings: &AppFindings) -> Self {
         let mut sections = vec![
             verdicts::gain(findings),
@@ -257,14 +257,11 @@ fn reading(findings: &AppFindings) -> Section {
     let plan = &findings.plan;
     let [settle, slice, warm_up] = [plan.settle_ms, plan.slice_ms, plan.warm_up_ms]
         .map(|ms| units::round_time(ms as f64 * 1e6));
-    let in_turn = match is_one_by_one(plan, &findings.starts) {
-        true => {
-            "Memory did not carry all sets at once: each was measured alone, all its slices of an invocation one after \
+    let in_turn = if is_one_by_one(plan, &findings.starts) {
+        "Memory did not carry all sets at once: each was measured alone, all its slices of an invocation one after \
              the other"
-        }
-        false => {
-            "All sets are up at once, and load goes to one at a time, in a new random order for each block"
-        }
+    } else {
+        "All sets are up at once, and load goes to one at a time, in a new random order for each block"
     };
     let (own, at_rate) = match &plan.load {
         AppLoad::Users { .. } => (" and its own users", String::new()),
@@ -272,8 +269,8 @@ fn reading(findings: &AppFindings) -> Section {
             "",
             format!(
                 " rpcgauge's engine sends {}, evenly spaced and whatever became of those before. A response time runs \
-                 from when its request was due, so that waiting is in it, and requests per second are those that were \
-                 answered while others were due.",
+                 from when its request was due, so that waiting is in it, and requests per second count those that \
+                 succeeded while others were due.",
                 plan.load
             ),
         ),

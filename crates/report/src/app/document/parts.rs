@@ -1,6 +1,6 @@
 //! Where a request's time goes: for each request a bar of each variant, and below them a table of its parts.
 //!
-//! What stands apart in a bar has a number, which its row of the table has too.
+//! What is separate in a bar has a number, which its row of the table has too.
 
 use std::borrow::Cow;
 
@@ -23,10 +23,10 @@ const CLASSES: [&str; 7] = [
     "decompress",
     "receive",
 ];
-/// That of what lies outside the services.
+/// The class of what lies outside the services.
 const OUTSIDE: &str = "between";
 
-/// Parts that come to more than this of their whole run at the same time.
+/// Parts that add up to more than this factor of their whole run concurrently.
 const OVERLAP: f64 = 1.005;
 
 /// How to read the table.
@@ -67,9 +67,10 @@ pub(super) fn section(findings: &AppFindings) -> Section {
             .chain([Block::Table(table(request, &bars))])
     });
     let mut metrics = findings.plan.metrics.iter();
-    let of_several = match metrics.any(|metric| metric.requests.len() > 1) {
-        true => " The time of a metric of several requests is a mean over all of them.",
-        false => "",
+    let of_several = if metrics.any(|metric| metric.requests.len() > 1) {
+        " The time of a metric of several requests is a mean over all of them."
+    } else {
+        ""
     };
     let note = (!requests.is_empty()).then(|| Block::Note(format!("{HOW_TO_READ}{of_several}")));
     Section::new(
@@ -80,7 +81,7 @@ pub(super) fn section(findings: &AppFindings) -> Section {
     )
 }
 
-/// The parts that stand apart in a bar, each with its number and class; none for those that others make up.
+/// The parts that are separate in a bar, each with its number and class; none for those that others make up.
 fn numbered(parts: &[TimePart]) -> Vec<Option<(usize, &'static str)>> {
     let mut leaves = 0;
     let class = |leaf: usize, part: &TimePart| match (part.depth, &part.metric) {
@@ -100,7 +101,7 @@ fn numbered(parts: &[TimePart]) -> Vec<Option<(usize, &'static str)>> {
     parts.iter().enumerate().map(&mut number).collect()
 }
 
-/// A part's title where it does not stand within another: self time is that of the part around it.
+/// A part's title if it is not within another: self time is that of the part around it.
 fn alone(parts: &[TimePart], place: usize) -> String {
     let part = &parts[place];
     let around = parts[..place].iter().rfind(|one| one.depth < part.depth);
@@ -110,7 +111,7 @@ fn alone(parts: &[TimePart], place: usize) -> String {
     }
 }
 
-/// How long a request's parts are together: longer than the request where some run at the same time.
+/// The sum of a request's parts: longer than the request if some run concurrently.
 fn whole(bar: &RequestBar) -> f64 {
     let parts = bar.parts.iter().map(|one| one.own_ns).sum();
     bar.mean_ns.max(parts)

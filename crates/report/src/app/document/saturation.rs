@@ -1,4 +1,4 @@
-//! What is used up: cores, and what requests wait for within the application.
+//! What is saturated: cores, and what requests wait for within the application.
 
 use rpcgauge_study::app::Metric;
 
@@ -8,7 +8,7 @@ use crate::document::{Block, Column, Section, Shown, Table, with_head};
 use crate::units;
 use crate::words;
 
-/// Beyond this share of the machine's cores there is hardly any left: queues grow before the last per cent.
+/// From this share of the machine's cores on they are saturated: queues grow before the last per cent is used.
 const SATURATED: f64 = 0.9;
 
 /// A process that uses about one core may run on one thread.
@@ -17,10 +17,10 @@ const ABOUT_A_CORE: std::ops::RangeInclusive<f64> = 0.9..=1.05;
 /// Waiting that is less than this share of the mean response time of its requests is left out.
 const MIN_WAIT: f64 = 0.05;
 
-/// So many processes are named beside the sum of all.
+/// Processes that are named beside the sum of all.
 const MAX_NAMED: usize = 3;
 
-/// What is used up, as far as can be told.
+/// What is saturated, as far as is known.
 pub(super) fn section(findings: &AppFindings) -> Section {
     let own = measured(findings).filter(|variant| variant.repeats.is_none());
     let cores = findings
@@ -74,7 +74,7 @@ fn cpu(variant: &AppVariantFindings, cores: u32) -> Option<(String, String)> {
     Some((format!("CPU, {}", variant.name), text))
 }
 
-/// How long something was waited for each time, where that is a good part of a response time.
+/// How long each wait took, if that is a good part of a response time.
 fn wait<'a>(
     metric: &Metric,
     variants: impl Iterator<Item = &'a AppVariantFindings> + Clone,

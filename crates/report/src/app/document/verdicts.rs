@@ -18,7 +18,7 @@ use crate::words::{self, About, Line, Said};
 pub(super) const OF_USERS: &str = "What users saw";
 pub(super) const WITHIN: &str = "Within the application";
 
-/// How a metric is spoken of.
+/// The words for a metric.
 fn words_of(findings: &AppFindings, metric: &AppMetric) -> Said {
     let title = |name: &str| match metric_of(&findings.plan, name) {
         Some(metric) => metric.title.clone(),
@@ -40,9 +40,10 @@ fn words_of(findings: &AppFindings, metric: &AppMetric) -> Said {
         }
         AppMetric::Inside(name) => {
             let own = metric_of(&findings.plan, name);
-            let (verb, [less, more]) = match own.is_some_and(|one| one.unit.ns().is_some()) {
-                true => ("takes", ["less time", "more time"]),
-                false => ("is", ["smaller", "larger"]),
+            let (verb, [less, more]) = if own.is_some_and(|one| one.unit.ns().is_some()) {
+                ("takes", ["less time", "more time"])
+            } else {
+                ("is", ["smaller", "larger"])
             };
             return Said {
                 name: title(name),
@@ -70,7 +71,7 @@ fn words_of(findings: &AppFindings, metric: &AppMetric) -> Said {
     }
 }
 
-/// How a comparison is spoken of.
+/// The words for a comparison.
 fn said(findings: &AppFindings, comparison: &AppComparison) -> Said {
     let of_metric = words_of(findings, &comparison.metric);
     Said {
@@ -123,15 +124,16 @@ fn row(findings: &AppFindings, comparison: &AppComparison) -> Row {
     let said = said(findings, comparison);
     let about = about(findings, comparison, &said);
     let (verdict, margin) = (&comparison.verdict, findings.plan.margin);
-    let line = match comparison.a_a {
-        true => Line {
+    let line = if comparison.a_a {
+        Line {
             answer: Answer::Check,
             clause: words::a_a(about, verdict),
             ratio: String::new(),
             figures: None,
             reason: None,
-        },
-        false => words::line(about, verdict, margin, false),
+        }
+    } else {
+        words::line(about, verdict, margin, false)
     };
     Row {
         answer: line.answer,

@@ -35,7 +35,7 @@ const MAX_STOPPED: f64 = 0.05;
 /// A JVM whose compilers work for more of the time than this is not warm.
 const MAX_COMPILING: f64 = 0.2;
 
-/// Said of a run whose sets were not up at once.
+/// The warning about a run whose sets were not up at once.
 const ONE_BY_ONE: &str = "memory did not carry all sets of services at once: each was measured alone, with all slices of an \
      invocation one after the other, so that what changed on the machine meanwhile counts as a difference between \
      variants";
@@ -46,7 +46,7 @@ type Slices<'a> = BTreeMap<(u32, u32), &'a SliceFigures>;
 /// What is compared, and of which request.
 pub(super) type About<'a> = (&'a AppMetric, Option<&'a str>);
 
-/// The slices of a run as they stand in blocks.
+/// The slices of a run as they are in blocks.
 pub(super) struct Blocks<'a> {
     plan: &'a AppPlan,
     slices: BTreeMap<&'a str, Slices<'a>>,
@@ -55,7 +55,7 @@ pub(super) struct Blocks<'a> {
 }
 
 impl AppFindings {
-    /// What a run means.
+    /// The findings of a run.
     pub fn from_run(run: &AppRun) -> Self {
         let plan = &run.plan;
         let blocks = Blocks::of_run(run);
@@ -113,7 +113,7 @@ impl AppFindings {
     }
 }
 
-/// What weakens what load shows.
+/// Warnings about figures under load.
 fn cautions(blocks: &Blocks<'_>, variants: &[AppVariantFindings]) -> Vec<String> {
     let mut cautions = Vec::new();
     // By variant: an application has many JVMs, and what they need is the same.
@@ -246,7 +246,7 @@ fn cpu_ns(slice: &SliceFigures) -> Option<u64> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Puts the measured slices of a run where its plan has them.
+    /// Arranges the measured slices of a run as its plan has them.
     pub(super) fn of_run(run: &'a AppRun) -> Self {
         let mut blocks = Self {
             plan: &run.plan,

@@ -1,4 +1,4 @@
-//! What must be known of requests at a rate.
+//! Warnings about requests at a rate.
 
 use rpcgauge_study::app::SliceFigures;
 use rpcgauge_study::histogram::{Times, Unit};

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Makes all of a run so many times as slow: the machine runs at another speed.
+/// Multiplies all times of a run by `factor`, as on a slower machine.
 fn slow_down(sample: &mut crate::fixture::Sample, factor: f64) {
     let scaled = |histogram: &rpcgauge_study::record::Histogram| {
         let mut scaled = rpcgauge_study::histogram::Unpacked::new(3).unwrap();

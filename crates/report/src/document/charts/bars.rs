@@ -167,12 +167,11 @@ pub(super) fn bytes(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
         })
     };
     let bars = bars(groups, units::size, SENT.into_iter().chain(RECEIVED), bar);
-    let subjects = match any_subject(groups) {
-        false => "",
-        true => {
-            " The handler marks, which a server adds to its headers only where stages are timed, are \
+    let subjects = if any_subject(groups) {
+        " The handler marks, which a server adds to its headers only where stages are timed, are \
              left out."
-        }
+    } else {
+        ""
     };
     let intro = format!(
         "On the connection, both directions. Overhead is frames, chunking, message prefixes and the \
@@ -226,18 +225,18 @@ pub(super) fn cpu(groups: &[Group<'_>], weight: Weight) -> Option<Chart> {
     };
     let all = CLIENT_CPU.into_iter().chain(SERVER_CPU);
     let bars = bars(groups, units::time, all, bar);
-    let subjects = match any_subject(groups) {
-        true => {
-            " and of the server's process. The server's split into user and system is the kernel's \
+    let subjects = if any_subject(groups) {
+        " and of the server's process. The server's split into user and system is the kernel's \
                  estimate, and of a trial that took less than one of its ticks there is none. Bare loop: \
                  the client's CPU of the floor."
-        }
-        false => ".",
+    } else {
+        "."
     };
     // Codecs make and read messages, and call nothing.
-    let title = match members(groups).all(|(variant, _)| variant.how.is_codec()) {
-        true => "CPU per message",
-        false => "CPU per call",
+    let title = if members(groups).all(|(variant, _)| variant.how.is_codec()) {
+        "CPU per message"
+    } else {
+        "CPU per call"
     };
     let intro = format!("Processor time of the client's measuring thread{subjects}");
     Chart::new(weight, title, intro, bars, Vec::new())

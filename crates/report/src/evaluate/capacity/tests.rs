@@ -1,4 +1,4 @@
-//! What a search comes to, from its records.
+//! The result of a search, from its records.
 
 use rpcgauge_study::record::FailureKind;
 
@@ -137,11 +137,11 @@ fn calls_without_a_response_that_no_objective_bounds_are_named() {
     );
     let lenient = holding(&["p50<20ms", "errors<50%"]);
     assert!(
-        !expected(&lenient).contains("not answered"),
+        !expected(&lenient).contains("did not succeed"),
         "{}",
         expected(&lenient)
     );
-    assert!(!expected(&capacity()).contains("not answered"));
+    assert!(!expected(&capacity()).contains("did not succeed"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::*;
 use crate::findings::Findings;
 use crate::fixture::{findings, live, quickstart, ramp};
 
-/// The load of the fixture, of which all calls, or only so many in a hundred, were answered.
+/// The load of the fixture, of which this many calls in a hundred succeeded.
 fn answering(percent: u64, objectives: &[&str]) -> Findings {
     let mut sample = live();
     sample.plan.objectives = objectives

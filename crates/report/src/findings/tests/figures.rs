@@ -119,7 +119,7 @@ fn the_kernels_share_is_of_floors_and_calls_in_the_same_block() {
     let [low, high] = floor.share_interval.unwrap();
     assert!(high - low < 0.002, "{floor:?}");
     assert!(floor.highest_round_trip_ns >= 2.0 * floor.lowest_round_trip_ns);
-    // Loops that took longer than the calls are no part of them.
+    // Loops that took longer than the calls are not part of them.
     let usual = sample.floors.clone();
     for floor in &mut sample.floors {
         floor.latency = one(60_000 * speed(floor.invocation, floor.block));

@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::findings::Parts;
 use crate::fixture::Spec;
 
-/// A stack that the engine calls, and that its own client calls, each in so many ns; with the codec of the
+/// A stack that the engine calls, and that its own client calls, with these latencies in ns; with the codec of the
 /// server's side alone, or of both.
 fn sample(by_client_ns: f64, codecs: usize) -> Sample {
     const CODECS: [(&str, f64, Operation, Message); 4] = [

@@ -22,9 +22,9 @@ const WITH_SENTENCE: [(&str, &str); 3] = [
 ];
 
 /// Written as an object with a field for each metric that a trial has.
-impl JsonSchema for trial::TrialFigures {
+impl JsonSchema for trial::RowFigures {
     fn schema_name() -> Cow<'static, str> {
-        "TrialFigures".into()
+        "RowFigures".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -51,7 +51,7 @@ fn schema() -> Value {
     for (name, _) in WITH_SENTENCE {
         let object = &mut schema["$defs"][name];
         object["properties"]["sentence"] = json!({
-            "description": "What it comes to, in a sentence.",
+            "description": "The outcome, in a sentence.",
             "type": "string",
         });
         let required = object["required"].as_array_mut();
@@ -148,7 +148,7 @@ fn each(value: &Value, name: &str, visit: &mut dyn FnMut(&str, &Value)) {
 #[test]
 fn what_serde_does_not_derive_is_as_the_schema_says() {
     let schema = schema();
-    let metrics = &schema["$defs"]["TrialFigures"]["properties"];
+    let metrics = &schema["$defs"]["RowFigures"]["properties"];
     let unmeasured = two(2.0).build();
     let unmeasured = Findings::new(&unmeasured.plan, None, &[], &[]).unwrap();
     let samples = [

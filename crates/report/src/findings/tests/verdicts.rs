@@ -71,7 +71,7 @@ fn counted_bytes_are_held_against_an_a_a_interval_of_1_alone() {
     assert_eq!(verdict.outcome, verdict::Outcome::Slower);
 }
 
-/// The first pair's outcome and what is said of it and of the A/A pair, where the second variant is
+/// The first pair's outcome and the sentences about it and about the A/A pair, if the second variant is
 /// `ratio` times as slow, and one thing measured twice 1.2 times.
 fn beside_an_a_a_pair_that_differs(ratio: f64) -> (verdict::Outcome, String, String) {
     let mut builder = Builder {
@@ -308,7 +308,7 @@ fn a_variant_whose_calls_all_fail_has_no_verdict() {
     assert!(figures.latency.is_none() && figures.goodput == 0.0);
 }
 
-/// The outcome of a latency, and what is said, where one call in so many of each variant fails; the
+/// The outcome of a latency, and its words, where one call in this many of each variant fails; the
 /// second is four times as slow.
 fn failing(metric: Metric, every: [u64; 2]) -> (verdict::Outcome, String) {
     let mut builder = Builder {
@@ -392,5 +392,5 @@ fn a_latency_that_unanswered_calls_cannot_have_changed_stands() {
     // The same share on both sides.
     let (outcome, said) = failing(Metric::LatencyMean, [20, 20]);
     assert_eq!(outcome, verdict::Outcome::Faster);
-    assert!(!said.contains("not answered"), "{said}");
+    assert!(!said.contains("did not succeed"), "{said}");
 }

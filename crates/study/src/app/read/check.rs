@@ -1,4 +1,4 @@
-//! `[[checks]]`, and the forms of what stands in them.
+//! `[[checks]]`, and the forms of what is in them.
 
 use std::collections::BTreeMap;
 
@@ -56,9 +56,10 @@ impl TryFrom<String> for PathAndQuery {
     fn try_from(path: String) -> Result<Self, String> {
         check_plain(&path)?;
         let is_visible = path.bytes().all(|byte| byte.is_ascii_graphic());
-        match path.starts_with('/') && is_visible {
-            true => Ok(Self(path)),
-            false => Err(format!("\"{path}\" must begin with / and hold no spaces")),
+        if path.starts_with('/') && is_visible {
+            Ok(Self(path))
+        } else {
+            Err(format!("\"{path}\" must begin with / and hold no spaces"))
         }
     }
 }
@@ -78,9 +79,10 @@ impl TryFrom<String> for Method {
     type Error = String;
 
     fn try_from(method: String) -> Result<Self, String> {
-        match !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase()) {
-            true => Ok(Self(method)),
-            false => Err(format!("\"{method}\" is not a method; write it as GET")),
+        if !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            Ok(Self(method))
+        } else {
+            Err(format!("\"{method}\" is not a method; write it as GET"))
         }
     }
 }
@@ -89,11 +91,12 @@ impl TryFrom<String> for Pointer {
     type Error = String;
 
     fn try_from(pointer: String) -> Result<Self, String> {
-        match pointer.is_empty() || pointer.starts_with('/') {
-            true => Ok(Self(pointer)),
-            false => Err(format!(
+        if pointer.is_empty() || pointer.starts_with('/') {
+            Ok(Self(pointer))
+        } else {
+            Err(format!(
                 "\"{pointer}\" is not a JSON Pointer; write it as /items/0/id"
-            )),
+            ))
         }
     }
 }
@@ -147,11 +150,12 @@ pub(super) fn check(table: Table<'_>, scope: Scope<'_>) -> Result<Check, StudyEr
     })
 }
 
-/// Refuses a word where nothing fills it in.
+/// Refuses a placeholder that nothing replaces.
 fn check_plain(text: &str) -> Result<(), String> {
-    match text.contains("${") {
-        true => Err(format!("\"{text}\": ${{…}} is not filled in here")),
-        false => Ok(()),
+    if text.contains("${") {
+        Err(format!("\"{text}\": ${{…}} is not filled in here"))
+    } else {
+        Ok(())
     }
 }
 

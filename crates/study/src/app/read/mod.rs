@@ -1,4 +1,4 @@
-//! Reading `app.toml`: what one table can tell, then whether the names in it fit together.
+//! Reading `app.toml`: first each table, then whether the names in it fit together.
 
 mod check;
 mod metric;
@@ -20,7 +20,7 @@ use crate::subject::{Command, Name, Tool};
 use process::WrittenProcess;
 use scope::{Names, Scope};
 
-/// How many users there are where `app.toml` does not say.
+/// The default number of users.
 const USERS: u32 = 10;
 
 /// The most users: each is a thread of the load generator's, and a connection.
@@ -181,7 +181,7 @@ fn settings(table: &mut Table<'_>) -> Result<Vec<Setting>, StudyError> {
         {
             let known = values.iter().map(String::as_str);
             let hint = Nearest::or_known(&default.get_ref().0, known);
-            let message = format!("\"default\" is none of the \"values\"{hint}");
+            let message = format!("\"default\" is not one of the \"values\"{hint}");
             return Err(source.error(default.span(), message));
         }
         let default = written.default.map(|default| default.into_inner().into());

@@ -40,7 +40,7 @@ pub(super) struct WrittenProcess {
     cores: Option<NonZeroU32>,
     memory: Option<Size>,
     metrics: Option<Spanned<WrittenMetricsAt>>,
-    /// Where its table stands.
+    /// Where its table is.
     #[serde(skip)]
     place: Range<usize>,
 }
@@ -81,9 +81,10 @@ pub(super) fn process(
     let own: Vec<Name> = written.ports;
     let scope = Scope {
         names,
-        what: match is_backing {
-            true => "a backing process, which all configurations share",
-            false => "a service",
+        what: if is_backing {
+            "a backing process, which all configurations share"
+        } else {
+            "a service"
         },
         own: Some(&own),
         has_configuration: !is_backing,
@@ -95,14 +96,17 @@ pub(super) fn process(
             "\"seed\" is a backing process's: a service starts with what its databases hold";
         return Err(source.error(seed.span(), message));
     }
-    let port_at =
-        |place: Range<usize>, port: String| match own.iter().any(|Name(known)| *known == port) {
-            true => Ok(port),
-            false => {
-                let hint = Nearest::or_known(&port, own.iter().map(|Name(known)| known.as_str()));
-                Err(source.error(place, format!("\"{port}\" is none of its \"ports\"{hint}")))
-            }
-        };
+    let port_at = |place: Range<usize>, port: String| {
+        if own.iter().any(|Name(known)| *known == port) {
+            Ok(port)
+        } else {
+            let hint = Nearest::or_known(&port, own.iter().map(|Name(known)| known.as_str()));
+            Err(source.error(
+                place,
+                format!("\"{port}\" is not one of its \"ports\"{hint}"),
+            ))
+        }
+    };
     let ready = match written.ready {
         Some(written) => ready(source, written, &scope, &port_at)?,
         None if own.is_empty() => {

@@ -1,15 +1,15 @@
-//! Which words may stand where in an `app.toml`.
+//! Which placeholders are allowed where in an `app.toml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rpcgauge_message::nearest::Nearest;
 use toml::Spanned;
 
-use super::super::{Template, Placeholder};
+use super::super::{Placeholder, Template};
 use crate::error::{Source, StudyError};
 use crate::subject::Name;
 
-/// What words may stand for at a place.
+/// The placeholders that are allowed at a place.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) names: &'a Names,
@@ -24,7 +24,7 @@ pub(super) struct Scope<'a> {
     pub(super) kept: Option<&'a BTreeSet<String>>,
 }
 
-/// The names that words can hold.
+/// The names that placeholders can use.
 pub(super) struct Names {
     pub(super) settings: BTreeSet<String>,
     /// The ports of each process, and whether it is a backing one.
@@ -33,7 +33,9 @@ pub(super) struct Names {
 
 impl Scope<'_> {
     pub(super) fn check(&self, template: &Template) -> Result<(), String> {
-        template.words().try_for_each(|word| self.check_placeholder(word))
+        template
+            .words()
+            .try_for_each(|word| self.check_placeholder(word))
     }
 
     fn check_placeholder(&self, word: &Placeholder) -> Result<(), String> {
@@ -50,7 +52,7 @@ impl Scope<'_> {
                 Some(ports) if !ports.iter().any(|Name(known)| known == port) => {
                     let known = ports.iter().map(|Name(known)| known.as_str());
                     let hint = Nearest::or_known(port, known);
-                    return Err(format!("{word} is none of its \"ports\"{hint}"));
+                    return Err(format!("{word} is not one of its \"ports\"{hint}"));
                 }
                 own => own.is_some(),
             },
@@ -77,9 +79,10 @@ impl Scope<'_> {
                 kept => kept.is_some(),
             },
         };
-        match is_here {
-            true => Ok(()),
-            false => Err(format!("{word} cannot stand in {}", self.what)),
+        if is_here {
+            Ok(())
+        } else {
+            Err(format!("{word} cannot stand in {}", self.what))
         }
     }
 

@@ -193,12 +193,13 @@ impl AppStudy {
                 .iter()
                 .find(|other| other.name == written.name || other.configuration == configuration)
             {
-                let message = match twin.name == written.name {
-                    true => format!("duplicate variant \"{}\"", twin.name),
-                    false => format!(
+                let message = if twin.name == written.name {
+                    format!("duplicate variant \"{}\"", twin.name)
+                } else {
+                    format!(
                         "\"{}\" is set as \"{}\" is; a second set of one configuration is what \"a-a\" makes",
                         written.name, twin.name
-                    ),
+                    )
                 };
                 return Err(self.source.error(written.place.clone(), message));
             }
@@ -213,14 +214,13 @@ impl AppStudy {
 
     fn named(&self, variants: &[AppVariant], name: &Spanned<Line>) -> Result<String, StudyError> {
         let word = name.get_ref().as_str();
-        match variants.iter().any(|variant| variant.name == word) {
-            true => Ok(word.to_owned()),
-            false => {
-                let known = variants.iter().map(|variant| variant.name.as_str());
-                let hint = Nearest::or_known(word, known);
-                let message = format!("there is no variant \"{word}\"{hint}");
-                Err(self.source.error(name.span(), message))
-            }
+        if variants.iter().any(|variant| variant.name == word) {
+            Ok(word.to_owned())
+        } else {
+            let known = variants.iter().map(|variant| variant.name.as_str());
+            let hint = Nearest::or_known(word, known);
+            let message = format!("there is no variant \"{word}\"{hint}");
+            Err(self.source.error(name.span(), message))
         }
     }
 
@@ -242,7 +242,7 @@ impl AppStudy {
         }
     }
 
-    /// Whether `request` says anything beside these metrics: one of them at least is told by request.
+    /// Whether `request` says anything beside these metrics: at least one of them is measured by request.
     fn check_is_of_request(
         &self,
         place: Range<usize>,

@@ -23,7 +23,7 @@ impl Table {
     }
 
     /// The rows, each in one line where all columns have room in `width`, and otherwise in as many
-    /// as they need: the columns stand below each other all the same. The last column is prose,
+    /// as they need, with the columns still aligned. The last column is prose,
     /// whose words may continue in further lines.
     pub(super) fn text(&self, width: usize) -> String {
         let widths = self.widths();
@@ -41,9 +41,10 @@ impl Table {
                     // The width of a format has 16 bits.
                     first += &" ".repeat(padding);
                 }
-                let line = match last + 1 == row.len() {
-                    true => wrap(&first, &row[last], width),
-                    false => (first + &row[last]).trim_end().to_owned() + "\n",
+                let line = if last + 1 == row.len() {
+                    wrap(&first, &row[last], width)
+                } else {
+                    (first + &row[last]).trim_end().to_owned() + "\n"
                 };
                 if number == 0 || !line.trim().is_empty() {
                     text += &line;
@@ -62,14 +63,15 @@ impl Table {
         (0..columns).map(width).collect()
     }
 
-    /// Which columns stand in each line of a row.
+    /// Which columns are in each line of a row.
     fn lines(&self, widths: &[usize], width: usize) -> Vec<Range<usize>> {
         let mut lines = Vec::new();
         let (mut start, mut used) = (0, INDENT);
         for (column, wanted) in widths.iter().enumerate() {
-            let needed = match column + 1 == widths.len() {
-                true => (*wanted).min(MIN_PROSE),
-                false => *wanted,
+            let needed = if column + 1 == widths.len() {
+                (*wanted).min(MIN_PROSE)
+            } else {
+                *wanted
             };
             if column > start && used + needed > width {
                 lines.push(start..column);

@@ -10,7 +10,7 @@ use crate::plan::TrialSpec;
 const GROUPS: usize = 240;
 const PAIRS: usize = 30_000;
 
-/// Groups of four variants; in the last one the same two are asked about in thousands of ways.
+/// Groups of four variants; in the last one thousands of questions are about the same two.
 fn large() -> String {
     let mut text = "# Is it fast?\nworkload = { name = \"hello\" }\ninvocations = 2\nblocks = 1\n\
                     [base]\nprotocol = \"grpc\"\n"
@@ -63,7 +63,7 @@ fn a_plan_of_many_groups_and_pairs_is_made() {
         .collect();
     assert!(
         first.len() <= 3,
-        "two variants and a control go round together: {first:?}"
+        "two variants and a control take turns: {first:?}"
     );
     plan.check().unwrap();
     let text = plan.text(None);

@@ -12,7 +12,7 @@ fn link(written: &str) -> NamedLink {
         "# Fast?\nworkload.name = \"hello\"\n[base]\nprotocol = \"rest\"\nlink = {written}\n"
     ));
     let link = plan.unwrap().variants[0].settings.link.clone();
-    *link.expect("it is no loopback")
+    *link.expect("it is not loopback")
 }
 
 fn wrong(written: &str) -> String {

@@ -1,4 +1,4 @@
-//! What only the whole study, or the machine, can show to be wrong, with the line that tells it.
+//! What only the whole study, or the machine, shows to be wrong, with the error line.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! What invocations were measured with: told, held against each other, and damaged.
+//! What invocations were measured with: recorded, compared with each other, and damaged.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Servers that break off, break rules, or say too much.
+//! Servers that close early, break rules, or send too much.
 
 use super::*;
 

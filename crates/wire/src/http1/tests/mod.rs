@@ -354,9 +354,10 @@ fn what_is_never_written_is_not_counted_as_sent() {
     ];
     let body = Bytes::from(vec![b'x'; 10_000]);
     for grpc in [false, true] {
-        let head = match grpc {
-            true => crate::grpc::head("/a/b", "x", None).build().unwrap(),
-            false => post(),
+        let head = if grpc {
+            crate::grpc::head("/a/b", "x", None).build().unwrap()
+        } else {
+            post()
         };
         let mut whole = Played::new(Protocol::Http1, Limits::default());
         whole.client.start(&head, &body, 1).unwrap();

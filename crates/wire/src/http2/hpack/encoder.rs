@@ -87,9 +87,10 @@ impl Encoder {
             Match::None => 0,
         };
         let fits = name.len() + value.len() + ENTRY_OVERHEAD <= self.table.max_size();
-        match fits {
-            true => integer::encode(out, 0b0100_0000, 6, index),
-            false => integer::encode(out, 0, 4, index),
+        if fits {
+            integer::encode(out, 0b0100_0000, 6, index)
+        } else {
+            integer::encode(out, 0, 4, index)
         }
         if index == 0 {
             string(name, out);

@@ -18,7 +18,7 @@ class TokensTest {
     private val tokens = Tokens(TokenSettings(SECRET))
 
     @Test
-    fun `a valid token tells the member`() {
+    fun `a valid token names the member`() {
         assertEquals(7L, tokens.memberId(token()).block())
     }
 

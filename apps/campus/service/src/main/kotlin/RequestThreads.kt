@@ -37,7 +37,7 @@ data class ThreadSettings(val http: Int, val grpc: Int)
 class RequestThreads(private val settings: ThreadSettings, registry: MeterRegistry) {
     private val waits = Timer.builder("request.thread.wait").withRegistry(registry)
 
-    /** How long the task of this thread has waited; none once it is told. */
+    /** How long the task of this thread has waited; none once it is recorded. */
     private val waitedNs = ThreadLocal<Long>()
 
     @Bean(destroyMethod = "shutdown")

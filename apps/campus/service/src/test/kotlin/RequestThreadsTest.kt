@@ -39,7 +39,7 @@ class RequestThreadsTest {
     private val threads = RequestThreads(ThreadSettings(http = 1, grpc = 1), registry)
 
     @Test
-    fun `a request's wait for its thread is told once, by its path`() {
+    fun `a request's wait for its thread is recorded once, by its path`() {
         val pool = threads.httpThreads()
         afterOthers(pool) {
             handle("/feed")

@@ -15,7 +15,7 @@ class TokensTest {
     private val tokens = Tokens(TokenSettings(SECRET, Duration.ofHours(12)))
 
     @Test
-    fun `a token tells the member and its times`() {
+    fun `a token has the member and its times`() {
         val jwt = decoder(SECRET).decode(tokens.issue(7))
         assertEquals("7", jwt.subject)
         assertEquals("campus", jwt.getClaimAsString("iss"))

@@ -17,7 +17,7 @@ import rpcgauge.grpc.compressors
 import rpcgauge.grpc.decompressors
 import rpcgauge.grpc.methodOf
 
-/** Calls by the stubs of protoc-gen-grpc-java on Armeria's client, which tells no tracer the times within a call. */
+/** Calls by the stubs of protoc-gen-grpc-java on Armeria's client, which gives no tracer the times within a call. */
 class GrpcCaller(asked: ClientSettings, workload: Workload) :
     StubClient(asked, workload, Protobuf(workload), ArmeriaChannel(asked, workload))
 

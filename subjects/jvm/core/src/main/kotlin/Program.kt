@@ -18,7 +18,7 @@ fun main(args: Array<String>, vararg stacks: Stack) {
         play(lab, Path.of(args.single()), stacks.asList())
     } catch (error: Exception) {
         val fault = (error as? Refused)?.fault ?: Fault.SUBJECT
-        // What nobody foresaw is told with its place.
+        // An unexpected exception is reported with its place.
         if (error is Refused) System.err.println(error.message) else error.printStackTrace()
         lab.tellRefused(error, fault)
         exitProcess(fault.exitCode)

@@ -39,7 +39,7 @@ class Compression private constructor(val level: Int) {
 class Limits(val maxMessageBytes: Long?, val maxDepth: Long?, val maxInflation: Long?) {
     val messageBytes: Int get() = (maxMessageBytes ?: DEFAULT_MESSAGE_BYTES).coerceAtMost(Int.MAX_VALUE.toLong()).toInt()
 
-    /** The most bytes that so many compressed ones may become. */
+    /** The most bytes that a number of compressed ones may become. */
     fun inflated(compressed: Int): Long =
         minOf(messageBytes.toLong(), maxOf(FREE_BYTES, compressed * (maxInflation ?: DEFAULT_INFLATION)))
 

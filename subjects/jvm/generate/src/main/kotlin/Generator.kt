@@ -40,7 +40,7 @@ class Generator(private val root: Path, private val folder: Path) {
             kotlinc(coroutines.files("kt") + bound.map { it.second }, jars("grpc-kotlin") + listOf(classes, grpcJava), grpcKotlin)
             bound.map { text(it.first) }
         } catch (error: CannotGenerate) {
-            // Its plugin knows fewer editions than protoc: the other stacks have their code all the same.
+            // Its plugin knows fewer editions than protoc: the other stacks have their code nevertheless.
             set.methods.map { JsonObject().apply { addProperty("error", error.message) } }
         }
         val mvc = rest(::springMvc, "spring-boot", spring)

@@ -48,7 +48,7 @@ fun methodOf(workload: Workload, format: Format): GrpcMethod {
     return workload.method.binding("grpc-java")
 }
 
-/** Has the generated stubs read extensions as such: the library leaves them unknown unless it is told. */
+/** Has the generated stubs read extensions as such: by default the library leaves them unknown. */
 fun readExtensions(workload: Workload) = ProtoUtils.setExtensionRegistry(workload.method.extensions)
 
 /** A method whose messages are in a format that protoc has no code for. */

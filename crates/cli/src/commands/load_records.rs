@@ -9,14 +9,14 @@ use rpcgauge_study::system::sentence;
 use crate::exit::Failure;
 
 /// A run directory, and what is or should be in it.
-pub(super) struct Kept {
+pub(super) struct LoadRecords {
     writer: RunWriter,
     run: Run,
-    /// Why nothing more is written.
+    /// Why writing stopped.
     unwritten: Option<RunError>,
 }
 
-impl Kept {
+impl LoadRecords {
     /// A run directory that has no records yet.
     pub(super) fn new(writer: RunWriter) -> Result<Self, Failure> {
         let run = Run::read(writer.directory()).map_err(Failure::cannot)?;
@@ -30,9 +30,10 @@ impl Kept {
     /// The run, and why its directory does not hold all of it. The directory is free for others now.
     pub(super) fn finish(self) -> (Run, Option<Failure>) {
         let unwritten = self.unwritten.as_ref().map(|error| {
-            let more_room = match is_full(error) {
-                true => ", and give the next load an --out with more room",
-                false => "",
+            let more_room = if is_full(error) {
+                ", and give the next load an --out with more room"
+            } else {
+                ""
             };
             Failure::cannot(format!(
                 "{}; the run directory is not complete: keep what was printed{more_room}",
@@ -50,7 +51,7 @@ impl Kept {
     }
 }
 
-impl Records for Kept {
+impl Records for LoadRecords {
     fn append(&mut self, record: &Record) -> Result<(), RecordsError> {
         match record {
             Record::Trial(trial) => self.run.trials.push((**trial).clone()),
@@ -71,9 +72,10 @@ impl Records for Kept {
         self.write(|writer| writer.write_environment(environment));
         match &self.unwritten {
             Some(error) if is_first => {
-                let other = match is_full(error) {
-                    true => "an --out with more room",
-                    false => "another --out",
+                let other = if is_full(error) {
+                    "an --out with more room"
+                } else {
+                    "another --out"
                 };
                 Err(format!("{}; nothing was called: give {other}", what(error)).into())
             }

@@ -1,4 +1,4 @@
-//! Taking an interrupted run up again: what of it counts, and what is still to do.
+//! Resuming an interrupted run: which of its records count, and what is still to do.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::record::{Difference, Environment, Provenance, Record, TrialOutcome};
 pub struct Resumed<R: Resumable = Run> {
     /// Appends to it.
     pub writer: RunWriter,
-    /// What of it counts, with any warnings about it: an invocation that was broken off does not.
+    /// The part of it that counts, with any warnings about it: an invocation that was interrupted does not.
     pub run: R,
-    /// What is still to do, in the plan's order. An invocation that was broken off is begun again:
+    /// What is still to do, in the plan's order. An invocation that was interrupted is begun again:
     /// all its parts are among them.
     pub missing: Vec<R::Part>,
-    /// The invocations that were broken off.
+    /// The invocations that were interrupted.
     broken_off: BTreeSet<u32>,
 }
 
@@ -42,7 +42,7 @@ pub trait Resumable: Sized {
     /// The parts of the plan that are still to do, in its order. What failed is done.
     fn missing(&self) -> Vec<Self::Part>;
 
-    /// The invocations that were begun and broken off: they have a record, and some of their parts are missing.
+    /// The invocations that were interrupted: they have a record, and some of their parts are missing.
     fn broken_off(&self) -> BTreeSet<u32>;
 
     /// The invocations in which something failed.
@@ -57,10 +57,10 @@ pub trait Resumable: Sized {
     /// The machine.
     fn environment(&self) -> Option<&Environment>;
 
-    /// What all that counts was measured with; empty where it does not say.
+    /// The provenance of what counts; empty if it does not say.
     ///
     /// # Errors
-    /// It was not measured with the same.
+    /// It was not all measured with the same programs on the same machine.
     fn provenance(&self) -> Result<Provenance, Difference>;
 }
 
@@ -132,7 +132,7 @@ impl<R: Resumable> Resumed<R> {
         }
     }
 
-    /// Takes up again, as if they had been broken off, the invocations in which something failed.
+    /// Resumes the invocations in which something failed, as if they had been interrupted.
     pub fn retry_failed(&mut self) {
         let invocations = self.run.failed();
         for invocation in &invocations {
@@ -142,7 +142,7 @@ impl<R: Resumable> Resumed<R> {
         self.broken_off.extend(invocations);
     }
 
-    /// Marks the invocations that were broken off as begun again. Apart from [`RunWriter::resume`],
+    /// Marks the invocations that were interrupted as begun again. Apart from [`RunWriter::resume`],
     /// so that a run that is looked at and then refused keeps what it has.
     pub fn begin_again(&mut self) -> Result<(), RunError> {
         for invocation in std::mem::take(&mut self.broken_off) {

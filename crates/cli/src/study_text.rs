@@ -146,15 +146,14 @@ impl StudyText {
             Some((variant, rest)) if variant.starts_with("variant \"") => rest,
             _ => message,
         };
-        match option.is_empty() {
-            true => message.to_owned(),
-            false => {
-                let own = format!("\"{key}\" ");
-                format!(
-                    "{option}: {}",
-                    message.strip_prefix(&own).unwrap_or(message)
-                )
-            }
+        if option.is_empty() {
+            message.to_owned()
+        } else {
+            let own = format!("\"{key}\" ");
+            format!(
+                "{option}: {}",
+                message.strip_prefix(&own).unwrap_or(message)
+            )
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who writes a run directory now.
+//! Which process is writing a run directory.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
@@ -20,7 +20,7 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// Looks at the lock that [`super::RunWriter`] holds as long as it lives.
+    /// Checks the lock that [`super::RunWriter`] holds as long as it lives.
     pub fn of(directory: &Path) -> Option<Self> {
         let trials = File::open(directory.join(names::TRIALS)).ok()?;
         // Not held on to: the lock goes with the file at the end.
