@@ -137,7 +137,7 @@ fn check(name: &AppName) -> Outcome {
             first.compare(&responses, app).map_err(shown)?;
         }
         print_plain(&format!(
-            "{title}: {} of {0} checks right\n",
+            "{title}: {} of {0} checks passed\n",
             app.checks.len()
         ))?;
         first.get_or_insert(responses);
