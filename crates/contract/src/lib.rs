@@ -77,6 +77,7 @@ impl SettingsLine {
 
 /// Role `server`: respond to calls of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {
     /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
@@ -98,14 +99,14 @@ pub struct ServerSettings {
     /// Threads that serve.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
-    /// Whether successful responses carry [`HANDLER_START`] and [`HANDLER_END`].
+    /// Whether successful responses carry the handler marks.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
     /// Whether it speaks TLS, with a certificate of its own that it gives in its ready line.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls: bool,
     /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
-    /// these better than JSON; empty unless its `subject.toml` asks for them.
+    /// these better than JSON; none unless its `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
@@ -115,6 +116,7 @@ pub struct ServerSettings {
 
 /// Role `floor`: read requests of one size and answer with another, without framing or parsing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FloorSettings {
     /// Where to listen.
@@ -123,6 +125,7 @@ pub struct FloorSettings {
 
 /// Role `client`: call a server, slice by slice, and record each call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClientSettings {
     /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
@@ -164,13 +167,14 @@ pub struct ClientSettings {
     pub in_flight: u32,
     /// A call that has not ended after this many milliseconds has failed.
     pub deadline_ms: u64,
-    /// Whether responses carry [`HANDLER_START`] and [`HANDLER_END`], to be recorded.
+    /// Whether responses carry the handler marks, to be recorded.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: bool,
-    /// The file that [`Record`]s are appended to, absolute.
+    /// The file that records are appended to, absolute.
+    #[cfg_attr(test, schemars(with = "String", regex(pattern = "^/")))]
     pub records: PathBuf,
     /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
-    /// these better than JSON; empty unless its `subject.toml` asks for them.
+    /// these better than JSON; none unless its `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
@@ -180,6 +184,7 @@ pub struct ClientSettings {
 
 /// Role `codec`: encode or decode one sample, slice by slice, and record each batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CodecSettings {
     /// Which of the subject's stacks, by its name in `subject.toml`; absent for its first.
@@ -199,10 +204,11 @@ pub struct CodecSettings {
     /// The compression after encoding and before decoding.
     #[serde(default, skip_serializing_if = "is_default")]
     pub compression: Compression,
-    /// The file that [`Record`]s are appended to, absolute.
+    /// The file that records are appended to, absolute.
+    #[cfg_attr(test, schemars(with = "String", regex(pattern = "^/")))]
     pub records: PathBuf,
     /// The samples of this role once more, as protobuf bytes in base64, for a stack whose library reads
-    /// these better than JSON; empty unless its `subject.toml` asks for them.
+    /// these better than JSON; none unless its `subject.toml` asks for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protobuf_samples: Vec<String>,
     /// Bounds of what is accepted, where they differ from the subject's defaults.
@@ -212,6 +218,7 @@ pub struct CodecSettings {
 
 /// The protocol of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// gRPC over HTTP/2 with prior knowledge.
@@ -224,6 +231,7 @@ pub enum Protocol {
 
 /// The version of HTTP that carries a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum HttpVersion {
     /// HTTP/1.1 (RFC 9112).
     #[serde(rename = "1.1")]
@@ -235,6 +243,7 @@ pub enum HttpVersion {
 
 /// Where a subject listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "transport", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Listen {
     /// TCP, always at port 0: the ready line says which port it became.
@@ -246,12 +255,14 @@ pub enum Listen {
     /// A Unix domain socket.
     Unix {
         /// The socket's path, absolute.
+        #[cfg_attr(test, schemars(with = "String"))]
         path: PathBuf,
     },
 }
 
 /// How a client's library is called: what an application's code around a call looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {
     /// A call returns when it has ended.
@@ -266,7 +277,7 @@ pub enum Style {
 
 /// Which direction a codec is timed in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// Message to bytes, compression included.
@@ -277,6 +288,7 @@ pub enum Operation {
 
 /// Bounds of what a subject accepts; an absent one is the subject's own default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Largest encoded message, in bytes, after decompression.
@@ -315,6 +327,7 @@ pub enum Reply {
 
 /// The subject is up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Ready {
     /// Where it listens; absent for a client or codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -336,6 +349,7 @@ pub struct Ready {
 
 /// The subject cannot do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Failed {
     /// One line: what, where, and what to do.
     pub error: String,

@@ -29,6 +29,7 @@ pub enum Ask {
 
 /// A slice of calls, or of a codec's batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(try_from = "SliceLine", into = "SliceLine")]
 pub struct SliceAsk {
     /// Calls (batches) made first and not recorded.
@@ -51,13 +52,18 @@ pub enum Until {
 
 /// A slice as it stands in its line.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct SliceLine {
+    /// Calls (batches) made first and not recorded.
     skip: u64,
+    /// How many calls (batches) are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     calls: Option<u64>,
+    /// For how long calls (batches) are begun and recorded, at least one of them, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time_us: Option<u64>,
+    /// Operations of a codec's batch; absent for a client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     batch: Option<u32>,
 }
@@ -111,6 +117,7 @@ pub enum Answer {
 
 /// What came of a client's first call, or of a codec's operation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verified {
     /// The message that was decoded, in the proto3 JSON mapping.
@@ -121,9 +128,14 @@ pub enum Verified {
     Bytes(String),
 }
 
-/// One JSON value as it was written. It may be a message of many megabytes: a tree of it would take
-/// longer to make than the message itself.
+// Kept as text: it may be many megabytes, and a tree of it would take longer to make than the message itself.
+/// One JSON value as it was written: a message in the proto3 JSON mapping.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(with = "serde_json::Value")
+)]
 #[serde(transparent)]
 pub struct JsonText(pub(super) Box<RawValue>);
 
@@ -152,6 +164,7 @@ impl PartialEq for JsonText {
 
 /// A slice that was made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SliceDone {
     /// Records that were appended: one for each call (batch) that was not skipped.
     pub records: u64,

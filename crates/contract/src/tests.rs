@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use super::*;
 
+mod schemas;
+
 const SERVER: &str = r#"{"contract":1,"role":"server","workload":{"name":"list","n":10},
     "protocol":"grpc","http":"2","encoding":"protobuf","listen":{"transport":"tcp"}}"#;
 
@@ -38,9 +40,14 @@ fn absent_settings_mean_loopback_uncompressed_and_one_thread() {
     assert_eq!((settings.threads, settings.limits), (1, Limits::default()));
 }
 
-#[test]
-fn settings_come_back_from_their_line() {
-    let all = ServerSettings {
+/// A line of each role that says all it can.
+fn full_settings() -> [SettingsLine; 4] {
+    let limits = Limits {
+        max_message_bytes: Some(9),
+        max_depth: Some(8),
+        max_inflation: Some(7),
+    };
+    let server = ServerSettings {
         stack: Some("hyper".into()),
         workload: WorkloadSpec::Echo { n: 3 },
         protocol: Protocol::Rest,
@@ -54,23 +61,19 @@ fn settings_come_back_from_their_line() {
         marks: true,
         tls: true,
         protobuf_samples: vec!["AA==".into(), String::new()],
-        limits: Limits {
-            max_message_bytes: Some(9),
-            max_depth: Some(8),
-            max_inflation: Some(7),
-        },
+        limits,
     };
     let codec = CodecSettings {
-        stack: None,
+        stack: Some("cbor".into()),
         workload: WorkloadSpec::Hello {},
         sample: Sample::Response,
         encoding: Encoding::Cbor,
-        compression: Compression::None,
+        compression: Compression::GZIP,
         message: text(r#"{"message":"Hello"}"#),
         operation: Operation::Decode,
         records: "/tmp/records".into(),
         protobuf_samples: vec!["AA==".into(), String::new()],
-        limits: Limits::default(),
+        limits,
     };
     let client = ClientSettings {
         stack: Some("http".into()),
@@ -84,24 +87,29 @@ fn settings_come_back_from_their_line() {
         request_compression: Compression::GZIP,
         response_compression: Compression::ZSTD,
         connection: ConnectionUse::PerCall,
-        channels: 1,
+        channels: 2,
         style: Some(Style::Coroutine),
         in_flight: 4,
         deadline_ms: 10_000,
         marks: true,
         records: "/tmp/records".into(),
         protobuf_samples: vec!["AA==".into(), String::new()],
-        limits: Limits::default(),
+        limits,
     };
-    for settings in [
+    [
+        SettingsLine::Server(Box::new(server)),
         SettingsLine::Client(Box::new(client)),
-        SettingsLine::Server(Box::new(all)),
-        SettingsLine::Server(Box::new(server())),
+        SettingsLine::Codec(Box::new(codec)),
         SettingsLine::Floor(FloorSettings {
             listen: Listen::Tcp { host: "::1".into() },
         }),
-        SettingsLine::Codec(Box::new(codec)),
-    ] {
+    ]
+}
+
+#[test]
+fn settings_come_back_from_their_line() {
+    let short = SettingsLine::Server(Box::new(server()));
+    for settings in full_settings().into_iter().chain([short]) {
         let line = settings.to_line();
         assert!(!line.contains('\n'), "{line}");
         assert_eq!(SettingsLine::parse(&line), Ok(settings));
@@ -166,8 +174,8 @@ fn missing_and_wrong_settings_are_refused() {
     assert!(refused("[1]").starts_with("the settings line is not a JSON object: "));
 }
 
-#[test]
-fn replies_come_back_from_their_line() {
+/// A line of each kind that says all it can.
+fn full_replies() -> [Reply; 2] {
     let ready = Ready {
         address: Some(Address::Tcp("[::1]:41234".parse().expect("an address"))),
         certificate: Some("-----BEGIN CERTIFICATE-----\nAA==\n".into()),
@@ -179,7 +187,12 @@ fn replies_come_back_from_their_line() {
         error: "no port is free".into(),
         fault: Fault::Machine,
     };
-    for reply in [Reply::Ready(ready), Reply::Failed(failed)] {
+    [Reply::Ready(ready), Reply::Failed(failed)]
+}
+
+#[test]
+fn replies_come_back_from_their_line() {
+    for reply in full_replies() {
         assert_eq!(Reply::parse(&reply.to_line()), Ok(reply));
     }
 }
@@ -285,25 +298,30 @@ fn an_ask_says_one_thing() {
     assert_eq!(Ask::read(Cursor::new("")), Ok(None));
 }
 
-#[test]
-fn answers_come_back_from_their_line() {
+/// Answers that say all they can.
+fn full_answers() -> [Answer; 5] {
     let done = SliceDone {
         records: 200,
         cpu_ns: Some(5),
         error: Some("refused".into()),
         reopened: 1,
     };
-    for answer in [
+    [
         Answer::Verified(Verified::Message(text(r#"{"id":1}"#))),
         Answer::Verified(Verified::Protobuf("AA==".into())),
         Answer::Verified(Verified::Bytes("AA==".into())),
         Answer::Slice(done),
-        Answer::Slice(SliceDone::default()),
         Answer::Failed(Failed {
             error: "the server is gone".into(),
             fault: Fault::Subject,
         }),
-    ] {
+    ]
+}
+
+#[test]
+fn answers_come_back_from_their_line() {
+    let short = Answer::Slice(SliceDone::default());
+    for answer in full_answers().into_iter().chain([short]) {
         assert_eq!(Answer::parse(&answer.to_line()), Ok(answer));
     }
     let lenient = r#"{"slice":{"records":3,"color":"good"},"color":1}"#;

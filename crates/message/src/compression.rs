@@ -16,6 +16,11 @@ const DEFAULT_ZSTD_LEVEL: u8 = 3;
 ///
 /// Written in files and on the command line as `none`, `gzip`, `gzip:9`, `zstd` or `zstd:3`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub enum Compression {
     /// Not at all.
     #[default]

@@ -26,8 +26,13 @@ pub(crate) use serde_as_text;
 
 /// How a message becomes bytes, whatever protocol carries it. `docs/encodings.md` has the mappings.
 ///
-/// Written in files and on the command line as [`Encoding::name`] says.
+/// Written in files and on the command line by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub enum Encoding {
     /// The protobuf binary format.
     Protobuf,

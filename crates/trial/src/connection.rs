@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConnectionUse {
     /// Connections are opened before the first call and kept; a lost one is opened again.
@@ -65,6 +66,11 @@ pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
 /// Where a server listens, in words: `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 #[serde(try_from = "String", into = "String")]
 pub enum Address {
     /// An IP address and port.

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 /// What a server serves and a client calls. Part of the subject contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WorkloadSpec {
     /// `several.SeveralService/GetSeveralData`: the response is the request.
@@ -12,7 +13,8 @@ pub enum WorkloadSpec {
         /// Strings in the message's list.
         n: u32,
     },
-    /// `hello.Hello/SayHello`: a name, and a greeting of it. Its braces let unknown keys be refused.
+    /// `hello.Hello/SayHello`: a name, and a greeting of it.
+    // Its braces let serde refuse unknown keys.
     Hello {},
     /// `ExampleService/ExampleResponse1List`: a short request, a response of `n` items.
     List {
@@ -37,6 +39,7 @@ pub enum WorkloadSpec {
 
 /// Which of a workload's two samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sample {
     /// What a client sends.
@@ -47,6 +50,7 @@ pub enum Sample {
 
 /// A user's own method and its samples, complete in itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OwnWorkload {
     /// A compiled `google.protobuf.FileDescriptorSet`, with its imports, as base64.
