@@ -12,7 +12,7 @@ use rpcgauge_message::Schema;
 use rpcgauge_message::data::{Data, DataError, Form, Order, RowFormat, Rows};
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::resolve::inputs::{ServiceInputs, Template};
-use rpcgauge_study::settings::{LiveService, Messages, Protocol, Settings, Stop};
+use rpcgauge_study::settings::{LiveCall, LiveService, LiveWire, Messages, Stop, Target};
 use rustix::process::{Resource, getrlimit};
 
 use crate::exit::{self, Failure};
@@ -21,6 +21,7 @@ use crate::inputs::{self, Resolved};
 /// A live service before anything was sent to it.
 pub(crate) struct Prepared<'r> {
     variant: &'r Variant,
+    live: &'r LiveCall,
     inputs: &'r ServiceInputs,
     tls: Option<Tls>,
     data: Option<Source>,
@@ -41,12 +42,15 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     let Resolved { plan, services, .. } = study;
     warn_of_files(plan);
     let called = plan.variants.iter().filter_map(|variant| {
-        let service = variant.settings.target.live()?;
-        Some((variant, service, services.get(&variant.name)?))
+        let Target::Live(live) = &variant.settings.target else {
+            return None;
+        };
+        Some((variant, &**live, services.get(&variant.name)?))
     });
     // Variants that send the same share it.
     let mut read: Vec<(&Messages, Form, Source)> = Vec::new();
-    let prepared = called.map(|(variant, service, inputs)| {
+    let prepared = called.map(|(variant, live, inputs)| {
+        let service = &live.service;
         let (messages, form) = (&service.messages, form(service, inputs));
         let known = read.iter().find(|(m, f, _)| (*m, *f) == (messages, form));
         let data = match known {
@@ -56,8 +60,9 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         read.extend(data.clone().map(|data| (messages, form, data)));
         Ok(Prepared {
             variant,
+            live,
             inputs,
-            tls: lab::tls(&variant.settings).map_err(Failure::input)?,
+            tls: lab::tls(service).map_err(Failure::input)?,
             data,
         })
     });
@@ -88,15 +93,14 @@ fn uncallable(error: LiveError) -> Failure {
 
 impl Prepared<'_> {
     fn find(&self, plan: &Plan, stop: &AtomicBool) -> Result<Live, Failure> {
-        let settings = &self.variant.settings;
         let inputs = LiveInputs {
             headers: self.inputs.headers.clone(),
             tls: self.tls.clone(),
             texts: None,
         };
         let reflected = match (&self.inputs.schema, &self.data) {
-            (None, Some(_)) if settings.protocol == Protocol::Grpc => {
-                Some(lab::reflect(settings, &inputs, stop).map_err(uncallable)?)
+            (None, Some(_)) if self.live.wire == LiveWire::Grpc => {
+                Some(lab::reflect(self.live, &inputs, stop).map_err(uncallable)?)
             }
             _ => None,
         };
@@ -105,22 +109,22 @@ impl Prepared<'_> {
             texts: self.texts(schema)?,
             ..inputs
         };
+        let (live, measured) = self.largest(plan);
         let extent = Extent {
             warmup: plan.warmup,
+            measured,
             limits: plan.limits,
             prepared_bytes: Extent::PREPARED_BYTES,
         };
-        Live::find(&largest(plan, settings), &inputs, &extent, stop).map_err(uncallable)
+        Live::find(&live, &inputs, &extent, stop).map_err(uncallable)
     }
 
     /// The texts of the calls, with the type that a schema gives them.
     fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
-        let service = self.variant.settings.target.live();
-        let method = service.and_then(|service| service.url.method());
-        let found = schema.zip(method).map(|(schema, method)| {
-            let called = || self.variant.settings.target.called();
+        let url = &self.live.service.url;
+        let found = schema.zip(url.method()).map(|(schema, method)| {
             let found = schema.method(method);
-            found.map_err(|error| Failure::input(format!("{}: {error}", called())))
+            found.map_err(|error| Failure::input(format!("{url}: {error}")))
         });
         let message_type = found.transpose()?.map(|method| method.request);
         Ok(self.data.as_ref().map(|source| Texts {
@@ -129,22 +133,21 @@ impl Prepared<'_> {
             source: source.name.clone(),
         }))
     }
-}
 
-/// The settings of a variant's largest trial: every trial has the same texts, as many as that needs.
-/// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
-/// which leaves calls out.
-fn largest(plan: &Plan, settings: &Settings) -> Settings {
-    match plan.capacity.map(|search| (search, search.highest)) {
-        None if plan.slice(settings).is_none() => settings.clone(),
-        Some((search, Some(highest))) => search.at_rate(settings, highest),
-        None | Some((_, None)) => Settings {
-            stop: Stop {
-                calls: None,
-                time_ms: None,
-            },
-            ..settings.clone()
-        },
+    /// The variant's largest trial, and its end: every trial has the same texts, as many as that needs.
+    /// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
+    /// which leaves calls out.
+    fn largest(&self, plan: &Plan) -> (LiveCall, Stop) {
+        let (mut live, settings) = (self.live.clone(), &self.variant.settings);
+        let stop = match plan.capacity.map(|search| (search, search.highest)) {
+            None if plan.slice(settings).is_none() => settings.stop,
+            Some((search, Some(highest))) => {
+                live.set_rate(highest);
+                Stop::after_ms(search.trial_ms(highest))
+            }
+            None | Some((_, None)) => Stop::default(),
+        };
+        (live, stop)
     }
 }
 
@@ -221,7 +224,11 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
 
 /// Says that not all connections can be opened that are asked for, where that is so.
 fn warn_of_files(plan: &Plan) {
-    let connections = plan.variants.iter().map(|v| v.settings.connections).max();
+    let options = plan
+        .variants
+        .iter()
+        .filter_map(|v| v.settings.target.options());
+    let connections = options.map(|options| options.connections).max();
     let Some(limit) = getrlimit(Resource::Nofile).current else {
         return;
     };

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use rpcgauge_trial::{MAX_MS, is_rate};
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{Schedule, Settings, Stop};
+use crate::settings::{Settings, Stop, Target};
 use crate::words::format_number;
 
 /// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
@@ -62,8 +62,8 @@ impl Capacity {
     /// The settings of a trial at a rate.
     pub fn at_rate(&self, settings: &Settings, rate: f64) -> Settings {
         let mut settings = settings.clone();
-        if let Schedule::Rate { per_second, .. } = &mut settings.schedule {
-            *per_second = rate;
+        if let Target::Live(live) = &mut settings.target {
+            live.set_rate(rate);
         }
         settings.stop = Stop::after_ms(self.trial_ms(rate));
         settings

@@ -9,7 +9,7 @@ use rpcgauge_study::plan::Metric;
 use rpcgauge_study::resolve::loader::FileLoader;
 use rpcgauge_study::resolve::{Overrides, ResolveContext};
 use rpcgauge_study::setting::{SETTINGS, Values};
-use rpcgauge_study::settings::{Idle, Placement, Protocol, Settings, Target};
+use rpcgauge_study::settings::{Idle, Placement, Protocol, Settings, SubjectCall};
 use rpcgauge_study::subject;
 use rpcgauge_study::words::Named;
 
@@ -78,8 +78,8 @@ fn the_guides_table_is_the_table_of_settings() {
     let documented = documented();
     let words: BTreeSet<&str> = SETTINGS.iter().map(|row| row.name).collect();
     assert_eq!(documented.keys().copied().collect::<BTreeSet<_>>(), words);
-    let hello = || Target::reference(WorkloadSpec::Hello {});
-    let usual = [Protocol::Grpc, Protocol::Rest].map(|protocol| Settings::new(hello(), protocol));
+    let usual = [Protocol::Grpc, Protocol::Rest]
+        .map(|protocol| Settings::new(SubjectCall::new(WorkloadSpec::Hello {}, protocol)));
     for row in &SETTINGS {
         let [values, left_out] = documented[row.name];
         if let Values::Words { all, .. } = &row.values {

@@ -77,7 +77,7 @@ pub(crate) struct RunContext<'a> {
 /// what this machine lacks for one is said before anything is built, as is a rate that it does not carry.
 pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
     let variants = plans.into_iter().flat_map(|plan| &plan.variants);
-    let links = variants.filter_map(|variant| variant.settings.link.as_deref());
+    let links = variants.filter_map(|variant| variant.settings.target.link());
     let links: BTreeMap<&str, &NamedLink> = links.map(|link| (&*link.name, link)).collect();
     if links.is_empty() {
         return Ok(());

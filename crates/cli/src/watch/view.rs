@@ -4,6 +4,7 @@ use rpcgauge_lab::{Event, Observer, Watch};
 use rpcgauge_report::units;
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::TrialOutcome;
+use rpcgauge_study::settings::Target;
 
 use super::exports::Exports;
 use super::metrics::{Endpoint, Metrics};
@@ -55,10 +56,12 @@ impl LoadView {
 /// Serves the metrics of a load, and says where: with port 0 the system has chosen one.
 fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let targets = plan.variants.iter().map(|variant| {
-        let service = variant.settings.target.live();
-        // Any program that reaches the port can read it.
-        let called = service.map(|service| service.url.clone().without_query().to_string());
-        (variant.name.clone(), called.unwrap_or_default())
+        let called = match &variant.settings.target {
+            // Any program that reaches the port can read it.
+            Target::Live(live) => live.service.url.clone().without_query().to_string(),
+            target @ (Target::Call(_) | Target::Codec(_)) => target.called(),
+        };
+        (variant.name.clone(), called)
     });
     let metrics = Metrics::new(targets);
     let url = endpoint.url();

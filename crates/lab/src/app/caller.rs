@@ -13,7 +13,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_study::app::{App, AtRate, Check, RequestRecord, SliceFigures};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::DEFAULT_DEADLINE_MS;
+use rpcgauge_study::settings::CallOptions;
 use rpcgauge_trial::{Address, Arrivals, Ending, FailureKind, Schedule, Stop};
 
 use super::application::{Application, LOOK_EVERY, Set};
@@ -67,6 +67,8 @@ impl<'a> Caller<'a> {
                 ..load::Expect::default()
             },
             check: None,
+            options: CallOptions::default(),
+            keepalive: None,
         };
         Ok(Self {
             app,
@@ -137,9 +139,7 @@ impl<'a> Caller<'a> {
             }),
             // There is one request even in no time.
             stop: Stop::after_ms((time.as_millis() as u64).max(1)),
-            ..self
-                .spec
-                .trial_within(Duration::from_millis(DEFAULT_DEADLINE_MS))
+            ..self.spec.trial()
         };
         let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
         let hooks = load::Hooks {

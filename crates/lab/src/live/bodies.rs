@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rpcgauge_load as load;
 use rpcgauge_message::data::{DataError, Writer};
 use rpcgauge_message::{Codec, Compression, Compressor, EncodeError, Encoding, Limits};
-use rpcgauge_study::settings::Settings;
+use rpcgauge_study::settings::CallOptions;
 use rpcgauge_trial::{RampPart, Schedule, Stop};
 
 use super::{Extent, LiveError, Texts};
@@ -61,7 +61,7 @@ pub(super) struct Made {
 /// # Errors
 /// A text that cannot be sent, and [`LiveError::Interrupted`] when `stop` became true meanwhile.
 pub(super) fn make(
-    settings: &Settings,
+    options: &CallOptions,
     texts: Option<&Texts>,
     extent: &Extent,
     stop: &AtomicBool,
@@ -79,12 +79,12 @@ pub(super) fn make(
     };
     let recipe = Arc::new(Recipe {
         texts: texts.clone(),
-        compression: settings.request_compression,
+        compression: options.request_compression,
         limits: extent.limits,
     });
     let mut maker = Maker::new(&recipe)?;
     let distinct = texts.data.distinct();
-    let calls = max_calls(settings, extent.warmup);
+    let calls = max_calls(&options.schedule, extent);
     let probe = maker.body(match (distinct, calls) {
         (None, Some(calls)) => calls,
         _ => 0,
@@ -107,9 +107,9 @@ pub(super) fn make(
 }
 
 /// How many calls a trial makes at most, its warm-up included, where that follows from its schedule.
-fn max_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
+fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
     let most = |stop: Stop| {
-        let by_time = match (&settings.schedule, stop.time_ms) {
+        let by_time = match (schedule, stop.time_ms) {
             (Schedule::Rate { per_second, .. }, Some(ms)) => {
                 Some(arrivals(per_second * ms as f64 / 1_000.0))
             }
@@ -124,11 +124,11 @@ fn max_calls(settings: &Settings, warmup: Stop) -> Option<u64> {
             (calls, by_time) => calls.or(by_time),
         }
     };
-    let before = match warmup.time_ms {
+    let before = match extent.warmup.time_ms {
         Some(0) => Some(0),
-        _ => most(warmup),
+        _ => most(extent.warmup),
     };
-    Some(most(settings.stop)?.saturating_add(before?).max(1))
+    Some(most(extent.measured)?.saturating_add(before?).max(1))
 }
 
 /// Arrivals that will hardly ever be exceeded where there are `mean` on average: arrivals at random

@@ -1,7 +1,7 @@
 //! The head of a live service's calls.
 
 use rpcgauge_load as load;
-use rpcgauge_study::settings::{LiveService, Protocol, Settings};
+use rpcgauge_study::settings::{LiveCall, LiveWire};
 
 use super::{LiveError, LiveInputs};
 use crate::variant::call_spec::{USER_AGENT, coding_headers};
@@ -9,12 +9,13 @@ use crate::variant::call_spec::{USER_AGENT, coding_headers};
 /// The media type of a body where the user names none: what most services take.
 const JSON: &str = "application/json";
 
-pub(super) fn request(
-    settings: &Settings,
-    service: &LiveService,
-    inputs: &LiveInputs,
-) -> Result<load::Request, LiveError> {
-    let is_grpc = settings.protocol == Protocol::Grpc;
+pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
+    let LiveCall {
+        service,
+        wire,
+        options,
+    } = live;
+    let is_grpc = *wire == LiveWire::Grpc;
     for (name, _) in &inputs.headers {
         if let Some(what) = set_elsewhere(&name.to_ascii_lowercase(), is_grpc) {
             return Err(LiveError::Wrong(format!("header '{name}: …': {what}")));
@@ -32,11 +33,11 @@ pub(super) fn request(
         }
     };
     if is_grpc {
-        add("grpc-timeout", &grpc_timeout(settings.deadline_ms));
+        add("grpc-timeout", &grpc_timeout(options.deadline_ms));
     } else if inputs.texts.is_some() {
         add("content-type", JSON);
     }
-    for (name, coding) in coding_headers(settings) {
+    for (name, coding) in coding_headers(wire.protocol(), options) {
         add(name, coding);
     }
     add("user-agent", USER_AGENT);

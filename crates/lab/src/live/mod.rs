@@ -27,7 +27,7 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_load::{self as load, TlsError};
 use rpcgauge_message::data::Data;
 use rpcgauge_message::{Limits, MessageType};
-use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_trial::Stop;
 
 use bodies::LiveBodies;
@@ -57,10 +57,6 @@ impl LiveError {
     }
 }
 
-fn no_service() -> LiveError {
-    LiveError::Wrong("the plan calls no live service; make it again".to_owned())
-}
-
 /// What a live service is called with beside its settings.
 #[derive(Clone, Default)]
 pub struct LiveInputs {
@@ -88,6 +84,8 @@ pub struct Texts {
 pub struct Extent {
     /// The longest warm-up.
     pub warmup: Stop,
+    /// The end of a trial.
+    pub measured: Stop,
     /// Bounds of messages.
     pub limits: Limits,
     /// Memory that messages made before the first call may take, bytes; more of them are made ahead
@@ -114,15 +112,14 @@ impl Live {
     /// [`LiveError`], one line: a text that is not a message, a name without an address, TLS that cannot
     /// be set up, a service that is not there or speaks something else.
     pub fn find(
-        settings: &Settings,
+        live: &LiveCall,
         inputs: &LiveInputs,
         extent: &Extent,
         stop: &AtomicBool,
     ) -> Result<Self, LiveError> {
-        let service = settings.target.live().ok_or_else(no_service)?;
-        let bodies = bodies::make(settings, inputs.texts.as_ref(), extent, stop)?;
-        let calls = calls(settings, service, inputs, extent.limits)?;
-        probe::probe(&calls, settings, service, bodies.probe, stop)?;
+        let bodies = bodies::make(&live.options, inputs.texts.as_ref(), extent, stop)?;
+        let calls = calls(live, inputs, extent.limits)?;
+        probe::probe(&calls, live, bodies.probe, stop)?;
         Ok(Self {
             calls,
             bodies: bodies.bodies,
@@ -131,24 +128,22 @@ impl Live {
 }
 
 /// Finds the service, and puts its calls together.
-fn calls(
-    settings: &Settings,
-    service: &LiveService,
-    inputs: &LiveInputs,
-    limits: Limits,
-) -> Result<CallSpec, LiveError> {
+fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpec, LiveError> {
+    let compression = live.options.response_compression;
     Ok(CallSpec {
-        request: head::request(settings, service, inputs)?,
-        expect: expect(settings, limits),
-        check: (!settings.response_compression.is_none()).then_some(Check {
-            compression: settings.response_compression,
+        request: head::request(live, inputs)?,
+        expect: expect(compression, None, limits),
+        check: (!compression.is_none()).then_some(Check {
+            compression,
             limits,
         }),
         endpoint: load::Endpoint {
             tls: inputs.tls.clone(),
-            address: resolve::address(service, settings)?,
-            protocol: protocol(settings.http),
+            address: resolve::address(live)?,
+            protocol: protocol(live.wire.http()),
         },
+        options: live.options.clone(),
+        keepalive: live.service.keepalive,
     })
 }
 

@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 
 use rpcgauge_load as load;
-use rpcgauge_study::settings::{HttpVersion, LiveService, Protocol, Settings};
+use rpcgauge_study::settings::{HttpVersion, LiveCall, LiveService, LiveWire};
 use rpcgauge_trial::{Ending, FailureKind};
 
 use super::LiveError;
@@ -18,11 +18,11 @@ use crate::variant::call_spec::{CallSpec, Check};
 /// Makes one call and checks how it ends.
 pub(super) fn probe(
     calls: &CallSpec,
-    settings: &Settings,
-    service: &LiveService,
+    live: &LiveCall,
     body: load::Body,
     stop: &AtomicBool,
 ) -> Result<(), LiveError> {
+    let service = &live.service;
     let bodies = load::Bodies::Prepared {
         bodies: vec![body],
         verifier: None,
@@ -32,7 +32,7 @@ pub(super) fn probe(
     // One request, which is counted as one: a service that refuses it may take the next.
     let trial = load::Trial {
         max_requests: Some(1),
-        ..calls.trial(settings)
+        ..calls.trial()
     };
     let (measured, failure) = one_call(&trial, bodies, check, service, stop)?;
     let Some((kind, said)) = failure else {
@@ -42,7 +42,7 @@ pub(super) fn probe(
         // The service began to respond by this protocol: that it stops is a fact to be measured.
         return Ok(());
     }
-    match refusal(kind, &said, settings, service) {
+    match refusal(kind, &said, live) {
         None => Ok(()),
         Some(what) => Err(LiveError::of(service, what)),
     }
@@ -90,30 +90,26 @@ fn is_broken_off(kind: FailureKind) -> bool {
 
 /// The error of a service whose every call would fail like this one; none where the failure is a fact to
 /// be measured.
-pub(super) fn refusal(
-    kind: FailureKind,
-    said: &str,
-    settings: &Settings,
-    service: &LiveService,
-) -> Option<String> {
+pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<String> {
+    let (service, http) = (&live.service, live.wire.http());
     let because = match said {
         "" => String::new(),
         said => format!(" ({said})"),
     };
-    let is_grpc = settings.protocol == Protocol::Grpc;
+    let is_grpc = live.wire == LiveWire::Grpc;
     let method = service.http_method.as_deref().unwrap_or_default();
     Some(match kind {
         FailureKind::Alpn => format!(
             "does not agree to {}{because}; {}",
-            version(settings.http),
-            other_version(settings)
+            version(http),
+            other_version(live.wire)
         ),
         // The service speaks HTTP/2, or the kind would be the one below.
         FailureKind::Protocol if is_grpc => format!(
             "breaks a rule of gRPC or HTTP/2{because}; every call would fail so: check the server, and \
              that the method is unary"
         ),
-        FailureKind::Protocol if settings.http == HttpVersion::Http2 => {
+        FailureKind::Protocol if http == HttpVersion::Http2 => {
             format!("breaks a rule of HTTP/2{because}; every call would fail so: check the server")
         }
         FailureKind::Protocol => format!(
@@ -122,18 +118,18 @@ pub(super) fn refusal(
         ),
         FailureKind::WrongProtocol => format!(
             "does not respond in {}{because}; {}",
-            version(settings.http),
-            other_version(settings)
+            version(http),
+            other_version(live.wire)
         ),
         FailureKind::ConnectionClosed | FailureKind::ConnectionReset => format!(
             "ends the connection without a response to {}{because}; {}",
-            version(settings.http),
-            other_version(settings)
+            version(http),
+            other_version(live.wire)
         ),
         FailureKind::GrpcStatus(UNIMPLEMENTED) => format!(
             "does not know the method{because}; check its name, package.Service/Method, and that this \
              server serves it{}",
-            if settings.request_compression.is_none() {
+            if live.options.request_compression.is_none() {
                 ""
             } else {
                 " and takes --request-compression"
@@ -193,17 +189,17 @@ fn version(http: HttpVersion) -> &'static str {
 }
 
 /// What to do where a server does not speak the version of HTTP that it was called with.
-fn other_version(settings: &Settings) -> &'static str {
-    match (settings.protocol, settings.http) {
-        (Protocol::Grpc, _) => {
+fn other_version(wire: LiveWire) -> &'static str {
+    match wire {
+        LiveWire::Grpc => {
             "gRPC needs HTTP/2: a server or proxy there that speaks HTTP/1.1 only cannot serve it; \
              check the port, and whether it wants TLS (grpcs://) or none (grpc://)"
         }
-        (_, HttpVersion::Http2) => {
+        LiveWire::Http(HttpVersion::Http2) => {
             "if it speaks HTTP/1.1 only, call it by that; check whether it wants TLS (https://) or \
              none (http://)"
         }
-        (_, HttpVersion::Http1) => {
+        LiveWire::Http(HttpVersion::Http1) => {
             "if it speaks HTTP/2 only, call it by that; check whether it wants TLS (https://) or none \
              (http://)"
         }

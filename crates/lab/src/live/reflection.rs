@@ -12,10 +12,10 @@ use rpcgauge_message::reflection::{
     FetchError, Files, METHOD_PATHS, ReflectionError, ReflectionRequest, fetch_schema,
 };
 use rpcgauge_message::{Compression, Limits, Schema};
-use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::settings::{CallOptions, LiveCall};
 use rpcgauge_trial::FailureKind;
 
-use super::{LiveError, LiveInputs, calls, no_service, probe};
+use super::{LiveError, LiveInputs, calls, probe};
 use crate::variant::call_spec::CallSpec;
 
 /// How long a service is asked in all.
@@ -31,20 +31,19 @@ const MAX_RESPONSE_BYTES: usize = Files::MAX_BYTES;
 /// [`LiveError`], one line: a service that is not there or does not offer reflection, does not have
 /// the service that is called, or whose descriptors make no schema.
 pub fn reflect(
-    settings: &Settings,
+    live: &LiveCall,
     inputs: &LiveInputs,
     stop: &AtomicBool,
 ) -> Result<Schema, LiveError> {
-    let service = settings.target.live().ok_or_else(no_service)?;
-    let method = service.url.method().ok_or_else(no_service)?;
+    let no_method = || LiveError::of(&live.service, "names no method; make the plan anew");
+    let method = live.service.url.method().ok_or_else(no_method)?;
     let name = method.split('/').next().unwrap_or(method);
-    Asker::new(settings, service, inputs, stop)?.schema(name)
+    Asker::new(live, inputs, stop)?.schema(name)
 }
 
 struct Asker<'a> {
     calls: CallSpec,
-    settings: Settings,
-    service: &'a LiveService,
+    live: LiveCall,
     stop: &'a AtomicBool,
     /// Versions that the service may have, the one that is asked first.
     paths: &'static [&'static str],
@@ -52,16 +51,14 @@ struct Asker<'a> {
 }
 
 impl<'a> Asker<'a> {
-    fn new(
-        settings: &Settings,
-        service: &'a LiveService,
-        inputs: &LiveInputs,
-        stop: &'a AtomicBool,
-    ) -> Result<Self, LiveError> {
-        let settings = Settings {
-            request_compression: Compression::None,
-            response_compression: Compression::None,
-            ..settings.clone()
+    fn new(live: &LiveCall, inputs: &LiveInputs, stop: &'a AtomicBool) -> Result<Self, LiveError> {
+        let live = LiveCall {
+            options: CallOptions {
+                request_compression: Compression::None,
+                response_compression: Compression::None,
+                ..live.options.clone()
+            },
+            ..live.clone()
         };
         let inputs = LiveInputs {
             texts: None,
@@ -72,9 +69,8 @@ impl<'a> Asker<'a> {
             ..Limits::DEFAULT
         };
         Ok(Self {
-            calls: calls(&settings, service, &inputs, limits)?,
-            settings,
-            service,
+            calls: calls(&live, &inputs, limits)?,
+            live,
             stop,
             paths: &METHOD_PATHS,
             until: Instant::now() + PATIENCE,
@@ -88,7 +84,7 @@ impl<'a> Asker<'a> {
             Err(FetchError::Call(error)) => Err(error),
             Err(FetchError::Reflection(ReflectionError::NoService { service, nearest })) => {
                 let what = format!("has no service \"{service}\"{nearest}");
-                Err(LiveError::of(self.service, what))
+                Err(LiveError::of(&self.live.service, what))
             }
             Err(FetchError::Reflection(error)) => Err(self.error(error.to_string())),
         }
@@ -112,7 +108,7 @@ impl<'a> Asker<'a> {
         question: ReflectionRequest<'_>,
     ) -> Result<Option<Vec<u8>>, LiveError> {
         let left = self.until.saturating_duration_since(Instant::now());
-        let mut trial = self.calls.trial(&self.settings);
+        let mut trial = self.calls.trial();
         path.clone_into(&mut trial.request.path);
         trial.deadline = trial.deadline.min(left);
         if trial.deadline.is_zero() {
@@ -126,7 +122,7 @@ impl<'a> Asker<'a> {
             response: None,
         };
         let bodies = load::Bodies::PerCall(&mut one);
-        let (_, failure) = probe::one_call(&trial, bodies, None, self.service, self.stop)?;
+        let (_, failure) = probe::one_call(&trial, bodies, None, &self.live.service, self.stop)?;
         match failure {
             None => Ok(one.response),
             Some((FailureKind::GrpcStatus(probe::UNIMPLEMENTED), _)) => Ok(None),
@@ -139,10 +135,10 @@ impl<'a> Asker<'a> {
         // A response that breaks a rule says nothing of the method that is called.
         let refusal = match kind {
             FailureKind::Protocol => None,
-            kind => probe::refusal(kind, said, &self.settings, self.service),
+            kind => probe::refusal(kind, said, &self.live),
         };
         match refusal {
-            Some(what) => LiveError::of(self.service, what),
+            Some(what) => LiveError::of(&self.live.service, what),
             None => {
                 let said = match said {
                     "" => String::new(),
@@ -157,7 +153,7 @@ impl<'a> Asker<'a> {
 
     fn error(&self, what: String) -> LiveError {
         let advice = "give --proto FILE or --descriptor-set FILE";
-        LiveError::of(self.service, format!("{what}; {advice}"))
+        LiveError::of(&self.live.service, format!("{what}; {advice}"))
     }
 }
 

@@ -8,17 +8,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use rpcgauge_load as load;
-use rpcgauge_study::settings::{LiveService, Settings};
+use rpcgauge_study::settings::{LiveCall, LiveService};
 use rpcgauge_study::system::sentence;
 use rpcgauge_study::url;
 use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES};
 
-use super::{LiveError, no_service};
+use super::LiveError;
 
 /// Finds the address that takes connections. A name may have several, as `localhost` has, and a
 /// service may listen at one of them alone.
-pub(super) fn address(service: &LiveService, settings: &Settings) -> Result<Address, LiveError> {
-    let within = Duration::from_millis(settings.deadline_ms);
+pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
+    let service = &live.service;
+    let within = Duration::from_millis(live.options.deadline_ms);
     let (host, port) = match &service.url.address {
         url::Address::Tcp { host, port } => (host, *port),
         url::Address::Unix { path } => {
@@ -76,13 +77,12 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     format!("{}; is the service running there?", sentence(error))
 }
 
-/// TLS as the settings of a live service ask for it; none where they ask for none. The files are read here:
+/// TLS as a live service is called with it; none where there is none. The files are read here:
 /// one that is a pipe is waited for, and can be read only once.
 ///
 /// # Errors
 /// [`LiveError::Tls`] names the file and what is wrong with it.
-pub fn tls(settings: &Settings) -> Result<Option<load::Tls>, LiveError> {
-    let service = settings.target.live().ok_or_else(no_service)?;
+pub fn tls(service: &LiveService) -> Result<Option<load::Tls>, LiveError> {
     let Some(choice) = &service.tls else {
         return Ok(None);
     };

@@ -3,15 +3,15 @@
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
-use rpcgauge_study::settings::{AtEnd, HttpVersion, LiveService, Messages, Protocol, Target};
+use rpcgauge_study::settings::{AtEnd, CallOptions, HttpVersion, LiveService, LiveWire, Messages};
 use rpcgauge_trial::{Address, Schedule};
 
 use super::*;
 
-fn settings(target: &str) -> Settings {
+fn live(target: &str) -> LiveCall {
     let target: rpcgauge_study::url::Url = target.parse().unwrap();
     let is_grpc = target.scheme.is_grpc();
-    let service = Box::new(LiveService {
+    let service = LiveService {
         url: target,
         tls: None,
         http_method: (!is_grpc).then(|| "POST".to_owned()),
@@ -20,21 +20,18 @@ fn settings(target: &str) -> Settings {
         max_requests: None,
         at_end: AtEnd::Wait,
         keepalive: None,
-    });
-    let protocol = if is_grpc {
-        Protocol::Grpc
-    } else {
-        Protocol::Rest
     };
-    Settings {
-        http: HttpVersion::Http2,
-        encoding: None,
-        stop: Stop {
-            calls: Some(5),
-            time_ms: None,
+    LiveCall {
+        service,
+        wire: if is_grpc {
+            LiveWire::Grpc
+        } else {
+            LiveWire::Http(HttpVersion::Http2)
         },
-        deadline_ms: 250,
-        ..Settings::new(Target::Live { service }, protocol)
+        options: CallOptions {
+            deadline_ms: 250,
+            ..CallOptions::default()
+        },
     }
 }
 
@@ -46,8 +43,18 @@ const EXTENT: Extent = Extent {
         calls: Some(2),
         time_ms: Some(1_000),
     },
+    measured: Stop {
+        calls: Some(5),
+        time_ms: None,
+    },
     limits: Limits::DEFAULT,
     prepared_bytes: Extent::PREPARED_BYTES,
+};
+
+/// With trials that last a second, however many calls they have.
+const A_SECOND: Extent = Extent {
+    measured: Stop::after_ms(1_000),
+    ..EXTENT
 };
 
 fn texts(template: Option<&str>, rows: Option<Rows>) -> Texts {
@@ -69,12 +76,21 @@ fn greeting(template: &str) -> Texts {
     }
 }
 
-fn http() -> Settings {
-    settings("http://localhost/x")
+fn http() -> LiveCall {
+    live("http://localhost/x")
 }
 
-fn grpc() -> Settings {
-    settings("grpc://localhost:1/a.B/C")
+fn grpc() -> LiveCall {
+    live("grpc://localhost:1/a.B/C")
+}
+
+fn make(
+    live: &LiveCall,
+    texts: Option<&Texts>,
+    extent: &Extent,
+    stop: &AtomicBool,
+) -> Result<bodies::Made, LiveError> {
+    bodies::make(&live.options, texts, extent, stop)
 }
 
 fn text(body: &load::Body) -> String {
@@ -106,20 +122,20 @@ fn ahead(made: &bodies::Made, count: usize) -> Vec<Result<String, String>> {
 
 #[test]
 fn without_texts_there_is_one_empty_body() {
-    let made = bodies::make(&grpc(), None, &EXTENT, &GO).unwrap();
+    let made = make(&grpc(), None, &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), [""]);
 }
 
 #[test]
 fn rows_are_made_once_each() {
     let rows = Rows::in_memory(b"{\"a\":1}\n\n{\"a\":2}\n", RowFormat::JsonLines).unwrap();
-    let made = bodies::make(&http(), Some(&texts(None, Some(rows))), &EXTENT, &GO).unwrap();
+    let made = make(&http(), Some(&texts(None, Some(rows))), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["{\"a\":1}", "{\"a\":2}"]);
 }
 
 #[test]
 fn a_text_per_call_is_enough_for_the_warm_up_and_the_trial() {
-    let made = bodies::make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
+    let made = make(&http(), Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&made), ["0", "1", "2", "3", "4", "5", "6"]);
     assert_eq!(
         made.probe.bytes, b"7",
@@ -129,18 +145,12 @@ fn a_text_per_call_is_enough_for_the_warm_up_and_the_trial() {
 
 #[test]
 fn a_rate_tells_how_many_texts_there_must_be() {
-    let settings = Settings {
-        schedule: Schedule::Rate {
-            per_second: 100.0,
-            arrivals: rpcgauge_study::settings::Arrivals::Poisson,
-        },
-        stop: Stop {
-            calls: None,
-            time_ms: Some(1_000),
-        },
-        ..http()
+    let mut live = http();
+    live.options.schedule = Schedule::Rate {
+        per_second: 100.0,
+        arrivals: rpcgauge_study::settings::Arrivals::Poisson,
     };
-    let made = bodies::make(&settings, Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
+    let made = make(&live, Some(&texts(Some("{{n}}"), None)), &A_SECOND, &GO).unwrap();
     let count = ready(&made).len();
     assert!((150..200).contains(&count), "{count}");
 }
@@ -154,21 +164,14 @@ fn making_many_texts_can_be_ended() {
         Some(Rows::in_memory(rows.as_bytes(), RowFormat::JsonLines).unwrap()),
     );
     for (texts, extent) in [(texts(many, None), &EXTENT), (of_rows, &LITTLE)] {
-        let ended = bodies::make(&http(), Some(&texts), extent, &stopped);
+        let ended = make(&http(), Some(&texts), extent, &stopped);
         assert!(matches!(ended.err(), Some(LiveError::Interrupted)));
     }
 }
 
 #[test]
 fn texts_without_end_are_made_ahead_of_the_calls() {
-    let endless = Settings {
-        stop: Stop {
-            calls: None,
-            time_ms: Some(1_000),
-        },
-        ..http()
-    };
-    let made = bodies::make(&endless, Some(&texts(Some("{{n}}"), None)), &EXTENT, &GO).unwrap();
+    let made = make(&http(), Some(&texts(Some("{{n}}"), None)), &A_SECOND, &GO).unwrap();
     assert_eq!(made.probe.bytes, b"0");
     for _trial in 0..2 {
         let first: Vec<_> = ahead(&made, 3).into_iter().map(Result::unwrap).collect();
@@ -186,13 +189,13 @@ const LITTLE: Extent = Extent {
 fn texts_beyond_memory_are_made_ahead_of_the_calls() {
     let rows = Rows::in_memory(b"{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n", RowFormat::JsonLines).unwrap();
     let of_rows = texts(None, Some(rows));
-    let made = bodies::make(&http(), Some(&of_rows), &LITTLE, &GO).unwrap();
+    let made = make(&http(), Some(&of_rows), &LITTLE, &GO).unwrap();
     let first: Vec<_> = ahead(&made, 4).into_iter().map(Result::unwrap).collect();
     let wanted = ["{\"a\":1}", "{\"a\":2}", "{\"a\":3}", "{\"a\":1}"];
     assert_eq!(first, wanted);
     assert_eq!(made.probe.bytes, wanted[0].as_bytes());
     let many = texts(Some("{{n}}"), None);
-    let made = bodies::make(&http(), Some(&many), &LITTLE, &GO).unwrap();
+    let made = make(&http(), Some(&many), &LITTLE, &GO).unwrap();
     assert_eq!(ahead(&made, 2), [Ok("0".to_owned()), Ok("1".to_owned())]);
     assert_eq!(made.probe.bytes, b"7", "sent by no call");
 }
@@ -210,9 +213,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         data: Arc::new(data),
         ..greeting("{}")
     };
-    let error = bodies::make(&grpc(), Some(&in_turn), &LITTLE, &GO)
-        .err()
-        .unwrap();
+    let error = make(&grpc(), Some(&in_turn), &LITTLE, &GO).err().unwrap();
     assert!(error.to_string().contains(", line 6: $.name"), "{error}");
     // Each call draws a row; here none of the first ones draws the bad one.
     let bad_call = |data: &Arc<Data>| {
@@ -235,7 +236,7 @@ fn a_text_that_cannot_be_sent_is_said_beforehand_or_fails_its_call() {
         data,
         ..greeting("{}")
     };
-    let made = bodies::make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
+    let made = make(&grpc(), Some(&drawn), &LITTLE, &GO).unwrap();
     let refused = ahead(&made, bad as usize + 1).pop().unwrap();
     // The value itself may be a secret, and the texts of failed calls are kept.
     let text = refused.unwrap_err();
@@ -255,7 +256,7 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
         source: "rows.jsonl".to_owned(),
         ..greeting("{}")
     };
-    let made = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO).unwrap();
+    let made = make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO).unwrap();
     for _ in 0..2 {
         // Every trial begins with the first row, and starts over at the end.
         let read = ahead(&made, 1_203);
@@ -271,7 +272,7 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
     }
     std::fs::write(file.path(), "{\"name\":\"Ada\"}\n{\"name\":}\n").unwrap();
     let rows = Rows::in_file(file.path(), RowFormat::JsonLines).unwrap();
-    let beforehand = bodies::make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO);
+    let beforehand = make(&grpc(), Some(&of_rows(rows)), &LITTLE, &GO);
     let said = beforehand.err().unwrap().to_string();
     assert_eq!(
         said,
@@ -281,10 +282,10 @@ fn rows_that_stay_in_their_file_are_read_ahead_of_the_calls() {
 
 #[test]
 fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
-    let good = bodies::make(&grpc(), Some(&greeting("{\"name\":\"Ada\"}")), &EXTENT, &GO).unwrap();
+    let good = make(&grpc(), Some(&greeting("{\"name\":\"Ada\"}")), &EXTENT, &GO).unwrap();
     assert_eq!(sent(&good), ["\n\u{3}Ada"]);
     let why = |texts: &Texts| {
-        let made = bodies::make(&grpc(), Some(texts), &EXTENT, &GO);
+        let made = make(&grpc(), Some(texts), &EXTENT, &GO);
         made.err().unwrap().to_string()
     };
     insta::assert_snapshot!(why(&greeting("{\"name\":1}")), @"data: $.name: invalid value: integer `1`, expected a string");
@@ -303,24 +304,12 @@ fn messages_are_encoded_and_what_is_none_is_named_by_its_place() {
 
 #[test]
 fn compressed_bodies_say_so() {
-    let settings = Settings {
-        request_compression: Compression::GZIP,
-        ..http()
-    };
-    let made = bodies::make(
-        &settings,
-        Some(&texts(Some("{\"a\":1}"), None)),
-        &EXTENT,
-        &GO,
-    )
-    .unwrap();
+    let mut live = http();
+    live.options.request_compression = Compression::GZIP;
+    let made = make(&live, Some(&texts(Some("{\"a\":1}"), None)), &EXTENT, &GO).unwrap();
     let body = &ready(&made)[0];
     assert!(body.compressed && body.plain_len == 7);
     assert_eq!(&body.bytes[..2], [0x1f, 0x8b], "gzip's magic number");
-}
-
-fn head(settings: &Settings, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
-    head::request(settings, settings.target.live().unwrap(), inputs)
 }
 
 fn with(headers: &[(&str, &str)]) -> LiveInputs {
@@ -334,8 +323,8 @@ fn with(headers: &[(&str, &str)]) -> LiveInputs {
     }
 }
 
-fn fields(settings: &Settings, headers: &[(&str, &str)]) -> Vec<String> {
-    let request = head(settings, &with(headers)).unwrap();
+fn fields(live: &LiveCall, headers: &[(&str, &str)]) -> Vec<String> {
+    let request = head::request(live, &with(headers)).unwrap();
     let own = request
         .headers
         .iter()
@@ -353,11 +342,9 @@ fn a_head_has_what_the_settings_say_and_what_the_user_gives() {
     assert_eq!(fields(&http(), &[]), ["content-type: application/json"]);
     let plain = [("Content-Type", "text/plain")];
     assert_eq!(fields(&http(), &plain), ["Content-Type: text/plain"]);
-    let compressed = Settings {
-        request_compression: Compression::GZIP,
-        response_compression: Compression::ZSTD,
-        ..grpc()
-    };
+    let mut compressed = grpc();
+    compressed.options.request_compression = Compression::GZIP;
+    compressed.options.response_compression = Compression::ZSTD;
     assert_eq!(
         fields(&compressed, &[]),
         [
@@ -370,21 +357,21 @@ fn a_head_has_what_the_settings_say_and_what_the_user_gives() {
 
 #[test]
 fn a_host_field_is_what_the_server_receives() {
-    let request = head(&http(), &with(&[("Host", "shop.example")])).unwrap();
+    let request = head::request(&http(), &with(&[("Host", "shop.example")])).unwrap();
     assert_eq!(request.authority, "shop.example");
     assert!(request.headers.iter().all(|(name, _)| name != "Host"));
 }
 
 #[test]
 fn fields_that_options_set_are_refused() {
-    for (settings, name) in [
+    for (live, name) in [
         (http(), "Accept-Encoding"),
         (grpc(), "grpc-timeout"),
         (grpc(), "grpc-encoding"),
         (grpc(), "content-type"),
         (grpc(), "te"),
     ] {
-        let error = head(&settings, &with(&[(name, "secret")]))
+        let error = head::request(&live, &with(&[(name, "secret")]))
             .unwrap_err()
             .to_string();
         assert!(
@@ -404,9 +391,11 @@ fn what_may_be_secret_is_not_shown() {
                 protocol: load::Protocol::Http1,
                 tls: None,
             },
-            request: head(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
+            request: head::request(&http(), &with(&[("authorization", "Bearer secret")])).unwrap(),
             check: None,
             expect: load::Expect::default(),
+            options: CallOptions::default(),
+            keepalive: None,
         },
         bodies: LiveBodies::Ready(Arc::from([])),
     };

@@ -7,7 +7,7 @@ use rpcgauge_contract::{Record, SliceAsk, SliceDone, Until};
 use rpcgauge_load as load;
 use rpcgauge_study::record::{Fault, TrialFigures};
 use rpcgauge_study::settings::Settings;
-use rpcgauge_trial::{Cpu, Schedule, Slice, Warmup};
+use rpcgauge_trial::{Cpu, Slice, Warmup};
 
 use super::engine::unmeasured;
 use super::measured::ProcessFigures;
@@ -18,7 +18,8 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::machine::placement::Layout;
 use crate::subject::{Subject, SubjectError};
 use crate::variant::caller::Caller;
-use crate::variant::server::Server;
+use crate::variant::server::Up;
+use crate::variant::settings_line::at_a_rate;
 use crate::variant::warmup::Rule;
 
 /// A codec's batch takes at least this long, ns: far longer than reading the clock.
@@ -61,34 +62,37 @@ impl<'s> CallerMeasurer<'s> {
     /// The variant's schedule cannot be measured in slices.
     pub(crate) fn new(
         caller: &'s mut Caller,
-        server: Option<&'s Server>,
+        server: Option<&'s Up>,
         settings: &'s Settings,
         warmup_bounds: Option<load::WarmupBounds>,
         slice: Option<Slice>,
         layout: &Layout,
         answer_timeout: Duration,
     ) -> TrialResult<Self> {
-        let (Some(slice), Schedule::Closed { in_flight }) = (slice, &settings.schedule) else {
-            let reason = "a client or codec subject is measured in a closed loop only; \
-                          give it calls in flight, not a rate";
-            return Err(TrialFailure::new(Fault::User, reason));
+        let target = &settings.target;
+        let (Some(slice), Some(in_flight)) = (slice, target.in_flight()) else {
+            return Err(at_a_rate());
         };
         let operation = caller.operation();
-        let reached = server.and_then(|server| Reached::of(server, settings));
-        let server = server.and_then(Server::process);
-        let watch = settings.runtime.events.then(|| {
+        let options = target.options();
+        let is_per_call = options.is_some_and(|options| !options.connection.is_reuse());
+        let reached = server.and_then(|server| Reached::of(server, is_per_call));
+        let server = server.map(|server| &server.subject);
+        let watches = target.runtime().is_some_and(|runtime| runtime.events);
+        let watch = watches.then(|| {
             let client = Some(caller.subject.meter());
             Watch::new(layout, client, server.map(Subject::meter))
         });
+        let deadline_ms = options.map_or(0, |options| options.deadline_ms);
         Ok(Self {
             caller,
             settings,
             server,
             warmup_bounds,
             // A call that hangs ends by its deadline.
-            answer_timeout: answer_timeout.max(Duration::from_millis(settings.deadline_ms)),
+            answer_timeout: answer_timeout.max(Duration::from_millis(deadline_ms)),
             slice,
-            in_flight: u64::from(*in_flight),
+            in_flight: u64::from(in_flight),
             batch: operation.map(|_| 1),
             each_ns: 1.0,
             warmup: Warmup::default(),
@@ -343,8 +347,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
             watched,
             ..of_both.map_err(unmeasured)?
         };
-        let settings = self.settings;
-        let codings = (settings.request_compression, settings.response_compression);
+        let codings = self.settings.target.compressions();
         let measured = self.sum.into_measured(codings, self.warmup, processes);
         Ok(Box::new(measured))
     }

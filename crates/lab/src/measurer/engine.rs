@@ -76,10 +76,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
             },
             link,
             server_cpu: subject.map(|subject| Rc::new(ServerCpu::new(subject.meter()))),
-            watch: variant
-                .settings
-                .runtime
-                .events
+            watch: trial
+                .keeps_slow
                 .then(|| Watch::new(layout, None, subject.map(Subject::meter))),
             client: ProcessMeter::of_self().map_err(unmeasured)?,
             measured_from: None,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rpcgauge_load::floor::{Floor, FloorCall, ping_pong};
 use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Settings, Transport};
+use rpcgauge_study::settings::{SubjectCall, Transport};
 use rpcgauge_trial::Address;
 
 use super::{Carried, Measurer};
@@ -66,15 +66,15 @@ pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 impl FloorKey {
     /// What calls carried, each; `None` when they carried nothing. With the marks, although they are not
     /// part of the call: the latency that is above the floor had to carry them too.
-    pub(crate) fn of(settings: &Settings, carried: &Carried) -> Option<Self> {
+    pub(crate) fn of(call: &SubjectCall, carried: &Carried) -> Option<Self> {
         let a_call = |total: u64| {
             (carried.calls > 0)
                 .then(|| total.div_ceil(carried.calls))
                 .filter(|bytes| *bytes > 0)
         };
         Some(Self {
-            transport: settings.transport,
-            link: settings.link.clone(),
+            transport: call.transport,
+            link: call.link.clone(),
             request_bytes: a_call(carried.sent)?.min(MAX_BYTES),
             response_bytes: a_call(carried.received)?.min(MAX_BYTES),
         })

@@ -1,11 +1,10 @@
 //! Whether the calls that a client reports reached its server: by what the kernel counted of the server's TCP
 //! connections, which the client does not write.
 
-use rpcgauge_study::settings::Settings;
 use rpcgauge_trial::Address;
 
 use crate::machine::connections::{Connections, Sent};
-use crate::variant::server::{Server, enter_server};
+use crate::variant::server::{Up, enter_server};
 
 /// A call's response may have fewer bytes than that of the call by which the client was verified, by this factor
 /// at most: the messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.
@@ -48,14 +47,14 @@ impl Look {
 
 impl Reached {
     /// For a server over TCP, where the kernel counts.
-    pub(super) fn of(server: &Server, settings: &Settings) -> Option<Self> {
-        let Address::Tcp(at) = server.process()?.ready().address.as_ref()? else {
+    pub(super) fn of(server: &Up, is_per_call: bool) -> Option<Self> {
+        let Address::Tcp(at) = server.subject.ready().address.as_ref()? else {
             return None;
         };
-        let _entered = enter_server(server.link().map(|link| &**link)).ok()?;
+        let _entered = enter_server(server.link.as_deref()).ok()?;
         Some(Self {
             connections: Connections::of(*at).ok()?,
-            is_per_call: !settings.connection.is_reuse(),
+            is_per_call,
             seen: Seen::default(),
         })
     }

@@ -159,7 +159,7 @@ impl Sum {
     /// The sum as a record's figures. Every field is named, so that none can get lost here.
     pub(super) fn into_measured(
         self,
-        (request_coding, response_coding): (Compression, Compression),
+        [request_coding, response_coding]: [Compression; 2],
         warmup: Warmup,
         processes: ProcessFigures,
     ) -> TrialFigures {

@@ -11,7 +11,9 @@ use rpcgauge_study::features::Role;
 use rpcgauge_study::link::NamedLink;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Placement, REFERENCE, Settings, Target, Transport};
+use rpcgauge_study::settings::{
+    CodecWork, Placement, REFERENCE, Runtime, SubjectCall, Target, Transport,
+};
 use rpcgauge_study::words::Named as _;
 
 use super::Run;
@@ -34,7 +36,7 @@ pub(super) enum Instance {
     /// A server that the engine calls.
     Server(Server),
     /// A server that a client subject calls.
-    Client(Server, Box<Caller>),
+    Client(Box<Up>, Box<Caller>),
     Codec(Box<Caller>),
 }
 
@@ -43,7 +45,7 @@ impl Instance {
     fn processes(&self) -> impl Iterator<Item = &Subject> {
         let (server, caller) = match self {
             Self::Server(server) => (server.process(), None),
-            Self::Client(server, client) => (server.process(), Some(client)),
+            Self::Client(server, client) => (Some(&server.subject), Some(client)),
             Self::Codec(codec) => (None, Some(codec)),
         };
         server
@@ -68,7 +70,7 @@ impl Instance {
             Self::Server(server) => server.ask_to_end(),
             Self::Client(server, client) => {
                 client.subject.ask_to_end();
-                server.ask_to_end();
+                server.subject.ask_to_end();
             }
             Self::Codec(codec) => codec.subject.ask_to_end(),
         }
@@ -76,8 +78,7 @@ impl Instance {
 }
 
 /// One start of a variant's subjects.
-struct Starting<'v> {
-    variant: &'v Variant,
+struct Starting {
     /// Its index in the plan.
     index: u32,
     placement: Placement,
@@ -101,43 +102,39 @@ impl Run<'_> {
         starts: u32,
     ) -> TrialResult<(Instance, Vec<EventSource>)> {
         match &variant.settings.target {
-            Target::Live { .. } => {
+            Target::Live(_) => {
                 let live = self.live(variant)?;
                 Ok((Instance::Server(Server::Live(Box::new(live))), Vec::new()))
             }
-            Target::Subject {
-                server,
-                client,
-                workload,
-            } => {
+            Target::Call(call) => {
                 let mut starting = self.starting(invocation, trial, variant, starts)?;
-                let workload = self.workload(workload)?;
-                let mut server = self.new_server(&mut starting, server, workload.clone())?;
-                server.prove(&variant.settings, self.stop)?;
-                let Some(client) = client else {
+                let workload = self.workload(&call.workload)?;
+                let mut up = Box::new(self.new_server(&mut starting, call, workload.clone())?);
+                up.prove(call.cold_calls, self.stop)?;
+                let Some(client) = &call.client else {
+                    let server = Server::Subject(up);
                     return Ok((Instance::Server(server), starting.sources));
                 };
-                let client = self.new_client(&mut starting, &client.stack, workload, &server)?;
-                Ok((Instance::Client(server, Box::new(client)), starting.sources))
+                let stack = &client.stack;
+                let client = self.new_client(&mut starting, stack, call, workload, &up)?;
+                Ok((Instance::Client(up, Box::new(client)), starting.sources))
             }
-            Target::Codec {
-                codec, workload, ..
-            } => {
+            Target::Codec(work) => {
                 let mut starting = self.starting(invocation, trial, variant, starts)?;
-                let workload = self.workload(workload)?;
-                let codec = self.new_codec(&mut starting, codec, &workload)?;
+                let workload = self.workload(&work.workload)?;
+                let codec = self.new_codec(&mut starting, work, &workload)?;
                 Ok((Instance::Codec(Box::new(codec)), starting.sources))
             }
         }
     }
 
-    fn starting<'v>(
+    fn starting(
         &self,
         invocation: u32,
         trial: &TrialSpec,
-        variant: &'v Variant,
+        variant: &Variant,
         starts: u32,
-    ) -> TrialResult<Starting<'v>> {
+    ) -> TrialResult<Starting> {
         self.notify(&Event::SubjectStarting {
             variant,
             progress: self.pace.progress(),
@@ -145,7 +142,6 @@ impl Run<'_> {
         let place = trial.placement.as_str();
         let name = |variant: &dyn fmt::Display| format!("{invocation}-{variant}-{place}-{starts}");
         Ok(Starting {
-            variant,
             index: trial.variant,
             placement: trial.placement,
             layout: self.placements.layout(trial.placement)?,
@@ -157,71 +153,66 @@ impl Run<'_> {
 
     fn new_server(
         &self,
-        starting: &mut Starting<'_>,
-        server: &str,
+        starting: &mut Starting,
+        call: &SubjectCall,
         workload: Workload,
-    ) -> TrialResult<Server> {
-        let settings = &starting.variant.settings;
+    ) -> TrialResult<Up> {
         let limits = self.plan.limits;
-        let command = &self.command(server, starting, Role::Server)?;
+        let of = (&call.workload, &call.runtime);
+        let command = &self.command(&call.server, starting, Role::Server, of)?;
         let link = self.networks.get(
-            settings.link.as_deref(),
+            call.link.as_deref(),
             User::Variant(starting.index),
             (starting.placement, &starting.layout),
             self.plan.seed ^ u64::from(starting.index),
         )?;
-        let listen = self.listen(settings.transport, link.is_some(), &starting.file)?;
-        let line = settings_line::server(settings, &workload, listen, command, limits)?;
+        let listen = self.listen(call.transport, link.is_some(), &starting.file)?;
+        let line = settings_line::server(call, &workload, listen, command, limits)?;
         let entered = enter_server(link.as_deref())?;
         let subject = self.start(command, &line, &starting.layout.server, &starting.log)?;
         drop(entered);
-        let up = Up::new(subject, workload, settings, limits, link)?;
-        Ok(Server::Subject(Box::new(up)))
+        Up::new(subject, workload, call, limits, link)
     }
 
     /// The client that calls a server which is up, on the client's cores.
     fn new_client(
         &self,
-        starting: &mut Starting<'_>,
+        starting: &mut Starting,
         client: &str,
+        call: &SubjectCall,
         workload: Workload,
-        server: &Server,
+        server: &Up,
     ) -> TrialResult<Caller> {
-        let no_server = || TrialFailure::new(Fault::Instrument, "a client calls only a subject");
-        let called = server.process().ok_or_else(no_server)?;
-        let command = &self.command(client, starting, Role::Client)?;
+        let of = (&call.workload, &call.runtime);
+        let command = &self.command(client, starting, Role::Client, of)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
         let line = settings_line::client(
-            &starting.variant.settings,
+            call,
             (&workload, REQUESTS),
-            called.ready(),
+            server.subject.ready(),
             command,
             &records,
             self.plan.limits,
         )?;
         let log = format!("{}-client", starting.log);
-        let _entered = enter_client(server.link().map(|link| &**link))?;
+        let _entered = enter_client(server.link.as_deref())?;
         let subject = self.start(command, &line, &starting.layout.client, &log)?;
         let client = Caller::new(subject, &line, Proof::Response(workload))?;
-        Ok(client.expecting(server.response_bytes()))
+        Ok(client.expecting(server.response_bytes))
     }
 
     /// A codec, on the client's cores.
     fn new_codec(
         &self,
-        starting: &mut Starting<'_>,
-        codec: &str,
+        starting: &mut Starting,
+        work: &CodecWork,
         workload: &Workload,
     ) -> TrialResult<Caller> {
-        let command = &self.command(codec, starting, Role::Codec)?;
+        let of = (&work.workload, &work.runtime);
+        let command = &self.command(&work.codec, starting, Role::Codec, of)?;
         let records = self.file(&format!("{}.calls", starting.file))?;
-        let (line, sample) = settings_line::codec(
-            &starting.variant.settings,
-            workload,
-            command,
-            &records,
-            self.plan.limits,
-        )?;
+        let (line, sample) =
+            settings_line::codec(work, workload, command, &records, self.plan.limits)?;
         let subject = self.start(command, &line, &starting.layout.client, &starting.log)?;
         Caller::new(subject, &line, Proof::Sample(Box::new(sample)))
     }
@@ -256,13 +247,11 @@ impl Run<'_> {
     fn command(
         &self,
         stack: &str,
-        starting: &mut Starting<'_>,
+        starting: &mut Starting,
         process: Role,
+        (workload, runtime): (&WorkloadSpec, &Runtime),
     ) -> TrialResult<SubjectCommand> {
-        let Settings {
-            target, runtime, ..
-        } = &starting.variant.settings;
-        let command = self.options.stacks.command(stack, target.workload())?;
+        let command = self.options.stacks.command(stack, Some(workload))?;
         if !runtime.events || command.runtime.read.is_none() {
             return Ok(command.with_runtime(runtime, None));
         }

@@ -297,7 +297,7 @@ impl<'a> Run<'a> {
             let target = &self.plan.variants[record.trial.variant as usize]
                 .settings
                 .target;
-            let failure = if target.client().is_some() || target.codec().is_some() {
+            let failure = if target.is_slice_driven() {
                 TrialFailure::new(Fault::Subject, contradict)
             } else {
                 TrialFailure::new(Fault::Instrument, format!("{contradict}; please report it"))

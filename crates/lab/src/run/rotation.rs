@@ -7,16 +7,16 @@ use rpcgauge_link::Network;
 use rpcgauge_load::{self as load, floor::Floor};
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::{
-    Fault, FloorRecord, Histogram, Record, TrialFigures, TrialOutcome, TrialRecord,
+    FloorRecord, Histogram, Record, TrialFigures, TrialOutcome, TrialRecord,
 };
-use rpcgauge_study::settings::Idle;
+use rpcgauge_study::settings::{Idle, Target};
 use rpcgauge_trial::{LinkCounts, Random};
 
 use super::instance::Instance;
 use super::invocation::{FloorHalves, Invocation};
 use super::{Planned, Run};
 use crate::environment::Waiting;
-use crate::error::{LabError, TrialFailure, TrialResult};
+use crate::error::{LabError, TrialResult};
 use crate::machine::idle::IdleHold;
 use crate::machine::placement::{Bound, Layout};
 use crate::measurer::{
@@ -24,7 +24,8 @@ use crate::measurer::{
     OverLink, Rotation, epoch_ms, note,
 };
 use crate::run::Event;
-use crate::variant::server::Server;
+use crate::variant::caller::Caller;
+use crate::variant::server::{Server, Up};
 use crate::variant::warmup;
 
 /// A floor has at least this many slices, however few the variants on it take; over a link fewer, whose round
@@ -41,6 +42,14 @@ struct RotationResult {
     started_at: Vec<SystemTime>,
     trials: Vec<TrialResult<Box<TrialFigures>>>,
     floors: Vec<(FloorUnder, TrialResult<Box<Floor>>)>,
+}
+
+/// An instance that is about to be measured.
+enum Ready<'i> {
+    /// By the engine, in this trial.
+    Engine(&'i mut Server, Box<load::Trial>),
+    /// By a client subject, with the server that it calls, or by a codec.
+    Caller(&'i mut Caller, Option<&'i Up>),
 }
 
 impl<'a> Run<'a> {
@@ -78,7 +87,7 @@ impl<'a> Run<'a> {
             self.keep_warning(text)?;
         }
         for ((planned, started_at), ended) in trials.iter().zip(left.started_at).zip(left.trials) {
-            let is_live = planned.variant.settings.target.live().is_some();
+            let is_live = matches!(planned.variant.settings.target, Target::Live(_));
             let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
                 // The stop interrupted it: `--resume` runs it. A trial of a live service is not resumed, and counts.
@@ -118,8 +127,9 @@ impl<'a> Run<'a> {
         let (instances, _) = invocation.instances(trials);
         for (planned, instance) in trials.iter().zip(instances) {
             let server = match &instance {
-                Ok(Instance::Server(server) | Instance::Client(server, _)) => server.process(),
-                _ => None,
+                Ok(Instance::Server(server)) => server.process(),
+                Ok(Instance::Client(server, _)) => Some(&server.subject),
+                Ok(Instance::Codec(_)) | Err(_) => None,
             };
             if server.is_some_and(|server| server.meter().misses_any()) {
                 let text = format!(
@@ -143,30 +153,17 @@ impl<'a> Run<'a> {
         trials: &[Planned<'_>],
     ) -> TrialResult<RotationResult> {
         let layout = self.placements.layout(first.placement)?;
-        let (mut instances, halves) = invocation.instances(trials);
-        // None where a client subject or a codec makes the slices.
-        let engine_trials: Vec<Option<load::Trial>> = trials
-            .iter()
-            .zip(&instances)
-            .map(|(planned, instance)| match instance {
-                Ok(Instance::Server(server)) => {
-                    let settings = &planned.variant.settings;
-                    let mut trial = server.planned(self.plan, planned.spec, settings);
-                    if self.plan.slice(settings).is_some() {
-                        // No call may be in flight while other variants are measured.
-                        trial.drain = trial.deadline;
-                    }
-                    Some(trial)
-                }
-                _ => None,
-            })
+        let (instances, halves) = invocation.instances(trials);
+        let ready = trials.iter().zip(instances);
+        let mut ready: Vec<TrialResult<Ready<'_>>> = ready
+            .map(|(planned, instance)| Ok(self.ready(planned, instance?)))
             .collect();
         let bound = Bound::to(&layout.client)?;
         let idle = IdleHold::ask(self.plan.idle);
         let waiting = Waiting::start(&layout);
         let mut rotation = Rotation::new(self.plan.seed ^ u64::from(first.index));
         let mut started_at = Vec::new();
-        for ((planned, instance), trial) in trials.iter().zip(&mut instances).zip(&engine_trials) {
+        for (planned, ready) in trials.iter().zip(&mut ready) {
             if self.is_stopped() {
                 break;
             }
@@ -176,12 +173,15 @@ impl<'a> Run<'a> {
                 progress: self.pace.progress(),
             });
             started_at.push(SystemTime::now());
-            let measurer =
-                self.measurer(planned.variant, instance, trial.as_ref(), (first, &layout));
+            let measurer = match ready {
+                Ok(ready) => self.measurer(planned.variant, ready, (first, &layout)),
+                Err(failure) => Err(failure.clone()),
+            };
             rotation.add(measurer, self.stop);
         }
         let mut floors = Vec::new();
-        let all_linked = trials.iter().all(|it| it.variant.settings.link.is_some());
+        let targets = trials.iter().map(|it| &it.variant.settings.target);
+        let all_linked = targets.map(Target::link).all(|link| link.is_some());
         let least = if all_linked {
             MIN_FLOOR_SLICES_OVER_LINK
         } else {
@@ -213,11 +213,27 @@ impl<'a> Run<'a> {
         of_plan.wrapping_add(first.index.into())
     }
 
+    /// An instance, and the trial that is measured with it.
+    fn ready<'i>(&self, planned: &Planned<'_>, instance: &'i mut Instance) -> Ready<'i> {
+        match instance {
+            Instance::Server(server) => {
+                let settings = &planned.variant.settings;
+                let mut trial = server.planned(self.plan, planned.spec, settings);
+                if self.plan.slice(settings).is_some() {
+                    // No call may be in flight while other variants are measured.
+                    trial.drain = trial.deadline;
+                }
+                Ready::Engine(server, Box::new(trial))
+            }
+            Instance::Client(server, client) => Ready::Caller(client, Some(&**server)),
+            Instance::Codec(codec) => Ready::Caller(codec, None),
+        }
+    }
+
     fn measurer<'m>(
         &'m self,
         variant: &'m Variant,
-        instance: &'m mut TrialResult<&mut Instance>,
-        trial: Option<&'m load::Trial>,
+        ready: &'m mut Ready<'_>,
         (first, layout): (&TrialSpec, &Layout),
     ) -> TrialResult<Box<dyn Measurer<TrialFigures> + 'm>>
     where
@@ -226,12 +242,9 @@ impl<'a> Run<'a> {
         let seed = self.link_seed(first);
         let slice = self.plan.slice(&variant.settings);
         let note = |measured: &mut TrialFigures, counts| measured.link = Some(counts);
-        let (caller, server) = match instance {
-            Err(failure) => return Err(failure.clone()),
-            Ok(Instance::Server(server)) => {
-                let unplanned =
-                    || TrialFailure::new(Fault::Instrument, "the trial was not planned");
-                let (trial, observer) = (trial.ok_or_else(unplanned)?, &self.observer);
+        let (caller, server) = match ready {
+            Ready::Engine(server, trial) => {
+                let observer = &self.observer;
                 let link = meter(server.link());
                 let measurer = EngineMeasurer::new(
                     variant,
@@ -244,8 +257,7 @@ impl<'a> Run<'a> {
                 )?;
                 return Ok(over(link, seed, Box::new(measurer), note));
             }
-            Ok(Instance::Client(server, client)) => (client, Some(&*server)),
-            Ok(Instance::Codec(codec)) => (codec, None),
+            Ready::Caller(caller, server) => (caller, *server),
         };
         let measurer = CallerMeasurer::new(
             caller,
@@ -256,7 +268,7 @@ impl<'a> Run<'a> {
             layout,
             self.options.answer_timeout,
         )?;
-        let link = meter(server.and_then(Server::link));
+        let link = meter(server.and_then(|server| server.link.as_ref()));
         Ok(over(link, seed, Box::new(measurer), note))
     }
 
@@ -272,10 +284,9 @@ impl<'a> Run<'a> {
         let seed = self.link_seed(first);
         let mut floors = Vec::new();
         for (planned, carried) in trials.iter().zip(rotation.carried()) {
-            let settings = &planned.variant.settings;
-            let carried = carried.filter(|_| settings.target.live().is_none());
-            let key = carried.and_then(|carried| FloorKey::of(settings, &carried));
-            if let Some(key) = key {
+            if let Target::Call(call) = &planned.variant.settings.target
+                && let Some(key) = carried.and_then(|carried| FloorKey::of(call, &carried))
+            {
                 note(&mut floors, &planned.variant.name, key);
             }
         }

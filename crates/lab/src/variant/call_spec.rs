@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use rpcgauge_load as load;
-use rpcgauge_message::{Compression, Decompressor, Limits, content_type};
-use rpcgauge_study::settings::{HttpVersion, Protocol, Settings};
-use rpcgauge_trial::{ConnectionUse, Schedule, Stop, Timing};
+use rpcgauge_message::{Compression, Decompressor, Limits};
+use rpcgauge_study::settings::{CallOptions, HttpVersion, Protocol};
+use rpcgauge_trial::{Keepalive, Schedule, Stop, Timing};
 
 /// A trial in which all calls failed for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,6 +21,10 @@ pub(crate) struct CallSpec {
     pub(crate) expect: load::Expect,
     /// How compressed responses are checked, where no codec decodes them.
     pub(crate) check: Option<Check>,
+    /// How calls are sent.
+    pub(crate) options: CallOptions,
+    /// How silent connections are kept alive, or found dead.
+    pub(crate) keepalive: Option<Keepalive>,
 }
 
 /// Checks compressed responses: by this compression, within these limits.
@@ -51,16 +55,8 @@ impl Check {
 
 impl CallSpec {
     /// A trial of one call; a longer one starts from it.
-    pub(crate) fn trial(&self, settings: &Settings) -> load::Trial {
-        load::Trial {
-            connection_use: settings.connection,
-            keepalive: settings.target.live().and_then(|service| service.keepalive),
-            ..self.trial_within(Duration::from_millis(settings.deadline_ms))
-        }
-    }
-
-    /// The same, with all but its deadline as usual.
-    pub(crate) fn trial_within(&self, deadline: Duration) -> load::Trial {
+    pub(crate) fn trial(&self) -> load::Trial {
+        let deadline = Duration::from_millis(self.options.deadline_ms);
         load::Trial {
             endpoint: self.endpoint.clone(),
             request: self.request.clone(),
@@ -68,8 +64,8 @@ impl CallSpec {
             schedule: Schedule::Closed { in_flight: 1 },
             seed: 0,
             connections: 1,
-            connection_use: ConnectionUse::Reuse,
-            keepalive: None,
+            connection_use: self.options.connection,
+            keepalive: self.keepalive,
             timing: Timing::Load,
             keeps_slow: false,
             warmup: None,
@@ -95,14 +91,17 @@ pub(crate) fn protocol(http: HttpVersion) -> load::Protocol {
 }
 
 /// The headers that name the compression of the request and the one accepted for the response.
-pub(crate) fn coding_headers(settings: &Settings) -> Vec<(&'static str, &'static str)> {
-    let (sent, accepted) = match settings.protocol {
+pub(crate) fn coding_headers(
+    protocol: Protocol,
+    options: &CallOptions,
+) -> Vec<(&'static str, &'static str)> {
+    let (sent, accepted) = match protocol {
         Protocol::Grpc => ("grpc-encoding", "grpc-accept-encoding"),
         Protocol::Rest | Protocol::Connect => ("content-encoding", "accept-encoding"),
     };
     [
-        (sent, settings.request_compression),
-        (accepted, settings.response_compression),
+        (sent, options.request_compression),
+        (accepted, options.response_compression),
     ]
     .into_iter()
     .filter(|(_, compression)| !compression.is_none())
@@ -110,23 +109,15 @@ pub(crate) fn coding_headers(settings: &Settings) -> Vec<(&'static str, &'static
     .collect()
 }
 
-/// The media type of messages that are bodies; none where gRPC frames them, and none of a live service's,
-/// whose bodies have no encoding.
-pub(crate) fn media_type(settings: &Settings) -> Option<&'static str> {
-    let encoding = settings.encoding?;
-    match settings.protocol {
-        Protocol::Grpc => None,
-        Protocol::Rest => Some(content_type::rest(encoding)),
-        Protocol::Connect => Some(content_type::connect(encoding)),
-    }
-}
-
 /// What a response must be like, beside a good status.
-pub(crate) fn expect(settings: &Settings, limits: Limits) -> load::Expect {
-    let compression = settings.response_compression;
+pub(crate) fn expect(
+    compression: Compression,
+    media_type: Option<&str>,
+    limits: Limits,
+) -> load::Expect {
     load::Expect {
         status: None,
-        content_type: media_type(settings).map(str::to_owned),
+        content_type: media_type.map(str::to_owned),
         encoding: (!compression.is_none()).then(|| compression.coding().to_owned()),
         max_response_bytes: u32::try_from(limits.max_message_bytes).unwrap_or(u32::MAX),
     }

@@ -10,7 +10,7 @@ use rpcgauge_load as load;
 use rpcgauge_message::{Limits, Workload};
 use rpcgauge_study::plan::{Plan, TrialSpec};
 use rpcgauge_study::record::{CodeKind, Cold, Fault};
-use rpcgauge_study::settings::{AtEnd, Settings};
+use rpcgauge_study::settings::{AtEnd, Settings, SubjectCall, Target};
 use rpcgauge_trial::{Address, Timing};
 
 use crate::error::{TrialFailure, TrialResult};
@@ -49,13 +49,13 @@ impl Up {
     pub(crate) fn new(
         subject: Subject,
         workload: Workload,
-        settings: &Settings,
+        call: &SubjectCall,
         limits: Limits,
         link: Option<Rc<Network>>,
     ) -> TrialResult<Self> {
         let address = subject.listening()?;
-        let workload_calls = WorkloadCalls::new(workload, settings, limits)?;
-        let tls = settings.tls.then(|| tls(&subject, &address)).transpose()?;
+        let workload_calls = WorkloadCalls::new(workload, call, limits)?;
+        let tls = call.tls.then(|| tls(&subject, &address)).transpose()?;
         Ok(Self {
             calls: workload_calls.calls(address, tls),
             subject,
@@ -63,6 +63,24 @@ impl Up {
             link,
             response_bytes: None,
         })
+    }
+
+    /// Verifies it, and notes the latency of its first calls if that is asked for.
+    pub(crate) fn prove(&mut self, cold_calls: u32, stop: &AtomicBool) -> TrialResult {
+        let trial = self.calls.trial();
+        let _entered = enter_client(self.link.as_deref())?;
+        let mut prove = || verify::prove(&mut self.workload_calls, &trial, cold_calls.into(), stop);
+        let proof = match &self.link {
+            // None of it is timed.
+            Some(link) if cold_calls == 0 => link.at_once(prove)?,
+            _ => prove(),
+        };
+        let (proof, latencies_ns) = proof.map_err(|failure| self.subject.explain(failure))?;
+        self.response_bytes = proof.payload.response_compressed;
+        if cold_calls > 0 {
+            self.subject.cold = Cold::of(&latencies_ns);
+        }
+        Ok(())
     }
 }
 
@@ -101,28 +119,6 @@ pub(crate) struct Opened<'s> {
 }
 
 impl Server {
-    /// Verifies a subject, and notes the latency of its first calls if that is asked for.
-    pub(crate) fn prove(&mut self, settings: &Settings, stop: &AtomicBool) -> TrialResult {
-        let Self::Subject(up) = self else {
-            return Ok(());
-        };
-        let trial = up.calls.trial(settings);
-        let cold_calls = settings.cold_calls;
-        let _entered = enter_client(up.link.as_deref())?;
-        let mut prove = || verify::prove(&mut up.workload_calls, &trial, cold_calls.into(), stop);
-        let proof = match &up.link {
-            // None of it is timed.
-            Some(link) if cold_calls == 0 => link.at_once(prove)?,
-            _ => prove(),
-        };
-        let (proof, latencies_ns) = proof.map_err(|failure| up.subject.explain(failure))?;
-        up.response_bytes = proof.payload.response_compressed;
-        if cold_calls > 0 {
-            up.subject.cold = Cold::of(&latencies_ns);
-        }
-        Ok(())
-    }
-
     /// The link over which it is called.
     pub(crate) fn link(&self) -> Option<&Rc<Network>> {
         match self {
@@ -135,14 +131,6 @@ impl Server {
     pub(crate) fn process(&self) -> Option<&Subject> {
         match self {
             Self::Subject(up) => Some(&up.subject),
-            Self::Live(_) => None,
-        }
-    }
-
-    /// The mean size of the responses that it was verified by, as carried; none of a live service.
-    pub(crate) fn response_bytes(&self) -> Option<f64> {
-        match self {
-            Self::Subject(up) => up.response_bytes,
             Self::Live(_) => None,
         }
     }
@@ -204,29 +192,34 @@ impl Server {
         spec: &TrialSpec,
         settings: &Settings,
     ) -> load::Trial {
-        let (calls, patience) = match self {
-            Self::Subject(up) => (&up.calls, None),
-            Self::Live(live) => (&live.calls, Some(LIVE_PATIENCE)),
+        let calls = match self {
+            Self::Subject(up) => &up.calls,
+            Self::Live(live) => &live.calls,
         };
-        let calls = calls.trial(settings);
-        load::Trial {
-            schedule: settings.schedule.clone(),
+        let target = &settings.target;
+        // Of a search the trial has its own rate.
+        let options = target.options().unwrap_or(&calls.options);
+        let trial = load::Trial {
+            schedule: options.schedule.clone(),
             seed: plan.seed ^ u64::from(spec.index),
-            connections: settings.connections,
+            connections: options.connections,
             timing: settings.timing(),
-            keeps_slow: settings.runtime.events,
+            keeps_slow: target.runtime().is_some_and(|runtime| runtime.events),
             warmup: warmup::bounds(plan, settings),
-            max_requests: settings
-                .target
-                .live()
-                .and_then(|service| service.max_requests),
             stop: settings.stop,
-            drain: match settings.target.live().map(|service| service.at_end) {
-                Some(AtEnd::Cancel) => Duration::ZERO,
-                Some(AtEnd::Wait) | None => calls.drain,
+            ..calls.trial()
+        };
+        match target {
+            Target::Call(_) | Target::Codec(_) => trial,
+            Target::Live(live) => load::Trial {
+                max_requests: live.service.max_requests,
+                drain: match live.service.at_end {
+                    AtEnd::Cancel => Duration::ZERO,
+                    AtEnd::Wait => trial.drain,
+                },
+                patience: LIVE_PATIENCE,
+                ..trial
             },
-            patience: patience.unwrap_or(calls.patience),
-            ..calls
         }
     }
 }

@@ -9,126 +9,109 @@ use rpcgauge_contract::{
 };
 use rpcgauge_message::{Encoding, Limits, Message, Workload, WorkloadSpec};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Sample, Settings, Target, Transport};
-use rpcgauge_trial::{Schedule, Timing};
+use rpcgauge_study::settings::{CodecWork, Sample, SubjectCall, Transport};
+use rpcgauge_trial::Timing;
 
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::SubjectCommand;
 use crate::variant::verify::{self, CodecSample};
-use crate::variant::workload_calls::{distinct_requests, encoding};
+use crate::variant::workload_calls::distinct_requests;
 
 /// A variant's server.
 pub(crate) fn server(
-    settings: &Settings,
+    call: &SubjectCall,
     workload: &Workload,
     listen: Listen,
     command: &SubjectCommand,
     limits: Limits,
 ) -> TrialResult<contract::SettingsLine> {
-    let spec = settings.target.workload().ok_or_else(other_role)?;
     let samples = [workload.expected(0)];
     Ok(contract::SettingsLine::Server(Box::new(ServerSettings {
         stack: command.stack.clone(),
-        workload: spec.clone(),
-        protocol: settings.protocol,
-        http: settings.http,
-        encoding: encoding(settings)?,
+        workload: call.workload.clone(),
+        protocol: call.wire.protocol(),
+        http: call.wire.http(),
+        encoding: call.wire.encoding(),
         listen,
-        response_compression: settings.response_compression,
-        threads: settings.threads,
+        response_compression: call.options.response_compression,
+        threads: call.threads,
         // A process belongs to one variant, and all trials of a variant are timed in one way. Under
         // load nothing reads the marks: they would only make the responses larger.
-        marks: settings.timing() == Timing::Stages,
-        tls: settings.tls,
-        protobuf_samples: protobuf_samples(command, settings, spec, samples)?,
+        marks: call.timing() == Timing::Stages,
+        tls: call.tls,
+        protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
     })))
 }
 
 /// A client that calls the server of this ready line with at most `requests` requests that differ.
+///
+/// # Errors
+/// Calls are to be sent at a rate, of which a client knows nothing, or the server gave no address.
 pub(crate) fn client(
-    settings: &Settings,
+    call: &SubjectCall,
     (workload, requests): (&Workload, u64),
     server: &Ready,
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
 ) -> TrialResult<contract::SettingsLine> {
-    let (
-        Target::Subject {
-            client,
-            workload: spec,
-            ..
-        },
-        Schedule::Closed { in_flight },
-    ) = (&settings.target, &settings.schedule)
-    else {
-        return Err(other_role());
-    };
+    let in_flight = call.options.schedule.in_flight();
     let no_address = || TrialFailure::new(Fault::Subject, "the server gave no address");
     let samples = (0..distinct_requests(workload, requests)).map(|call| workload.request(call));
     Ok(contract::SettingsLine::Client(Box::new(ClientSettings {
         stack: command.stack.clone(),
-        workload: spec.clone(),
-        protocol: settings.protocol,
-        http: settings.http,
-        encoding: encoding(settings)?,
+        workload: call.workload.clone(),
+        protocol: call.wire.protocol(),
+        http: call.wire.http(),
+        encoding: call.wire.encoding(),
         address: server.address.clone().ok_or_else(no_address)?,
-        certificate: server.certificate.clone().filter(|_| settings.tls),
+        certificate: server.certificate.clone().filter(|_| call.tls),
         requests: verify::requests(workload, requests)?,
-        request_compression: settings.request_compression,
-        response_compression: settings.response_compression,
-        connection: settings.connection,
-        channels: settings.channels(),
-        style: client.as_ref().map(|client| client.style),
-        in_flight: *in_flight,
-        deadline_ms: settings.deadline_ms,
-        marks: settings.timing() == Timing::Stages,
+        request_compression: call.options.request_compression,
+        response_compression: call.options.response_compression,
+        connection: call.options.connection,
+        channels: call.channels(),
+        style: call.client.as_ref().map(|client| client.style),
+        in_flight: in_flight.ok_or_else(at_a_rate)?,
+        deadline_ms: call.options.deadline_ms,
+        marks: call.timing() == Timing::Stages,
         records: records.to_owned(),
-        protobuf_samples: protobuf_samples(command, settings, spec, samples)?,
+        protobuf_samples: protobuf_samples(command, call.wire.encoding(), &call.workload, samples)?,
         limits: contract_limits(limits),
     })))
 }
 
 /// A codec, and the sample that verifies it.
 pub(crate) fn codec(
-    settings: &Settings,
+    work: &CodecWork,
     workload: &Workload,
     command: &SubjectCommand,
     records: &Path,
     limits: Limits,
 ) -> TrialResult<(contract::SettingsLine, CodecSample)> {
-    let Target::Codec {
-        operation,
-        sample,
-        workload: spec,
-        ..
-    } = &settings.target
-    else {
-        return Err(other_role());
+    let message = match work.sample {
+        Sample::Request => workload.request(0),
+        Sample::Response => workload.expected(0),
     };
-    let (message, compression) = match sample {
-        Sample::Request => (workload.request(0), settings.request_compression),
-        Sample::Response => (workload.expected(0), settings.response_compression),
-    };
-    let encoding = encoding(settings)?;
+    let samples = [message.clone()];
     let line = contract::SettingsLine::Codec(Box::new(CodecSettings {
         stack: command.stack.clone(),
-        workload: spec.clone(),
-        sample: *sample,
+        workload: work.workload.clone(),
+        sample: work.sample,
         message: verify::as_json(&message)?,
-        encoding,
-        operation: *operation,
-        compression,
+        encoding: work.encoding,
+        operation: work.operation,
+        compression: work.compression,
         records: records.to_owned(),
-        protobuf_samples: protobuf_samples(command, settings, spec, [message.clone()])?,
+        protobuf_samples: protobuf_samples(command, work.encoding, &work.workload, samples)?,
         limits: contract_limits(limits),
     }));
     let sample = CodecSample {
         message,
-        operation: *operation,
-        encoding,
-        compression,
+        operation: work.operation,
+        encoding: work.encoding,
+        compression: work.compression,
         limits,
     };
     Ok((line, sample))
@@ -138,12 +121,12 @@ pub(crate) fn codec(
 /// else is JSON in any case.
 fn protobuf_samples(
     command: &SubjectCommand,
-    settings: &Settings,
+    encoding: Encoding,
     spec: &WorkloadSpec,
     samples: impl IntoIterator<Item = Message>,
 ) -> TrialResult<Vec<String>> {
     let is_own = matches!(spec, WorkloadSpec::Own(_));
-    if !is_own || !command.protobuf_samples || encoding(settings)? != Encoding::Protobuf {
+    if !is_own || !command.protobuf_samples || encoding != Encoding::Protobuf {
         return Ok(Vec::new());
     }
     let samples = samples.into_iter().map(|sample| {
@@ -175,16 +158,18 @@ fn contract_limits(limits: Limits) -> contract::Limits {
     }
 }
 
-fn other_role() -> TrialFailure {
-    let reason = "the variant's settings are of another role than its subject";
-    TrialFailure::new(Fault::Instrument, reason)
+/// Why a client or codec subject does not send at a rate.
+pub(crate) fn at_a_rate() -> TrialFailure {
+    let reason = "a client or codec subject is measured in a closed loop only; \
+                  give it calls in flight, not a rate";
+    TrialFailure::new(Fault::User, reason)
 }
 
 #[cfg(test)]
 mod tests {
     use rpcgauge_message::schema::Schema;
     use rpcgauge_message::workload::OwnWorkload;
-    use rpcgauge_study::settings::{Operation, Protocol};
+    use rpcgauge_study::settings::Operation;
 
     use super::*;
 
@@ -202,18 +187,12 @@ mod tests {
 
     fn samples(spec: WorkloadSpec, encoding: Encoding, command: &SubjectCommand) -> Vec<String> {
         let workload = Workload::new(&spec).unwrap();
-        let target = Target::Codec {
-            codec: String::new(),
+        let work = CodecWork {
             operation: Operation::Decode,
-            sample: Sample::Response,
-            workload: spec,
-        };
-        let settings = Settings {
-            encoding: Some(encoding),
-            ..Settings::new(target, Protocol::Grpc)
+            ..CodecWork::new("", spec, encoding)
         };
         let records = Path::new("/records");
-        let line = codec(&settings, &workload, command, records, Limits::DEFAULT).unwrap();
+        let line = codec(&work, &workload, command, records, Limits::DEFAULT).unwrap();
         match line.0 {
             contract::SettingsLine::Codec(codec) => codec.protobuf_samples,
             other => panic!("{other:?}"),

@@ -169,7 +169,7 @@ impl load::Codec for Prover<'_> {
             .push(u64::try_from(latency).unwrap_or(u64::MAX));
         self.verify(self.call)?;
         let expected = self.workload_calls.expected(self.call);
-        match other_form(self.workload_calls.encoding, expected, plain) {
+        match other_form(self.workload_calls.wire.encoding(), expected, plain) {
             None => Ok(()),
             Some(form) => {
                 self.wrong.get_or_insert_with(|| form.clone());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_stats::{Settling, WarmUp};
 use rpcgauge_study::plan::Plan;
-use rpcgauge_study::settings::Settings;
+use rpcgauge_study::settings::{Settings, Target};
 use rpcgauge_trial::Stop;
 
 /// The longest warm-up is cut into this many slices, so that the rule sees enough of them early
@@ -19,7 +19,9 @@ const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBounds> {
     let mut bounds = within(plan.warmup(settings), plan.warmup_least_calls(settings))?;
     // A warm-up must leave something of the requests that a trial may send.
-    if let Some(most) = settings.target.live().and_then(|live| live.max_requests) {
+    if let Target::Live(live) = &settings.target
+        && let Some(most) = live.service.max_requests
+    {
         bounds.max_calls = bounds.max_calls.min(most / 2);
     }
     (bounds.max_calls > 0).then_some(bounds)

@@ -1,16 +1,13 @@
 //! One variant's calls: their head, their messages, and what their responses must be.
 
 use crate::error::{TrialFailure, TrialResult};
-use crate::variant::call_spec::{
-    CallSpec, USER_AGENT, coding_headers, expect, media_type, protocol,
-};
+use crate::variant::call_spec::{CallSpec, USER_AGENT, coding_headers, expect, protocol};
 use rpcgauge_load as load;
 use rpcgauge_message::{
-    Codec, EncodeError, Encoding, Limits, Message, MessageType, Workload, content_type,
-    first_difference,
+    Codec, EncodeError, Limits, Message, MessageType, Workload, content_type, first_difference,
 };
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::{Protocol, Settings};
+use rpcgauge_study::settings::{CallOptions, SubjectCall, Wire};
 use rpcgauge_trial::Address;
 
 /// Requests that are made in advance where each call's differs, so that making them is not part of
@@ -25,8 +22,8 @@ const GRPC_SUBTYPE: &str = "application/grpc+";
 
 /// One variant's calls, ready to be made.
 pub(crate) struct WorkloadCalls {
-    settings: Settings,
-    pub(crate) encoding: Encoding,
+    pub(crate) wire: Wire,
+    options: CallOptions,
     limits: Limits,
     pub(crate) workload: Workload,
     requests: Vec<Message>,
@@ -41,24 +38,20 @@ impl WorkloadCalls {
     ///
     /// # Errors
     /// The encoding or compression cannot carry the workload's messages.
-    pub(crate) fn new(
-        workload: Workload,
-        settings: &Settings,
-        limits: Limits,
-    ) -> TrialResult<Self> {
-        let encoding = encoding(settings)?;
+    pub(crate) fn new(workload: Workload, call: &SubjectCall, limits: Limits) -> TrialResult<Self> {
+        let (wire, options) = (call.wire, call.options.clone());
         let codec = |of: &MessageType, compression| {
-            Codec::new(of.clone(), encoding, compression, limits).map_err(refused)
+            Codec::new(of.clone(), wire.encoding(), compression, limits).map_err(refused)
         };
-        let request_codec = codec(workload.request_type(), settings.request_compression)?;
-        let response_codec = codec(workload.response_type(), settings.response_compression)?;
+        let request_codec = codec(workload.request_type(), options.request_compression)?;
+        let response_codec = codec(workload.response_type(), options.response_compression)?;
         let distinct = 0..distinct_requests(&workload, REQUESTS);
         let requests = distinct.clone().map(|call| workload.request(call));
         let requests = requests.collect();
         let expected = distinct.map(|call| workload.expected(call)).collect();
         Ok(Self {
-            settings: settings.clone(),
-            encoding,
+            wire,
+            options,
             limits,
             workload,
             requests,
@@ -83,29 +76,35 @@ impl WorkloadCalls {
             endpoint: load::Endpoint {
                 address,
                 tls,
-                protocol: protocol(self.settings.http),
+                protocol: protocol(self.wire.http()),
             },
             request: self.request(authority),
-            expect: expect(&self.settings, self.limits),
+            expect: self.expect(),
             check: None,
+            options: self.options.clone(),
+            keepalive: None,
         }
     }
 
+    fn expect(&self) -> load::Expect {
+        let compression = self.options.response_compression;
+        expect(compression, media_type(self.wire), self.limits)
+    }
+
     fn request(&self, authority: String) -> load::Request {
-        let protocol = self.settings.protocol;
-        let style = match protocol {
-            Protocol::Grpc => {
-                let subtype = content_type::grpc(self.encoding);
+        let style = match self.wire {
+            Wire::Grpc { encoding } => {
+                let subtype = content_type::grpc(encoding);
                 let subtype = subtype.strip_prefix(GRPC_SUBTYPE).map(str::to_owned);
                 load::CallStyle::Grpc { subtype }
             }
-            Protocol::Rest | Protocol::Connect => load::CallStyle::Http {
+            Wire::Rest { .. } | Wire::Connect { .. } => load::CallStyle::Http {
                 method: "POST".to_owned(),
             },
         };
-        let path = match protocol {
-            Protocol::Rest => self.workload.rest_path(),
-            Protocol::Grpc | Protocol::Connect => self.workload.method_path(),
+        let path = match self.wire {
+            Wire::Rest { .. } => self.workload.rest_path(),
+            Wire::Grpc { .. } | Wire::Connect { .. } => self.workload.method_path(),
         };
         load::Request {
             style,
@@ -116,17 +115,16 @@ impl WorkloadCalls {
     }
 
     fn headers(&self) -> Vec<(String, String)> {
-        let settings = &self.settings;
         let mut headers = Vec::new();
-        if let Some(media_type) = media_type(settings) {
+        if let Some(media_type) = media_type(self.wire) {
             headers.push(("content-type", media_type));
-            headers.push(match settings.protocol {
+            headers.push(match self.wire {
                 // A response has the type of its request.
-                Protocol::Connect => ("connect-protocol-version", "1"),
-                Protocol::Rest | Protocol::Grpc => ("accept", media_type),
+                Wire::Connect { .. } => ("connect-protocol-version", "1"),
+                Wire::Rest { .. } | Wire::Grpc { .. } => ("accept", media_type),
             });
         }
-        headers.extend(coding_headers(settings));
+        headers.extend(coding_headers(self.wire.protocol(), &self.options));
         headers.push(("user-agent", USER_AGENT));
         headers
             .into_iter()
@@ -136,7 +134,7 @@ impl WorkloadCalls {
 
     /// The requests' bodies, made ready: each one that differs, once.
     pub(crate) fn prepared(&mut self) -> TrialResult<Vec<load::Body>> {
-        let compressed = !self.settings.request_compression.is_none();
+        let compressed = !self.options.request_compression.is_none();
         let codec = &mut self.request_codec;
         let made = self.requests.iter().map(|request| {
             let mut bytes = Vec::new();
@@ -187,14 +185,13 @@ impl WorkloadCalls {
     }
 }
 
-/// The encoding of a subject's messages.
-///
-/// # Errors
-/// The plan has none: it was written by hand.
-pub(crate) fn encoding(settings: &Settings) -> TrialResult<Encoding> {
-    settings
-        .encoding
-        .ok_or_else(|| refused("the plan names no encoding; make it again from its study"))
+/// The media type of messages that are bodies; none where gRPC frames them.
+fn media_type(wire: Wire) -> Option<&'static str> {
+    match wire {
+        Wire::Grpc { .. } => None,
+        Wire::Rest { encoding, .. } => Some(content_type::rest(encoding)),
+        Wire::Connect { encoding, .. } => Some(content_type::connect(encoding)),
+    }
 }
 
 /// How many of a workload's first `most` requests differ.
@@ -217,7 +214,7 @@ impl load::Codec for WorkloadCalls {
     }
 
     fn compresses(&self) -> bool {
-        !self.settings.request_compression.is_none()
+        !self.options.request_compression.is_none()
     }
 
     fn compress(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), load::CodecError> {

@@ -1,13 +1,13 @@
 //! Clients and codecs that are measured, and such that fail: a few lines of Python each.
 
 use rpcgauge_lab::SubjectCommand;
-use rpcgauge_message::WorkloadSpec;
+use rpcgauge_message::{Encoding, WorkloadSpec};
 use rpcgauge_study::plan::Plan;
 use rpcgauge_study::record::{Fault, TrialOutcome, TrialRecord};
-use rpcgauge_study::settings::{Client, Operation, Sample, Settings, Style, Target};
+use rpcgauge_study::settings::{Client, CodecWork, Protocol, Settings, Style, SubjectCall, Wire};
 use rpcgauge_trial::{Stage, Stop};
 
-use crate::common::{Left, failed, measured, plan, rest_json, run};
+use crate::common::{Left, failed, measured, plan, rest_json, run, with};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/runs/caller.py");
 
@@ -15,45 +15,41 @@ fn python(fault: &str) -> SubjectCommand {
     SubjectCommand::new("python3", [SCRIPT, fault])
 }
 
-fn with(target: Target, calls: u64) -> Settings {
-    Settings {
-        target,
-        stop: Stop {
-            calls: Some(calls),
-            time_ms: None,
-        },
-        deadline_ms: 500,
-        ..rest_json()
+fn stop(calls: u64) -> Stop {
+    Stop {
+        calls: Some(calls),
+        time_ms: None,
     }
 }
 
 fn engine() -> Settings {
     Settings {
-        stop: with_client("unused").stop,
+        stop: stop(100),
         ..rest_json()
     }
 }
 
 fn with_client(stack: &str) -> Settings {
-    let target = Target::Subject {
-        server: "reference".to_owned(),
-        client: Some(Client {
+    let change = |call: &mut SubjectCall| {
+        call.wire = Wire::default_for(Protocol::Rest);
+        call.options.deadline_ms = 500;
+        call.client = Some(Client {
             stack: stack.to_owned(),
             style: Style::Blocking,
-        }),
-        workload: WorkloadSpec::List { n: 3 },
+        });
     };
-    with(target, 100)
+    Settings {
+        stop: stop(100),
+        ..with(change)
+    }
 }
 
 fn codec() -> Settings {
-    let target = Target::Codec {
-        codec: "other".to_owned(),
-        operation: Operation::Encode,
-        sample: Sample::Response,
-        workload: WorkloadSpec::List { n: 3 },
-    };
-    with(target, 5_000)
+    let work = CodecWork::new("other", WorkloadSpec::List { n: 3 }, Encoding::Json);
+    Settings {
+        stop: stop(5_000),
+        ..Settings::new(work)
+    }
 }
 
 /// All measured in turn, in short slices.
@@ -142,7 +138,7 @@ fn one_that_turns_wrong_while_it_is_measured_fails() {
 #[test]
 fn figures_that_contradict_each_other_are_the_subject_s_fault() {
     let codec = Settings {
-        stop: with_client("unused").stop,
+        stop: stop(100),
         ..codec()
     };
     let left = run(&together(vec![("codec", codec)]), Some(python("instant")));

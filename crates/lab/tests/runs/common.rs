@@ -6,12 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rpcgauge_lab::{Event, Lab, Options, SubjectCommand, Summary};
-use rpcgauge_message::{Encoding, Limits, WorkloadSpec};
+use rpcgauge_message::{Limits, WorkloadSpec};
 use rpcgauge_study::plan::{Plan, SLICE_US, TrialSpec, Variant};
 use rpcgauge_study::record::{
     EventsRecord, FloorRecord, Record, TrialFigures, TrialOutcome, TrialRecord,
 };
-use rpcgauge_study::settings::{HttpVersion, Idle, Placement, Protocol, Settings, Target};
+use rpcgauge_study::settings::{Idle, Placement, Protocol, Settings, SubjectCall, Wire};
 use rpcgauge_trial::Stop;
 
 /// The reference subject: cargo builds a package's examples before its tests.
@@ -34,45 +34,32 @@ pub(crate) fn shell(script: &str) -> SubjectCommand {
     SubjectCommand::new("/bin/sh", ["-c", &script])
 }
 
-/// A subject by its name, and what is called of it.
-pub(crate) fn called(subject: &str, workload: WorkloadSpec) -> Target {
-    Target::Subject {
-        server: subject.to_owned(),
-        client: None,
-        workload,
-    }
-}
-
-/// A short call that every test can change, of another subject.
-pub(crate) fn settings_of(subject: &str) -> Settings {
-    Settings {
-        target: called(subject, WorkloadSpec::List { n: 3 }),
-        ..settings()
-    }
-}
-
-/// A short call that every test can change.
-pub(crate) fn settings() -> Settings {
+/// Short trials of a call that is changed so.
+pub(crate) fn with(change: impl FnOnce(&mut SubjectCall)) -> Settings {
+    let mut call = SubjectCall::new(WorkloadSpec::List { n: 3 }, Protocol::Grpc);
+    call.options.deadline_ms = 2_000;
+    change(&mut call);
     Settings {
         stop: Stop {
             calls: Some(50),
             time_ms: Some(5_000),
         },
-        deadline_ms: 2_000,
-        ..Settings::new(
-            called("reference", WorkloadSpec::List { n: 3 }),
-            Protocol::Grpc,
-        )
+        ..Settings::new(call)
     }
 }
 
+/// Short trials of another subject.
+pub(crate) fn settings_of(subject: &str) -> Settings {
+    with(|call| subject.clone_into(&mut call.server))
+}
+
+/// Short trials.
+pub(crate) fn settings() -> Settings {
+    with(|_| ())
+}
+
 pub(crate) fn rest_json() -> Settings {
-    Settings {
-        protocol: Protocol::Rest,
-        http: HttpVersion::Http1,
-        encoding: Some(Encoding::Json),
-        ..settings()
-    }
+    with(|call| call.wire = Wire::default_for(Protocol::Rest))
 }
 
 /// A plan with every variant once in each block, under one placement.

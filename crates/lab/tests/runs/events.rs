@@ -8,7 +8,7 @@ use rpcgauge_study::record::EventKind;
 use rpcgauge_study::settings::{Runtime, Settings};
 use rpcgauge_study::subject::{Flags, UsualFlags};
 
-use crate::common::{Left, measured, plan, run, settings_of, subject};
+use crate::common::{Left, measured, plan, run, subject, with};
 
 /// Serves, and reports at its end that it was stopped all the time, and what its flags were.
 const SCRIPT: &str = r#"
@@ -52,14 +52,18 @@ fn runtime(read: &[&str]) -> SubjectCommand {
 }
 
 fn asked(events: bool) -> Settings {
-    Settings {
-        runtime: Runtime {
+    with_heap(events, Some(64 << 20))
+}
+
+fn with_heap(events: bool, heap_bytes: Option<u64>) -> Settings {
+    with(|call| {
+        "other".clone_into(&mut call.server);
+        call.runtime = Runtime {
             gc: Some("g1".to_owned()),
-            heap_bytes: Some(64 << 20),
+            heap_bytes,
             events,
-        },
-        ..settings_of("other")
-    }
+        };
+    })
 }
 
 fn measure(settings: Settings, read: &[&str]) -> Left {
@@ -100,9 +104,7 @@ fn events_that_cannot_be_read_fail_no_trial() {
         (&["echo", "{\"kind\":\"nap\"}"], "printed an invalid line"),
         (&["/nonexistent/reader"], "could not be started"),
     ] {
-        let mut settings = asked(true);
-        settings.runtime.heap_bytes = None;
-        let left = measure(settings, read);
+        let left = measure(with_heap(true, None), read);
         assert!(left.told.is_empty(), "{read:?}");
         let said = left.events.iter().any(|event| event.contains(says));
         assert!(said, "{read:?}: {:?}", left.events);
@@ -136,8 +138,7 @@ fn a_process_that_never_started_has_no_events_to_be_missed() {
 
 #[test]
 fn nothing_is_recorded_where_no_events_are_asked_for() {
-    let mut settings = asked(false);
-    settings.runtime.heap_bytes = None;
+    let settings = with_heap(false, None);
     let mut command = runtime(&["cat"]);
     // The last flag is then no file for events.
     command.runtime.flags.heap.clear();

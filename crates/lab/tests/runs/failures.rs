@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 use rpcgauge_lab::{Lab, SubjectCommand};
 use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_study::record::Fault;
-use rpcgauge_study::settings::Settings;
+use rpcgauge_study::settings::{Protocol, Settings, Wire};
 use rpcgauge_trial::{Arrivals, Schedule, Stop};
 
 use crate::common::{
-    called, failed, measured, options, plan, rest_json, run, settings, settings_of, shell, subject,
+    failed, measured, options, plan, run, settings, settings_of, shell, subject, with,
 };
 
 #[test]
@@ -82,24 +82,25 @@ fn a_wrong_answer_is_named_by_its_path_and_never_timed() {
     let followers = WorkloadSpec::Followers { n: 3 };
     let echo = WorkloadSpec::Echo { n: 1 };
     // The second response is the right message in another form.
-    for (with, workload, change, text) in [
+    for (protocol, workload, change, text) in [
         (
-            settings(),
+            Protocol::Grpc,
             followers,
             r#"s/"n":3/"n":2/"#,
             "wrong at $.userId",
         ),
         (
-            rest_json(),
+            Protocol::Rest,
             echo,
             r#"s/"encoding":"json"/"encoding":"protojson"/"#,
             "$.longData: as json, expected a number, got text",
         ),
     ] {
-        let other = Settings {
-            target: called("other", workload),
-            ..with
-        };
+        let other = with(|call| {
+            "other".clone_into(&mut call.server);
+            call.workload = workload;
+            call.wire = Wire::default_for(protocol);
+        });
         let script = "read line; (echo \"$line\" | sed 'CHANGE'; cat) | \"$SUBJECT\"";
         let changed = shell(&script.replace("CHANGE", change));
         let left = run(&plan(vec![("wrong", other)], 1, 2), Some(changed));
@@ -120,15 +121,16 @@ fn a_server_that_turns_wrong_while_it_is_measured_fails_its_trial() {
         arrivals: Arrivals::Constant,
     };
     for schedule in [closed(1), closed(4), at_a_rate] {
-        let turning = Settings {
-            target: called("other", WorkloadSpec::Followers { n: 3 }),
-            schedule: schedule.clone(),
-            connections: schedule.in_flight().unwrap_or(4),
-            stop: Stop {
-                calls: Some(150),
-                time_ms: None,
-            },
-            ..rest_json()
+        let mut turning = with(|call| {
+            "other".clone_into(&mut call.server);
+            call.workload = WorkloadSpec::Followers { n: 3 };
+            call.wire = Wire::default_for(Protocol::Rest);
+            call.options.connections = schedule.in_flight().unwrap_or(4);
+            call.options.schedule = schedule.clone();
+        });
+        turning.stop = Stop {
+            calls: Some(150),
+            time_ms: None,
         };
         let right_for = RIGHT_FOR.to_string();
         let reference = subject();
@@ -151,10 +153,10 @@ fn a_server_that_turns_wrong_while_it_is_measured_fails_its_trial() {
 
 #[test]
 fn a_server_that_does_not_compress_is_not_measured_as_if_it_did() {
-    let gzip = Settings {
-        response_compression: Compression::Gzip { level: 6 },
-        ..settings_of("other")
-    };
+    let gzip = with(|call| {
+        "other".clone_into(&mut call.server);
+        call.options.response_compression = Compression::Gzip { level: 6 };
+    });
     let plain = shell(
         "read line; (echo \"$line\" | sed 's/,\"response_compression\":\"gzip\"//'; cat) | \
          \"$SUBJECT\"",

@@ -10,16 +10,14 @@ mod stopping;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use common::{called, failed, measured, options, plan, rest_json, run, settings};
+use common::{failed, measured, options, plan, rest_json, run, settings, with};
 use rpcgauge_lab::machine::cores;
 use rpcgauge_lab::machine::idle::IdleHold;
 use rpcgauge_lab::{Lab, RunEnding};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_study::record::CodeKind;
 use rpcgauge_study::run::{NewRun, Run, RunWriter};
-use rpcgauge_study::settings::{
-    ConnectionUse, HttpVersion, Idle, Placement, Protocol, Settings, Transport,
-};
+use rpcgauge_study::settings::{ConnectionUse, HttpVersion, Idle, Placement, Transport, Wire};
 use rpcgauge_trial::{Arrivals, Schedule, Stage};
 
 #[test]
@@ -116,58 +114,39 @@ fn a_small_plan_runs_to_a_run_directory_whose_sums_hold() {
 #[test]
 fn every_way_to_call_is_proved_right_and_measured() {
     let gzip = Compression::Gzip { level: 6 };
-    let unix = Settings {
-        transport: Transport::Unix,
-        ..settings()
-    };
-    let compressed = Settings {
-        request_compression: gzip,
-        response_compression: gzip,
-        ..settings()
-    };
-    let rest_compressed = Settings {
-        response_compression: gzip,
-        ..rest_json()
-    };
-    let rest2 = Settings {
-        http: HttpVersion::Http2,
-        encoding: Some(Encoding::Cbor),
-        ..rest_json()
-    };
-    let hybrid = Settings {
-        encoding: Some(Encoding::Hybrid),
-        ..settings()
-    };
-    let proto_names = Settings {
-        encoding: Some(Encoding::JsonProtoNames),
-        ..rest_json()
-    };
-    let msgpack = Settings {
-        encoding: Some(Encoding::Msgpack),
-        ..rest_json()
-    };
-    let per_call = Settings {
-        connection: ConnectionUse::PerCall,
-        ..settings()
-    };
-    let hello = Settings {
-        target: called("reference", WorkloadSpec::Hello {}),
-        ..settings()
-    };
-    let load = Settings {
-        target: called("reference", WorkloadSpec::Hello {}),
-        connections: 2,
-        schedule: Schedule::Closed { in_flight: 8 },
-        ..settings()
-    };
-    let rate = Settings {
-        schedule: Schedule::Rate {
+    let rest = |http, encoding| Wire::Rest { http, encoding };
+    let rest1 = |encoding| with(|call| call.wire = rest(HttpVersion::Http1, encoding));
+    let unix = with(|call| call.transport = Transport::Unix);
+    let compressed = with(|call| {
+        call.options.request_compression = gzip;
+        call.options.response_compression = gzip;
+    });
+    let rest_compressed = with(|call| {
+        call.wire = rest(HttpVersion::Http1, Encoding::Json);
+        call.options.response_compression = gzip;
+    });
+    let rest2 = with(|call| call.wire = rest(HttpVersion::Http2, Encoding::Cbor));
+    let hybrid = with(|call| {
+        call.wire = Wire::Grpc {
+            encoding: Encoding::Hybrid,
+        };
+    });
+    let proto_names = rest1(Encoding::JsonProtoNames);
+    let msgpack = rest1(Encoding::Msgpack);
+    let per_call = with(|call| call.options.connection = ConnectionUse::PerCall);
+    let hello = with(|call| call.workload = WorkloadSpec::Hello {});
+    let load = with(|call| {
+        call.workload = WorkloadSpec::Hello {};
+        call.options.connections = 2;
+        call.options.schedule = Schedule::Closed { in_flight: 8 };
+    });
+    let rate = with(|call| {
+        call.options.schedule = Schedule::Rate {
             per_second: 500.0,
             arrivals: Arrivals::Poisson,
-        },
-        response_compression: gzip,
-        ..settings()
-    };
+        };
+        call.options.response_compression = gzip;
+    });
     let plan = plan(
         vec![
             ("unix", unix),
@@ -247,15 +226,13 @@ fn placements_are_what_the_trial_says() {
 
 #[test]
 fn a_floor_is_below_the_variants_that_stand_on_it() {
-    let unix = Settings {
-        transport: Transport::Unix,
-        ..settings()
-    };
-    let rest = Settings {
-        protocol: Protocol::Rest,
-        encoding: Some(Encoding::Protobuf),
-        ..settings()
-    };
+    let unix = with(|call| call.transport = Transport::Unix);
+    let rest = with(|call| {
+        call.wire = Wire::Rest {
+            http: HttpVersion::Http2,
+            encoding: Encoding::Protobuf,
+        };
+    });
     let left = run(
         &plan(
             vec![("grpc", settings()), ("rest", rest), ("unix", unix)],

@@ -1,27 +1,32 @@
 //! Handler marks: in stage trials alone, and in no figure of the call's own bytes.
 
+use rpcgauge_message::Encoding;
 use rpcgauge_study::record::{Bytes, BytesByClass, TrialFigures};
-use rpcgauge_study::settings::{HttpVersion, Settings};
+use rpcgauge_study::settings::{HttpVersion, Protocol, Settings, Wire};
 use rpcgauge_trial::{Schedule, Stage, Stop};
 
-use crate::common::{measured, plan, rest_json, run, settings, settings_of, shell};
+use crate::common::{measured, plan, run, settings_of, shell, with};
 
 /// Enough that marks in HPACK's table would have pushed everything else out ten times.
 const CALLS: u64 = 300;
 
 /// The same variant, timed in stages and under load.
-fn both(settings: Settings) -> [TrialFigures; 2] {
+fn both(wire: Wire) -> [TrialFigures; 2] {
+    let stop = Stop {
+        calls: Some(CALLS),
+        time_ms: None,
+    };
     let staged = Settings {
-        stop: Stop {
-            calls: Some(CALLS),
-            time_ms: None,
-        },
-        ..settings
+        stop,
+        ..with(|call| call.wire = wire)
     };
     let load = Settings {
-        connections: 2,
-        schedule: Schedule::Closed { in_flight: 2 },
-        ..staged.clone()
+        stop,
+        ..with(|call| {
+            call.wire = wire;
+            call.options.connections = 2;
+            call.options.schedule = Schedule::Closed { in_flight: 2 };
+        })
     };
     let left = run(&plan(vec![("staged", staged), ("load", load)], 1, 1), None);
     let both = [0, 1].map(|index| measured(&left.trials[index]).clone());
@@ -43,7 +48,7 @@ fn both(settings: Settings) -> [TrialFigures; 2] {
 
 #[test]
 fn by_http_1_a_call_has_the_same_bytes_timed_in_stages_and_under_load() {
-    let [staged, load] = both(rest_json()).map(per_call);
+    let [staged, load] = both(Wire::default_for(Protocol::Rest)).map(per_call);
     assert_eq!(staged.sent, load.sent);
     assert_eq!(staged.received.headers, load.received.headers);
     assert_eq!(staged.received.of_call(), load.received.of_call());
@@ -68,12 +73,12 @@ fn per_call(figures: TrialFigures) -> Bytes {
 
 #[test]
 fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
-    let rest = Settings {
+    let rest = Wire::Rest {
         http: HttpVersion::Http2,
-        ..rest_json()
+        encoding: Encoding::Json,
     };
-    for settings in [settings(), rest] {
-        let [staged, load] = both(settings).map(per_call);
+    for wire in [Wire::default_for(Protocol::Grpc), rest] {
+        let [staged, load] = both(wire).map(per_call);
         assert_eq!(staged.sent.headers, load.sent.headers);
         // `date` is a literal of some 20 bytes once a second and connection, and else an index.
         let apart = staged.received.headers.abs_diff(load.received.headers);

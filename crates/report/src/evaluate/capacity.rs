@@ -8,7 +8,7 @@ use rpcgauge_stats::{Bracket, CapacitySearch, SearchEnd, SearchStep, Tried, brac
 use rpcgauge_study::objective::Objective;
 use rpcgauge_study::plan::{Capacity, Plan};
 use rpcgauge_study::record::{CLIENT_BOUND_SHARE, Ending, TrialFigures, TrialOutcome, TrialRecord};
-use rpcgauge_study::settings::Schedule;
+use rpcgauge_study::settings::Target;
 
 use super::objective::{Evidence, held_against};
 use super::{Ended, client_share};
@@ -206,10 +206,8 @@ pub(super) fn carried_out<'a>(
     plan.trials.retain(|spec| shown.contains_key(&spec.index));
     plan.blocks = u32::try_from(plan.trials.len()).unwrap_or(u32::MAX);
     for variant in &mut plan.variants {
-        if let (Schedule::Rate { per_second, .. }, Some(rate)) =
-            (&mut variant.settings.schedule, rate)
-        {
-            *per_second = rate;
+        if let (Target::Live(live), Some(rate)) = (&mut variant.settings.target, rate) {
+            live.set_rate(rate);
         }
     }
     (plan, shown)

@@ -8,7 +8,7 @@ use rpcgauge_study::record::{
     BytesByClass, Calls, CodeKind, Cold, Cpu, CpuTimes, ErrorSample, FailureKind, FloorRecord,
     Histogram, Memory, Payload, Stage, Step, Threads, TrialFigures, TrialRecord,
 };
-use rpcgauge_study::settings::{Idle, Schedule, Settings, Timing};
+use rpcgauge_study::settings::{Idle, Settings, Timing};
 
 use super::trial::floor_cpu;
 use super::{link, timeline};
@@ -59,7 +59,7 @@ pub(crate) fn figures(
     Ok(Some(Figures {
         elapsed_ns,
         idle: idle.into_iter().collect(),
-        link: link::findings(settings.link.as_deref(), trials),
+        link: link::findings(settings.target.link(), trials),
         goodput: goodput(calls.answered - calls.answered_late, elapsed_ns).unwrap_or(0.0),
         failed_latency: distribution(
             variant,
@@ -125,9 +125,7 @@ pub(crate) fn figures(
 
 /// How many calls a closed loop has in flight, asked for and reached.
 fn in_flight(trials: &[MeasuredTrial<'_>], settings: &Settings) -> Option<InFlight> {
-    let Schedule::Closed { in_flight } = settings.schedule else {
-        return None;
-    };
+    let in_flight = settings.target.in_flight()?;
     let reached = trials.iter().filter_map(|(_, m)| m.most_in_flight).min()?;
     let calls = settings.stop.calls.unwrap_or(u64::MAX);
     Some(InFlight {

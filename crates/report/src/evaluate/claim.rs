@@ -60,7 +60,8 @@ fn stacks(plan: &Plan, claim: &Claim) -> Vec<String> {
     let targets = variants.filter_map(|name| Some(&plan.variant(name)?.settings.target));
     let mut stacks: Vec<String> = Vec::new();
     for target in targets {
-        let engine = matches!(target, Target::Subject { client: None, .. }).then_some(ENGINE);
+        let is_engine = matches!(target, Target::Call(call) if call.client.is_none());
+        let engine = is_engine.then_some(ENGINE);
         for stack in target.stacks().chain(engine) {
             if !stacks.iter().any(|known| known == stack) {
                 stacks.push(stack.to_owned());

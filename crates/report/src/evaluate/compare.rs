@@ -78,9 +78,9 @@ impl<'a> Blocks<'a> {
         let judged = self.judge_all(&pair.of, &pair.against, pair.metric, pair.a_a, place)?;
         let combined = combined(&judged);
         let of = self.plan.variants.iter().find(|v| v.name == pair.of);
-        let operation = of.and_then(|of| match of.settings.target {
-            Target::Codec { operation, .. } => Some(operation),
-            Target::Subject { .. } | Target::Live { .. } => None,
+        let operation = of.and_then(|of| match &of.settings.target {
+            Target::Codec(work) => Some(work.operation),
+            Target::Call(_) | Target::Live(_) => None,
         });
         Ok(Comparison {
             pair: pair.name.clone(),

@@ -30,7 +30,7 @@ use rpcgauge_study::record::{
     TrialRecord,
 };
 use rpcgauge_study::run::Run;
-use rpcgauge_study::settings::Placement;
+use rpcgauge_study::settings::{Placement, Target};
 
 pub use capacity::PlannedSearch;
 pub(crate) use compare::{controls, figure};
@@ -395,7 +395,10 @@ fn progress(planned: usize, ended: &Ended<'_>) -> PlanProgress {
 /// trials, and none of a twin.
 fn requests_sent(plan: &Plan, trials: &[TrialRecord]) -> Vec<RequestsSent> {
     let of_variant = |(index, variant): (u32, &Variant)| {
-        let target = variant.settings.target.live()?.url.to_string();
+        let Target::Live(live) = &variant.settings.target else {
+            return None;
+        };
+        let target = live.service.url.to_string();
         let of_it = trials.iter().filter(move |t| t.trial.variant == index);
         let sent = of_it.map(TrialRecord::requests_sent);
         let first = Some(u64::from(variant.repeats.is_none()));

@@ -2,7 +2,7 @@
 
 use rpcgauge_study::plan::{Plan, Variant};
 use rpcgauge_study::record::Stage;
-use rpcgauge_study::settings::{Operation, Placement, Sample, Settings, Stop, Target, Timing};
+use rpcgauge_study::settings::{Operation, Placement, Sample, SubjectCall, Target, Timing};
 
 use crate::findings::{BytesPerCall, Figures, Part, Parts, VariantFindings, named};
 
@@ -45,22 +45,21 @@ struct Measured<'a> {
 
 impl Measured<'_> {
     fn parts(&self, variant: &Variant, placement: Placement) -> Option<Parts> {
-        let settings = &variant.settings;
-        let is_call = settings.target.server().is_some() && settings.timing() == Timing::Stages;
-        if !is_call || variant.repeats.is_some() {
+        let call = call(variant)?;
+        if call.timing() != Timing::Stages {
             return None;
         }
         let figures = self.figures(variant, placement)?;
-        match settings.target.client() {
-            None => self.by_engine(settings, figures, placement),
-            Some(_) => self.by_stack(settings, figures, placement),
+        match &call.client {
+            None => self.by_engine(call, figures, placement),
+            Some(client) => self.by_stack(call, &client.stack, figures, placement),
         }
     }
 
     /// Of a call that the engine makes: its processor time is the call's, as it has one thread.
     fn by_engine(
         &self,
-        settings: &Settings,
+        call: &SubjectCall,
         figures: &Figures,
         placement: Placement,
     ) -> Option<Parts> {
@@ -72,12 +71,12 @@ impl Measured<'_> {
         let own: f64 = stages.map(|found| found.per_call_ns).sum();
         let cpu = figures.cpu.client.map(|cpu| cpu.total_ns);
         let server = self
-            .codec_of(settings, Side::Server, placement)
+            .codec_of(call, &call.server, Side::Server, placement)
             .unwrap_or_default();
         // Variants may share a floor of somewhat other bytes: the link's part of a call is that of its own, and
         // what the kernel takes is the floor's beyond the link's part of that.
         let least = |sent, received| {
-            let link = settings.link.as_ref();
+            let link = call.link.as_ref();
             link.map(|link| link.terms.least(sent, received).as_nanos() as f64)
         };
         let of_floor = least(floor.request_bytes, floor.response_bytes);
@@ -107,29 +106,25 @@ impl Measured<'_> {
     /// server, since the client's bytes are not counted, and its processor time need not be the call's.
     fn by_stack(
         &self,
-        settings: &Settings,
+        by_client: &SubjectCall,
+        client: &str,
         figures: &Figures,
         placement: Placement,
     ) -> Option<Parts> {
-        let by_engine = engines(settings);
+        let by_engine = SubjectCall {
+            client: None,
+            ..by_client.clone()
+        };
         let mut all = self.plan.variants.iter();
-        let beside = all.find(|other| {
-            other.repeats.is_none()
-                && engines(&other.settings) == by_engine
-                && other.settings.target.client().is_none()
-        })?;
-        let other = self.by_engine(
-            &beside.settings,
-            self.figures(beside, placement)?,
-            placement,
-        )?;
+        let beside = all.find(|other| call(other) == Some(&by_engine))?;
+        let other = self.by_engine(&by_engine, self.figures(beside, placement)?, placement)?;
         // Without its processor time, as over a link, the engine's part is in the server's.
         other.client?;
         let own = self
-            .codec_of(settings, Side::Client, placement)
+            .codec_of(&by_engine, client, Side::Client, placement)
             .unwrap_or_default();
         let server = self
-            .codec_of(settings, Side::Server, placement)
+            .codec_of(&by_engine, &by_engine.server, Side::Server, placement)
             .unwrap_or_default();
         let mut left = Left::of(figures)?;
         Some(Parts {
@@ -146,25 +141,30 @@ impl Measured<'_> {
     }
 
     /// The mean time that the codec of a stack takes for its side of a call.
-    fn codec_of(&self, call: &Settings, side: Side, placement: Placement) -> Option<OfSide> {
-        let stack: &str = match side {
-            Side::Client => &call.target.client()?.stack,
-            Side::Server => call.target.server()?,
-        };
-        let codec = self.plan.codecs.get(stack)?.get(&call.encoding?)?;
+    fn codec_of(
+        &self,
+        call: &SubjectCall,
+        stack: &str,
+        side: Side,
+        placement: Placement,
+    ) -> Option<OfSide> {
+        let encoding = call.wire.encoding();
+        let codec = self.plan.codecs.get(stack)?.get(&encoding)?;
         let [first, second] = side.does().map(|(operation, sample)| {
             let compression = match sample {
-                Sample::Request => call.request_compression,
-                Sample::Response => call.response_compression,
+                Sample::Request => call.options.request_compression,
+                Sample::Response => call.options.response_compression,
             };
-            let does = |s: &Settings| {
-                let is_it = s.target.codec() == Some((codec, operation, sample));
-                let same_bytes =
-                    s.encoding == call.encoding && s.request_compression == compression;
-                is_it && same_bytes && s.target.workload() == call.target.workload()
+            let does = |target: &Target| match target {
+                Target::Codec(work) => {
+                    (&work.codec, work.operation, work.sample) == (codec, operation, sample)
+                        && (work.encoding, work.compression) == (encoding, compression)
+                        && work.workload == call.workload
+                }
+                Target::Call(_) | Target::Live(_) => false,
             };
             let mut all = self.plan.variants.iter();
-            let variant = all.find(|v| v.repeats.is_none() && does(&v.settings))?;
+            let variant = all.find(|v| v.repeats.is_none() && does(&v.settings.target))?;
             let latency = self.figures(variant, placement)?.latency.as_ref()?;
             Some((latency.mean_ns, variant.name.clone()))
         });
@@ -203,14 +203,12 @@ impl Side {
     }
 }
 
-/// Settings as if the engine called, whenever the trial ends.
-fn engines(settings: &Settings) -> Settings {
-    let mut settings = settings.clone();
-    if let Target::Subject { client, .. } = &mut settings.target {
-        *client = None;
+/// The call that a variant is, and that it does not repeat.
+fn call(variant: &Variant) -> Option<&SubjectCall> {
+    match &variant.settings.target {
+        Target::Call(call) if variant.repeats.is_none() => Some(call),
+        Target::Call(_) | Target::Codec(_) | Target::Live(_) => None,
     }
-    settings.stop = Stop::default();
-    settings
 }
 
 /// What is left of the mean call, so that its parts add up.

@@ -6,7 +6,7 @@ use rpcgauge_stats::{Bootstrap, PairedRatios, compare};
 use rpcgauge_study::features::Role;
 use rpcgauge_study::plan::{Metric, Plan, Variant};
 use rpcgauge_study::record::Environment;
-use rpcgauge_study::settings::{ENGINE, Schedule, Target};
+use rpcgauge_study::settings::{ENGINE, Target};
 
 use super::compare::figure;
 use crate::findings::describe::HowItCalls;
@@ -84,21 +84,25 @@ impl<'a> Study<'a> {
             .variants
             .iter()
             .map(|variant| &variant.settings.target);
-        let called = targets.filter(|target| target.client().is_some());
-        let servers: BTreeSet<&str> = called.filter_map(Target::server).collect();
+        let called = targets.filter_map(|target| match target {
+            Target::Call(call) => call.client.as_ref().map(|_| &*call.server),
+            Target::Codec(_) | Target::Live(_) => None,
+        });
+        let servers: BTreeSet<&str> = called.collect();
         let mut ways: Vec<Way<'_>> = Vec::new();
         for variant in self.plan.variants.iter().filter(|v| v.repeats.is_none()) {
-            let Target::Subject { server, client, .. } = &variant.settings.target else {
+            let Target::Call(call) = &variant.settings.target else {
                 continue;
             };
-            let Schedule::Closed { in_flight } = variant.settings.schedule else {
+            let Some(in_flight) = call.options.schedule.in_flight() else {
                 continue;
             };
-            let stack = match (role, client) {
+            let server = &*call.server;
+            let stack = match (role, &call.client) {
                 (Role::Server, None) => server,
                 (Role::Client, Some(client)) => &*client.stack,
                 // The engine is a client like others where it calls what they call.
-                (Role::Client, None) if servers.contains(&**server) => ENGINE,
+                (Role::Client, None) if servers.contains(server) => ENGINE,
                 _ => continue,
             };
             let mut how = HowItCalls::of(&variant.settings).settings;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rpcgauge_study::settings::{ENGINE, LiveService, Settings};
+use rpcgauge_study::settings::{ENGINE, LiveCall, LiveWire, Settings, Target};
 use serde::Serialize;
 
 /// How a variant calls: its settings, as the table of settings has them.
@@ -43,7 +43,10 @@ pub struct Service {
 impl HowItCalls {
     /// Reads settings by their table.
     pub fn of(settings: &Settings) -> Self {
-        let service = settings.target.live().map(Service::of);
+        let service = match &settings.target {
+            Target::Live(live) => Some(Service::of(live)),
+            Target::Call(_) | Target::Codec(_) => None,
+        };
         let tls = service.as_ref().and_then(|service| service.verified);
         let tls = tls.map_or("", |verified| {
             if verified {
@@ -61,8 +64,8 @@ impl HowItCalls {
             },
             line: settings.how() + tls,
             settings: written.collect(),
-            link: settings.link.as_ref().map(|link| link.values()),
-            at_a_time: settings.at_a_time(),
+            link: settings.target.link().map(|link| link.values()),
+            at_a_time: settings.target.at_a_time(),
             service,
         }
     }
@@ -86,20 +89,20 @@ impl HowItCalls {
 }
 
 impl Service {
-    fn of(live: &LiveService) -> Self {
-        let messages = &live.messages;
+    fn of(LiveCall { service, wire, .. }: &LiveCall) -> Self {
+        let messages = &service.messages;
         let some = messages.template.is_some() || messages.rows.is_some();
-        let sends = match (live.http_method.is_some(), some) {
-            (true, true) => "a body",
-            (true, false) => "no body",
-            (false, true) => "a message",
-            (false, false) => "an empty message",
+        let sends = match (wire, some) {
+            (LiveWire::Http(_), true) => "a body",
+            (LiveWire::Http(_), false) => "no body",
+            (LiveWire::Grpc, true) => "a message",
+            (LiveWire::Grpc, false) => "an empty message",
         };
         Self {
-            target: live.url.to_string(),
-            http_method: live.http_method.clone(),
+            target: service.url.to_string(),
+            http_method: service.http_method.clone(),
             sends: sends.to_owned(),
-            verified: live.tls.as_ref().map(|tls| !tls.insecure),
+            verified: service.tls.as_ref().map(|tls| !tls.insecure),
         }
     }
 

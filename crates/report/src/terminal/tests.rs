@@ -1,9 +1,12 @@
 use proptest::prelude::*;
 use rpcgauge_study::plan::Metric;
 use rpcgauge_study::record::TrialOutcome;
+use rpcgauge_study::settings::{Arrivals, Schedule};
 
 use super::*;
-use crate::fixture::{Spec, capacity, findings, live, quickstart, ramp, stacks, two};
+use crate::fixture::{
+    Spec, call, capacity, findings, live, live_schedule, quickstart, ramp, stacks, two,
+};
 
 fn plain(width: usize) -> Style {
     Style {
@@ -143,9 +146,9 @@ fn how_late_calls_were_sent_is_said_at_any_width() {
         header.unwrap().to_owned()
     };
     assert!(!header(&sample).contains("delay p99"));
-    sample.plan.variants[1].settings.schedule = rpcgauge_study::settings::Schedule::Rate {
+    call(&mut sample.plan.variants[1]).options.schedule = Schedule::Rate {
         per_second: 5_000.0,
-        arrivals: rpcgauge_study::settings::Arrivals::Poisson,
+        arrivals: Arrivals::Poisson,
     };
     // Due at a rate, it is in the table as well: their latency has it within it.
     assert!(header(&sample).contains("delay p99"));
@@ -177,8 +180,7 @@ fn messages_that_were_not_made_in_time_are_said_of_a_live_service() {
 #[test]
 fn calls_in_flight_that_were_not_reached_are_said_of_a_live_service() {
     let mut sample = live();
-    sample.plan.variants[0].settings.schedule =
-        rpcgauge_study::settings::Schedule::Closed { in_flight: 64 };
+    *live_schedule(&mut sample.plan.variants[0]) = Schedule::Closed { in_flight: 64 };
     let said = |sample: &crate::fixture::Sample| {
         let page = render(&findings(sample), plain(200));
         page.contains("A trial had at most 10 calls in flight, not the 64 asked for.")

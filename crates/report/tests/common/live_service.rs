@@ -22,12 +22,7 @@ pub fn live() -> Sample {
     plan.objectives = ["p99<1s", "errors<0.1%", "p99.99<1s"]
         .map(|text| text.parse().expect("an objective"))
         .to_vec();
-    let settings = &mut plan.variants[0].settings;
-    settings.target = service(&plan.question);
-    settings.schedule = Schedule::Rate {
-        per_second: 500.0,
-        arrivals: Arrivals::Constant,
-    };
+    plan.variants[0].settings.target = service(&plan.question, 1);
     sample.floors.clear();
     sample.trials.truncate(1);
     let record = &mut sample.trials[0];
@@ -56,21 +51,43 @@ pub fn live() -> Sample {
     sample
 }
 
-fn service(target: &str) -> Target {
-    Target::Live {
-        service: Box::new(LiveService {
+fn service(target: &str, connections: u32) -> Target {
+    let is_grpc = target.starts_with("grpc");
+    Target::from(LiveCall {
+        service: LiveService {
             url: target.parse().expect("a target"),
             tls: target.starts_with("grpcs").then(|| TlsChoice {
                 insecure: true,
                 ..TlsChoice::default()
             }),
-            http_method: None,
+            http_method: (!is_grpc).then(|| "GET".to_owned()),
             header_names: Vec::new(),
             messages: Messages::default(),
             max_requests: None,
             at_end: AtEnd::Wait,
             keepalive: None,
-        }),
+        },
+        wire: if is_grpc {
+            LiveWire::Grpc
+        } else {
+            LiveWire::Http(HttpVersion::Http1)
+        },
+        options: CallOptions {
+            connections,
+            schedule: Schedule::Rate {
+                per_second: 500.0,
+                arrivals: Arrivals::Constant,
+            },
+            ..CallOptions::default()
+        },
+    })
+}
+
+/// When the calls of a variant of a live service are sent.
+pub fn live_schedule(variant: &mut Variant) -> &mut Schedule {
+    match &mut variant.settings.target {
+        Target::Live(live) => &mut live.options.schedule,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -99,17 +116,9 @@ pub fn versus(ratio: f64, noise: f64) -> Sample {
     let mut sample = builder.build();
     sample.floors.clear();
     for variant in &mut sample.plan.variants {
-        let settings = &mut variant.settings;
-        let is_grpc = settings.protocol == Protocol::Grpc;
-        settings.target = service(if is_grpc {
-            "grpc://a:1/x.Y/Z"
-        } else {
-            "http://b/"
-        });
-        settings.connections = if is_grpc { 1 } else { 64 };
-        settings.schedule = Schedule::Rate {
-            per_second: 500.0,
-            arrivals: Arrivals::Constant,
+        variant.settings.target = match call(variant).wire {
+            Wire::Grpc { .. } => service("grpc://a:1/x.Y/Z", 1),
+            Wire::Rest { .. } | Wire::Connect { .. } => service("http://b/", 64),
         };
     }
     sample.trials.iter_mut().for_each(seen_from_outside);
@@ -168,7 +177,7 @@ pub fn ramp() -> Sample {
             })
             .collect();
     }
-    sample.plan.variants[0].settings.schedule = Schedule::Ramp {
+    *live_schedule(&mut sample.plan.variants[0]) = Schedule::Ramp {
         parts,
         arrivals: Arrivals::Poisson,
     };

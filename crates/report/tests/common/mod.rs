@@ -27,7 +27,7 @@ use rpcgauge_study::settings::*;
     unused_imports,
     reason = "not every program has samples of live services"
 )]
-pub use live_service::{capacity, live, ramp, versus};
+pub use live_service::{capacity, live, live_schedule, ramp, versus};
 
 /// A run as the lab leaves it.
 #[derive(Clone)]
@@ -132,22 +132,29 @@ impl Spec {
         self
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
-            encoding: Some(self.encoding),
-            response_compression: self.compression,
+    fn call(&self) -> SubjectCall {
+        SubjectCall {
+            wire: Wire::default_for(self.protocol).encoded(self.encoding),
             transport: self.transport,
-            connection: self.connection,
-            connections: self.in_flight.div_ceil(16),
-            schedule: Schedule::Closed {
-                in_flight: self.in_flight,
+            options: CallOptions {
+                response_compression: self.compression,
+                connection: self.connection,
+                connections: self.in_flight.div_ceil(16),
+                schedule: Schedule::Closed {
+                    in_flight: self.in_flight,
+                },
+                ..CallOptions::default()
             },
-            stop: Stop {
-                calls: Some(1_000),
-                time_ms: None,
-            },
-            ..Settings::new(Target::reference(self.workload.clone()), self.protocol)
+            ..SubjectCall::new(self.workload.clone(), self.protocol)
         }
+    }
+}
+
+/// The call that a variant is.
+pub fn call(variant: &mut Variant) -> &mut SubjectCall {
+    match &mut variant.settings.target {
+        Target::Call(call) => call,
+        other => panic!("{other:?}"),
     }
 }
 
@@ -311,7 +318,13 @@ impl Builder {
                     group: spec.group.map(str::to_owned),
                     repeats: spec.repeats.map(str::to_owned),
                     scale: None,
-                    settings: spec.settings(),
+                    settings: Settings {
+                        target: spec.call().into(),
+                        stop: Stop {
+                            calls: Some(1_000),
+                            time_ms: None,
+                        },
+                    },
                 })
                 .collect(),
             pairs: self.pairs.clone(),
@@ -388,7 +401,7 @@ pub fn linked(not_held: usize) -> Sample {
     let mut sample = two(1.5).build();
     let link = rpcgauge_study::link::named("wlan").unwrap();
     for variant in &mut sample.plan.variants {
-        variant.settings.link.clone_from(&link);
+        call(variant).link.clone_from(&link);
     }
     let mut late = not_held;
     for trial in &mut sample.trials {
@@ -464,9 +477,7 @@ pub fn stacks() -> Sample {
             "python" => "python/http",
             _ => continue,
         };
-        if let Target::Subject { server, .. } = &mut variant.settings.target {
-            *server = name.to_owned();
-        }
+        name.clone_into(&mut call(variant).server);
     }
     let disk = [("reference", 12_400_000), ("go/grpc-go", 16_300_000)];
     sample.environment.disk = disk.map(|(name, bytes)| (name.to_owned(), bytes)).into();

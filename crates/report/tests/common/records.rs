@@ -27,7 +27,7 @@ impl Builder {
         TrialRecord {
             trial: trial.clone(),
             variant: spec.name.to_owned(),
-            timing: spec.settings().timing(),
+            timing: spec.call().timing(),
             idle: Idle::Held,
             started_at_ms: 1_795_169_700_000 + u64::from(trial.index) * 900,
             rate: None,
@@ -199,7 +199,7 @@ impl Builder {
             client_share: Some(spec.client_share),
             code: Some(spec.code),
             ending: Ending::Complete,
-            connections_at_start: Some(u64::from(spec.settings().connections)),
+            connections_at_start: Some(u64::from(spec.call().options.connections)),
             tls_resumed: 0,
             connects_failed: spec.failed_connects,
             uncompressed_responses: spec.uncompressed,

@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use crate::error::{Source, StudyError};
 use crate::link;
 use crate::read::Table;
-use crate::setting::{AppliesTo, Key, SETTINGS, Setting, Value};
+use crate::setting::{Key, SETTINGS, Setting, Value};
 
 /// Settings as one table writes them, each with its place.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -130,15 +130,11 @@ impl Layer {
     }
 
     /// Lays `over` on top of this layer. A setting also removes those below that it conflicts
-    /// with, a codec those of calls, and a server or client those of codecs.
+    /// with.
     pub(crate) fn overlay(&mut self, over: &Self) {
         for key in over.0.keys() {
-            let out = |other: &Key| match key {
-                Key::Codec => other.row().applies_to == AppliesTo::Call,
-                Key::Server | Key::Client => other.row().applies_to == AppliesTo::Codec,
-                _ => key.row().overrides.contains(other),
-            };
-            self.0.retain(|other, _| !out(other));
+            let out = key.row().overrides;
+            self.0.retain(|other, _| !out.contains(other));
         }
         let directions = [Key::RequestCompression, Key::ResponseCompression];
         if directions.iter().any(|key| over.0.contains_key(key))

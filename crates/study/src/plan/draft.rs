@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::order::{GroupMember, PlacementGroup, Rounds, trials};
 use super::slices::{compared, rotations};
 use super::{Claim, Metric, Pair, Plan, Variant};
-use crate::settings::Placement;
+use crate::settings::{Placement, Target};
 
 /// A plan whose trials are still to be made.
 #[derive(Debug, Clone)]
@@ -70,7 +70,8 @@ impl<'p> Compared<'p> {
     /// Whether a variant is measured only as a part of others' calls: a codec that is compared with
     /// nothing.
     pub(crate) fn is_part(&self, variant: &Variant) -> bool {
-        variant.settings.target.codec().is_some() && !self.0.contains(&*variant.name)
+        let is_codec = matches!(variant.settings.target, Target::Codec(_));
+        is_codec && !self.0.contains(&*variant.name)
     }
 }
 

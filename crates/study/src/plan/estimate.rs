@@ -7,7 +7,9 @@ use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::RampPart;
 
 use super::{Plan, Variant};
-use crate::settings::{ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, Target};
+use crate::settings::{
+    ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, SubjectCall, Target,
+};
 
 /// From starting the embedded subject until its responses are verified: for each variant and
 /// placement of an invocation.
@@ -102,7 +104,7 @@ impl Plan {
     fn calibrating(&self) -> Duration {
         let links = self.trials.iter().filter_map(|trial| {
             let variant = self.variants.get(trial.variant as usize)?;
-            let link = variant.settings.link.as_ref()?;
+            let link = variant.settings.target.link()?;
             Some(((&*link.name, trial.placement), link.terms.round_trip()))
         });
         let links: BTreeMap<_, Duration> = links.collect();
@@ -118,11 +120,13 @@ impl Plan {
             let Some(Variant { settings, .. }) = self.variants.get(trial.variant as usize) else {
                 continue;
             };
-            let Some(link) = &settings.link else { continue };
-            // The bytes of a stack's own client are not counted.
-            if settings.target.client().is_some() {
+            let Target::Call(target) = &settings.target else {
                 continue;
-            }
+            };
+            // The bytes of a stack's own client are not counted.
+            let (Some(link), None) = (&target.link, &target.client) else {
+                continue;
+            };
             let call = call(settings);
             let slices = self.slice(settings).map_or(0.0, |slice| {
                 let calls = Stop {
@@ -191,25 +195,28 @@ impl Plan {
 
 /// Until the connections that are kept are open, without the first.
 fn opening(settings: &Settings) -> Duration {
-    let more = match settings.connection {
-        ConnectionUse::Reuse => settings.connections.saturating_sub(1),
-        ConnectionUse::PerCall => 0,
+    let Some(options) = settings.target.options() else {
+        return Duration::ZERO;
     };
-    let kept = match settings.connection {
-        ConnectionUse::Reuse => connecting(settings, guess_sent(settings)),
-        ConnectionUse::PerCall => Duration::ZERO,
+    let more = match options.connection {
+        ConnectionUse::Reuse => options.connections.saturating_sub(1),
+        ConnectionUse::PerCall => return Duration::ZERO,
+    };
+    let kept = match &settings.target {
+        Target::Call(call) => connecting(call, guess_sent(settings)),
+        Target::Codec(_) | Target::Live(_) => Duration::ZERO,
     };
     Duration::from_nanos(guess::CONNECTION_NS as u64).saturating_mul(more) + kept
 }
 
 /// How long calls are made until they reach a bound, and the last of them ends.
 fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
-    let rate = match &settings.schedule {
-        Schedule::Closed { in_flight } => {
-            parallel(settings, *in_flight, call) / call.as_secs_f64().max(1e-6)
-        }
-        Schedule::Rate { per_second, .. } => *per_second,
-        Schedule::Ramp { parts, .. } => {
+    let closed = |in_flight| parallel(settings, in_flight, call) / call.as_secs_f64().max(1e-6);
+    let rate = match settings.target.options().map(|options| &options.schedule) {
+        None => closed(1),
+        Some(Schedule::Closed { in_flight }) => closed(*in_flight),
+        Some(Schedule::Rate { per_second, .. }) => *per_second,
+        Some(Schedule::Ramp { parts, .. }) => {
             let calls: f64 = parts.iter().map(RampPart::calls).sum();
             calls / (RampPart::time_of(parts) as f64 / 1_000.0)
         }
@@ -221,7 +228,7 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
         (calls, time) => calls.or(time).unwrap_or(0.0),
     };
     // The calls in flight at the bound are waited for.
-    let in_flight_time = match settings.schedule.in_flight() {
+    let in_flight_time = match settings.target.in_flight() {
         Some(in_flight) => call.mul_f64(f64::from(in_flight) / parallel(settings, in_flight, call)),
         None => call,
     };
@@ -231,7 +238,7 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
 /// How many of the calls in flight make progress at a time. Those over a link each wait for its delays, and
 /// share its rate and the core.
 fn parallel(settings: &Settings, in_flight: u32, call: Duration) -> f64 {
-    let most = match &settings.link {
+    let most = match settings.target.link() {
         None => MAX_PARALLEL,
         Some(link) => {
             let bytes = guess_sent(settings) as u64;
@@ -255,7 +262,7 @@ fn guess_local(settings: &Settings) -> Duration {
         _ => 1.0,
     };
     let bytes = guess_bytes(&settings.target) * dynamic;
-    let encoding = match settings.encoding {
+    let encoding = match settings.target.encoding() {
         Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_NS,
         Some(_) => guess::JSON_NS,
         None => 0.0,
@@ -266,9 +273,14 @@ fn guess_local(settings: &Settings) -> Duration {
         Compression::Zstd { .. } => guess::ZSTD_NS,
     };
     // The response is the larger message in all workloads but echo, where both are as large.
-    let compression =
-        compressing(settings.request_compression).max(compressing(settings.response_compression));
-    let connection = match (settings.connection, settings.tls) {
+    let [request, response] = settings.target.compressions().map(compressing);
+    let compression = f64::max(request, response);
+    let (connection, tls) = match &settings.target {
+        Target::Call(call) => (call.options.connection, call.tls),
+        Target::Codec(_) => (ConnectionUse::Reuse, false),
+        Target::Live(live) => (live.options.connection, false),
+    };
+    let connection = match (connection, tls) {
         (ConnectionUse::Reuse, _) => 0.0,
         (ConnectionUse::PerCall, false) => guess::CONNECTION_NS,
         (ConnectionUse::PerCall, true) => guess::CONNECTION_NS + guess::TLS_NS,
@@ -279,20 +291,23 @@ fn guess_local(settings: &Settings) -> Duration {
 
 /// A guess of what a link adds to a call, and to its connection.
 fn over_link(settings: &Settings, bytes: f64) -> Duration {
-    let Some(link) = &settings.link else {
+    let Target::Call(call) = &settings.target else {
         return Duration::ZERO;
     };
-    let connecting = match settings.connection {
+    let Some(link) = &call.link else {
+        return Duration::ZERO;
+    };
+    let connecting = match call.options.connection {
         ConnectionUse::Reuse => Duration::ZERO,
-        ConnectionUse::PerCall => connecting(settings, bytes),
+        ConnectionUse::PerCall => connecting(call, bytes),
     };
     connecting + link.terms.least(0, bytes as u64)
 }
 
 /// A guess of what a new connection over a link adds to its first call: its handshakes, and the round trips for
 /// which slow start waits, its window doubling, until it fills the link.
-fn connecting(settings: &Settings, bytes: f64) -> Duration {
-    let Some(link) = &settings.link else {
+fn connecting(call: &SubjectCall, bytes: f64) -> Duration {
+    let Some(link) = &call.link else {
         return Duration::ZERO;
     };
     let round_trip = link.terms.round_trip();
@@ -303,16 +318,17 @@ fn connecting(settings: &Settings, bytes: f64) -> Duration {
         (left, window, waits) = (left - window, window * 2, waits + 1);
     }
     // TLS 1.3 takes one round trip.
-    round_trip * (1 + u32::from(settings.tls) + waits)
+    round_trip * (1 + u32::from(call.tls) + waits)
 }
 
 /// A guess of the bytes of a call's messages as they are sent.
 fn guess_sent(settings: &Settings) -> f64 {
-    let encoded = match settings.encoding {
+    let encoded = match settings.target.encoding() {
         Some(Encoding::Protobuf | Encoding::Msgpack | Encoding::Cbor) => guess::BINARY_SIZE,
         _ => 1.0,
     };
-    let compressed = match settings.response_compression {
+    let [_, response] = settings.target.compressions();
+    let compressed = match response {
         Compression::None => 1.0,
         _ => guess::COMPRESSED_SIZE,
     };

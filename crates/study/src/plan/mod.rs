@@ -19,7 +19,7 @@ pub use metric::Metric;
 pub use slices::{SLICE_US, Slice};
 
 use crate::objective::Objective;
-use crate::settings::{Idle, Placement, Settings, Stop};
+use crate::settings::{Idle, Placement, Settings, Stop, Target};
 
 /// The work of a run. Printed by `rpcgauge plan`, carried out by the lab, kept in the run
 /// directory as `plan.json`.
@@ -77,7 +77,7 @@ impl Plan {
     pub fn has_links(&self) -> bool {
         self.variants
             .iter()
-            .any(|variant| variant.settings.link.is_some())
+            .any(|variant| variant.settings.target.link().is_some())
     }
 
     /// The longest warm-up of a trial with these settings: the plan's time, or a longer one that one of
@@ -112,7 +112,7 @@ impl Plan {
     /// Whether a service is called that was there before the run, and not a subject of the lab's own.
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
-        variants.any(|variant| variant.settings.target.live().is_some())
+        variants.any(|variant| matches!(variant.settings.target, Target::Live(_)))
     }
 }
 

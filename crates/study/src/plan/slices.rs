@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub use rpcgauge_trial::Slice;
 
 use super::{Claim, Pair, Plan, Variant};
-use crate::settings::{ConnectionUse, Settings, Timing};
+use crate::settings::{ConnectionUse, Settings, Target, Timing};
 
 /// The default length of a slice, µs: short beside the changes of the machine's speed, which
 /// last 0.1 to 2 s, and long beside what a change of variant disturbs.
@@ -42,10 +42,11 @@ impl Settings {
     /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
     /// measured in one piece. Arrivals cannot stop between slices: those of a rate continue.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
-        let in_flight = u64::from(self.schedule.in_flight()?);
-        let per_call = match self.connection {
-            ConnectionUse::Reuse => 1,
-            ConnectionUse::PerCall => PER_CALL_FACTOR,
+        let in_flight = u64::from(self.target.in_flight()?);
+        let connection = self.target.options().map(|options| options.connection);
+        let per_call = match connection {
+            Some(ConnectionUse::PerCall) => PER_CALL_FACTOR,
+            Some(ConnectionUse::Reuse) | None => 1,
         };
         let asked = if self.target.is_slice_driven() {
             ASKED_FACTOR
@@ -65,8 +66,8 @@ impl Settings {
 
     /// Only variants of one kind take turns: a codec's operations are not calls.
     fn kind(&self) -> Option<(Timing, u32, bool)> {
-        let is_codec = self.target.codec().is_some();
-        Some((self.timing(), self.schedule.in_flight()?, is_codec))
+        let is_codec = matches!(self.target, Target::Codec(_));
+        Some((self.timing(), self.target.in_flight()?, is_codec))
     }
 }
 
@@ -74,7 +75,7 @@ impl Plan {
     /// The slices that a trial with these settings goes in; `None` where it is measured in one piece, as
     /// a live service is that is compared with nothing: there is not even a floor to take turns with.
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
-        let is_alone = self.variants.len() == 1 && settings.target.live().is_some();
+        let is_alone = self.variants.len() == 1 && matches!(settings.target, Target::Live(_));
         settings.slice(self.slice_us).filter(|_| !is_alone)
     }
 
@@ -134,22 +135,24 @@ pub(super) fn compared<'n>(
 
 #[cfg(test)]
 mod tests {
-    use rpcgauge_message::WorkloadSpec;
+    use rpcgauge_message::{Encoding, WorkloadSpec};
 
     use super::*;
-    use crate::settings::{Arrivals, Client, Operation, Protocol, Sample, Schedule, Style, Target};
+    use crate::settings::{Arrivals, Client, CodecWork, Protocol, Schedule, Style, SubjectCall};
+
+    fn call() -> SubjectCall {
+        SubjectCall::new(WorkloadSpec::Hello {}, Protocol::Grpc)
+    }
 
     fn variant(name: &str, schedule: Schedule) -> Variant {
-        let settings = Settings {
-            schedule,
-            ..Settings::new(Target::reference(WorkloadSpec::Hello {}), Protocol::Grpc)
-        };
+        let mut call = call();
+        call.options.schedule = schedule;
         Variant {
             name: name.to_owned(),
             group: None,
             repeats: None,
             scale: None,
-            settings,
+            settings: Settings::new(call),
         }
     }
 
@@ -194,11 +197,11 @@ mod tests {
         assert_eq!((eight.skip_calls, eight.least_calls), (8, 160));
         assert_eq!(eight.time_us, 2_000);
         assert_eq!(of(RATE), None);
-        let per_call = Settings {
-            connection: ConnectionUse::PerCall,
-            ..variant("a", ONE).settings
-        };
-        let per_call = per_call.slice(1_000).map(|slice| slice.time_us);
+        let mut per_call = call();
+        per_call.options.connection = ConnectionUse::PerCall;
+        let per_call = Settings::new(per_call)
+            .slice(1_000)
+            .map(|slice| slice.time_us);
         assert_eq!(per_call, Some(10_000));
         let (client, codec) = (asked(Some("python/http")), asked(None));
         assert_eq!(client.slice(1_000).map(|slice| slice.time_us), Some(5_000));
@@ -207,27 +210,17 @@ mod tests {
 
     /// A client's settings, or a codec's.
     fn asked(client: Option<&str>) -> Settings {
-        let workload = WorkloadSpec::Hello {};
-        let target = match client {
-            Some(stack) => Target::Subject {
-                server: "reference".to_owned(),
-                client: Some(Client {
-                    stack: stack.to_owned(),
-                    style: Style::Blocking,
-                }),
-                workload,
-            },
-            None => Target::Codec {
-                codec: "python/json".to_owned(),
-                operation: Operation::Encode,
-                sample: Sample::Request,
-                workload,
-            },
+        let Some(stack) = client else {
+            let hello = WorkloadSpec::Hello {};
+            return Settings::new(CodecWork::new("python/json", hello, Encoding::Json));
         };
-        Settings {
-            target,
-            ..variant("a", ONE).settings
-        }
+        Settings::new(SubjectCall {
+            client: Some(Client {
+                stack: stack.to_owned(),
+                style: Style::Blocking,
+            }),
+            ..call()
+        })
     }
 
     #[test]

@@ -40,10 +40,10 @@ impl Resolver<'_> {
                 "[capacity] searches one variant of a live service at a time; leave the others out",
             );
         };
-        let Some(service) = one.variant.settings.target.live() else {
+        let Some(live) = one.live() else {
             return wrong("[capacity] is for a live service; write [service]");
         };
-        if service.at_end == AtEnd::Cancel {
+        if live.service.at_end == AtEnd::Cancel {
             return wrong(
                 "at-end \"cancel\" would give up calls in every trial of a search; leave it out",
             );

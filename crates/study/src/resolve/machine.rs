@@ -16,7 +16,7 @@ use crate::plan::order::Rounds;
 use crate::read::{place, value};
 use crate::setting::Key;
 use crate::settings::{
-    HttpVersion, Idle, LiveService, Placement, Schedule, Settings, Stop, Transport,
+    HttpVersion, Idle, LiveCall, Placement, Schedule, Settings, Stop, Target, Transport,
 };
 
 /// Longest warm-up of a live service where none is given: long enough for one of some 100 ms per call to
@@ -65,7 +65,7 @@ impl Resolver<'_> {
         combined: &mut [Combined],
         kept: usize,
     ) -> Result<Machine, StudyError> {
-        let is_subject = |one: &&Combined| one.variant.settings.target.live().is_none();
+        let is_subject = |one: &&Combined| one.live().is_none();
         if let Some(one) = combined.iter().find(is_subject) {
             let message = format!(
                 "variant \"{}\" calls a subject, and others call live services; make two studies of them",
@@ -128,44 +128,42 @@ impl Resolver<'_> {
     /// of its own.
     fn check_services(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let all: Vec<_> = combined.iter().filter_map(Combined::service).collect();
-        type IsUseless = fn(&Settings, &LiveService) -> bool;
+        type IsUseless = fn(&LiveCall) -> bool;
         type Place = fn(&ServiceWritten) -> Option<Range<usize>>;
         let rules: [(IsUseless, Place, &str); 5] = [
             (
-                |_, service| service.url.scheme.is_grpc(),
+                |live| live.service.url.scheme.is_grpc(),
                 |written| place(&written.http_method),
                 "is called by gRPC, which has its own; leave it out",
             ),
             (
-                |_, service| !service.url.scheme.is_grpc(),
+                |live| !live.service.url.scheme.is_grpc(),
                 |written| place(&written.method),
                 "is called by HTTP; the path behind its host says what is called",
             ),
             (
-                |_, service| !service.url.scheme.is_grpc(),
+                |live| !live.service.url.scheme.is_grpc(),
                 |written| place(&written.proto).or_else(|| place(&written.descriptor_set)),
                 "is called by HTTP, where bodies are sent as they are given; leave the description of messages out",
             ),
             (
-                |_, service| !service.url.scheme.is_tls(),
+                |live| !live.service.url.scheme.is_tls(),
                 ServiceWritten::tls,
                 "is called without TLS; write grpcs:// or https://",
             ),
             (
-                |s, _| s.http != HttpVersion::Http2 && s.transport != Transport::Tcp,
+                |live| live.wire.http() != HttpVersion::Http2 && live.transport() != Transport::Tcp,
                 |written| place(&written.keepalive),
                 "is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out",
             ),
         ];
         for (is_useless, place, why) in rules {
             let mut said = all.iter();
-            if all
-                .iter()
-                .all(|(_, settings, service)| is_useless(settings, service))
-                && let Some((place, service)) =
-                    said.find_map(|(written, _, service)| Some((place(written)?, service)))
+            if all.iter().all(|(_, live)| is_useless(live))
+                && let Some((place, live)) =
+                    said.find_map(|(written, live)| Some((place(written)?, live)))
             {
-                let message = format!("{} {why}", service.url);
+                let message = format!("{} {why}", live.service.url);
                 return Err(self.source.error(place, message));
             }
         }
@@ -176,20 +174,21 @@ impl Resolver<'_> {
     /// would be compared under different loads.
     fn check_concurrency(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let fewer = |settings: &Settings| {
-            let in_flight = settings.schedule.in_flight()?;
-            settings.at_a_time().filter(|most| *most < in_flight)
+            let in_flight = settings.target.in_flight()?;
+            let most = settings.target.at_a_time();
+            most.filter(|most| *most < in_flight)
         };
         let limited = combined.iter().find_map(|one| {
             let settings = &one.variant.settings;
             let place = one.layer.span(Key::Connections);
-            Some((fewer(settings)?, settings.schedule.in_flight()?, place))
+            Some((fewer(settings)?, settings.target.in_flight()?, place))
         });
         let Some((least, in_flight, place)) = limited else {
             return Ok(());
         };
         let has_all = |one: &Combined| {
             let settings = &one.variant.settings;
-            settings.schedule.in_flight() == Some(in_flight) && fewer(settings).is_none()
+            settings.target.in_flight() == Some(in_flight) && fewer(settings).is_none()
         };
         if combined.iter().any(has_all) {
             Err(self.at(place, format!(
@@ -303,13 +302,20 @@ fn count(written: &Count) -> Option<u32> {
 
 impl Combined {
     fn is_ramp(&self) -> bool {
-        matches!(self.variant.settings.schedule, Schedule::Ramp { .. })
+        let options = self.variant.settings.target.options();
+        options.is_some_and(|options| matches!(options.schedule, Schedule::Ramp { .. }))
+    }
+
+    pub(super) fn live(&self) -> Option<&LiveCall> {
+        match &self.variant.settings.target {
+            Target::Live(live) => Some(live),
+            Target::Call(_) | Target::Codec(_) => None,
+        }
     }
 
     /// The live service that it calls, as written and as resolved.
-    fn service(&self) -> Option<(&ServiceWritten, &Settings, &LiveService)> {
-        let settings = &self.variant.settings;
-        Some((self.service.as_ref()?, settings, settings.target.live()?))
+    fn service(&self) -> Option<(&ServiceWritten, &LiveCall)> {
+        Some((self.service.as_ref()?, self.live()?))
     }
 }
 

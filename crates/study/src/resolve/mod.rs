@@ -343,13 +343,19 @@ fn codecs(
 ) -> BTreeMap<String, BTreeMap<Encoding, String>> {
     let all = || plan.variants.iter().map(|variant| &variant.settings);
     let is_there = |codec: &str, encoding| {
-        let mut of_encoding = all().filter(|settings| settings.encoding == Some(encoding));
-        of_encoding.any(|s| s.target.codec().is_some_and(|(name, ..)| name == codec))
+        all().any(|settings| match &settings.target {
+            Target::Codec(work) => work.codec == codec && work.encoding == encoding,
+            Target::Call(_) | Target::Live(_) => false,
+        })
     };
     let mut codecs: BTreeMap<String, BTreeMap<Encoding, String>> = BTreeMap::new();
-    for settings in all().filter(|settings| settings.target.server().is_some()) {
+    for settings in all() {
+        let Target::Call(call) = &settings.target else {
+            continue;
+        };
+        let encoding = call.wire.encoding();
         for stack in settings.target.stacks() {
-            if let (Some(features), Some(encoding)) = (stacks.get(stack), settings.encoding)
+            if let Some(features) = stacks.get(stack)
                 && let Some(codec) = features.codecs.get(&encoding)
                 && is_there(codec, encoding)
             {

@@ -13,7 +13,7 @@ use crate::error::{Source, StudyError};
 use crate::file::{ClaimWritten, PairWritten, StudyFile};
 use crate::plan::{Claim, Metric, Pair};
 use crate::read::Line;
-use crate::settings::Timing;
+use crate::settings::{Target, Timing};
 use crate::words::Named as _;
 
 /// The variants that a name stands for.
@@ -177,40 +177,43 @@ impl<'v> Names<'v> {
         for one in [of, against] {
             let (name, settings) = (&one.variant.name, &one.variant.settings);
             let in_server = metric == Metric::ServerCpu || metric.needs_stages();
-            let why = if is_codec(one) && metric.is_of_a_call() {
-                format!(
-                    "is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
-                     -p99, goodput or client-cpu"
-                )
-            } else if settings.link.is_some()
-                && matches!(metric, Metric::ClientCpu | Metric::ServerCpu)
-            {
-                format!(
-                    "is not taken over a link, whose thread does part of the receiver's work, and \
-                     \"{name}\" goes over one; take it from a variant on loopback (docs/link.md)"
-                )
-            } else if settings.target.client().is_some() && metric == Metric::CallBytes {
-                format!(
-                    "is counted by the engine alone, and a subject calls in \"{name}\"; take \
-                     response-bytes"
-                )
-            } else if settings.target.live().is_some() && in_server {
-                format!(
-                    "needs a look into the server, and \"{name}\" is a live service; take another \
-                     metric"
-                )
-            } else if settings.cold_calls == 0 && metric.needs_cold_calls() {
+            let is_cpu = matches!(metric, Metric::ClientCpu | Metric::ServerCpu);
+            let does_not_time_them = || {
                 format!(
                     "is one of the first calls after a start, and \"{name}\" does not time them; \
                      give it cold-calls, e.g. cold-calls = 50"
                 )
-            } else if settings.timing() == Timing::Load && metric.needs_stages() {
-                format!(
-                    "exists for one call in flight only, and \"{name}\" has more or a rate; \
-                     take another metric, or in-flight = 1"
-                )
-            } else {
-                continue;
+            };
+            let why = match &settings.target {
+                Target::Codec(_) if metric.is_of_a_call() => format!(
+                    "is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
+                     -p99, goodput or client-cpu"
+                ),
+                Target::Call(call) if call.link.is_some() && is_cpu => format!(
+                    "is not taken over a link, whose thread does part of the receiver's work, and \
+                     \"{name}\" goes over one; take it from a variant on loopback (docs/link.md)"
+                ),
+                Target::Call(call) if call.client.is_some() && metric == Metric::CallBytes => {
+                    format!(
+                        "is counted by the engine alone, and a subject calls in \"{name}\"; take \
+                         response-bytes"
+                    )
+                }
+                Target::Live(_) if in_server => format!(
+                    "needs a look into the server, and \"{name}\" is a live service; take another \
+                     metric"
+                ),
+                Target::Live(_) if metric.needs_cold_calls() => does_not_time_them(),
+                Target::Call(call) if call.cold_calls == 0 && metric.needs_cold_calls() => {
+                    does_not_time_them()
+                }
+                Target::Call(call) if call.timing() == Timing::Load && metric.needs_stages() => {
+                    format!(
+                        "exists for one call in flight only, and \"{name}\" has more or a rate; \
+                         take another metric, or in-flight = 1"
+                    )
+                }
+                Target::Call(_) | Target::Codec(_) | Target::Live(_) => continue,
             };
             return refuse(format!("{} {why}", metric.as_str()));
         }
@@ -288,7 +291,7 @@ impl<'v> Names<'v> {
 }
 
 fn is_codec(one: &Combined) -> bool {
-    one.variant.settings.target.codec().is_some()
+    matches!(one.variant.settings.target, Target::Codec(_))
 }
 
 impl StudyFile {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Combined;
 use crate::plan::Plan;
-use crate::settings::{Settings, Target};
+use crate::settings::Target;
 use crate::words::counted;
 
 /// What is wrong with a bound, in one line, and where it is written.
@@ -19,7 +19,7 @@ type Refused = (Option<Range<usize>>, String);
 pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refused> {
     let mut bounds: BTreeMap<String, Bound> = BTreeMap::new();
     for variant in &plan.variants {
-        let Some((url, most)) = bound(&variant.settings) else {
+        let Some((url, most)) = bound(&variant.settings.target) else {
             continue;
         };
         let bound = bounds.entry(url).or_default();
@@ -32,7 +32,7 @@ pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refuse
     }
     for trial in &plan.trials {
         let variant = plan.variants.get(trial.variant as usize);
-        let called = variant.and_then(|it| Some((it, bound(&it.settings)?.0)));
+        let called = variant.and_then(|it| Some((it, bound(&it.settings.target)?.0)));
         if let Some((variant, url)) = called
             && let Some(bound) = bounds.get_mut(&url)
         {
@@ -53,11 +53,11 @@ pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refuse
         return Err((bound.written.clone(), bound.refusal(url)));
     }
     for variant in &mut plan.variants {
-        let Target::Live { service } = &mut variant.settings.target else {
+        let Target::Live(live) = &mut variant.settings.target else {
             continue;
         };
-        let bound = bounds.get(&service.url.to_string());
-        service.max_requests = bound.and_then(Bound::share);
+        let bound = bounds.get(&live.service.url.to_string());
+        live.service.max_requests = bound.and_then(Bound::share);
     }
     Ok(())
 }
@@ -105,7 +105,9 @@ impl Bound {
 }
 
 /// The live service that a trial calls, and the bound of its requests.
-fn bound(settings: &Settings) -> Option<(String, Option<u64>)> {
-    let live = settings.target.live()?;
-    Some((live.url.to_string(), live.max_requests))
+fn bound(target: &Target) -> Option<(String, Option<u64>)> {
+    match target {
+        Target::Live(live) => Some((live.service.url.to_string(), live.service.max_requests)),
+        Target::Call(_) | Target::Codec(_) => None,
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use rpcgauge_message::Encoding;
 use rpcgauge_message::data::Order;
 use rpcgauge_trial::RampPart;
 use toml::Spanned;
@@ -15,12 +14,12 @@ use super::workload::Wanted;
 use crate::error::StudyError;
 use crate::file::{ServiceWritten, check_description};
 use crate::read::{PathText, Time, value};
-use crate::setting::{Key, OF_SUBJECTS};
+use crate::setting::Key;
 use crate::settings::{
-    Arrivals, AtEnd, Keepalive, LiveService, Messages, Protocol, RowsSource, Schedule, Settings,
-    Stop, Target, TlsChoice, Transport,
+    Arrivals, AtEnd, CallOptions, HttpVersion, Keepalive, LiveCall, LiveService, LiveWire,
+    Messages, RowsSource, Schedule, Settings, Stop, Target, TlsChoice,
 };
-use crate::url::{Address, Url};
+use crate::url::Url;
 
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop::after_ms(10_000);
@@ -38,38 +37,34 @@ impl Resolver<'_> {
         let inputs = self.service_inputs(written, &service.url)?;
         service.messages.template = inputs.template.as_ref().map(|template| template.source());
         self.services.insert(one.name.to_owned(), inputs);
-        let protocol = if service.url.scheme.is_grpc() {
-            Protocol::Grpc
-        } else {
-            Protocol::Rest
-        };
-        let transport = match service.url.address {
-            Address::Tcp { .. } => Transport::Tcp,
-            Address::Unix { .. } => Transport::Unix,
-        };
-        let service = Box::new(service);
-        let usual = Settings::new(Target::Live { service }, protocol);
         let mut settings = Settings {
-            encoding: (protocol == Protocol::Grpc).then_some(Encoding::Protobuf),
-            transport,
+            target: Target::from(LiveCall {
+                wire: if service.url.scheme.is_grpc() {
+                    LiveWire::Grpc
+                } else {
+                    LiveWire::Http(HttpVersion::Http1)
+                },
+                service,
+                options: if self.searches {
+                    // The search chooses the rate.
+                    CallOptions {
+                        schedule: Schedule::Rate {
+                            per_second: 1.0,
+                            arrivals: Arrivals::Poisson,
+                        },
+                        ..CallOptions::default()
+                    }
+                } else {
+                    CallOptions::default()
+                },
+            }),
             stop: DEFAULT_STOP,
-            schedule: if self.searches {
-                // The search chooses the rate.
-                Schedule::Rate {
-                    per_second: 1.0,
-                    arrivals: Arrivals::Poisson,
-                }
-            } else {
-                usual.schedule.clone()
-            },
-            ..usual
         };
         let filled = apply_layer(&mut settings, &one.merged.layer);
         let check = Check::of(self, one);
-        check.refuse(|key| !key.row().is_of_live, OF_SUBJECTS)?;
         check.filled(filled)?;
-        check.call(&mut settings)?;
-        if let Schedule::Ramp { parts, .. } = &settings.schedule {
+        check.settings(&mut settings)?;
+        if let Some(Schedule::Ramp { parts, .. }) = settings.target.options().map(|o| &o.schedule) {
             check.refuse(
                 |key| *key == Key::Time,
                 "is the ramp's own: it ends with its last part; leave it out",

@@ -10,9 +10,10 @@ use crate::features::{Features, Role};
 use crate::file::Layer;
 use crate::link;
 use crate::scale;
-use crate::setting::{AppliesTo, Key, Misfit, OF_A_CALL};
+use crate::setting::{Key, Misfit};
 use crate::settings::{
-    ConnectionUse, HttpVersion, Operation, Protocol, Sample, Schedule, Settings, Target, Transport,
+    CallOptions, CodecWork, ConnectionUse, HttpVersion, Protocol, Schedule, Settings, Stop,
+    SubjectCall, Target, Transport,
 };
 use crate::words::{Named as _, format_time};
 
@@ -25,16 +26,10 @@ pub(super) type Filled = Result<(), (Key, Misfit)>;
 
 /// What a layer says of a subject, with the defaults of all else.
 pub(super) fn settings_of_layer(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) {
-    let target = match layer.get(Key::Codec) {
-        None => Target::reference(workload),
-        Some(_) => Target::Codec {
-            codec: String::new(),
-            operation: Operation::Encode,
-            sample: Sample::Response,
-            workload,
-        },
-    };
-    let mut settings = Settings::new(target, Protocol::Rest);
+    let mut settings = Settings::new(match layer.get(Key::Codec) {
+        None => Target::from(SubjectCall::new(workload, Protocol::Rest)),
+        Some(_) => Target::from(CodecWork::new("", workload, Encoding::Json)),
+    });
     let filled = apply_layer(&mut settings, layer);
     (settings, filled)
 }
@@ -54,8 +49,11 @@ impl Resolver<'_> {
     pub(super) fn subject_settings(&mut self, one: &Wanted<'_>) -> Result<Settings, StudyError> {
         let workload = self.workload(one)?;
         let (mut settings, filled) = settings_of_layer(&one.merged.layer, workload.clone());
-        Check::of(self, one).filled(filled)?;
-        if let Some(link) = &mut settings.link {
+        let check = Check::of(self, one);
+        check.filled(filled)?;
+        if let Target::Call(call) = &mut settings.target
+            && let Some(link) = &mut call.link
+        {
             let read = link::load_traces(&mut link.terms, |file| self.context.loader.path(file));
             read.map_err(|message| {
                 let place = one.merged.layer.span(Key::Link);
@@ -63,30 +61,28 @@ impl Resolver<'_> {
                 self.at(place, message)
             })?;
         }
-        let check = Check::of(self, one);
-        match settings.target {
-            Target::Codec { .. } => check.codec(&mut settings)?,
-            Target::Subject { .. } | Target::Live { .. } => check.call(&mut settings)?,
-        }
-        if let (WorkloadSpec::Own(own), false) =
-            (&workload, settings.response_compression.is_none())
+        check.settings(&mut settings)?;
+        let [request_compression, response_compression] = settings.target.compressions();
+        if let (WorkloadSpec::Own(own), false) = (&workload, response_compression.is_none())
             && let Some(scale) = one.merged.scale().filter(|scale| *scale.get_ref() > 1)
             && let Some(why) = scale::alike(own)
         {
             let message = format!("variant \"{}\" compresses, but {why}", one.name);
             return Err(self.source.error(scale.span(), message));
         }
-        let sent = (
-            workload,
-            settings.encoding.unwrap_or(Encoding::Protobuf),
-            settings.request_compression,
-            settings.response_compression,
-        );
-        self.check_limits(sent).map_err(|problem| {
-            let (place, file) = one.sample_place(problem.sample);
-            let message = format!("{file}variant \"{}\" sends {problem}", one.name);
-            self.source.error(place, message)
-        })?;
+        if let Some(encoding) = settings.target.encoding() {
+            let sent = (
+                workload,
+                encoding,
+                request_compression,
+                response_compression,
+            );
+            self.check_limits(sent).map_err(|problem| {
+                let (place, file) = one.sample_place(problem.sample);
+                let message = format!("{file}variant \"{}\" sends {problem}", one.name);
+                self.source.error(place, message)
+            })?;
+        }
         Ok(settings)
     }
 }
@@ -136,39 +132,73 @@ impl<'r, 'a> Check<'r, 'a> {
         }
     }
 
-    pub(super) fn call(&self, settings: &mut Settings) -> Result<(), StudyError> {
-        let is_live = settings.target.live().is_some();
-        if !is_live && !self.says(Key::Protocol) {
+    /// Holds settings that were filled in to what they mean together, and adds what follows from them.
+    pub(super) fn settings(&self, settings: &mut Settings) -> Result<(), StudyError> {
+        let stop = settings.stop;
+        match &mut settings.target {
+            Target::Call(call) => self.call(call, stop)?,
+            Target::Codec(work) => self.codec(work)?,
+            Target::Live(live) => self.brings_calls(&live.options, stop)?,
+        }
+        match &settings.target {
+            Target::Call(call) => {
+                self.has(Key::Server, &call.server, Role::Server, settings)?;
+                if let Some(client) = &call.client {
+                    self.has(Key::Client, &client.stack, Role::Client, settings)?;
+                }
+            }
+            Target::Codec(work) => self.has(Key::Codec, &work.codec, Role::Codec, settings)?,
+            Target::Live(_) => {}
+        }
+        match &mut settings.target {
+            Target::Call(call) => {
+                call.options.connections =
+                    self.connections(&call.options, call.wire.http(), false)?;
+            }
+            Target::Codec(_) => {}
+            Target::Live(live) => {
+                live.options.connections =
+                    self.connections(&live.options, live.wire.http(), true)?;
+            }
+        }
+        self.runtime(&settings.target)
+    }
+
+    fn call(&self, call: &mut SubjectCall, stop: Stop) -> Result<(), StudyError> {
+        if !self.says(Key::Protocol) {
             let message = "it has no protocol; write protocol = \"grpc\", \"rest\" or \"connect\"";
             return Err(self.error(None, message));
         }
-        if is_live || settings.target.client().is_some() {
+        if call.client.is_some() {
             self.refuse(
                 |key| *key == Key::ColdCalls,
                 "times the first calls of rpcgauge's own client to a server that it has started; leave it out \
                  for another client or a live service",
             )?;
         }
-        if settings.protocol == Protocol::Grpc && settings.http == HttpVersion::Http1 {
-            let message = if is_live {
-                "gRPC needs HTTP/2; take that, or leave this out"
-            } else {
-                "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and http = \"1.1\""
-            };
-            return Err(self.error(Some(Key::Http), message));
-        }
-        if settings.link.is_some() && settings.transport == Transport::Unix {
+        if call.link.is_some() && call.transport == Transport::Unix {
             let message = "a Unix socket goes over no link; write transport = \"tcp\" or link = \"loopback\", \
                 or exclude it by [[exclude]] with transport = \"unix\"";
             return Err(self.error(Some(Key::Link), message));
         }
-        if let (Schedule::Ramp { .. }, false) = (&settings.schedule, is_live) {
+        if let Schedule::Ramp { .. } = &call.options.schedule {
             let message =
                 "a ramp is for a live service, and a subject is called at one rate; write that";
             return Err(self.error(Some(Key::Rate), message));
         }
-        if let (Schedule::Rate { per_second, .. }, Some(ms)) =
-            (&settings.schedule, settings.stop.time_ms)
+        self.brings_calls(&call.options, stop)?;
+        if let Some(client) = &mut call.client {
+            let styles = &self.features(Key::Client, &client.stack)?.styles;
+            // One without any is not a client, and its stack is refused for that.
+            let first = styles.first().filter(|_| !self.says(Key::Style));
+            client.style = first.copied().unwrap_or(client.style);
+        }
+        Ok(())
+    }
+
+    /// Refuses a rate that is too low for the time of a trial.
+    fn brings_calls(&self, options: &CallOptions, stop: Stop) -> Result<(), StudyError> {
+        if let (Schedule::Rate { per_second, .. }, Some(ms)) = (&options.schedule, stop.time_ms)
             && per_second * (ms as f64) < 1_000.0
             && self.says(Key::Rate)
         {
@@ -179,53 +209,30 @@ impl<'r, 'a> Check<'r, 'a> {
             );
             return Err(self.error(Some(Key::Rate), message));
         }
-        if let Target::Subject {
-            client: Some(client),
-            ..
-        } = &mut settings.target
-        {
-            let styles = &self.features(Key::Client, &client.stack)?.styles;
-            // One without any is not a client, and the check below refuses it.
-            let first = styles.first().filter(|_| !self.says(Key::Style));
-            client.style = first.copied().unwrap_or(client.style);
-        }
-        if let Target::Subject { server, client, .. } = &settings.target {
-            self.has(Key::Server, server, Role::Server, settings)?;
-            if let Some(client) = client {
-                self.has(Key::Client, &client.stack, Role::Client, settings)?;
-            }
-        }
-        settings.connections = self.connections(settings)?;
-        self.runtime(settings)
+        Ok(())
     }
 
-    fn codec(&self, settings: &mut Settings) -> Result<(), StudyError> {
-        self.refuse(|key| key.row().applies_to == AppliesTo::Call, OF_A_CALL)?;
-        let Target::Codec { codec, .. } = &settings.target else {
-            return Ok(());
-        };
-        let codec = codec.clone();
-        let features = self.features(Key::Codec, &codec)?;
+    fn codec(&self, work: &mut CodecWork) -> Result<(), StudyError> {
+        let features = self.features(Key::Codec, &work.codec)?;
         if !self.says(Key::Operation) {
             let message = "it has no operation; write operation = \"encode\" or \"decode\"";
             return Err(self.error(Some(Key::Codec), message));
         }
         match features.encodings[..] {
             _ if self.says(Key::Encoding) => {}
-            [encoding] => settings.encoding = Some(encoding),
+            [encoding] => work.encoding = encoding,
             _ => {
                 let message =
                     "it has no encoding, and the codec has several; write encoding = \"json\"";
                 return Err(self.error(Some(Key::Codec), message));
             }
         }
-        self.has(Key::Codec, &codec, Role::Codec, settings)?;
-        self.runtime(settings)
+        Ok(())
     }
 
     /// Whether what is asked of runtimes can be set of one of the variant's stacks at least: a client of
     /// another language has no such collector. `has` asks whether one that has collectors has this one.
-    fn runtime(&self, settings: &Settings) -> Result<(), StudyError> {
+    fn runtime(&self, target: &Target) -> Result<(), StudyError> {
         type Has = fn(&Features) -> bool;
         let asked: [(Key, Has, &str); 2] = [
             (
@@ -238,10 +245,10 @@ impl<'r, 'a> Check<'r, 'a> {
         let stacks = self.resolver.context.subjects;
         for (key, has, what) in asked {
             let is_of = |stack: &str| stacks.get(stack).is_some_and(has);
-            if !self.says(key) || settings.target.stacks().any(is_of) {
+            if !self.says(key) || target.stacks().any(is_of) {
                 continue;
             }
-            let named: Vec<&str> = settings.target.stacks().collect();
+            let named: Vec<&str> = target.stacks().collect();
             let fitting = stacks.iter().filter(|(_, features)| has(features));
             let fitting: Vec<&str> = fitting.map(|(name, _)| &**name).collect();
             let others = if fitting.is_empty() {
@@ -296,15 +303,19 @@ impl<'r, 'a> Check<'r, 'a> {
 
     /// Connections open at once. HTTP/1.1 carries one call at a time on a connection, and so does
     /// a connection that is made for one call: then they must be as many as the calls in flight.
-    fn connections(&self, settings: &Settings) -> Result<u32, StudyError> {
-        let asked = self.says(Key::Connections).then_some(settings.connections);
-        let one_each = settings.at_a_time().is_some();
-        let is_live = settings.target.live().is_some();
-        let why = match settings.connection {
+    fn connections(
+        &self,
+        options: &CallOptions,
+        http: HttpVersion,
+        is_live: bool,
+    ) -> Result<u32, StudyError> {
+        let asked = self.says(Key::Connections).then_some(options.connections);
+        let one_each = options.at_a_time(http).is_some();
+        let why = match options.connection {
             ConnectionUse::PerCall => "a connection made for one call carries one call",
             ConnectionUse::Reuse => "HTTP/1.1 carries one call at a time on a connection",
         };
-        match (settings.schedule.in_flight(), asked) {
+        match (options.schedule.in_flight(), asked) {
             (Some(in_flight), None) if one_each => Ok(in_flight),
             (None, None) if one_each => Ok(CONNECTIONS_AT_A_RATE),
             // Where fewer are open than calls could be in flight, a live service has fewer in flight.

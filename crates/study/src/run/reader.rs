@@ -185,7 +185,7 @@ impl Run {
         let Variant { name, settings, .. } = &self.plan.variants[planned.variant as usize];
         if let TrialOutcome::Measured(measured) = &record.outcome
             && measured.link.is_none()
-            && let Some(link) = &settings.link
+            && let Some(link) = settings.target.link()
         {
             return Err(format!(
                 "trial {index} does not say what its link {} did",

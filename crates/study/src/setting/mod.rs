@@ -8,8 +8,8 @@ mod tests;
 use std::fmt;
 use std::ops::RangeInclusive;
 
+pub(crate) use table::Key;
 pub use table::SETTINGS;
-pub(crate) use table::{Key, OF_A_CALL, OF_SUBJECTS};
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Compression, WorkloadSpec};
@@ -42,14 +42,11 @@ pub struct Setting {
     pub name: &'static str,
     /// What it can be.
     pub values: Values,
-    pub(crate) applies_to: AppliesTo,
-    /// Whether calls to a live service have it too.
-    pub(crate) is_of_live: bool,
     /// Whether no other setting has such a value, so that a variant's name need not name the setting.
     pub(crate) name_is_implied: bool,
     /// Settings that may not be in one table with it, and why.
     pub(crate) conflicts_with: &'static [(Key, &'static str)],
-    /// Settings of a lower layer that it takes the place of.
+    /// Settings of a lower layer that it takes the place of, or that do not stand beside it.
     pub(crate) overrides: &'static [Key],
     /// Its value, in settings that have one.
     pub(crate) get: fn(&Settings) -> Option<Value>,
@@ -63,21 +60,13 @@ pub struct Setting {
     describe: fn(&Settings, &Value) -> String,
 }
 
-/// What has a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AppliesTo {
-    /// Calls alone.
-    Call,
-    /// Codecs alone.
-    Codec,
-    Both,
-}
-
 /// Why a value cannot be put into settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// They have no such setting: the rest of a sentence that begins with its key.
     Absent(&'static str),
+    /// They cannot have this value: a sentence.
+    Refused(&'static str),
     /// The setting has values of another kind.
     Kind,
 }
@@ -153,15 +142,9 @@ impl Key {
 }
 
 impl Setting {
-    /// Its value in settings to which it applies.
+    /// Its value in settings that have it.
     pub fn value(&self, settings: &Settings) -> Option<Value> {
-        let is_codec = matches!(settings.target, Target::Codec { .. });
-        let applies = match self.applies_to {
-            AppliesTo::Both => true,
-            AppliesTo::Call => !is_codec,
-            AppliesTo::Codec => is_codec,
-        };
-        (self.get)(settings).filter(|_| applies)
+        (self.get)(settings)
     }
 
     /// Whether it says when a trial ends, and not how is called.
@@ -347,6 +330,13 @@ impl Value {
         }
     }
 
+    fn to_link(&self) -> Result<Option<Box<NamedLink>>, Misfit> {
+        match self {
+            Self::Link(link) => Ok(link.clone()),
+            _ => Err(Misfit::Kind),
+        }
+    }
+
     fn to_flag(&self) -> Result<bool, Misfit> {
         match self {
             Self::Flag(flag) => Ok(*flag),
@@ -360,6 +350,7 @@ impl Misfit {
     pub(crate) fn of(self, word: &str) -> String {
         match self {
             Self::Absent(why) => format!("\"{word}\" {why}"),
+            Self::Refused(why) => why.to_owned(),
             Self::Kind => format!("\"{word}\" does not have values of this kind"),
         }
     }
@@ -395,9 +386,7 @@ impl Features {
             return Some((None, lack));
         }
         for row in &SETTINGS {
-            if (role != Role::Codec || row.applies_to != AppliesTo::Call)
-                && let Some(lack) = (row.missing_feature)(settings, self, role)
-            {
+            if let Some(lack) = (row.missing_feature)(settings, self, role) {
                 return Some((Some(row.key), lack));
             }
         }
@@ -410,7 +399,7 @@ impl Settings {
     /// Holds every setting of a plan to its bounds, which are those of a study. The times of a live
     /// service have others: a deadline may be short, and a search or a ramp longer than a day.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let is_live = self.target.live().is_some();
+        let is_live = matches!(self.target, Target::Live(_));
         let values = SETTINGS.iter().map(|row| (row, row.value(self)));
         for (row, value) in values {
             match value {
@@ -472,17 +461,22 @@ impl Target {
     /// own, or a live service's target.
     pub fn called(&self) -> String {
         match self {
-            Self::Subject { workload, .. } | Self::Codec { workload, .. } => match workload {
-                WorkloadSpec::Echo { n } => format!("echo n={n}"),
-                WorkloadSpec::Hello {} => "hello".to_owned(),
-                WorkloadSpec::List { n } => format!("list n={n}"),
-                WorkloadSpec::Records { n } => format!("records n={n}"),
-                WorkloadSpec::Profile {} => "profile".to_owned(),
-                WorkloadSpec::Followers { n } => format!("followers n={n}"),
-                WorkloadSpec::Own(own) => own.method.clone(),
-            },
-            Self::Live { service } => service.url.to_string(),
+            Self::Call(call) => workload_words(&call.workload),
+            Self::Codec(work) => workload_words(&work.workload),
+            Self::Live(live) => live.service.url.to_string(),
         }
+    }
+}
+
+fn workload_words(workload: &WorkloadSpec) -> String {
+    match workload {
+        WorkloadSpec::Echo { n } => format!("echo n={n}"),
+        WorkloadSpec::Hello {} => "hello".to_owned(),
+        WorkloadSpec::List { n } => format!("list n={n}"),
+        WorkloadSpec::Records { n } => format!("records n={n}"),
+        WorkloadSpec::Profile {} => "profile".to_owned(),
+        WorkloadSpec::Followers { n } => format!("followers n={n}"),
+        WorkloadSpec::Own(own) => own.method.clone(),
     }
 }
 

@@ -2,14 +2,12 @@
 
 use rpcgauge_message::{Compression, Encoding};
 
-use super::{
-    AppliesTo, CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, missing,
-};
+use super::{CALLS, DEADLINE, LINK, Misfit, RUNTIME, Setting, UNTIL, Value, Values, missing};
 use crate::features::Role;
 use crate::settings::{
-    Arrivals, Client, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE, HttpVersion, MAX_IN_FLIGHT,
-    MAX_THREADS, Operation, Protocol, REFERENCE, Sample, Schedule, Settings, Style, Target,
-    Transport, protocol_defaults,
+    Arrivals, CallOptions, Client, CodecWork, ConnectionUse, DEFAULT_DEADLINE_MS, ENGINE,
+    HttpVersion, LiveWire, MAX_IN_FLIGHT, MAX_THREADS, Operation, Protocol, REFERENCE, Runtime,
+    Sample, Schedule, Settings, Style, SubjectCall, Target, Transport, Wire,
 };
 use crate::words::{Named, format_number};
 
@@ -53,8 +51,6 @@ const ROW: Setting = Setting {
     key: Key::N,
     name: "",
     values: Values::Stack,
-    applies_to: AppliesTo::Call,
-    is_of_live: false,
     name_is_implied: false,
     conflicts_with: &[],
     overrides: &[],
@@ -71,6 +67,39 @@ const CLOSED_OR_RATE: &str =
 const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
+/// What a codec, which calls nothing, does not have.
+const OF_CALLS: &[Key] = &[
+    Key::Server,
+    Key::Client,
+    Key::Style,
+    Key::Protocol,
+    Key::Http,
+    Key::RequestCompression,
+    Key::ResponseCompression,
+    Key::Threads,
+    Key::Transport,
+    Key::Tls,
+    Key::Connection,
+    Key::Connections,
+    Key::Link,
+    Key::InFlight,
+    Key::Rate,
+    Key::Arrivals,
+    Key::Deadline,
+    Key::ColdCalls,
+];
+const OF_CODECS: &[Key] = &[Key::Codec, Key::Operation, Key::Sample];
+
+const OF_A_CALL: Misfit = Misfit::Absent("is a call's, and a codec calls nothing; leave it out");
+const OF_A_CODEC: Misfit = Misfit::Absent("is a codec's, and there is none; write codec = \"…\"");
+const OF_SUBJECTS: Misfit =
+    Misfit::Absent("is for subjects, but a live service is called here; leave it out");
+const GRPC_OVER_HTTP_1: Misfit = Misfit::Refused(
+    "gRPC needs HTTP/2; write http = \"2\", or exclude it by [[exclude]] with protocol = \"grpc\" and \
+     http = \"1.1\"",
+);
+const LIVE_GRPC_OVER_HTTP_1: Misfit =
+    Misfit::Refused("gRPC needs HTTP/2; take that, or leave this out");
 const NO_RATE: Misfit =
     Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
 const NO_CLIENT: Misfit =
@@ -82,25 +111,28 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Server,
         name: "server",
         name_is_implied: true,
-        get: |s| Some(Value::stack(s.target.server()?)),
-        set: |s, value| put(call(s)?.0, value.to_stack()),
-        describe: |s, value| unless(s.target.server() == Some(REFERENCE), format!("of {value}")),
+        overrides: OF_CODECS,
+        get: |s| Some(Value::stack(&call(s)?.server)),
+        set: |s, value| put(&mut call_mut(s)?.server, value.to_stack()),
+        describe: |_, value| unless(*value == Value::stack(REFERENCE), format!("of {value}")),
         ..ROW
     },
     Setting {
         key: Key::Client,
         name: "client",
+        overrides: OF_CODECS,
         get: |s| {
-            let engine = s.target.server().map(|_| ENGINE);
-            let client = s.target.client().map(|client| client.stack.as_str());
-            Some(Value::stack(client.or(engine)?))
+            let client = call(s)?.client.as_ref();
+            Some(Value::stack(
+                client.map_or(ENGINE, |client| client.stack.as_str()),
+            ))
         },
         set: |s, value| {
-            let (client, stack, style) = (call(s)?.1, value.to_stack()?, Style::Blocking);
-            *client = (stack != ENGINE).then_some(Client { stack, style });
+            let (call, stack, style) = (call_mut(s)?, value.to_stack()?, Style::Blocking);
+            call.client = (stack != ENGINE).then_some(Client { stack, style });
             Ok(())
         },
-        describe: |s, value| unless(s.target.client().is_none(), format!("by {value}")),
+        describe: |_, value| unless(*value == Value::stack(ENGINE), format!("by {value}")),
         ..ROW
     },
     Setting {
@@ -108,26 +140,24 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         name: "style",
         values: words::<Style>(),
         name_is_implied: true,
-        get: |s| Value::word(s.target.client()?.style),
-        set: |s, value| match call(s)?.1 {
+        get: |s| Value::word(call(s)?.client.as_ref()?.style),
+        set: |s, value| match &mut call_mut(s)?.client {
             Some(client) => put(&mut client.style, value.to_word()),
             None => Err(NO_CLIENT),
         },
         missing_feature: |s, has, role| {
-            missing(
-                &has.styles,
-                only(role, Role::Client, s.target.client()?.style)?,
-            )
+            let style = call(s)?.client.as_ref()?.style;
+            missing(&has.styles, only(role, Role::Client, style)?)
         },
         ..ROW
     },
     Setting {
         key: Key::Codec,
         name: "codec",
-        applies_to: AppliesTo::Codec,
         name_is_implied: true,
-        get: |s| Some(Value::stack(s.target.codec()?.0)),
-        set: |s, value| put(codec(s)?.0, value.to_stack()),
+        overrides: OF_CALLS,
+        get: |s| Some(Value::stack(&codec(s)?.codec)),
+        set: |s, value| put(&mut codec_mut(s)?.codec, value.to_stack()),
         describe: |_, value| format!("by {value}"),
         ..ROW
     },
@@ -135,10 +165,9 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Operation,
         name: "operation",
         values: words::<Operation>(),
-        applies_to: AppliesTo::Codec,
         name_is_implied: true,
-        get: |s| Value::word(s.target.codec()?.1),
-        set: |s, value| put(codec(s)?.1, value.to_word()),
+        get: |s| Value::word(codec(s)?.operation),
+        set: |s, value| put(&mut codec_mut(s)?.operation, value.to_word()),
         describe: |_, value| format!("to {value}"),
         ..ROW
     },
@@ -146,10 +175,9 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Sample,
         name: "sample",
         values: words::<Sample>(),
-        applies_to: AppliesTo::Codec,
         name_is_implied: true,
-        get: |s| Value::word(s.target.codec()?.2),
-        set: |s, value| put(codec(s)?.2, value.to_word()),
+        get: |s| Value::word(codec(s)?.sample),
+        set: |s, value| put(&mut codec_mut(s)?.sample, value.to_word()),
         describe: |_, value| format!("the {value}"),
         ..ROW
     },
@@ -158,34 +186,37 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         name: "protocol",
         values: words::<Protocol>(),
         name_is_implied: true,
-        get: |s| Value::word(s.protocol),
+        get: |s| Value::word(on_http(s)?.0),
         set: |s, value| {
-            put(&mut s.protocol, value.to_word())?;
-            (s.http, s.encoding) = protocol_defaults(s.protocol);
-            Ok(())
+            put(
+                &mut call_mut(s)?.wire,
+                value.to_word().map(Wire::default_for),
+            )
         },
         missing_feature: |s, has, _| {
             let protocols: Vec<Protocol> = has.protocols.keys().copied().collect();
-            missing(&protocols, s.protocol)
+            missing(&protocols, on_http(s)?.0)
         },
         column: "protocol",
-        describe: |s, _| match (s.protocol, s.encoding) {
-            (Protocol::Grpc, _) => "gRPC on".into(),
-            (Protocol::Connect, _) => "Connect on".into(),
-            (Protocol::Rest, Some(_)) => "REST on".into(),
-            // Bodies are sent as they are given.
-            (Protocol::Rest, None) => String::new(),
+        describe: |s, _| match on_http(s).map(|(protocol, _)| protocol) {
+            Some(Protocol::Grpc) => "gRPC on".into(),
+            Some(Protocol::Connect) => "Connect on".into(),
+            // A live service's bodies are sent as they are given.
+            Some(Protocol::Rest) => unless(s.target.encoding().is_none(), "REST on".into()),
+            None => String::new(),
         },
         ..ROW
     },
     Setting {
         key: Key::Http,
         name: "http",
-        is_of_live: true,
         values: words::<HttpVersion>(),
-        get: |s| Value::word(s.http),
-        set: |s, value| put(&mut s.http, value.to_word()),
-        missing_feature: |s, has, _| missing(has.protocols.get(&s.protocol)?, s.http),
+        get: |s| Value::word(on_http(s)?.1),
+        set: |s, value| set_http(s, value.to_word()?),
+        missing_feature: |s, has, _| {
+            let (protocol, http) = on_http(s)?;
+            missing(has.protocols.get(&protocol)?, http)
+        },
         column: "protocol",
         describe: |_, value| format!("HTTP/{value}"),
         ..ROW
@@ -194,38 +225,43 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Encoding,
         name: "encoding",
         values: words::<Encoding>(),
-        applies_to: AppliesTo::Both,
         name_is_implied: true,
-        get: |s| Value::word(s.encoding?),
-        set: |s, value| put(&mut s.encoding, value.to_word().map(Some)),
-        missing_feature: |s, has, _| missing(&has.encodings, s.encoding?),
+        get: |s| Value::word(s.target.encoding()?),
+        set: |s, value| match &mut s.target {
+            Target::Call(call) => {
+                let wire = value.to_word().map(|encoding| call.wire.encoded(encoding));
+                put(&mut call.wire, wire)
+            }
+            Target::Codec(work) => put(&mut work.encoding, value.to_word()),
+            Target::Live(_) => Err(OF_SUBJECTS),
+        },
+        missing_feature: |s, has, _| missing(&has.encodings, s.target.encoding()?),
         column: "encoding",
         ..ROW
     },
     Setting {
         key: Key::Compression,
         name: "compression",
-        is_of_live: true,
         values: Values::Compression,
-        applies_to: AppliesTo::Both,
         conflicts_with: &[
             (Key::RequestCompression, BOTH_WAYS),
             (Key::ResponseCompression, BOTH_WAYS),
         ],
         overrides: &[Key::RequestCompression, Key::ResponseCompression],
-        get: |s| is_one_compression(s).then_some(Value::Compression(s.request_compression)),
+        get: |s| one_compression(s).map(Value::Compression),
         set: |s, value| {
-            put(&mut s.request_compression, value.to_compression())?;
-            put(&mut s.response_compression, value.to_compression())
+            if let Target::Codec(work) = &mut s.target {
+                return put(&mut work.compression, value.to_compression());
+            }
+            let options = options_mut(s)?;
+            put(&mut options.request_compression, value.to_compression())?;
+            put(&mut options.response_compression, value.to_compression())
         },
-        missing_feature: |s, has, role| {
-            let needed = only(role, Role::Codec, s.request_compression)?;
-            missing(&has.compressions, needed.into())
-        },
+        missing_feature: |s, has, _| missing(&has.compressions, codec(s)?.compression.into()),
         column: "compression",
-        describe: |s, value| {
+        describe: |_, value| {
             unless(
-                s.request_compression == Compression::None,
+                *value == Value::Compression(Compression::None),
                 value.to_string(),
             )
         },
@@ -234,42 +270,57 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::RequestCompression,
         name: "request-compression",
-        is_of_live: true,
         values: Values::Compression,
-        get: |s| Some(Value::Compression(s.request_compression)),
-        set: |s, value| put(&mut s.request_compression, value.to_compression()),
-        missing_feature: |s, has, _| missing(&has.compressions, s.request_compression.into()),
+        get: |s| Some(Value::Compression(s.target.options()?.request_compression)),
+        set: |s, value| {
+            put(
+                &mut options_mut(s)?.request_compression,
+                value.to_compression(),
+            )
+        },
+        missing_feature: |s, has, _| {
+            missing(
+                &has.compressions,
+                s.target.options()?.request_compression.into(),
+            )
+        },
         column: "compression",
-        describe: |s, value| unless(is_one_compression(s), format!("request {value},")),
+        describe: |s, value| unless(one_compression(s).is_some(), format!("request {value},")),
         ..ROW
     },
     Setting {
         key: Key::ResponseCompression,
         name: "response-compression",
-        is_of_live: true,
         values: Values::Compression,
-        get: |s| Some(Value::Compression(s.response_compression)),
-        set: |s, value| put(&mut s.response_compression, value.to_compression()),
-        missing_feature: |s, has, _| missing(&has.compressions, s.response_compression.into()),
+        get: |s| Some(Value::Compression(s.target.options()?.response_compression)),
+        set: |s, value| {
+            put(
+                &mut options_mut(s)?.response_compression,
+                value.to_compression(),
+            )
+        },
+        missing_feature: |s, has, _| {
+            missing(
+                &has.compressions,
+                s.target.options()?.response_compression.into(),
+            )
+        },
         column: "compression",
-        describe: |s, value| unless(is_one_compression(s), format!("response {value}")),
+        describe: |s, value| unless(one_compression(s).is_some(), format!("response {value}")),
         ..ROW
     },
     Setting {
         key: Key::Threads,
         name: "threads",
         values: Values::Whole(1..=MAX_THREADS as u64),
-        get: |s| s.target.server().map(|_| Value::Whole(s.threads.into())),
-        set: |s, value| put(&mut s.threads, value.to_whole()),
+        get: |s| Some(Value::Whole(call(s)?.threads.into())),
+        set: |s, value| put(&mut call_mut(s)?.threads, value.to_whole()),
         missing_feature: |s, has, role| {
-            let needed = only(role, Role::Server, s.threads)?;
+            let needed = only(role, Role::Server, call(s)?.threads)?;
             (needed > has.threads).then(|| format!("has at most {} threads", has.threads))
         },
         column: "served",
-        describe: |s, value| match s.threads {
-            1 => String::new(),
-            _ => format!("{value} threads"),
-        },
+        describe: |_, value| unless(*value == Value::Whole(1), format!("{value} threads")),
         ..ROW
     },
     Setting {
@@ -277,13 +328,14 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         name: "transport",
         values: words::<Transport>(),
         name_is_implied: true,
-        get: |s| Value::word(s.transport),
-        set: |s, value| put(&mut s.transport, value.to_word()),
-        missing_feature: |s, has, _| missing(&has.transports, s.transport),
+        get: |s| Value::word(transport(s)?),
+        set: |s, value| put(&mut call_mut(s)?.transport, value.to_word()),
+        missing_feature: |s, has, _| missing(&has.transports, transport(s)?),
         column: "over",
-        describe: |s, _| match s.transport {
-            Transport::Tcp => "TCP".into(),
-            Transport::Unix => "Unix socket".into(),
+        describe: |s, _| match transport(s) {
+            Some(Transport::Tcp) => "TCP".into(),
+            Some(Transport::Unix) => "Unix socket".into(),
+            None => String::new(),
         },
         ..ROW
     },
@@ -292,50 +344,50 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         name: "tls",
         values: Values::Flag,
         // As settings of earlier plans have it: nothing where there is none.
-        get: |s| s.tls.then_some(Value::Flag(true)),
-        set: |s, value| put(&mut s.tls, value.to_flag()),
+        get: |s| call(s)?.tls.then_some(Value::Flag(true)),
+        set: |s, value| put(&mut call_mut(s)?.tls, value.to_flag()),
         missing_feature: |s, has, role| {
-            let lacks = s.tls && !has.tls.contains(&role);
+            let lacks = call(s)?.tls && !has.tls.contains(&role);
             lacks.then(|| "does not speak TLS".to_owned())
         },
         column: "over",
-        describe: |s, _| unless(!s.tls, "with TLS,".into()),
+        describe: |_, _| "with TLS,".into(),
         ..ROW
     },
     Setting {
         key: Key::Connection,
         name: "connection",
-        is_of_live: true,
         values: words::<ConnectionUse>(),
         name_is_implied: true,
-        get: |s| Value::word(s.connection),
-        set: |s, value| put(&mut s.connection, value.to_word()),
+        get: |s| Value::word(s.target.options()?.connection),
+        set: |s, value| put(&mut options_mut(s)?.connection, value.to_word()),
         missing_feature: |s, has, role| {
-            missing(&has.connections, only(role, Role::Client, s.connection)?)
+            let connection = s.target.options()?.connection;
+            missing(&has.connections, only(role, Role::Client, connection)?)
         },
         column: "over",
-        describe: |s, _| match s.connection {
-            ConnectionUse::Reuse => "connection kept".into(),
-            ConnectionUse::PerCall => "connection per call".into(),
+        describe: |s, _| match s.target.options().map(|options| options.connection) {
+            Some(ConnectionUse::Reuse) => "connection kept".into(),
+            Some(ConnectionUse::PerCall) => "connection per call".into(),
+            None => String::new(),
         },
         ..ROW
     },
     Setting {
         key: Key::Connections,
         name: "connections",
-        is_of_live: true,
         values: COUNT_IN_FLIGHT,
-        get: |s| Some(Value::Whole(s.connections.into())),
-        set: |s, value| put(&mut s.connections, value.to_whole()),
+        get: |s| Some(Value::Whole(s.target.options()?.connections.into())),
+        set: |s, value| put(&mut options_mut(s)?.connections, value.to_whole()),
         missing_feature: |s, has, role| {
-            let needed = only(role, Role::Client, s.channels())?;
+            let needed = only(role, Role::Client, call(s)?.channels())?;
             (needed > has.channels).then(|| match has.channels {
                 1 => "has one channel, and so one connection".to_owned(),
                 most => format!("has at most {most} channels, a connection each"),
             })
         },
         column: "over",
-        describe: |s, value| unless(s.connections == 1, format!("× {value}")),
+        describe: |_, value| unless(*value == Value::Whole(1), format!("× {value}")),
         ..ROW
     },
     Setting {
@@ -343,38 +395,35 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         name: "link",
         values: Values::Link,
         name_is_implied: true,
-        get: |s| s.target.server().map(|_| Value::Link(s.link.clone())),
-        set: |s, value| match value {
-            Value::Link(link) => put(&mut s.link, Ok(link.clone())),
-            _ => Err(Misfit::Kind),
-        },
+        get: |s| Some(Value::Link(call(s)?.link.clone())),
+        set: |s, value| put(&mut call_mut(s)?.link, value.to_link()),
         column: LINK,
-        describe: |s, value| unless(s.link.is_none(), value.to_string()),
+        describe: |_, value| unless(*value == Value::Link(None), value.to_string()),
         ..ROW
     },
     Setting {
         key: Key::InFlight,
         name: "in-flight",
-        is_of_live: true,
         values: COUNT_IN_FLIGHT,
         conflicts_with: &[(Key::Rate, CLOSED_OR_RATE), (Key::Arrivals, NO_ARRIVALS)],
         overrides: &[Key::Rate, Key::Arrivals],
         get: |s| {
-            s.schedule
-                .in_flight()
-                .map(|number| Value::Whole(number.into()))
+            let in_flight = s.target.options()?.schedule.in_flight()?;
+            Some(Value::Whole(in_flight.into()))
         },
         set: |s, value| {
-            let in_flight = value.to_whole()?;
-            put(&mut s.schedule, Ok(Schedule::Closed { in_flight }))
+            let closed = value.to_whole();
+            let closed = closed.map(|in_flight| Schedule::Closed { in_flight });
+            put(&mut options_mut(s)?.schedule, closed)
         },
         missing_feature: |s, has, role| {
-            let needed = only(role, Role::Client, s.schedule.in_flight()?)?;
+            let in_flight = s.target.options()?.schedule.in_flight()?;
+            let needed = only(role, Role::Client, in_flight)?;
             (needed > has.in_flight).then(|| format!("has at most {} in flight", has.in_flight))
         },
         column: "sent",
-        describe: |s, value| match s.schedule {
-            Schedule::Closed { in_flight: 1 } => "one call after the other".into(),
+        describe: |_, value| match value {
+            Value::Whole(1) => "one call after the other".into(),
             _ => format!("{value} calls in flight"),
         },
         ..ROW
@@ -382,10 +431,9 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::Rate,
         name: "rate",
-        is_of_live: true,
         values: Values::Rate,
         overrides: &[Key::InFlight],
-        get: |s| match &s.schedule {
+        get: |s| match &s.target.options()?.schedule {
             Schedule::Closed { .. } => None,
             Schedule::Rate { per_second, .. } => Some(Value::Rate(*per_second)),
             Schedule::Ramp { parts, .. } => Some(Value::Ramp(parts.clone())),
@@ -400,10 +448,11 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
                 }),
                 _ => Err(Misfit::Kind),
             };
-            put(&mut s.schedule, schedule)
+            put(&mut options_mut(s)?.schedule, schedule)
         },
         missing_feature: |s, _, role| {
-            let is_asked = role == Role::Client && s.schedule.in_flight().is_none();
+            let schedule = &s.target.options()?.schedule;
+            let is_asked = role == Role::Client && schedule.in_flight().is_none();
             is_asked.then(|| "sends each call when one ends, and has no rate".into())
         },
         column: "sent",
@@ -416,15 +465,14 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::Arrivals,
         name: "arrivals",
-        is_of_live: true,
         values: words::<Arrivals>(),
-        get: |s| match s.schedule {
+        get: |s| match s.target.options()?.schedule {
             Schedule::Closed { .. } => None,
             Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => {
                 Value::word(arrivals)
             }
         },
-        set: |s, value| match &mut s.schedule {
+        set: |s, value| match &mut options_mut(s)?.schedule {
             Schedule::Closed { .. } => Err(NO_RATE),
             Schedule::Rate { arrivals, .. } | Schedule::Ramp { arrivals, .. } => {
                 put(arrivals, value.to_word())
@@ -442,22 +490,20 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::N,
         name: "n",
         values: COUNT,
-        applies_to: AppliesTo::Both,
+        set: |s, _| of_workload(s),
         ..ROW
     },
     Setting {
         key: Key::Scale,
         name: "scale",
         values: COUNT,
-        applies_to: AppliesTo::Both,
+        set: |s, _| of_workload(s),
         ..ROW
     },
     Setting {
         key: Key::Calls,
         name: "calls",
-        is_of_live: true,
         values: CALL_COUNT,
-        applies_to: AppliesTo::Both,
         overrides: &[Key::Time],
         get: |s| s.stop.calls.map(Value::Whole),
         set: |s, value| {
@@ -471,9 +517,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::Time,
         name: "time",
-        is_of_live: true,
         values: Values::Time { min_ms: 1 },
-        applies_to: AppliesTo::Both,
         overrides: &[Key::Calls],
         get: |s| s.stop.time_ms.map(Value::Time),
         set: |s, value| put(&mut s.stop.time_ms, value.to_ms().map(Some)),
@@ -487,15 +531,17 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     Setting {
         key: Key::Deadline,
         name: "deadline",
-        is_of_live: true,
         values: Values::Time { min_ms: 1 },
-        get: |s| Some(Value::Time(s.deadline_ms)),
-        set: |s, value| put(&mut s.deadline_ms, value.to_ms()),
+        get: |s| Some(Value::Time(s.target.options()?.deadline_ms)),
+        set: |s, value| put(&mut options_mut(s)?.deadline_ms, value.to_ms()),
         column: DEADLINE,
         // A live service's is part of the question.
         describe: |s, value| {
-            let is_usual = s.deadline_ms == DEFAULT_DEADLINE_MS && s.target.live().is_none();
-            unless(is_usual, value.to_string())
+            let is_usual = *value == Value::Time(DEFAULT_DEADLINE_MS);
+            unless(
+                is_usual && !matches!(s.target, Target::Live(_)),
+                value.to_string(),
+            )
         },
         ..ROW
     },
@@ -503,11 +549,10 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Gc,
         name: "gc",
         values: Values::Plain,
-        applies_to: AppliesTo::Both,
-        get: |s| s.runtime.gc.clone().map(Value::Plain),
-        set: |s, value| put(&mut s.runtime.gc, value.to_plain().map(Some)),
+        get: |s| s.target.runtime()?.gc.clone().map(Value::Plain),
+        set: |s, value| put(&mut runtime_mut(s)?.gc, value.to_plain().map(Some)),
         missing_feature: |s, has, _| {
-            let (needed, has) = (s.runtime.gc.as_ref()?, &has.runtime.gc);
+            let (needed, has) = (s.target.runtime()?.gc.as_ref()?, &has.runtime.gc);
             // Whether any of the stacks has it is asked of all of them together.
             let lacks = !has.is_empty() && !has.contains(needed);
             lacks.then(|| {
@@ -523,9 +568,8 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Heap,
         name: "heap",
         values: Values::Size,
-        applies_to: AppliesTo::Both,
-        get: |s| s.runtime.heap_bytes.map(Value::Size),
-        set: |s, value| put(&mut s.runtime.heap_bytes, value.to_bytes().map(Some)),
+        get: |s| s.target.runtime()?.heap_bytes.map(Value::Size),
+        set: |s, value| put(&mut runtime_mut(s)?.heap_bytes, value.to_bytes().map(Some)),
         column: RUNTIME,
         describe: |_, value| format!("heap {value}"),
         ..ROW
@@ -534,20 +578,22 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Events,
         name: "events",
         values: Values::Flag,
-        applies_to: AppliesTo::Both,
         // As settings of earlier plans have it: nothing where nothing is recorded.
-        get: |s| s.runtime.events.then_some(Value::Flag(true)),
-        set: |s, value| put(&mut s.runtime.events, value.to_flag()),
+        get: |s| s.target.runtime()?.events.then_some(Value::Flag(true)),
+        set: |s, value| put(&mut runtime_mut(s)?.events, value.to_flag()),
         column: RUNTIME,
-        describe: |s, _| unless(!s.runtime.events, "events recorded".into()),
+        describe: |_, _| "events recorded".into(),
         ..ROW
     },
     Setting {
         key: Key::ColdCalls,
         name: "cold-calls",
         values: Values::Whole(1..=MAX_COLD_CALLS),
-        get: |s| (s.cold_calls > 0).then_some(Value::Whole(s.cold_calls.into())),
-        set: |s, value| put(&mut s.cold_calls, value.to_whole()),
+        get: |s| match call(s)?.cold_calls {
+            0 => None,
+            calls => Some(Value::Whole(calls.into())),
+        },
+        set: |s, value| put(&mut call_mut(s)?.cold_calls, value.to_whole()),
         describe: |_, value| format!("first {value} calls timed"),
         ..ROW
     },
@@ -568,35 +614,103 @@ fn put<T>(place: &mut T, value: Result<T, Misfit>) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// The server of a call, and the client subject that makes it.
-fn call(settings: &mut Settings) -> Result<(&mut String, &mut Option<Client>), Misfit> {
-    match &mut settings.target {
-        Target::Subject { server, client, .. } => Ok((server, client)),
-        Target::Codec { .. } => Err(Misfit::Absent(OF_A_CALL)),
-        Target::Live { .. } => Err(Misfit::Absent(OF_SUBJECTS)),
+fn call(settings: &Settings) -> Option<&SubjectCall> {
+    match &settings.target {
+        Target::Call(call) => Some(call),
+        Target::Codec(_) | Target::Live(_) => None,
     }
 }
 
-/// A codec, and what it does.
-fn codec(settings: &mut Settings) -> Result<(&mut String, &mut Operation, &mut Sample), Misfit> {
+fn call_mut(settings: &mut Settings) -> Result<&mut SubjectCall, Misfit> {
     match &mut settings.target {
-        Target::Subject { .. } => Err(Misfit::Absent(
-            "is a codec's, and there is none; write codec = \"…\"",
-        )),
-        Target::Codec {
-            codec,
-            operation,
-            sample,
-            ..
-        } => Ok((codec, operation, sample)),
-        Target::Live { .. } => Err(Misfit::Absent(OF_SUBJECTS)),
+        Target::Call(call) => Ok(call),
+        Target::Codec(_) => Err(OF_A_CALL),
+        Target::Live(_) => Err(OF_SUBJECTS),
     }
 }
 
-/// Why a codec does not have a setting, and why a live service does not.
-pub(crate) const OF_A_CALL: &str = "is a call's, and a codec calls nothing; leave it out";
-pub(crate) const OF_SUBJECTS: &str =
-    "is for subjects, but a live service is called here; leave it out";
+fn codec(settings: &Settings) -> Option<&CodecWork> {
+    match &settings.target {
+        Target::Codec(work) => Some(work),
+        Target::Call(_) | Target::Live(_) => None,
+    }
+}
+
+fn codec_mut(settings: &mut Settings) -> Result<&mut CodecWork, Misfit> {
+    match &mut settings.target {
+        Target::Call(_) => Err(OF_A_CODEC),
+        Target::Codec(work) => Ok(work),
+        Target::Live(_) => Err(OF_SUBJECTS),
+    }
+}
+
+fn options_mut(settings: &mut Settings) -> Result<&mut CallOptions, Misfit> {
+    match &mut settings.target {
+        Target::Call(call) => Ok(&mut call.options),
+        Target::Codec(_) => Err(OF_A_CALL),
+        Target::Live(live) => Ok(&mut live.options),
+    }
+}
+
+fn runtime_mut(settings: &mut Settings) -> Result<&mut Runtime, Misfit> {
+    match &mut settings.target {
+        Target::Call(call) => Ok(&mut call.runtime),
+        Target::Codec(work) => Ok(&mut work.runtime),
+        Target::Live(_) => Err(OF_SUBJECTS),
+    }
+}
+
+/// Whether there is a workload, which has its size already.
+fn of_workload(settings: &Settings) -> Result<(), Misfit> {
+    match settings.target.workload() {
+        Some(_) => Ok(()),
+        None => Err(OF_SUBJECTS),
+    }
+}
+
+/// The protocol of a call, and the version of HTTP that carries it.
+fn on_http(settings: &Settings) -> Option<(Protocol, HttpVersion)> {
+    match &settings.target {
+        Target::Call(call) => Some((call.wire.protocol(), call.wire.http())),
+        Target::Codec(_) => None,
+        Target::Live(live) => Some((live.wire.protocol(), live.wire.http())),
+    }
+}
+
+fn set_http(settings: &mut Settings, http: HttpVersion) -> Result<(), Misfit> {
+    match &mut settings.target {
+        Target::Call(call) => {
+            let wire = Wire::new(call.wire.protocol(), http, call.wire.encoding());
+            put(&mut call.wire, wire.ok_or(GRPC_OVER_HTTP_1))
+        }
+        Target::Codec(_) => Err(OF_A_CALL),
+        Target::Live(live) => match (live.wire, http) {
+            (LiveWire::Grpc, HttpVersion::Http1) => Err(LIVE_GRPC_OVER_HTTP_1),
+            (LiveWire::Grpc, HttpVersion::Http2) => Ok(()),
+            (LiveWire::Http(_), http) => put(&mut live.wire, Ok(LiveWire::Http(http))),
+        },
+    }
+}
+
+fn transport(settings: &Settings) -> Option<Transport> {
+    match &settings.target {
+        Target::Call(call) => Some(call.transport),
+        Target::Codec(_) => None,
+        Target::Live(live) => Some(live.transport()),
+    }
+}
+
+/// The compression of both directions, where it is one.
+fn one_compression(settings: &Settings) -> Option<Compression> {
+    match &settings.target {
+        Target::Codec(work) => Some(work.compression),
+        Target::Call(_) | Target::Live(_) => {
+            let options = settings.target.options()?;
+            let request = options.request_compression;
+            (request == options.response_compression).then_some(request)
+        }
+    }
+}
 
 const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
 const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MAX_IN_FLIGHT as u64);
@@ -624,10 +738,6 @@ fn format_rate(rate: f64) -> String {
     } else {
         (rate * 1e3).round() / 1e3
     })
-}
-
-fn is_one_compression(settings: &Settings) -> bool {
-    settings.request_compression == settings.response_compression
 }
 
 /// What is asked of stacks in one role only.

@@ -4,22 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::mem::discriminant;
 
+use rpcgauge_message::Encoding;
+
 use super::*;
-use crate::settings::{Arrivals, Operation, Protocol, Sample, Schedule};
+use crate::settings::{
+    Arrivals, CallOptions, CodecWork, LiveCall, Protocol, Schedule, SubjectCall,
+};
 
 /// The settings of a call and of a codec, which together have every setting but a workload's size.
 fn skeletons() -> [Settings; 3] {
-    let target = Target::reference(WorkloadSpec::Hello {});
-    let call = Settings::new(target, Protocol::Rest);
-    let (mut by_client, mut codec) = (call.clone(), call.clone());
+    let hello = || WorkloadSpec::Hello {};
+    let call = Settings::new(SubjectCall::new(hello(), Protocol::Rest));
+    let mut by_client = call.clone();
     set(Key::Client, &mut by_client, &Value::stack("go/grpc"));
-    codec.target = Target::Codec {
-        codec: "go/json".to_owned(),
-        operation: Operation::Encode,
-        sample: Sample::Response,
-        workload: WorkloadSpec::Hello {},
-    };
-    [call, by_client, codec]
+    let codec = CodecWork::new("go/json", hello(), Encoding::Json);
+    [call, by_client, Settings::new(codec)]
 }
 
 /// Puts a value into settings that have the setting.
@@ -94,81 +93,120 @@ fn what_is_put_into_settings_is_found_there_and_said() {
     let sizes = [Key::N, Key::Scale];
     for row in SETTINGS.iter().filter(|row| !sizes.contains(&row.key)) {
         for value in values(row) {
-            let skeletons = skeletons().into_iter();
-            let found: Vec<Settings> = skeletons
-                .filter_map(|settings| with(row, &value, settings))
-                .filter(|settings| row.value(settings) == Some(value.clone()))
-                .collect();
-            assert!(!found.is_empty(), "{} = {value}", row.name);
+            let all = skeletons().into_iter();
+            let put = all.filter_map(|settings| with(row, &value, settings));
+            let put: Vec<Settings> = put.collect();
+            assert!(!put.is_empty(), "{} = {value}", row.name);
+            for settings in put {
+                let found = row.value(&settings);
+                assert_eq!(found.as_ref(), Some(&value), "{}", row.name);
+            }
         }
+    }
+}
+
+#[test]
+fn a_codec_takes_the_place_of_what_it_does_not_have() {
+    let [call, _, codec] = skeletons();
+    let lacks = |settings: &Settings, row: &Setting| {
+        let value = values(row).swap_remove(0);
+        with(row, &value, settings.clone()).is_none()
+    };
+    for row in &SETTINGS {
+        let of_calls = Key::Codec.row().overrides.contains(&row.key);
+        assert_eq!(of_calls, lacks(&codec, row), "{}", row.name);
+        let of_codecs = Key::Server.row().overrides.contains(&row.key);
+        // The engine has no style either.
+        let lacked = lacks(&call, row) && row.key != Key::Style;
+        assert_eq!(of_codecs, lacked, "{}", row.name);
     }
 }
 
 /// Every field of settings with its value. The patterns name all of them, so that a new field has to be
 /// added here.
 fn fields(settings: &Settings) -> BTreeMap<&'static str, String> {
-    let Settings {
-        target,
-        protocol,
-        http,
-        encoding,
-        request_compression,
-        response_compression,
-        threads,
-        transport,
-        tls,
-        connection,
-        connections,
-        link,
-        schedule,
-        stop,
-        deadline_ms,
-        cold_calls,
-        runtime,
-    } = settings;
-    let mut fields: Vec<(&'static str, &dyn Debug)> = vec![
-        ("protocol", protocol),
-        ("http", http),
-        ("encoding", encoding),
-        ("request_compression", request_compression),
-        ("response_compression", response_compression),
-        ("threads", threads),
-        ("transport", transport),
-        ("tls", tls),
-        ("connection", connection),
-        ("connections", connections),
-        ("link", link),
-        ("schedule", schedule),
-        ("stop", stop),
-        ("deadline_ms", deadline_ms),
-        ("cold_calls", cold_calls),
-        ("runtime", runtime),
-    ];
+    let Settings { target, stop } = settings;
+    let mut fields: Vec<(&'static str, &dyn Debug)> = vec![("stop", stop)];
     match target {
-        Target::Subject {
-            server,
-            client,
-            workload,
-        } => fields.extend([
-            ("server", server as &dyn Debug),
-            ("client", client),
-            ("workload", workload),
-        ]),
-        Target::Codec {
-            codec,
-            operation,
-            sample,
-            workload,
-        } => fields.extend([
-            ("codec", codec as &dyn Debug),
-            ("operation", operation),
-            ("sample", sample),
-            ("workload", workload),
-        ]),
-        Target::Live { service } => fields.push(("service", service)),
+        Target::Call(call) => {
+            let SubjectCall {
+                server,
+                client,
+                workload,
+                wire,
+                options,
+                threads,
+                transport,
+                tls,
+                link,
+                cold_calls,
+                runtime,
+            } = &**call;
+            fields.extend([
+                ("server", server as &dyn Debug),
+                ("client", client),
+                ("workload", workload),
+                ("wire", wire),
+                ("threads", threads),
+                ("transport", transport),
+                ("tls", tls),
+                ("link", link),
+                ("cold_calls", cold_calls),
+                ("runtime", runtime),
+            ]);
+            fields.extend(of_options(options));
+        }
+        Target::Codec(work) => {
+            let CodecWork {
+                codec,
+                operation,
+                sample,
+                workload,
+                encoding,
+                compression,
+                runtime,
+            } = &**work;
+            fields.extend([
+                ("codec", codec as &dyn Debug),
+                ("operation", operation),
+                ("sample", sample),
+                ("workload", workload),
+                ("encoding", encoding),
+                ("compression", compression),
+                ("runtime", runtime),
+            ]);
+        }
+        Target::Live(live) => {
+            let LiveCall {
+                service,
+                wire,
+                options,
+            } = &**live;
+            fields.extend([("service", service as &dyn Debug), ("wire", wire)]);
+            fields.extend(of_options(options));
+        }
     }
     let said = |(field, value)| (field, format!("{value:?}"));
     fields.into_iter().map(said).collect()
+}
+
+fn of_options(options: &CallOptions) -> [(&'static str, &dyn Debug); 6] {
+    let CallOptions {
+        request_compression,
+        response_compression,
+        connection,
+        connections,
+        schedule,
+        deadline_ms,
+    } = options;
+    [
+        ("request_compression", request_compression),
+        ("response_compression", response_compression),
+        ("connection", connection),
+        ("connections", connections),
+        ("schedule", schedule),
+        ("deadline_ms", deadline_ms),
+    ]
 }
 
 /// So that what is read, named, written and compared by the table is all of the settings.
@@ -193,8 +231,12 @@ fn every_row_says_something_of_some_settings() {
     for row in &SETTINGS {
         let said = values(row).into_iter().any(|value| {
             skeletons().into_iter().any(|mut settings| {
-                if row.key == Key::ResponseCompression {
-                    settings.request_compression = Compression::ZSTD;
+                let zstd = Value::Compression(Compression::ZSTD);
+                if row.key == Key::ResponseCompression
+                    && let Some(other) =
+                        with(Key::RequestCompression.row(), &zstd, settings.clone())
+                {
+                    settings = other;
                 }
                 let settings = with(row, &value, settings);
                 settings.is_some_and(|settings| !row.words(&settings).is_empty())
@@ -210,16 +252,20 @@ fn every_row_says_something_of_some_settings() {
 fn it_is_said_in_one_line_how_is_called() {
     let [call, mut by_client, mut codec] = skeletons();
     insta::assert_snapshot!(call.how(), @"REST on HTTP/1.1, json, TCP connection kept, one call after the other");
-    by_client.schedule = Schedule::Rate {
+    let rate = Schedule::Rate {
         per_second: 100.0,
         arrivals: Arrivals::Constant,
     };
-    by_client.request_compression = Compression::GZIP;
+    let Target::Call(client) = &mut by_client.target else {
+        panic!("it calls")
+    };
+    client.options.schedule = rate;
+    client.options.request_compression = Compression::GZIP;
     insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, 100 calls/s, evenly spaced");
     let wlan = crate::link::named("wlan").unwrap();
     set(Key::Link, &mut by_client, &Value::Link(wlan));
     insta::assert_snapshot!(by_client.how(), @"REST on HTTP/1.1, json, request gzip, response none, TCP connection kept, link wlan, 100 calls/s, evenly spaced");
-    codec.response_compression = Compression::ZSTD;
-    codec.request_compression = Compression::ZSTD;
+    let zstd = Value::Compression(Compression::ZSTD);
+    set(Key::Compression, &mut codec, &zstd);
     insta::assert_snapshot!(codec.how(), @"json, zstd");
 }

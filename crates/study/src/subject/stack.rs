@@ -9,7 +9,7 @@ use super::Name;
 use crate::error::StudyError;
 use crate::features::{Features, Role};
 use crate::read::{Line, OneOrMore, Table};
-use crate::settings::{ConnectionUse, MAX_IN_FLIGHT, MAX_THREADS};
+use crate::settings::{ConnectionUse, HttpVersion, MAX_IN_FLIGHT, MAX_THREADS, Protocol};
 use crate::words::Named as _;
 
 /// The most paths of a stack's `disk`.
@@ -93,7 +93,14 @@ impl Stack {
                     return Err(source.error(span, message));
                 }
                 Some(place) => {
+                    let grpc = features.protocols.get(&Protocol::Grpc);
                     let (number, most) = match key {
+                        "protocols"
+                            if grpc.is_some_and(|has| has.contains(&HttpVersion::Http1)) =>
+                        {
+                            let message = "gRPC needs HTTP/2; write grpc = [\"2\"]";
+                            return Err(source.error(place, message));
+                        }
                         "channels" => (features.channels, MAX_IN_FLIGHT),
                         "in-flight" => (features.in_flight, MAX_IN_FLIGHT),
                         "threads" => (features.threads, MAX_THREADS),

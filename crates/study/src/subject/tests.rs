@@ -110,6 +110,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:25:10: "styles" is a client's; leave it out"#);
     assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:37:14: "transports" is a server's or client's; leave it out"#);
     assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:20:15: unknown value "rset"; did you mean "rest"?"#);
+    assert_snapshot!(refused("{ rest =", "{ grpc = [\"1.1\"], rest ="), @r#"subject.toml:20:13: gRPC needs HTTP/2; write grpc = ["2"]"#);
     assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:27:13: "in-flight" must be from 1 to 65536"#);
     assert_snapshot!(refused("in-flight = 8", "channels = 0"), @r#"subject.toml:27:12: "channels" must be from 1 to 65536"#);
     assert_snapshot!(refused("name = \"json\"", "name = \"http\""), @r#"subject.toml: duplicate stack "http""#);

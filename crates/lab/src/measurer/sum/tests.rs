@@ -51,7 +51,7 @@ fn finish(sum: Sum) -> TrialFigures {
         measured_from_ms: None,
         watched: None,
     };
-    sum.into_measured((Compression::None, Compression::None), warmup, processes)
+    sum.into_measured([Compression::None; 2], warmup, processes)
 }
 
 fn done(cpu_ns: Option<u64>, error: Option<&str>) -> SliceDone {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use rpcgauge_contract::{self as contract, Address, ConnectionUse, Ready, SliceAsk, Style, Until};
 use rpcgauge_message::Workload;
 use rpcgauge_study::features::Role;
-use rpcgauge_study::settings::{HttpVersion, Schedule, Settings, Transport};
+use rpcgauge_study::settings::{HttpVersion, Schedule, Transport};
 use rpcgauge_study::words::Named as _;
 
 use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
@@ -67,7 +67,7 @@ impl StackCheck<'_> {
             self.attempt("a connection per call", |check| check.calls(first, manner))?;
         }
         let carries_many =
-            |way: &&Way| way.http == HttpVersion::Http2 && way.transport == Transport::Tcp;
+            |way: &&Way| way.wire.http() == HttpVersion::Http2 && way.transport == Transport::Tcp;
         let many = ways.iter().find(carries_many);
         if let Some(way) = many.filter(|_| self.features.channels > 1) {
             let manner = Manner {
@@ -145,9 +145,10 @@ impl StackCheck<'_> {
     /// The embedded server.
     fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
         let listen = settings_line::listen(way.transport, path);
-        let (settings, workload) = (way.call(None)?, workload(&way.spec()?)?);
+        let call = way.call(None)?;
+        let workload = workload(&call.workload)?;
         let reference = self.asked.reference;
-        let line = settings_line::server(&settings, &workload, listen, reference, LIMITS)?;
+        let line = settings_line::server(&call, &workload, listen, reference, LIMITS)?;
         Subject::start(&self.starts(reference, &line), self.stop)
     }
 
@@ -171,21 +172,19 @@ impl StackCheck<'_> {
         manner: Manner,
         server: &Ready,
     ) -> TrialResult<(contract::SettingsLine, Workload)> {
-        let settings = Settings {
-            connection: manner.connection,
-            connections: manner.channels,
-            schedule: Schedule::Closed {
-                in_flight: manner.in_flight,
-            },
-            ..way.call(manner.style)?
+        let mut call = way.call(manner.style)?;
+        call.options.connection = manner.connection;
+        call.options.connections = manner.channels;
+        call.options.schedule = Schedule::Closed {
+            in_flight: manner.in_flight,
         };
-        let workload = workload(&way.spec()?)?;
+        let workload = workload(&call.workload)?;
         let records = self.path();
         let line = settings_line::client(
-            &settings,
+            &call,
             (&workload, REQUESTS),
             server,
-            self.stacks.command(self.stack, Some(&way.spec()?))?,
+            self.stacks.command(self.stack, Some(&call.workload))?,
             &records,
             LIMITS,
         )?;

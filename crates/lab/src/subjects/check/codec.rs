@@ -4,10 +4,10 @@ use std::fmt;
 
 use rpcgauge_contract::{self as contract, Operation};
 use rpcgauge_message::Sample;
-use rpcgauge_study::settings::Target;
+use rpcgauge_study::settings::CodecWork;
 use rpcgauge_study::words::Named as _;
 
-use super::{LIMITS, PATIENCE, StackCheck, Way, workload};
+use super::{Coding, LIMITS, PATIENCE, StackCheck, workload};
 use crate::error::TrialResult;
 use crate::subjects::SubjectsError;
 use crate::variant::caller::{Caller, Proof};
@@ -19,7 +19,7 @@ const BATCH: u32 = 4;
 
 /// One task of a codec.
 struct Task {
-    way: Way,
+    coding: Coding,
     operation: Operation,
     sample: Sample,
 }
@@ -27,19 +27,18 @@ struct Task {
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (operation, sample) = (self.operation.as_str(), self.sample.as_str());
-        write!(f, "{operation} the {sample}, ")?;
-        self.way.coded(f)
+        write!(f, "{operation} the {sample}, {}", self.coding)
     }
 }
 
 impl StackCheck<'_> {
     pub(super) fn codec(&mut self) -> Result<(), SubjectsError> {
         let mut tasks = Vec::new();
-        for way in Way::codecs(self.features) {
+        for coding in Coding::all(self.features) {
             for (_, operation) in Operation::NAMES {
                 for (_, sample) in Sample::NAMES {
                     tasks.push(Task {
-                        way: way.clone(),
+                        coding: coding.clone(),
                         operation: *operation,
                         sample: *sample,
                     });
@@ -48,7 +47,7 @@ impl StackCheck<'_> {
         }
         let tasks = self.chosen(tasks, |task| {
             let done = [task.operation.as_str(), task.sample.as_str()].map(str::to_owned);
-            [&done[..], &task.way.values()].concat()
+            [&done[..], &task.coding.values()].concat()
         });
         for task in &tasks {
             self.attempt(&task.to_string(), |check| check.codes(task))?;
@@ -83,18 +82,16 @@ impl StackCheck<'_> {
     }
 
     fn codec_line(&mut self, task: &Task) -> TrialResult<(contract::SettingsLine, CodecSample)> {
-        let spec = task.way.spec()?;
+        let spec = task.coding.spec()?;
         let workload = workload(&spec)?;
-        let settings = task.way.settings(Target::Codec {
-            codec: String::new(),
+        let work = CodecWork {
             operation: task.operation,
             sample: task.sample,
-            workload: spec,
-        });
+            compression: task.coding.compression,
+            ..CodecWork::new("", spec, task.coding.encoding)
+        };
         let records = self.path();
-        let spec = settings.target.workload();
-        let command = self.stacks.command(self.stack, spec)?;
-        let (line, sample) = settings_line::codec(&settings, &workload, command, &records, LIMITS)?;
-        Ok((line, sample))
+        let command = self.stacks.command(self.stack, Some(&work.workload))?;
+        settings_line::codec(&work, &workload, command, &records, LIMITS)
     }
 }

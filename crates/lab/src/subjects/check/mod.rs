@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use self::pairs::all_pairs;
 use self::versions::Reported;
-use self::way::{OWN, Way};
+use self::way::{Coding, OWN, Way};
 use super::{Built, Package, Step, SubjectsError};
 use crate::error::{TrialFailure, TrialResult};
 use crate::files::scratch::Scratch;

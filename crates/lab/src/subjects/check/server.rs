@@ -3,7 +3,7 @@
 use rpcgauge_contract as contract;
 use rpcgauge_load as load;
 use rpcgauge_study::features::{Role, WorkloadKind};
-use rpcgauge_study::settings::Settings;
+use rpcgauge_study::settings::SubjectCall;
 use rpcgauge_trial::{FailureKind, Timing};
 use serde_json::json;
 
@@ -49,7 +49,8 @@ impl StackCheck<'_> {
                 kind => matches!(kind, FailureKind::GrpcStatus(_)),
             })
         })?;
-        let list = ways.iter().find(|way| way.workload == WorkloadKind::List);
+        let is_list = |way: &&Way| way.coding.workload == WorkloadKind::List;
+        let list = ways.iter().find(is_list);
         if let Some(list) = list {
             self.attempt("refuses a request that has no answer", |check| {
                 check.turns_down(list, too_few(list)?, |kind| {
@@ -72,8 +73,8 @@ impl StackCheck<'_> {
 
     /// Whether its responses are right, its marks possible, and its end orderly.
     fn responds(&mut self, way: &Way) -> TrialResult {
-        let (mut up, settings) = self.up(way)?;
-        self.prove(&mut up, &settings)?;
+        let mut up = self.up(way)?;
+        self.prove(&mut up)?;
         let path = match up.subject.ready().address.clone() {
             Some(contract::Address::Unix(path)) => Some(path),
             _ => None,
@@ -92,7 +93,7 @@ impl StackCheck<'_> {
         body: Vec<u8>,
         is_right: impl Fn(FailureKind) -> bool,
     ) -> TrialResult {
-        let (mut up, settings) = self.up(way)?;
+        let mut up = self.up(way)?;
         let bodies = load::Bodies::Prepared {
             bodies: vec![load::Body {
                 plain_len: body.len() as u64,
@@ -103,30 +104,29 @@ impl StackCheck<'_> {
         };
         let trial = load::Trial {
             timing: Timing::Load,
-            ..up.calls.trial(&settings)
+            ..up.calls.trial()
         };
         let settle = &mut |_| load::Settling::Settled;
         let measured = load::measure(&trial, bodies, settle, self.stop).map_err(verify::failure)?;
         let mut failed = measured.calls.failed.keys();
         match failed.next() {
-            Some(kind) if is_right(*kind) => self.prove(&mut up, &settings),
+            Some(kind) if is_right(*kind) => self.prove(&mut up),
             Some(kind) => Err(wrong(format!("it responds to it with {kind}"))),
             None => Err(wrong("it responds to it as if it were right")),
         }
         .map_err(|failure| failure.with_log(up.subject.log_tail()))
     }
 
-    fn up(&mut self, way: &Way) -> TrialResult<(Up, Settings)> {
-        let (line, settings) = self.server_line(way)?;
+    fn up(&mut self, way: &Way) -> TrialResult<Up> {
+        let (line, call) = self.server_line(way)?;
         let subject = self.start(&line)?;
-        let up = Up::new(subject, workload(&way.spec()?)?, &settings, LIMITS, None)?;
-        Ok((up, settings))
+        Up::new(subject, workload(&call.workload)?, &call, LIMITS, None)
     }
 
-    fn prove(&self, up: &mut Up, settings: &Settings) -> TrialResult {
+    fn prove(&self, up: &mut Up) -> TrialResult {
         let calls = load::Trial {
             timing: Timing::Stages,
-            ..up.calls.trial(settings)
+            ..up.calls.trial()
         };
         let (measured, _) = verify::prove(&mut up.workload_calls, &calls, 0, self.stop)
             .map_err(|failure| up.subject.explain(failure))?;
@@ -138,21 +138,21 @@ impl StackCheck<'_> {
         }
     }
 
-    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::SettingsLine, Settings)> {
-        let settings = way.call(None)?;
+    fn server_line(&mut self, way: &Way) -> TrialResult<(contract::SettingsLine, SubjectCall)> {
+        let call = way.call(None)?;
         let listen = settings_line::listen(way.transport, self.path());
-        let spec = way.spec()?;
-        let command = self.stacks.command(self.stack, Some(&spec))?;
-        let line = settings_line::server(&settings, &workload(&spec)?, listen, command, LIMITS)?;
-        Ok((line, settings))
+        let command = self.stacks.command(self.stack, Some(&call.workload))?;
+        let workload = workload(&call.workload)?;
+        let line = settings_line::server(&call, &workload, listen, command, LIMITS)?;
+        Ok((line, call))
     }
 }
 
 /// A request for a negative number of items.
 fn too_few(way: &Way) -> TrialResult<Vec<u8>> {
-    let workload = workload(&way.spec()?)?;
+    let workload = workload(&way.coding.spec()?)?;
     let request = json!({"id": -1}).to_string();
     let request = workload.request_type().from_json(&request);
     let request = request.map_err(broken)?;
-    request.to_bytes(way.encoding).map_err(broken)
+    request.to_bytes(way.coding.encoding).map_err(broken)
 }

@@ -6,9 +6,7 @@ use std::sync::LazyLock;
 use rpcgauge_message::workload::OwnWorkload;
 use rpcgauge_message::{Compression, Encoding, Schema, WorkloadSpec};
 use rpcgauge_study::features::{CompressionKind, Features, Role, WorkloadKind};
-use rpcgauge_study::settings::{
-    Client, HttpVersion, Protocol, Settings, Stop, Style, Target, Transport,
-};
+use rpcgauge_study::settings::{Client, Style, SubjectCall, Transport, Wire};
 use rpcgauge_study::words::Named as _;
 use serde_json::json;
 
@@ -18,21 +16,23 @@ use crate::error::TrialResult;
 /// Rows of the workloads: enough to see that lists are lists.
 const ROWS: u32 = 3;
 
-/// The deadline of a call, ms.
-const DEADLINE_MS: u64 = 10_000;
-
-/// A way to call, or to encode.
+/// A way to call.
 #[derive(Debug, Clone)]
 pub(super) struct Way {
-    pub(super) protocol: Protocol,
-    pub(super) http: HttpVersion,
-    pub(super) encoding: Encoding,
-    pub(super) compression: Compression,
+    pub(super) wire: Wire,
+    pub(super) coding: Coding,
     pub(super) transport: Transport,
     pub(super) tls: bool,
-    pub(super) workload: WorkloadKind,
     /// A server's.
     pub(super) threads: u32,
+}
+
+/// A way to encode.
+#[derive(Debug, Clone)]
+pub(super) struct Coding {
+    pub(super) encoding: Encoding,
+    pub(super) compression: Compression,
+    pub(super) workload: WorkloadKind,
 }
 
 impl Way {
@@ -44,12 +44,16 @@ impl Way {
             for &http in versions {
                 for &transport in &features.transports {
                     for tls in [false].into_iter().chain(with_tls) {
-                        ways.extend(Self::codecs(features).into_iter().map(|way| Self {
-                            protocol,
-                            http,
-                            transport,
-                            tls,
-                            ..way
+                        let codings = Coding::all(features).into_iter();
+                        ways.extend(codings.filter_map(|coding| {
+                            Some(Self {
+                                // No subject.toml declares gRPC on HTTP/1.1.
+                                wire: Wire::new(protocol, http, coding.encoding)?,
+                                coding,
+                                transport,
+                                tls,
+                                threads: 1,
+                            })
                         }));
                     }
                 }
@@ -58,30 +62,57 @@ impl Way {
         ways
     }
 
-    /// Every way that a codec declares.
-    pub(super) fn codecs(features: &Features) -> Vec<Self> {
-        let mut ways = Vec::new();
+    /// A server, or a client that calls it in this style.
+    pub(super) fn call(&self, style: Option<Style>) -> TrialResult<SubjectCall> {
+        let mut call = SubjectCall {
+            server: String::new(),
+            client: style.map(|style| Client {
+                stack: String::new(),
+                style,
+            }),
+            wire: self.wire,
+            threads: self.threads,
+            transport: self.transport,
+            tls: self.tls,
+            ..SubjectCall::new(self.coding.spec()?, self.wire.protocol())
+        };
+        call.options.request_compression = self.coding.compression;
+        call.options.response_compression = self.coding.compression;
+        Ok(call)
+    }
+
+    /// What varies from one way to another.
+    pub(super) fn values(&self) -> Vec<String> {
+        let (protocol, http) = (self.wire.protocol().as_str(), self.wire.http().as_str());
+        let values = [protocol, http, self.transport.as_str(), self.tls_word()];
+        [&values.map(str::to_owned)[..], &self.coding.values()].concat()
+    }
+
+    fn tls_word(&self) -> &'static str {
+        if self.tls { " with TLS" } else { "" }
+    }
+}
+
+impl Coding {
+    /// Every way that a stack declares.
+    pub(super) fn all(features: &Features) -> Vec<Self> {
+        let mut codings = Vec::new();
         for &encoding in &features.encodings {
             for &kind in &features.compressions {
                 for &workload in &features.workloads {
-                    ways.push(Self {
-                        protocol: Protocol::Rest,
-                        http: HttpVersion::Http1,
+                    codings.push(Self {
                         encoding,
                         compression: match kind {
                             CompressionKind::None => Compression::None,
                             CompressionKind::Gzip => Compression::GZIP,
                             CompressionKind::Zstd => Compression::ZSTD,
                         },
-                        transport: Transport::Tcp,
-                        tls: false,
                         workload,
-                        threads: 1,
                     });
                 }
             }
         }
-        ways
+        codings
     }
 
     pub(super) fn spec(&self) -> TrialResult<WorkloadSpec> {
@@ -96,51 +127,15 @@ impl Way {
         })
     }
 
-    /// The settings of a server, or of a client that calls it in this style.
-    pub(super) fn call(&self, style: Option<Style>) -> TrialResult<Settings> {
-        Ok(self.settings(Target::Subject {
-            server: String::new(),
-            client: style.map(|style| Client {
-                stack: String::new(),
-                style,
-            }),
-            workload: self.spec()?,
-        }))
-    }
-
-    pub(super) fn settings(&self, target: Target) -> Settings {
-        Settings {
-            http: self.http,
-            encoding: Some(self.encoding),
-            request_compression: self.compression,
-            response_compression: self.compression,
-            transport: self.transport,
-            tls: self.tls,
-            threads: self.threads,
-            stop: Stop {
-                calls: Some(1),
-                time_ms: None,
-            },
-            deadline_ms: DEADLINE_MS,
-            ..Settings::new(target, self.protocol)
-        }
-    }
-
     /// What varies from one way to another.
-    pub(super) fn values(&self) -> Vec<String> {
-        let (protocol, http) = (self.protocol.as_str(), self.http.as_str());
-        let (transport, workload) = (self.transport.as_str(), self.workload.as_str());
-        let values = [protocol, http, transport, self.tls_word(), workload].map(str::to_owned);
-        let coded = [self.encoding.to_string(), self.compression.to_string()];
-        [&values[..], &coded].concat()
+    pub(super) fn values(&self) -> [String; 3] {
+        let (encoding, compression) = (self.encoding.to_string(), self.compression.to_string());
+        [self.workload.as_str().to_owned(), encoding, compression]
     }
+}
 
-    fn tls_word(&self) -> &'static str {
-        if self.tls { " with TLS" } else { "" }
-    }
-
-    /// The part that a codec has too.
-    pub(super) fn coded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl fmt::Display for Coding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let workload = self.workload.as_str();
         write!(f, "{}, {}, {workload}", self.encoding, self.compression)
     }
@@ -148,10 +143,13 @@ impl Way {
 
 impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (protocol, http) = (self.protocol.as_str(), self.http.as_str());
+        let (protocol, http) = (self.wire.protocol().as_str(), self.wire.http().as_str());
         let (transport, tls) = (self.transport.as_str(), self.tls_word());
-        write!(f, "{protocol} on HTTP/{http} by {transport}{tls}, ")?;
-        self.coded(f)
+        write!(
+            f,
+            "{protocol} on HTTP/{http} by {transport}{tls}, {}",
+            self.coding
+        )
     }
 }
 

@@ -1,22 +1,21 @@
 use rpcgauge_load::{CallStyle, Codec as _};
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
-use rpcgauge_study::settings::{HttpVersion, Target};
+use rpcgauge_study::settings::{HttpVersion, Protocol};
 
 use super::*;
 
 const GZIP: Compression = Compression::Gzip { level: 6 };
 
-fn settings(protocol: Protocol, encoding: Encoding) -> Settings {
-    Settings {
-        http: HttpVersion::Http2,
-        encoding: Some(encoding),
-        ..Settings::new(Target::reference(WorkloadSpec::Hello {}), protocol)
+fn call(protocol: Protocol, encoding: Encoding) -> SubjectCall {
+    SubjectCall {
+        wire: Wire::new(protocol, HttpVersion::Http2, encoding).unwrap(),
+        ..SubjectCall::new(WorkloadSpec::Hello {}, protocol)
     }
 }
 
-fn workload_calls(settings: &Settings) -> WorkloadCalls {
-    let workload = Workload::new(settings.target.workload().unwrap()).unwrap();
-    WorkloadCalls::new(workload, settings, Limits::DEFAULT).unwrap()
+fn workload_calls(call: &SubjectCall) -> WorkloadCalls {
+    let workload = Workload::new(&call.workload).unwrap();
+    WorkloadCalls::new(workload, call, Limits::DEFAULT).unwrap()
 }
 
 fn header<'a>(request: &'a load::Request, wanted: &str) -> Option<&'a str> {
@@ -29,10 +28,10 @@ fn header<'a>(request: &'a load::Request, wanted: &str) -> Option<&'a str> {
 
 #[test]
 fn a_grpc_head_names_its_subtype_and_compressions() {
-    let mut settings = settings(Protocol::Grpc, Encoding::Msgpack);
-    settings.request_compression = GZIP;
-    settings.response_compression = Compression::Zstd { level: 3 };
-    let workload_calls = workload_calls(&settings);
+    let mut call = call(Protocol::Grpc, Encoding::Msgpack);
+    call.options.request_compression = GZIP;
+    call.options.response_compression = Compression::Zstd { level: 3 };
+    let workload_calls = workload_calls(&call);
     let request = workload_calls.request("localhost".to_owned());
     assert_eq!(
         request.style,
@@ -45,18 +44,15 @@ fn a_grpc_head_names_its_subtype_and_compressions() {
     assert_eq!(header(&request, "grpc-accept-encoding"), Some("zstd"));
     assert_eq!(header(&request, "content-encoding"), None);
     assert!(header(&request, "user-agent").is_some());
-    assert_eq!(
-        expect(&settings, Limits::DEFAULT).encoding.as_deref(),
-        Some("zstd")
-    );
-    assert_eq!(expect(&settings, Limits::DEFAULT).content_type, None);
+    assert_eq!(workload_calls.expect().encoding.as_deref(), Some("zstd"));
+    assert_eq!(workload_calls.expect().content_type, None);
 }
 
 #[test]
 fn a_rest_head_names_its_media_type_and_compressions() {
-    let mut settings = settings(Protocol::Rest, Encoding::Json);
-    settings.response_compression = GZIP;
-    let workload_calls = workload_calls(&settings);
+    let mut call = call(Protocol::Rest, Encoding::Json);
+    call.options.response_compression = GZIP;
+    let workload_calls = workload_calls(&call);
     let request = workload_calls.request("127.0.0.1:80".to_owned());
     assert_eq!(
         request.style,
@@ -69,16 +65,17 @@ fn a_rest_head_names_its_media_type_and_compressions() {
     assert_eq!(header(&request, "accept-encoding"), Some("gzip"));
     assert_eq!(header(&request, "content-encoding"), None);
     assert_eq!(
-        expect(&settings, Limits::DEFAULT).content_type.as_deref(),
+        workload_calls.expect().content_type.as_deref(),
         Some("application/json")
     );
 }
 
 #[test]
 fn a_connect_head_names_its_version_and_type() {
-    let mut settings = settings(Protocol::Connect, Encoding::Protobuf);
-    settings.request_compression = GZIP;
-    let request = workload_calls(&settings).request("localhost".to_owned());
+    let mut call = call(Protocol::Connect, Encoding::Protobuf);
+    call.options.request_compression = GZIP;
+    let workload_calls = workload_calls(&call);
+    let request = workload_calls.request("localhost".to_owned());
     assert_eq!(request.path, "/hello.Hello/SayHello");
     let style = CallStyle::Http {
         method: "POST".to_owned(),
@@ -88,16 +85,16 @@ fn a_connect_head_names_its_version_and_type() {
     assert_eq!(header(&request, "connect-protocol-version"), Some("1"));
     assert_eq!(header(&request, "content-encoding"), Some("gzip"));
     assert_eq!(header(&request, "accept"), None);
-    let expected = expect(&settings, Limits::DEFAULT).content_type;
+    let expected = workload_calls.expect().content_type;
     assert_eq!(expected.as_deref(), Some("application/proto"));
 }
 
 #[test]
 fn a_call_goes_through_its_stages_and_is_verified() {
-    let mut settings = settings(Protocol::Grpc, Encoding::Protobuf);
-    settings.request_compression = GZIP;
-    settings.response_compression = GZIP;
-    let mut workload_calls = workload_calls(&settings);
+    let mut call = call(Protocol::Grpc, Encoding::Protobuf);
+    call.options.request_compression = GZIP;
+    call.options.response_compression = GZIP;
+    let mut workload_calls = workload_calls(&call);
     let (mut plain, mut carried) = (Vec::new(), Vec::new());
     workload_calls.encode(5, &mut plain).unwrap();
     workload_calls.compress(&plain, &mut carried).unwrap();
@@ -124,7 +121,7 @@ fn a_call_goes_through_its_stages_and_is_verified() {
 
 #[test]
 fn prepared_bodies_are_what_a_call_would_send() {
-    let mut workload_calls = workload_calls(&settings(Protocol::Rest, Encoding::Json));
+    let mut workload_calls = workload_calls(&call(Protocol::Rest, Encoding::Json));
     let bodies = workload_calls.prepared().unwrap();
     assert_eq!(bodies.len() as u64, REQUESTS);
     for (call, body) in (0..).zip(&bodies) {
@@ -139,7 +136,7 @@ fn prepared_bodies_are_what_a_call_would_send() {
 
 #[test]
 fn nothing_decoded_is_no_right_response() {
-    let mut workload_calls = workload_calls(&settings(Protocol::Grpc, Encoding::Protobuf));
+    let mut workload_calls = workload_calls(&call(Protocol::Grpc, Encoding::Protobuf));
     assert!(workload_calls.verify(0).is_err());
     assert!(workload_calls.decode(&[0xff]).is_err());
 }

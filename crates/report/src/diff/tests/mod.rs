@@ -1,7 +1,7 @@
 use super::shared::Figure;
 use super::*;
 use crate::findings::objective::ObjectiveOutcome;
-use crate::fixture::{capacity, findings, linked, live, two};
+use crate::fixture::{call, capacity, findings, linked, live, two};
 use crate::terminal::Style;
 use rpcgauge_message::Compression;
 use rpcgauge_study::record::TrialOutcome;
@@ -43,7 +43,7 @@ fn a_link_that_changed_under_its_name_is_a_change() {
     let before = linked(0);
     let mut after = linked(0);
     for variant in &mut after.plan.variants {
-        let link = variant.settings.link.as_mut().expect("a link");
+        let link = call(variant).link.as_mut().expect("a link");
         link.terms.up.delay_ns += 100_000;
     }
     let diff = compare(&findings(&before), &findings(&after));
@@ -146,8 +146,8 @@ fn a_variant_that_calls_differently_is_shown_setting_by_setting() {
     let mut sample = two(2.0).build();
     let before = findings(&sample);
     let rest = &mut sample.plan.variants[1];
-    rest.settings.response_compression = Compression::GZIP;
-    rest.settings.deadline_ms = 5_000;
+    call(rest).options.response_compression = Compression::GZIP;
+    call(rest).options.deadline_ms = 5_000;
     // Trials of another length call in the same way.
     rest.settings.stop.time_ms = Some(7_000);
     let diff = compare(&before, &findings(&sample));

@@ -1,12 +1,12 @@
 //! Kernel, client, codec and server of a call.
 
 use rpcgauge_message::Encoding;
-use rpcgauge_study::settings::{Client, Operation, Sample as Message, Style, Target};
+use rpcgauge_study::settings::{Client, CodecWork, Operation, Sample as Message, Style, Target};
 
 use super::*;
 use crate::document::Document;
 use crate::findings::Parts;
-use crate::fixture::Spec;
+use crate::fixture::{Spec, call};
 
 /// A stack that the engine calls, and that its own client calls, with these latencies in ns; with the codec of the
 /// server's side alone, or of both.
@@ -49,30 +49,25 @@ fn sample(by_client_ns: f64, codecs: usize) -> Sample {
     let (go, codec) = ("go/grpc-go".to_owned(), "go/protobuf".to_owned());
     sample.plan.codecs = [(go.clone(), [(Encoding::Protobuf, codec.clone())].into())].into();
     for variant in &mut sample.plan.variants {
-        let workload = variant
-            .settings
-            .target
-            .workload()
-            .expect("a subject")
-            .clone();
-        let does = CODECS.iter().find(|(name, ..)| *name == variant.name);
-        variant.settings.target = match does {
-            Some((_, _, operation, message)) => Target::Codec {
-                codec: codec.clone(),
-                operation: *operation,
-                sample: *message,
-                workload,
-            },
-            None if variant.name == "rest" => Target::reference(workload),
-            None => Target::Subject {
-                server: go.clone(),
-                client: (variant.name == "by-client").then(|| Client {
+        let (name, call) = (variant.name.clone(), call(variant));
+        match CODECS.iter().find(|(codec, ..)| *codec == name) {
+            Some((_, _, operation, message)) => {
+                let (workload, encoding) = (call.workload.clone(), call.wire.encoding());
+                variant.settings.target = Target::from(CodecWork {
+                    operation: *operation,
+                    sample: *message,
+                    ..CodecWork::new(codec.clone(), workload, encoding)
+                });
+            }
+            None if name == "rest" => {}
+            None => {
+                call.server.clone_from(&go);
+                call.client = (name == "by-client").then(|| Client {
                     stack: go.clone(),
                     style: Style::Blocking,
-                }),
-                workload,
-            },
-        };
+                });
+            }
+        }
     }
     sample
 }
@@ -133,8 +128,8 @@ fn over_a_link_the_network_has_a_part_and_the_client_is_within_the_server() {
     let mut link = rpcgauge_study::link::named("lan-1g").unwrap().unwrap();
     (link.terms.up.delay_ns, link.terms.down.delay_ns) = (1_000, 2_000);
     for variant in &mut sample.plan.variants {
-        if variant.settings.target.codec().is_none() {
-            variant.settings.link = Some(link.clone());
+        if let Target::Call(call) = &mut variant.settings.target {
+            call.link = Some(link.clone());
         }
     }
     for trial in &mut sample.trials {

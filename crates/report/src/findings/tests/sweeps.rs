@@ -5,7 +5,7 @@ use rpcgauge_study::plan::Metric;
 
 use super::super::sweep::{Swept, SweptOutcome};
 use super::*;
-use crate::fixture::Spec;
+use crate::fixture::{Spec, call};
 
 const SIZES: [u32; 4] = [10, 100, 300, 500];
 const NAMES: [[&str; 4]; 3] = [
@@ -181,8 +181,7 @@ fn a_sweep_of_ones_own_message_is_by_its_scale_over_groups() {
             request: serde_json::Value::Null,
             response: serde_json::Value::from(size),
         };
-        variant.settings.target =
-            rpcgauge_study::settings::Target::reference(WorkloadSpec::Own(Box::new(own)));
+        call(variant).workload = WorkloadSpec::Own(Box::new(own));
     }
     for pair in &mut sample.plan.pairs {
         (pair.of, pair.against) = (renamed(&pair.of), renamed(&pair.against));

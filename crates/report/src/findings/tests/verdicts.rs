@@ -7,7 +7,7 @@ use rpcgauge_study::record::{FailureKind, TrialOutcome};
 use super::super::caution::CautionKind;
 use super::super::verdict::{ClaimOutcome, Combined, Unresolved, Withheld};
 use super::*;
-use crate::fixture::Spec;
+use crate::fixture::{Spec, call};
 
 #[test]
 fn a_known_ratio_lies_in_its_interval() {
@@ -235,7 +235,7 @@ fn a_claim_that_one_placement_leaves_open_says_where_it_is_resolved() {
 
 #[test]
 fn only_the_stacks_that_a_claim_is_about_contradict_it() {
-    use rpcgauge_study::settings::{Client, Style, Target};
+    use rpcgauge_study::settings::{Client, Style};
     let sample = two(2.0)
         .claim(
             "old",
@@ -247,19 +247,12 @@ fn only_the_stacks_that_a_claim_is_about_contradict_it() {
     let said = |server: &str, client: Option<&str>, about: &[&str]| {
         let mut sample = sample.clone();
         for variant in &mut sample.plan.variants {
-            if let Target::Subject {
-                server: own,
-                client: by,
-                ..
-            } = &mut variant.settings.target
-            {
-                server.clone_into(own);
-                let client = client.map(|stack| Client {
-                    stack: stack.to_owned(),
-                    style: Style::Blocking,
-                });
-                *by = client;
-            }
+            let call = call(variant);
+            server.clone_into(&mut call.server);
+            call.client = client.map(|stack| Client {
+                stack: stack.to_owned(),
+                style: Style::Blocking,
+            });
         }
         sample.plan.claims[0].stacks = about.iter().map(|stack| (*stack).to_owned()).collect();
         words::claim(&findings(&sample).claims[0])

@@ -11,8 +11,9 @@ fn link(written: &str) -> NamedLink {
     let plan = resolve(&format!(
         "# Fast?\nworkload.name = \"hello\"\n[base]\nprotocol = \"rest\"\nlink = {written}\n"
     ));
-    let link = plan.unwrap().variants[0].settings.link.clone();
-    *link.expect("it is not loopback")
+    let plan = plan.unwrap();
+    let link = plan.variants[0].settings.target.link();
+    link.expect("it is not loopback").clone()
 }
 
 fn wrong(written: &str) -> String {
@@ -98,7 +99,7 @@ fn a_link_is_a_factor_and_names_its_variants() {
     );
     let read: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
     assert_eq!(read, plan);
-    assert_eq!(plan.variants[0].settings.link, None);
+    assert_eq!(plan.variants[0].settings.target.link(), None);
     let excluded = resolve(&format!(
         "{TWO}[factors]\nlink = [\"loopback\", \"wlan\"]\n[[exclude]]\nprotocol = \"rest\"\nlink = \"loopback\""
     ));

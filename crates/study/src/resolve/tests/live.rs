@@ -1,7 +1,7 @@
 //! Studies of live services.
 
 use super::*;
-use crate::settings::{LiveService, Settings, Timing};
+use crate::settings::{CallOptions, LiveCall, LiveService, LiveWire, Timing};
 
 const GRPC: &str = "grpc://localhost:50051/shop.Orders/Get";
 const HTTP: &str = "http://localhost/orders";
@@ -24,12 +24,28 @@ fn two(settings: &str, targets: [&str; 2]) -> String {
 }
 
 fn live(text: &str) -> LiveService {
-    let plan = resolve(text).unwrap();
-    plan.variants[0].settings.target.live().cloned().unwrap()
+    calls(&resolve(text).unwrap())[0].service.clone()
 }
 
-fn settings(text: &str) -> Settings {
-    resolve(text).unwrap().variants.swap_remove(0).settings
+/// What a plan's variants call.
+fn calls(plan: &Plan) -> Vec<&LiveCall> {
+    let targets = plan.variants.iter().map(|variant| &variant.settings.target);
+    let calls = targets.map(|target| match target {
+        Target::Live(live) => &**live,
+        other => panic!("{other:?}"),
+    });
+    calls.collect()
+}
+
+fn options(plan: &Plan) -> Vec<&CallOptions> {
+    calls(plan).into_iter().map(|live| &live.options).collect()
+}
+
+fn connections(plan: &Plan) -> Vec<u32> {
+    options(plan)
+        .iter()
+        .map(|options| options.connections)
+        .collect()
 }
 
 #[test]
@@ -47,10 +63,8 @@ fn one_target_is_one_trial_that_is_compared_with_nothing() {
         Timing::Load,
         "a live service marks nothing"
     );
-    assert_eq!(
-        (settings.http, settings.encoding),
-        (HttpVersion::Http2, Some(Encoding::Protobuf))
-    );
+    assert_eq!(calls(&plan)[0].wire, LiveWire::Grpc);
+    assert_eq!(settings.target.encoding(), Some(Encoding::Protobuf));
     assert_eq!(settings.stop.time_ms, Some(10_000));
     assert_eq!(plan.objectives, ["p99<20ms".parse().unwrap()]);
     let text = serde_json::to_string(&plan).unwrap();
@@ -79,30 +93,18 @@ fn factors_vary_what_a_service_gets() {
     );
     let plan = resolve(&text).unwrap();
     assert_eq!(names(&plan)[..2], ["in-flight=1", "in-flight=16"]);
-    let connections: Vec<u32> = plan
-        .variants
-        .iter()
-        .map(|v| v.settings.connections)
-        .collect();
+    let connections = connections(&plan);
     assert_eq!(connections, [1, 16, 1], "HTTP/1.1 carries one call on each");
 }
 
 #[test]
 fn each_target_has_as_many_connections_as_its_protocol_needs() {
-    let connections = |settings: &str| {
-        let plan = resolve(&two(settings, [GRPC, HTTP])).unwrap();
-        plan.variants
-            .iter()
-            .map(|v| v.settings.connections)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(connections("rate = 9"), [1, 64, 1]);
-    assert_eq!(connections("rate = 9\nconnections = 8"), [8; 3]);
-    assert_eq!(connections("in-flight = 8"), [1, 8, 1]);
-    assert_eq!(
-        settings(&service(HTTP, "", "in-flight = 8\nconnections = 2", "")).connections,
-        2
-    );
+    let of = |settings: &str| connections(&resolve(&two(settings, [GRPC, HTTP])).unwrap());
+    assert_eq!(of("rate = 9"), [1, 64, 1]);
+    assert_eq!(of("rate = 9\nconnections = 8"), [8; 3]);
+    assert_eq!(of("in-flight = 8"), [1, 8, 1]);
+    let fewer = service(HTTP, "", "in-flight = 8\nconnections = 2", "");
+    assert_eq!(connections(&resolve(&fewer).unwrap()), [2]);
 }
 
 #[test]
@@ -174,11 +176,8 @@ fn keys_of_a_variant_stand_over_those_of_the_study() {
     let text = grpc("insecure = true\nheaders = [\"a: 1\"]").replace(GRPC, "https://h/a")
         + "[[variants]]\nname = \"one\"\n[[variants]]\nname = \"two\"\nservice.target = \"https://h/b\"\nservice.headers = []\n";
     let plan = resolve(&text).unwrap();
-    let services: Vec<&LiveService> = plan
-        .variants
-        .iter()
-        .filter_map(|v| v.settings.target.live())
-        .collect();
+    let calls = calls(&plan).into_iter();
+    let services: Vec<&LiveService> = calls.map(|live| &live.service).collect();
     assert_eq!(
         (&*services[0].url.path, services[0].header_names.len()),
         ("/a", 1)
@@ -321,7 +320,7 @@ fn a_search_is_planned_with_trials_that_decide_its_objectives() {
         (settings.stop.calls, settings.stop.time_ms),
         (None, Some(5_000))
     );
-    assert_eq!(settings.connections, 64);
+    assert_eq!(connections(&plan), [64]);
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
     let p99 = "[\"p99<20ms\"]";
@@ -415,6 +414,5 @@ fn a_plan_that_is_only_looked_at_needs_no_secrets() {
     };
     let text = grpc("headers = [\"authorization: $NOT_SET\"]\ndata = \"@-\"");
     let plan = resolve_with(&text, 2, &look).unwrap();
-    let service = plan.variants[0].settings.target.live().unwrap();
-    assert_eq!(service.header_names, ["authorization"]);
+    assert_eq!(calls(&plan)[0].service.header_names, ["authorization"]);
 }

@@ -9,13 +9,23 @@ mod resolved;
 
 use super::*;
 use crate::features::{Adjustable, CompressionKind, Role, embedded_only};
-use crate::settings::{ConnectionUse, DEFAULT_STOP, HttpVersion, Idle, Placement, Protocol, Style};
+use crate::settings::{
+    ConnectionUse, DEFAULT_STOP, HttpVersion, Idle, Placement, Protocol, Style, SubjectCall,
+};
 
 /// Loads files, and knows the variable `TOKEN`.
 fn loader() -> FileLoader {
     FileLoader {
         variables: [("TOKEN".to_owned(), "secret".to_owned())].into(),
         ..FileLoader::default()
+    }
+}
+
+/// The call of a subject that a variant is.
+fn call<'p>(plan: &'p Plan, name: &str) -> &'p SubjectCall {
+    match &plan.variant(name).unwrap().settings.target {
+        Target::Call(call) => call,
+        other => panic!("{other:?}"),
     }
 }
 

@@ -11,11 +11,11 @@ use crate::settings::{Schedule, Transport};
 #[test]
 fn defaults_are_filled_in() {
     let plan = resolve(TWO).unwrap();
-    let settings = |name: &str| &plan.variant(name).unwrap().settings;
-    assert_eq!(settings("grpc").encoding.unwrap().name(), "protobuf");
-    assert_eq!(settings("rest-json").encoding.unwrap().name(), "json");
-    assert_eq!(settings("grpc").schedule, Schedule::Closed { in_flight: 1 });
-    assert_eq!(settings("grpc").stop, DEFAULT_STOP);
+    let (grpc, rest) = (call(&plan, "grpc"), call(&plan, "rest-json"));
+    assert_eq!(grpc.wire.encoding().name(), "protobuf");
+    assert_eq!(rest.wire.encoding().name(), "json");
+    assert_eq!(grpc.options.schedule, Schedule::Closed { in_flight: 1 });
+    assert_eq!(plan.variant("grpc").unwrap().settings.stop, DEFAULT_STOP);
     assert_eq!(plan.placements, [Placement::TwoCores, Placement::OneCore]);
     assert_eq!(
         (plan.invocations, plan.blocks),
@@ -85,31 +85,32 @@ fn later_layers_push_out_what_they_stand_against() {
         "{TWO}transport = \"unix\"\nrate = 50\nconnections = 2\ncalls = 10\n[base]\nin-flight = 3\ntime = \"1s\"\ncompression = \"gzip\"\n"
     );
     let plan = resolve(&text).unwrap();
-    let [grpc, rest] = ["grpc", "rest-json"].map(|name| &plan.variant(name).unwrap().settings);
-    assert_eq!(grpc.schedule, Schedule::Closed { in_flight: 3 });
+    let (grpc, rest) = (call(&plan, "grpc"), call(&plan, "rest-json"));
+    let stop = |name: &str| plan.variant(name).unwrap().settings.stop;
+    assert_eq!(grpc.options.schedule, Schedule::Closed { in_flight: 3 });
     assert!(matches!(
-        rest.schedule,
+        rest.options.schedule,
         Schedule::Rate {
             per_second: 50.0,
             ..
         }
     ));
     assert_eq!(
-        rest.stop,
+        stop("rest-json"),
         Stop {
             calls: Some(10),
             time_ms: None
         }
     );
     assert_eq!(
-        grpc.stop,
+        stop("grpc"),
         Stop {
             calls: None,
             time_ms: Some(1_000)
         }
     );
     assert_eq!(rest.transport, Transport::Unix);
-    assert_eq!(rest.response_compression.to_string(), "gzip");
+    assert_eq!(rest.options.response_compression.to_string(), "gzip");
 }
 
 #[test]
@@ -413,14 +414,14 @@ compression = "gzip"
     codec               hello by python/json to encode the request    -                 json      gzip         -                        -                         1s     24
     engine-again (A/A)  hello                                         REST on HTTP/1.1  json      -            TCP connection kept      one call after the other  1s     48
     ");
-    let target = |name: &str| {
+    let written = |name: &str| {
         let mut all = plan.variants.iter();
         let one = all.find(|variant| variant.name == name).unwrap();
-        serde_json::to_string(&one.settings.target).unwrap()
+        serde_json::to_string(&one.settings).unwrap()
     };
-    assert_snapshot!(target("engine"), @r#"{"server":"reference","workload":{"name":"hello"}}"#);
-    assert_snapshot!(target("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"}}"#);
-    assert_snapshot!(target("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"}}"#);
+    assert_snapshot!(written("engine"), @r#"{"server":"reference","workload":{"name":"hello"},"protocol":"rest","http":"1.1","encoding":"json","request_compression":"none","response_compression":"none","transport":"tcp","connection":"reuse","connections":1,"schedule":{"kind":"closed","in_flight":1},"stop":{"time_ms":1000},"deadline_ms":10000}"#);
+    assert_snapshot!(written("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"},"protocol":"rest","http":"1.1","encoding":"json","request_compression":"none","response_compression":"none","transport":"tcp","connection":"reuse","connections":4,"schedule":{"kind":"closed","in_flight":4},"stop":{"time_ms":1000},"deadline_ms":10000}"#);
+    assert_snapshot!(written("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"},"protocol":"rest","http":"1.1","encoding":"json","request_compression":"gzip","response_compression":"gzip","transport":"tcp","connection":"reuse","connections":1,"schedule":{"kind":"closed","in_flight":1},"stop":{"time_ms":1000},"deadline_ms":10000}"#);
     // A codec is compared with nothing that calls.
     assert!(plan.pairs.iter().all(|pair| pair.a_a || pair.of != "codec"));
     // What was kept of it is read again.
@@ -434,7 +435,7 @@ fn a_client_has_a_channel_for_each_connection_that_carries_many_calls() {
         let text = format!(
             "# Is it?\n[workload]\nname = \"hello\"\n[base]\nencoding = \"json\"\nin-flight = 8\n{settings}"
         );
-        resolve(&text).unwrap().variants[0].settings.channels()
+        call(&resolve(&text).unwrap(), "base").channels()
     };
     let by_grpc = "protocol = \"grpc\"\nclient = \"go/channels\"\n";
     assert_eq!(channels(&format!("{by_grpc}connections = 4")), 4);
@@ -497,8 +498,7 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
         format!("# Fast?\nworkload.name = \"hello\"\n[base]\nprotocol = \"rest\"\n{settings}\n")
     };
     let runtime = |settings: &str| {
-        resolve(&study(settings)).unwrap().variants[0]
-            .settings
+        call(&resolve(&study(settings)).unwrap(), "base")
             .runtime
             .clone()
     };

@@ -221,6 +221,13 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that is not there");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that is not there");
     assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"the run is damaged: run/plan.json:1: a variant calls no server, codec or service that is known (column 1939); restore it from a copy, or run the study again");
+    for (key, value, why) in [
+        ("http", json!("1.1"), "a variant has gRPC on HTTP/1.1"),
+        ("encoding", json!(null), "a variant has no encoding"),
+    ] {
+        let told = plan_with(&format!("/variants/0/settings/{key}"), value);
+        assert!(told.contains(why), "{told}");
+    }
 }
 
 #[test]

@@ -1,0 +1,317 @@
+//! What a variant measures, each kind with the settings that it has.
+
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+
+use super::{
+    Client, ConnectionUse, DEFAULT_DEADLINE_MS, HttpVersion, LiveService, LiveWire, Operation,
+    Protocol, REFERENCE, Runtime, Sample, Schedule, Timing, Transport, Wire,
+};
+use crate::link::NamedLink;
+use crate::url::Address;
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// Calls of a server that the lab starts, verifies, and looks into while it is measured.
+    Call(Box<SubjectCall>),
+    /// A codec that the lab starts and verifies: it encodes or decodes, and calls nothing.
+    Codec(Box<CodecWork>),
+    /// Calls of a service that is there already, and of which only its responses are known.
+    Live(Box<LiveCall>),
+}
+
+/// Calls of a subject's server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SubjectCall {
+    /// The server as SUBJECT/STACK, `reference` for the embedded one.
+    pub server: String,
+    /// The client subject that calls it; the engine where there is none.
+    pub client: Option<Client>,
+    /// What is called and with which message.
+    pub workload: WorkloadSpec,
+    /// What is on the wire.
+    pub wire: Wire,
+    /// How calls are sent.
+    pub options: CallOptions,
+    /// Threads, or processes, that serve.
+    pub threads: u32,
+    /// What carries the connection.
+    pub transport: Transport,
+    /// Whether it is called by TLS.
+    pub tls: bool,
+    /// The emulated link between client and server; none for loopback.
+    pub link: Option<Box<NamedLink>>,
+    /// The first calls after a start that are timed, one after the other, before any other call; 0 for none.
+    pub cold_calls: u32,
+    /// What is asked of the runtimes of its stacks.
+    pub runtime: Runtime,
+}
+
+/// What a codec does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CodecWork {
+    /// The codec as SUBJECT/STACK, `reference` for the embedded one.
+    pub codec: String,
+    /// Which direction is timed.
+    pub operation: Operation,
+    /// Whether it is the workload's request or its response.
+    pub sample: Sample,
+    /// Whose sample it is.
+    pub workload: WorkloadSpec,
+    /// How the message becomes bytes.
+    pub encoding: Encoding,
+    /// How the bytes are compressed.
+    pub compression: Compression,
+    /// What is asked of its runtime.
+    pub runtime: Runtime,
+}
+
+/// Calls of a live service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LiveCall {
+    /// Where it is and what it is sent.
+    pub service: LiveService,
+    /// What is on the wire.
+    pub wire: LiveWire,
+    /// How calls are sent.
+    pub options: CallOptions,
+}
+
+/// How calls are sent, whoever responds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallOptions {
+    /// How the request's bytes are compressed.
+    pub request_compression: Compression,
+    /// How the response's bytes are compressed.
+    pub response_compression: Compression,
+    /// Whether a connection serves many calls or one.
+    pub connection: ConnectionUse,
+    /// Connections open at the same time.
+    pub connections: u32,
+    /// When calls are sent.
+    pub schedule: Schedule,
+    /// A call that has not ended after this many milliseconds has failed.
+    pub deadline_ms: u64,
+}
+
+impl SubjectCall {
+    /// A call of the embedded server by the engine, of which no more is said.
+    pub fn new(workload: WorkloadSpec, protocol: Protocol) -> Self {
+        Self {
+            server: REFERENCE.to_owned(),
+            client: None,
+            workload,
+            wire: Wire::default_for(protocol),
+            options: CallOptions::default(),
+            threads: 1,
+            transport: Transport::Tcp,
+            tls: false,
+            link: None,
+            cold_calls: 0,
+            runtime: Runtime::default(),
+        }
+    }
+
+    /// Stages need one call in flight in a closed loop; everything else is timed as load.
+    pub fn timing(&self) -> Timing {
+        match self.options.schedule {
+            Schedule::Closed { in_flight: 1 } => Timing::Stages,
+            _ => Timing::Load,
+        }
+    }
+
+    /// The channels of a client subject: one for each connection that carries many calls.
+    pub fn channels(&self) -> u32 {
+        match self.options.at_a_time(self.wire.http()) {
+            Some(_) => 1,
+            None => self.options.connections,
+        }
+    }
+}
+
+impl CodecWork {
+    /// The work of which no more is said.
+    pub fn new(codec: impl Into<String>, workload: WorkloadSpec, encoding: Encoding) -> Self {
+        Self {
+            codec: codec.into(),
+            operation: Operation::Encode,
+            sample: Sample::Response,
+            workload,
+            encoding,
+            compression: Compression::None,
+            runtime: Runtime::default(),
+        }
+    }
+}
+
+impl LiveCall {
+    /// Calls at another rate, where they are sent at one.
+    pub fn set_rate(&mut self, rate: f64) {
+        if let Schedule::Rate { per_second, .. } = &mut self.options.schedule {
+            *per_second = rate;
+        }
+    }
+
+    /// What carries the connection.
+    pub fn transport(&self) -> Transport {
+        match self.service.url.address {
+            Address::Tcp { .. } => Transport::Tcp,
+            Address::Unix { .. } => Transport::Unix,
+        }
+    }
+}
+
+impl Default for CallOptions {
+    /// One call after the other on one connection.
+    fn default() -> Self {
+        Self {
+            request_compression: Compression::None,
+            response_compression: Compression::None,
+            connection: ConnectionUse::Reuse,
+            connections: 1,
+            schedule: Schedule::Closed { in_flight: 1 },
+            deadline_ms: DEFAULT_DEADLINE_MS,
+        }
+    }
+}
+
+impl CallOptions {
+    /// How many calls can be in flight at a time, where each takes its own connection; none where
+    /// a connection carries many.
+    pub fn at_a_time(&self, http: HttpVersion) -> Option<u32> {
+        let one_each = http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;
+        one_each.then_some(self.connections)
+    }
+}
+
+impl From<SubjectCall> for Target {
+    fn from(call: SubjectCall) -> Self {
+        Self::Call(Box::new(call))
+    }
+}
+
+impl From<CodecWork> for Target {
+    fn from(work: CodecWork) -> Self {
+        Self::Codec(Box::new(work))
+    }
+}
+
+impl From<LiveCall> for Target {
+    fn from(call: LiveCall) -> Self {
+        Self::Live(Box::new(call))
+    }
+}
+
+impl Target {
+    /// The stacks that the lab starts: the server, then the client; or the codec.
+    pub fn stacks(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::Call(call) => (Some(&call.server), call.client.as_ref()),
+            Self::Codec(work) => (Some(&work.codec), None),
+            Self::Live(_) => (None, None),
+        };
+        let stacks = first.into_iter().chain(second.map(|client| &client.stack));
+        stacks.map(String::as_str)
+    }
+
+    /// The workload of a subject.
+    pub fn workload(&self) -> Option<&WorkloadSpec> {
+        match self {
+            Self::Call(call) => Some(&call.workload),
+            Self::Codec(work) => Some(&work.workload),
+            Self::Live(_) => None,
+        }
+    }
+
+    /// How calls are sent; none of a codec, which sends nothing.
+    pub fn options(&self) -> Option<&CallOptions> {
+        match self {
+            Self::Call(call) => Some(&call.options),
+            Self::Codec(_) => None,
+            Self::Live(live) => Some(&live.options),
+        }
+    }
+
+    /// How the messages of a subject become bytes; none of a live service's HTTP, whose bodies are sent as they
+    /// are given.
+    pub fn encoding(&self) -> Option<Encoding> {
+        match self {
+            Self::Call(call) => Some(call.wire.encoding()),
+            Self::Codec(work) => Some(work.encoding),
+            Self::Live(live) => live.wire.encoding(),
+        }
+    }
+
+    /// How the bytes of requests and of responses are compressed, which a codec compresses alike.
+    pub fn compressions(&self) -> [Compression; 2] {
+        let options = match self {
+            Self::Call(call) => &call.options,
+            Self::Codec(work) => return [work.compression; 2],
+            Self::Live(live) => &live.options,
+        };
+        [options.request_compression, options.response_compression]
+    }
+
+    /// The emulated link of a call.
+    pub fn link(&self) -> Option<&NamedLink> {
+        match self {
+            Self::Call(call) => call.link.as_deref(),
+            Self::Codec(_) | Self::Live(_) => None,
+        }
+    }
+
+    /// What is asked of the runtimes of its stacks; none of a service that is there already.
+    pub fn runtime(&self) -> Option<&Runtime> {
+        match self {
+            Self::Call(call) => Some(&call.runtime),
+            Self::Codec(work) => Some(&work.runtime),
+            Self::Live(_) => None,
+        }
+    }
+
+    /// How many calls are in flight in a closed loop: a codec does one thing after the other.
+    pub fn in_flight(&self) -> Option<u32> {
+        self.options()
+            .map_or(Some(1), |options| options.schedule.in_flight())
+    }
+
+    /// How many can be in flight at a time, where each takes its own connection; none where a connection
+    /// carries many.
+    pub fn at_a_time(&self) -> Option<u32> {
+        match self {
+            Self::Call(call) => call.options.at_a_time(call.wire.http()),
+            Self::Codec(_) => Some(1),
+            Self::Live(live) => live.options.at_a_time(live.wire.http()),
+        }
+    }
+
+    /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.
+    pub fn is_slice_driven(&self) -> bool {
+        match self {
+            Self::Call(call) => call.client.is_some(),
+            Self::Codec(_) => true,
+            Self::Live(_) => false,
+        }
+    }
+
+    /// Takes the size out of the workload, so that two targets that differ in it alone are equal: the
+    /// size of a built-in workload, nothing of a user's own. None where the workload has no size.
+    pub fn take_size(&mut self) -> Option<Option<u32>> {
+        let workload = match self {
+            Self::Call(call) => &mut call.workload,
+            Self::Codec(work) => &mut work.workload,
+            Self::Live(_) => return None,
+        };
+        match workload {
+            WorkloadSpec::Echo { n }
+            | WorkloadSpec::List { n }
+            | WorkloadSpec::Records { n }
+            | WorkloadSpec::Followers { n } => Some(Some(std::mem::take(n))),
+            WorkloadSpec::Own(own) => {
+                own.response.take();
+                Some(None)
+            }
+            WorkloadSpec::Hello {} | WorkloadSpec::Profile {} => None,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What is on the wire: a protocol, with what each can have.
+
+use rpcgauge_message::Encoding;
+
+use super::{HttpVersion, Protocol};
+
+/// What calls of a subject's server are on the wire. gRPC has HTTP/2 alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// gRPC.
+    Grpc {
+        /// How the message becomes bytes.
+        encoding: Encoding,
+    },
+    /// A POST of the message to a path of its own.
+    Rest {
+        /// The version of HTTP.
+        http: HttpVersion,
+        /// How the message becomes bytes.
+        encoding: Encoding,
+    },
+    /// A unary call of Connect.
+    Connect {
+        /// The version of HTTP.
+        http: HttpVersion,
+        /// How the message becomes bytes.
+        encoding: Encoding,
+    },
+}
+
+impl Wire {
+    /// A protocol as it is usually called.
+    pub fn default_for(protocol: Protocol) -> Self {
+        let (http, encoding) = (HttpVersion::Http1, Encoding::Protobuf);
+        match protocol {
+            Protocol::Grpc => Self::Grpc { encoding },
+            Protocol::Rest => Self::Rest {
+                http,
+                encoding: Encoding::Json,
+            },
+            // As its clients do without TLS, and unless they are asked for JSON.
+            Protocol::Connect => Self::Connect { http, encoding },
+        }
+    }
+
+    /// None for gRPC on HTTP/1.1.
+    pub fn new(protocol: Protocol, http: HttpVersion, encoding: Encoding) -> Option<Self> {
+        match (protocol, http) {
+            (Protocol::Grpc, HttpVersion::Http1) => None,
+            (Protocol::Grpc, HttpVersion::Http2) => Some(Self::Grpc { encoding }),
+            (Protocol::Rest, http) => Some(Self::Rest { http, encoding }),
+            (Protocol::Connect, http) => Some(Self::Connect { http, encoding }),
+        }
+    }
+
+    /// The protocol of a call.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Self::Grpc { .. } => Protocol::Grpc,
+            Self::Rest { .. } => Protocol::Rest,
+            Self::Connect { .. } => Protocol::Connect,
+        }
+    }
+
+    /// The version of HTTP that carries it.
+    pub fn http(self) -> HttpVersion {
+        match self {
+            Self::Grpc { .. } => HttpVersion::Http2,
+            Self::Rest { http, .. } | Self::Connect { http, .. } => http,
+        }
+    }
+
+    /// How its messages become bytes.
+    pub fn encoding(self) -> Encoding {
+        let (Self::Grpc { encoding }
+        | Self::Rest { encoding, .. }
+        | Self::Connect { encoding, .. }) = self;
+        encoding
+    }
+
+    /// The same, with messages that become bytes in this way.
+    #[must_use]
+    pub fn encoded(self, encoding: Encoding) -> Self {
+        match self {
+            Self::Grpc { .. } => Self::Grpc { encoding },
+            Self::Rest { http, .. } => Self::Rest { http, encoding },
+            Self::Connect { http, .. } => Self::Connect { http, encoding },
+        }
+    }
+}
+
+/// What calls of a live service are on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LiveWire {
+    /// gRPC, with protobuf.
+    Grpc,
+    /// HTTP with bodies that are sent as they are given.
+    Http(HttpVersion),
+}
+
+impl LiveWire {
+    /// The protocol of a call.
+    pub fn protocol(self) -> Protocol {
+        match self {
+            Self::Grpc => Protocol::Grpc,
+            Self::Http(_) => Protocol::Rest,
+        }
+    }
+
+    /// The version of HTTP that carries it.
+    pub fn http(self) -> HttpVersion {
+        match self {
+            Self::Grpc => HttpVersion::Http2,
+            Self::Http(http) => http,
+        }
+    }
+    /// How its messages become bytes; none where bodies are sent as they are given.
+    pub fn encoding(self) -> Option<Encoding> {
+        match self {
+            Self::Grpc => Some(Encoding::Protobuf),
+            Self::Http(_) => None,
+        }
+    }
+}

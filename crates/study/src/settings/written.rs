@@ -1,0 +1,266 @@
+//! The form of settings in a plan: one table for all kinds of target. What a target does not have stands in it
+//! with its default, as in the plans of earlier runs.
+
+use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
+use rpcgauge_trial::is_default;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    CallOptions, Client, CodecWork, ConnectionUse, HttpVersion, LiveCall, LiveService, LiveWire,
+    Operation, Protocol, Runtime, Sample, Schedule, Settings, Stop, SubjectCall, Target, Transport,
+    Wire,
+};
+use crate::link::NamedLink;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Written {
+    #[serde(flatten)]
+    target: WrittenTarget,
+    protocol: Protocol,
+    http: HttpVersion,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoding: Option<Encoding>,
+    request_compression: Compression,
+    response_compression: Compression,
+    #[serde(default = "one_thread", skip_serializing_if = "is_one_thread")]
+    threads: u32,
+    transport: Transport,
+    #[serde(default, skip_serializing_if = "is_default")]
+    tls: bool,
+    connection: ConnectionUse,
+    connections: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<Box<NamedLink>>,
+    schedule: Schedule,
+    stop: Stop,
+    deadline_ms: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    cold_calls: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    runtime: Runtime,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a variant calls no server, codec or service that is known"
+)]
+enum WrittenTarget {
+    Call {
+        server: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<Client>,
+        workload: WorkloadSpec,
+    },
+    Codec {
+        codec: String,
+        operation: Operation,
+        sample: Sample,
+        workload: WorkloadSpec,
+    },
+    Live {
+        service: Box<LiveService>,
+    },
+}
+
+fn one_thread() -> u32 {
+    1
+}
+
+fn is_one_thread(threads: &u32) -> bool {
+    *threads == 1
+}
+
+impl From<Settings> for Written {
+    fn from(settings: Settings) -> Self {
+        let Settings { target, stop } = settings;
+        match target {
+            Target::Call(call) => {
+                let SubjectCall {
+                    server,
+                    client,
+                    workload,
+                    wire,
+                    options,
+                    threads,
+                    transport,
+                    tls,
+                    link,
+                    cold_calls,
+                    runtime,
+                } = *call;
+                let target = WrittenTarget::Call {
+                    server,
+                    client,
+                    workload,
+                };
+                let encoding = Some(wire.encoding());
+                Self {
+                    threads,
+                    transport,
+                    tls,
+                    link,
+                    cold_calls,
+                    runtime,
+                    ..Self::new(
+                        target,
+                        (wire.protocol(), wire.http(), encoding),
+                        options,
+                        stop,
+                    )
+                }
+            }
+            Target::Codec(work) => {
+                let CodecWork {
+                    codec,
+                    operation,
+                    sample,
+                    workload,
+                    encoding,
+                    compression,
+                    runtime,
+                } = *work;
+                let target = WrittenTarget::Codec {
+                    codec,
+                    operation,
+                    sample,
+                    workload,
+                };
+                let options = CallOptions {
+                    request_compression: compression,
+                    response_compression: compression,
+                    ..CallOptions::default()
+                };
+                let wire = (Protocol::Rest, HttpVersion::Http1, Some(encoding));
+                Self {
+                    runtime,
+                    ..Self::new(target, wire, options, stop)
+                }
+            }
+            Target::Live(live) => {
+                let transport = live.transport();
+                let LiveCall {
+                    service,
+                    wire,
+                    options,
+                } = *live;
+                let service = Box::new(service);
+                let wire = (wire.protocol(), wire.http(), wire.encoding());
+                Self {
+                    transport,
+                    ..Self::new(WrittenTarget::Live { service }, wire, options, stop)
+                }
+            }
+        }
+    }
+}
+
+impl Written {
+    fn new(
+        target: WrittenTarget,
+        (protocol, http, encoding): (Protocol, HttpVersion, Option<Encoding>),
+        options: CallOptions,
+        stop: Stop,
+    ) -> Self {
+        let CallOptions {
+            request_compression,
+            response_compression,
+            connection,
+            connections,
+            schedule,
+            deadline_ms,
+        } = options;
+        Self {
+            target,
+            protocol,
+            http,
+            encoding,
+            request_compression,
+            response_compression,
+            threads: 1,
+            transport: Transport::Tcp,
+            tls: false,
+            connection,
+            connections,
+            link: None,
+            schedule,
+            stop,
+            deadline_ms,
+            cold_calls: 0,
+            runtime: Runtime::default(),
+        }
+    }
+}
+
+impl TryFrom<Written> for Settings {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, &'static str> {
+        let Written {
+            protocol,
+            http,
+            encoding,
+            runtime,
+            ..
+        } = written;
+        let encoding = encoding.ok_or("a variant has no encoding");
+        let options = CallOptions {
+            request_compression: written.request_compression,
+            response_compression: written.response_compression,
+            connection: written.connection,
+            connections: written.connections,
+            schedule: written.schedule,
+            deadline_ms: written.deadline_ms,
+        };
+        let target = match written.target {
+            WrittenTarget::Call {
+                server,
+                client,
+                workload,
+            } => Target::from(SubjectCall {
+                server,
+                client,
+                workload,
+                wire: Wire::new(protocol, http, encoding?)
+                    .ok_or("a variant has gRPC on HTTP/1.1")?,
+                options,
+                threads: written.threads,
+                transport: written.transport,
+                tls: written.tls,
+                link: written.link,
+                cold_calls: written.cold_calls,
+                runtime,
+            }),
+            WrittenTarget::Codec {
+                codec,
+                operation,
+                sample,
+                workload,
+            } => Target::from(CodecWork {
+                codec,
+                operation,
+                sample,
+                workload,
+                encoding: encoding?,
+                compression: match sample {
+                    Sample::Request => options.request_compression,
+                    Sample::Response => options.response_compression,
+                },
+                runtime,
+            }),
+            WrittenTarget::Live { service } => Target::from(LiveCall {
+                wire: match (service.url.scheme.is_grpc(), protocol, http) {
+                    (true, Protocol::Grpc, HttpVersion::Http2) => LiveWire::Grpc,
+                    (false, Protocol::Rest, http) => LiveWire::Http(http),
+                    _ => return Err("a live service is not called by what its target says"),
+                },
+                service: *service,
+                options,
+            }),
+        };
+        Ok(Self {
+            target,
+            stop: written.stop,
+        })
+    }
+}
