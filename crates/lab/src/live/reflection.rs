@@ -35,7 +35,7 @@ pub fn reflect(
     inputs: &LiveInputs,
     stop: &AtomicBool,
 ) -> Result<Schema, LiveError> {
-    let no_method = || LiveError::of(&live.service, "names no method; make the plan anew");
+    let no_method = || LiveError::of(&live.service, "names no method; make the plan again");
     let method = live.service.url.method().ok_or_else(no_method)?;
     let name = method.split('/').next().unwrap_or(method);
     Asker::new(live, inputs, stop)?.schema(name)

@@ -12,22 +12,22 @@ use crate::url::Address;
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
-    /// Calls of a server that the lab starts, verifies, and looks into while it is measured.
+    /// Calls of a server that the lab starts, verifies and observes.
     Call(Box<SubjectCall>),
     /// A codec that the lab starts and verifies: it encodes or decodes, and calls nothing.
     Codec(Box<CodecWork>),
-    /// Calls of a service that is there already, and of which only its responses are known.
+    /// Calls of a service that runs already: only its responses are known.
     Live(Box<LiveCall>),
 }
 
 /// Calls of a subject's server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubjectCall {
-    /// The server as SUBJECT/STACK, `reference` for the embedded one.
+    /// The server as SUBJECT/STACK, or `reference` for the embedded one.
     pub server: String,
-    /// The client subject that calls it; the engine where there is none.
+    /// The client subject; if `None`, the engine makes the calls.
     pub client: Option<Client>,
-    /// What is called and with which message.
+    /// What is called, and with which message.
     pub workload: WorkloadSpec,
     /// What is on the wire.
     pub wire: Wire,
@@ -35,13 +35,13 @@ pub struct SubjectCall {
     pub options: CallOptions,
     /// Threads, or processes, that serve.
     pub threads: u32,
-    /// What carries the connection.
+    /// The transport of the connection.
     pub transport: Transport,
-    /// Whether it is called by TLS.
+    /// Whether calls use TLS.
     pub tls: bool,
-    /// The emulated link between client and server; none for loopback.
+    /// The emulated link between client and server; `None` for loopback.
     pub link: Option<Box<NamedLink>>,
-    /// The first calls after a start that are timed, one after the other, before any other call; 0 for none.
+    /// How many of the first calls after a start are timed, one after the other; 0 for none.
     pub cold_calls: u32,
     /// What is asked of the runtimes of its stacks.
     pub runtime: Runtime,
@@ -50,13 +50,13 @@ pub struct SubjectCall {
 /// What a codec does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodecWork {
-    /// The codec as SUBJECT/STACK, `reference` for the embedded one.
+    /// The codec as SUBJECT/STACK, or `reference` for the embedded one.
     pub codec: String,
     /// Which direction is timed.
     pub operation: Operation,
     /// Whether it is the workload's request or its response.
     pub sample: Sample,
-    /// Whose sample it is.
+    /// The workload that the sample is from.
     pub workload: WorkloadSpec,
     /// How the message becomes bytes.
     pub encoding: Encoding,
@@ -95,7 +95,7 @@ pub struct CallOptions {
 }
 
 impl SubjectCall {
-    /// A call of the embedded server by the engine, of which no more is said.
+    /// A call of the embedded server by the engine, with defaults for the rest.
     pub fn new(workload: WorkloadSpec, protocol: Protocol) -> Self {
         Self {
             server: REFERENCE.to_owned(),
@@ -112,7 +112,7 @@ impl SubjectCall {
         }
     }
 
-    /// Stages need one call in flight in a closed loop; everything else is timed as load.
+    /// Stages need a closed loop with one call in flight; everything else is timed as load.
     pub fn timing(&self) -> Timing {
         match self.options.schedule {
             Schedule::Closed { in_flight: 1 } => Timing::Stages,
@@ -130,7 +130,7 @@ impl SubjectCall {
 }
 
 impl CodecWork {
-    /// The work of which no more is said.
+    /// Encodes a response, with defaults for the rest.
     pub fn new(codec: impl Into<String>, workload: WorkloadSpec, encoding: Encoding) -> Self {
         Self {
             codec: codec.into(),
@@ -145,14 +145,14 @@ impl CodecWork {
 }
 
 impl LiveCall {
-    /// Calls at another rate, where they are sent at one.
+    /// Changes the rate of a schedule that has one.
     pub fn set_rate(&mut self, rate: f64) {
         if let Schedule::Rate { per_second, .. } = &mut self.options.schedule {
             *per_second = rate;
         }
     }
 
-    /// What carries the connection.
+    /// The transport of the connection.
     pub fn transport(&self) -> Transport {
         match self.service.url.address {
             Address::Tcp { .. } => Transport::Tcp,
@@ -176,7 +176,7 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
-    /// How many calls can be in flight at a time, where each takes its own connection; none where
+    /// How many calls can be in flight where each takes its own connection; `None` where
     /// a connection carries many.
     pub fn at_a_time(&self, http: HttpVersion) -> Option<u32> {
         let one_each = http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;
@@ -214,7 +214,7 @@ impl Target {
         stacks.map(String::as_str)
     }
 
-    /// The workload of a subject.
+    /// The workload; `None` for a live service.
     pub fn workload(&self) -> Option<&WorkloadSpec> {
         match self {
             Self::Call(call) => Some(&call.workload),
@@ -223,7 +223,7 @@ impl Target {
         }
     }
 
-    /// How calls are sent; none of a codec, which sends nothing.
+    /// How calls are sent; `None` for a codec.
     pub fn options(&self) -> Option<&CallOptions> {
         match self {
             Self::Call(call) => Some(&call.options),
@@ -232,8 +232,8 @@ impl Target {
         }
     }
 
-    /// How the messages of a subject become bytes; none of a live service's HTTP, whose bodies are sent as they
-    /// are given.
+    /// How messages become bytes; `None` for HTTP calls of a live service, whose bodies are sent as
+    /// given.
     pub fn encoding(&self) -> Option<Encoding> {
         match self {
             Self::Call(call) => Some(call.wire.encoding()),
@@ -242,7 +242,7 @@ impl Target {
         }
     }
 
-    /// How the bytes of requests and of responses are compressed, which a codec compresses alike.
+    /// How requests and responses are compressed: the same for both in a codec.
     pub fn compressions(&self) -> [Compression; 2] {
         let options = match self {
             Self::Call(call) => &call.options,
@@ -260,7 +260,7 @@ impl Target {
         }
     }
 
-    /// What is asked of the runtimes of its stacks; none of a service that is there already.
+    /// What is asked of the stacks' runtimes; `None` for a live service.
     pub fn runtime(&self) -> Option<&Runtime> {
         match self {
             Self::Call(call) => Some(&call.runtime),
@@ -269,13 +269,13 @@ impl Target {
         }
     }
 
-    /// How many calls are in flight in a closed loop: a codec does one thing after the other.
+    /// How many calls are in flight in a closed loop; 1 for a codec.
     pub fn in_flight(&self) -> Option<u32> {
         self.options()
             .map_or(Some(1), |options| options.schedule.in_flight())
     }
 
-    /// How many can be in flight at a time, where each takes its own connection; none where a connection
+    /// How many calls can be in flight where each takes its own connection; `None` where a connection
     /// carries many.
     pub fn at_a_time(&self) -> Option<u32> {
         match self {
@@ -285,7 +285,7 @@ impl Target {
         }
     }
 
-    /// Whether a subject makes the calls, or encodes and decodes: it is asked for each slice by a line.
+    /// Whether a subject makes the calls, or encodes and decodes: the lab asks it for each slice.
     pub fn is_slice_driven(&self) -> bool {
         match self {
             Self::Call(call) => call.client.is_some(),
@@ -294,8 +294,8 @@ impl Target {
         }
     }
 
-    /// Takes the size out of the workload, so that two targets that differ in it alone are equal: the
-    /// size of a built-in workload, nothing of a user's own. None where the workload has no size.
+    /// Takes the size out of the workload, so that targets that differ only in it compare equal: the
+    /// size of a built-in workload, nothing of a user's own. `None` where the workload has no size.
     pub fn take_size(&mut self) -> Option<Option<u32>> {
         let workload = match self {
             Self::Call(call) => &mut call.workload,

@@ -4,7 +4,7 @@ use rpcgauge_message::Encoding;
 
 use super::{HttpVersion, Protocol};
 
-/// What calls of a subject's server are on the wire. gRPC has HTTP/2 alone.
+/// What calls of a subject's server are on the wire. gRPC has only HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// gRPC.
@@ -19,7 +19,7 @@ pub enum Wire {
         /// How the message becomes bytes.
         encoding: Encoding,
     },
-    /// A unary call of Connect.
+    /// A unary Connect call.
     Connect {
         /// The version of HTTP.
         http: HttpVersion,
@@ -29,7 +29,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// A protocol as it is usually called.
+    /// The defaults of a protocol.
     pub fn default_for(protocol: Protocol) -> Self {
         let (http, encoding) = (HttpVersion::Http1, Encoding::Protobuf);
         match protocol {
@@ -43,7 +43,7 @@ impl Wire {
         }
     }
 
-    /// None for gRPC on HTTP/1.1.
+    /// `None` for gRPC over HTTP/1.1.
     pub fn new(protocol: Protocol, http: HttpVersion, encoding: Encoding) -> Option<Self> {
         match (protocol, http) {
             (Protocol::Grpc, HttpVersion::Http1) => None,
@@ -70,7 +70,7 @@ impl Wire {
         }
     }
 
-    /// How its messages become bytes.
+    /// How messages become bytes.
     pub fn encoding(self) -> Encoding {
         let (Self::Grpc { encoding }
         | Self::Rest { encoding, .. }
@@ -78,7 +78,7 @@ impl Wire {
         encoding
     }
 
-    /// The same, with messages that become bytes in this way.
+    /// The same with another encoding.
     #[must_use]
     pub fn encoded(self, encoding: Encoding) -> Self {
         match self {
@@ -94,7 +94,7 @@ impl Wire {
 pub enum LiveWire {
     /// gRPC, with protobuf.
     Grpc,
-    /// HTTP with bodies that are sent as they are given.
+    /// HTTP, with bodies sent as given.
     Http(HttpVersion),
 }
 
@@ -114,7 +114,8 @@ impl LiveWire {
             Self::Http(http) => http,
         }
     }
-    /// How its messages become bytes; none where bodies are sent as they are given.
+
+    /// How messages become bytes; `None` where bodies are sent as given.
     pub fn encoding(self) -> Option<Encoding> {
         match self {
             Self::Grpc => Some(Encoding::Protobuf),
