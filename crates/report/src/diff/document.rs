@@ -271,7 +271,7 @@ fn verdicts(diff: &Diff) -> Section {
     };
     let changed = Block::list(diff.verdicts.iter().map(item));
     let rest = match (changed.is_none(), diff.verdicts_unchanged) {
-        (true, 0) => None,
+        (_, 0) => None,
         (true, 1) => Some("The only verdict is the same.".to_owned()),
         (true, several) => Some(format!("All {several} verdicts are the same.")),
         (false, 1) => Some("1 other is the same.".to_owned()),
