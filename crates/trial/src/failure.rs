@@ -37,7 +37,7 @@ impl Fault {
     }
 }
 
-/// Why a call failed. Its `Display` is a short stable name for counting by kind.
+/// Why a call failed: a short name that does not change, such as `connect-refused` or `http-503`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(
     feature = "schema",

@@ -66,7 +66,7 @@ fn without_nulls(schema: &mut Value) {
         Value::Array(all) => all.iter_mut().for_each(without_nulls),
         Value::Object(keywords) => {
             if let Some(Value::String(text)) = keywords.get_mut("description") {
-                *text = text.replace('\n', " ");
+                *text = text.replace("\n\n", "\n").replace('\n', " ");
             }
             keywords.values_mut().for_each(without_nulls);
             let Some(Value::Object(properties)) = keywords.get_mut("properties") else {
