@@ -153,9 +153,12 @@ impl Error for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// In the words of JSON. A study's errors have their own, with the place.
+/// In the words of JSON, after the keys that lead there. A study's errors have their own, with the place.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path.join("."))?;
+        }
         match &self.why {
             Why::UnknownKey { name, known } => {
                 let hint = Nearest::or_known(name, known.iter().copied());

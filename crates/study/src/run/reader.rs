@@ -353,12 +353,12 @@ pub(crate) fn read_json<T: DeserializeOwned>(
     let text = read_text(directory, file)?;
     serde_json::from_str(&text).map_err(|error| RunError::Damaged {
         path: directory.join(file),
-        line: Some(error.line()),
+        line: (!error.is_data()).then(|| error.line()),
         problem: json_problem::<T>(text.as_bytes(), &error),
     })
 }
 
-/// Why JSON is not a valid `T`. The position counts within the text: a line of a file, or all of it.
+/// Why JSON is not a valid `T`. The column counts within the text: a line of a file, or all of it.
 pub(super) fn json_problem<T: DeserializeOwned>(json: &[u8], error: &serde_json::Error) -> String {
     let value = serde_json::from_slice(json).ok();
     let sentence = match value.and_then(refusal_of_json::<T>) {
@@ -368,7 +368,8 @@ pub(super) fn json_problem<T: DeserializeOwned>(json: &[u8], error: &serde_json:
     // It repeats unknown names, whatever they contain.
     let sentence = sentence.replace(char::is_control, " ");
     match error.column() {
-        0 => sentence,
-        column => format!("{sentence} (column {column})"),
+        column if column > 0 && !error.is_data() => format!("{sentence} (column {column})"),
+        // The refusal may be of another key than `error`, which reads them in another order.
+        _ => sentence,
     }
 }

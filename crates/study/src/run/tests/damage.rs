@@ -79,9 +79,9 @@ fn damage_in_the_middle_is_told_with_its_line() {
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"record\":\"trial\"", "\"record\":\"trail\"", 1)
     });
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 17); restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `trail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart`; restore it from a copy, or run the study again");
     scene.edit(names::TRIALS, |text| text.replacen("trail", "tr\\nail", 1));
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart` (column 19); restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:2: unknown variant `tr ail`, expected one of `invocation`, `subjects`, `trial`, `floor`, `events`, `restart`; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -125,6 +125,18 @@ fn records_that_do_not_belong_are_refused() {
         text.replacen("\"variant\":\"", "\"variant\":\"x", 1)
     });
     assert_snapshot!(scene.problem(), @r#"the run is damaged: run/trials.jsonl:2: trial 0 says variant "xtcp", the plan says "tcp"; restore it from a copy, or run the study again"#);
+}
+
+#[test]
+fn of_two_wrong_values_one_is_told_by_its_key_without_the_line_of_the_other() {
+    let scene = Scene::new();
+    scene.edit(names::RUN, |text| {
+        let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let (study, seed) = (run["study"].take(), run["seed"].take());
+        text.replacen(&format!("\"study\": {study}"), "\"study\": 7", 1)
+            .replacen(&format!("\"seed\": {seed}"), "\"seed\": \"x\"", 1)
+    });
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/run.json: seed: expected a whole number from 0 on, not a string; restore it from a copy, or run the study again");
 }
 
 #[test]
@@ -220,7 +232,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up last at most 24h, and a slice some time");
     assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that is not there");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that is not there");
-    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"the run is damaged: run/plan.json:1: a variant calls no server, codec or service that is known (column 1939); restore it from a copy, or run the study again");
+    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant calls no server, codec or service that is known");
     for (key, value, why) in [
         ("http", json!("1.1"), "a variant has gRPC on HTTP/1.1"),
         ("encoding", json!(null), "a variant has no encoding"),
