@@ -215,8 +215,13 @@ fn table(page: &mut Page, table: &Table) {
         for (place, cell) in row.iter().enumerate() {
             let right = table.columns.get(place).is_some_and(|column| column.right);
             if place > 0 || right {
-                page.raw(if right { "<td class=\"n\">" } else { "<td>" });
-                page.put("{}</td>", &[cell]);
+                let shape = if right {
+                    "<td class=\"n\">{}</td>"
+                } else {
+                    // Its width on a phone is the span's.
+                    "<td><span>{}</span></td>"
+                };
+                page.put(shape, &[cell]);
                 continue;
             }
             page.raw("<th scope=\"row\">");

@@ -2,7 +2,7 @@ use rpcgauge_study::settings::Placement;
 
 use super::*;
 use crate::fixture::quickstart::{self, HOSTILE};
-use crate::fixture::{Builder, Sample, Spec, findings, two};
+use crate::fixture::{Builder, Sample, Spec, findings, linked, two};
 
 /// Elements that have no end tag.
 const VOID: [&str; 3] = ["meta", "br", "!DOCTYPE"];
@@ -191,6 +191,15 @@ fn charts_have_their_numbers_beside_them() {
     );
     assert!(page.contains("Mean (median) of each stage"));
     assert!(page.contains("handler marks apart, 76 B"));
+}
+
+#[test]
+fn text_in_a_table_has_a_width_of_its_own_on_a_phone() {
+    let page = render(&findings(&linked(3)));
+    assert!(page.contains("<td><span>100Mbit/s 900us</span></td>"));
+    let (_, phone) = page.split_once("@media (max-width:760px)").unwrap();
+    let (phone, _) = phone.split_once("@media").unwrap();
+    assert!(phone.contains(".figures td>span{display:inline-block;width:max-content;"));
 }
 
 /// A study with too many variants to draw everything.
