@@ -323,7 +323,8 @@ fn stages_of_a_call_that_was_sent_again_are_left_out() {
         let mut trial = http2(address.clone(), 20);
         trial.timing = Timing::Stages;
         trial.connection_use = connection_use;
-        let mut codec = Lenient;
+        let mut codec =
+            Lenient(|call, out: &mut Vec<u8>| out.extend(format!("call {call}").bytes()));
         let measurement = run_with(&trial, Bodies::PerCall(&mut codec)).unwrap();
         let (answered, retried, failed) = seen(&measurement);
         assert_eq!((answered, failed), (20, vec![]));
