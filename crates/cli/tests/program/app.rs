@@ -145,14 +145,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
     for (file, from, to, parts) in cases {
         let place = shop_with(file, from, to);
         let checked = run(&place, &["app", "check", "./shop"]);
-        assert_eq!(checked.code, Some(3), "{to}: {checked:?}");
-        for part in parts {
-            assert!(
-                checked.stderr.contains(part),
-                "{part} is not in:\n{}",
-                checked.stderr
-            );
-        }
+        checked.failed(3, parts);
         let last = checked.stderr.lines().last().unwrap_or_default();
         assert!(last.starts_with("rpcgauge: "), "{last}");
         nothing_is_left(&place);
@@ -242,14 +235,7 @@ fn a_database_that_does_not_start_is_told_with_its_log() {
     for (run, seed, parts) in cases {
         let place = with_store(run, seed);
         let failed = self::run(&place, &["app", "check", "./shop"]);
-        assert_eq!(failed.code, Some(3), "{failed:?}");
-        for part in parts {
-            assert!(
-                failed.stderr.contains(part),
-                "{part} is not in:\n{}",
-                failed.stderr
-            );
-        }
+        failed.failed(3, &parts);
         nothing_is_left(&place);
     }
 }

@@ -208,14 +208,7 @@ fn without_locust_nothing_is_started_and_the_error_says_what_to_do() {
     ];
     for (mut command, parts) in cases {
         let failed: Finished = command.output().expect("the program starts").into();
-        assert_eq!(failed.code, Some(3), "{failed:?}");
-        for part in parts {
-            assert!(
-                failed.stderr.contains(part),
-                "{part} is not in:\n{}",
-                failed.stderr
-            );
-        }
+        failed.failed(3, parts);
         assert!(!failed.stderr.contains("starting"), "{failed:?}");
     }
 }

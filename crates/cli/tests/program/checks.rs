@@ -12,15 +12,7 @@ pub(crate) fn check(place: &Place, stack: &str) -> Finished {
 /// The check of a stack fails, with these words, once something in a file is something else.
 #[track_caller]
 fn check_fails(stack: &str, (file, from, to): (&str, &str, &str), parts: &[&str]) {
-    let finished = check(&greeter_with(file, from, to), stack);
-    assert_eq!(finished.code, Some(1), "{finished:?}");
-    for part in parts {
-        assert!(
-            finished.stderr.contains(part),
-            "\"{part}\" is not in: {}",
-            finished.stderr
-        );
-    }
+    check(&greeter_with(file, from, to), stack).failed(1, parts);
 }
 
 #[test]

@@ -135,26 +135,36 @@ impl Finished {
         self.stdout
     }
 
-    /// It was refused as bad input: exit code 2, nothing on standard output, and each of `parts` on standard
-    /// error, in one line unless the command line itself is wrong.
+    /// It ended with this exit code, and each of `parts` is on standard error.
     #[track_caller]
-    pub(crate) fn refused(self, parts: &[&str]) {
+    pub(crate) fn failed(&self, code: i32, parts: &[&str]) {
         assert_eq!(
             self.code,
-            Some(2),
+            Some(code),
             "stdout: {}\nstderr: {}",
             self.stdout,
             self.stderr
         );
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "\"{part}\" is not in:\n{}",
+                self.stderr
+            );
+        }
+    }
+
+    /// It was refused as bad input: exit code 2, nothing on standard output, and each of `parts` on standard
+    /// error, in one line unless the command line itself is wrong.
+    #[track_caller]
+    pub(crate) fn refused(self, parts: &[&str]) {
+        self.failed(2, parts);
         assert_eq!(self.stdout, "", "nothing is printed beside the error");
         let said = self.stderr.trim_end();
         assert!(
             said.starts_with("error: ") || said.starts_with("rpcgauge: ") && !said.contains('\n'),
             "neither clap's nor one line:\n{said}"
         );
-        for part in parts {
-            assert!(said.contains(part), "\"{part}\" is not in: {said}");
-        }
     }
 }
 
