@@ -17,7 +17,7 @@ use rpcgauge_message::{
     Codec, Compression, Encoding, Limits, Message, Workload, WorkloadSpec, content_type,
 };
 use rpcgauge_study::settings::{Idle, Placement};
-use rpcgauge_trial::{Address, ConnectionUse, Schedule, Slice, Stop, Timing};
+use rpcgauge_trial::{Address, Slice, Timing};
 
 /// The places in a slice that are looked at, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
@@ -188,43 +188,27 @@ fn trial(workload: &Workload, protocol: Protocol) -> load::Trial {
             })
             .to_vec(),
     };
-    let patience = Duration::from_secs(10);
+    let endpoint = load::Endpoint {
+        address: Address::Tcp(([127, 0, 0, 1], 1).into()),
+        protocol: version,
+        tls: None,
+    };
+    let request = load::Request {
+        style,
+        path: path.to_owned(),
+        authority: "localhost".to_owned(),
+        headers,
+    };
     load::Trial {
-        endpoint: load::Endpoint {
-            address: Address::Tcp(([127, 0, 0, 1], 1).into()),
-            protocol: version,
-            tls: None,
-        },
-        request: load::Request {
-            style,
-            path: path.to_owned(),
-            authority: "localhost".to_owned(),
-            headers,
-        },
-        expect: load::Expect::default(),
-        schedule: Schedule::Closed { in_flight: 1 },
-        seed: 0,
-        connections: 1,
-        connection_use: ConnectionUse::Reuse,
-        keepalive: None,
         timing: Timing::Stages,
-        keeps_slow: false,
         warmup: Some(load::WarmupBounds {
             max_calls: WARM_UP,
-            max_time: patience,
+            max_time: Duration::from_secs(10),
             least_calls: 0,
             slice_calls: WARM_UP,
             slice_time: Duration::ZERO,
         }),
-        max_requests: None,
-        stop: Stop {
-            calls: Some(1),
-            time_ms: None,
-        },
-        deadline: patience,
-        drain: patience,
-        patience,
-        limits: load::Limits::default(),
+        ..load::Trial::new(endpoint, request)
     }
 }
 

@@ -10,10 +10,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, CallStyle, Codec, CodecError, Endpoint, Expect, Limits, LoadError, Measurement,
-    Protocol, Request, Settling, Trial, WarmupBounds, measure,
+    Bodies, CallStyle, Codec, CodecError, Endpoint, LoadError, Measurement, Protocol, Request,
+    Settling, Trial, WarmupBounds, measure,
 };
-use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, Stop, Timing};
 
 /// Pairs of trials. Odd, so that there is one in the middle.
 const PAIRS: usize = 41;
@@ -75,28 +75,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
+    let endpoint = Endpoint {
+        address: Address::Tcp(server),
+        protocol: Protocol::Http1,
+        tls: None,
+    };
+    let request = Request {
+        style: CallStyle::Http {
+            method: "POST".to_owned(),
+        },
+        path: "/".to_owned(),
+        authority: "localhost".to_owned(),
+        headers: Vec::new(),
+    };
     let trial = Trial {
-        endpoint: Endpoint {
-            address: Address::Tcp(server),
-            protocol: Protocol::Http1,
-            tls: None,
-        },
-        request: Request {
-            style: CallStyle::Http {
-                method: "POST".to_owned(),
-            },
-            path: "/".to_owned(),
-            authority: "localhost".to_owned(),
-            headers: Vec::new(),
-        },
-        expect: Expect::default(),
-        schedule: Schedule::Closed { in_flight: 1 },
-        seed: 0,
-        connections: 1,
-        connection_use: ConnectionUse::Reuse,
-        keepalive: None,
         timing,
-        keeps_slow: false,
         warmup: Some(WarmupBounds {
             max_calls: CALLS / 10,
             max_time: Duration::from_secs(10),
@@ -104,15 +97,11 @@ fn run(server: SocketAddr, timing: Timing) -> Result<Measurement, LoadError> {
             slice_calls: CALLS / 10,
             slice_time: Duration::ZERO,
         }),
-        max_requests: None,
         stop: Stop {
             calls: Some(CALLS),
             time_ms: None,
         },
-        deadline: Duration::from_secs(10),
-        drain: Duration::from_secs(10),
-        patience: Duration::from_secs(10),
-        limits: Limits::default(),
+        ..Trial::new(endpoint, request)
     };
     let stop = AtomicBool::new(false);
     let measurement = measure(

@@ -151,6 +151,33 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// One call on a kept connection, without a warm-up, that has 10 s to end. A longer trial starts from it.
+    pub fn new(endpoint: Endpoint, request: Request) -> Trial {
+        let bound = Duration::from_secs(10);
+        Trial {
+            endpoint,
+            request,
+            expect: Expect::default(),
+            schedule: Schedule::Closed { in_flight: 1 },
+            seed: 0,
+            connections: 1,
+            connection_use: ConnectionUse::Reuse,
+            keepalive: None,
+            timing: Timing::Load,
+            keeps_slow: false,
+            warmup: None,
+            max_requests: None,
+            stop: Stop {
+                calls: Some(1),
+                time_ms: None,
+            },
+            deadline: bound,
+            drain: bound,
+            patience: bound,
+            limits: Limits::default(),
+        }
+    }
+
     /// Refuses what cannot be carried out.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
         let refuse = |what, allowed| Err(LoadError::setting(what, allowed));

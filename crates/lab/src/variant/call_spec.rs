@@ -5,7 +5,7 @@ use std::time::Duration;
 use rpcgauge_load as load;
 use rpcgauge_message::{Compression, Decompressor, Limits};
 use rpcgauge_study::settings::{CallOptions, HttpVersion, Protocol};
-use rpcgauge_trial::{Keepalive, Schedule, Stop, Timing};
+use rpcgauge_trial::Keepalive;
 
 /// A trial in which all calls failed for this long is over: more of them add nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,27 +58,14 @@ impl CallSpec {
     pub(crate) fn trial(&self) -> load::Trial {
         let deadline = Duration::from_millis(self.options.deadline_ms);
         load::Trial {
-            endpoint: self.endpoint.clone(),
-            request: self.request.clone(),
             expect: self.expect.clone(),
-            schedule: Schedule::Closed { in_flight: 1 },
-            seed: 0,
-            connections: 1,
             connection_use: self.options.connection,
             keepalive: self.keepalive,
-            timing: Timing::Load,
-            keeps_slow: false,
-            warmup: None,
-            max_requests: None,
-            stop: Stop {
-                calls: Some(1),
-                time_ms: None,
-            },
             deadline,
             // Every call in flight has ended by its deadline.
             drain: deadline,
             patience: PATIENCE,
-            limits: load::Limits::default(),
+            ..load::Trial::new(self.endpoint.clone(), self.request.clone())
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rpcgauge_trial::{Address, ConnectionUse, Schedule, Stop, Timing};
-use rpcgauge_wire::{Limits, Protocol};
+use rpcgauge_trial::{Address, Stop};
+use rpcgauge_wire::Protocol;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -16,44 +16,31 @@ use super::Hooks;
 use super::event_loop::EventLoop;
 use crate::bodies::{Bodies, Body};
 use crate::tls::{Roots, Tls, TlsSettings};
-use crate::trial::{CallStyle, Endpoint, Expect, Request, Trial};
+use crate::trial::{CallStyle, Endpoint, Request, Trial};
 use crate::warmup::Settling;
 
 /// A closed loop of one GET at a time, which ends after 20 ms. All its bounds are a second.
 pub(crate) fn trial(address: Address) -> Trial {
     let second = Duration::from_secs(1);
+    let endpoint = Endpoint {
+        address,
+        protocol: Protocol::Http1,
+        tls: None,
+    };
+    let request = Request {
+        style: CallStyle::Http {
+            method: "GET".to_owned(),
+        },
+        path: "/".to_owned(),
+        authority: "localhost".to_owned(),
+        headers: Vec::new(),
+    };
     Trial {
-        endpoint: Endpoint {
-            address,
-            protocol: Protocol::Http1,
-            tls: None,
-        },
-        request: Request {
-            style: CallStyle::Http {
-                method: "GET".to_owned(),
-            },
-            path: "/".to_owned(),
-            authority: "localhost".to_owned(),
-            headers: Vec::new(),
-        },
-        expect: Expect::default(),
-        schedule: Schedule::Closed { in_flight: 1 },
-        seed: 0,
-        connections: 1,
-        connection_use: ConnectionUse::Reuse,
-        keepalive: None,
-        timing: Timing::Load,
-        max_requests: None,
-        keeps_slow: false,
-        warmup: None,
-        stop: Stop {
-            calls: None,
-            time_ms: Some(20),
-        },
+        stop: Stop::after_ms(20),
         deadline: second,
         drain: second,
         patience: second,
-        limits: Limits::default(),
+        ..Trial::new(endpoint, request)
     }
 }
 

@@ -14,10 +14,10 @@ use std::thread;
 use std::time::Duration;
 
 use rpcgauge_load::{
-    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, Limits, LoadError,
-    Measurement, Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
+    Bodies, Body, CallStyle, Codec, CodecError, Endpoint, Expect, Hooks, LoadError, Measurement,
+    Protocol, Request, Settling, StepFigures, Trial, WarmupBounds, measure,
 };
-use rpcgauge_trial::{Address, Arrivals, ConnectionUse, Schedule, Stop, Timing};
+use rpcgauge_trial::{Address, Arrivals, Schedule, Stop};
 
 /// Serves every connection of a new listener on its own thread.
 pub(crate) fn serve(each: impl Fn(TcpStream) + Send + Clone + 'static) -> Address {
@@ -137,41 +137,29 @@ pub(crate) fn ok_after(pause: Duration) -> impl Fn(&[u8]) -> Vec<u8> + Clone {
 
 /// A trial of 100 calls, one after the other, without a warm-up.
 pub(crate) fn trial(address: Address) -> Trial {
+    let endpoint = Endpoint {
+        address,
+        protocol: Protocol::Http1,
+        tls: None,
+    };
+    let request = Request {
+        style: CallStyle::Http {
+            method: "POST".to_owned(),
+        },
+        path: "/echo".to_owned(),
+        authority: "localhost".to_owned(),
+        headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
+    };
     Trial {
-        endpoint: Endpoint {
-            address,
-            protocol: Protocol::Http1,
-            tls: None,
-        },
-        request: Request {
-            style: CallStyle::Http {
-                method: "POST".to_owned(),
-            },
-            path: "/echo".to_owned(),
-            authority: "localhost".to_owned(),
-            headers: vec![("content-type".to_owned(), "text/plain".to_owned())],
-        },
         expect: Expect {
             content_type: Some("text/plain".to_owned()),
             ..Expect::default()
         },
-        schedule: Schedule::Closed { in_flight: 1 },
-        seed: 0,
-        connections: 1,
-        connection_use: ConnectionUse::Reuse,
-        keepalive: None,
-        timing: Timing::Load,
-        keeps_slow: false,
-        max_requests: None,
-        warmup: None,
         stop: Stop {
             calls: Some(100),
             time_ms: None,
         },
-        deadline: Duration::from_secs(10),
-        drain: Duration::from_secs(10),
-        patience: Duration::from_secs(10),
-        limits: Limits::default(),
+        ..Trial::new(endpoint, request)
     }
 }
 
