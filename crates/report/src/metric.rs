@@ -288,7 +288,10 @@ pub(crate) fn better(metric: Metric) -> Better {
 
 /// Whether a metric is counted, and independent of the machine.
 pub(crate) fn is_counted(metric: Metric) -> bool {
-    matches!(row(metric).kind, Kind::Bytes(_))
+    match row(metric).kind {
+        Kind::Bytes(_) => true,
+        Kind::Quantile(_) | Kind::Mean { .. } | Kind::Goodput | Kind::Cpu(_) => false,
+    }
 }
 
 /// Whether a metric would be attributed to the server although a saturated client determined it. In a

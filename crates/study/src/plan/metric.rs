@@ -50,6 +50,8 @@ enum Has {
     ColdCalls,
     /// Calls that are timed in stages.
     Stages,
+    /// Calls of rpcgauge's own client.
+    Engine,
 }
 
 // In the order in which they are shown. A new one comes last: so do its columns.
@@ -81,7 +83,7 @@ impl Metric {
             Self::DecodeTime => (Has::Stages, "Is the response decoded faster"),
             Self::Goodput => (Has::All, "Are there more calls per second"),
             Self::ResponseBytes => (Has::Calls, "Is the response smaller"),
-            Self::CallBytes => (Has::Calls, "Are there fewer bytes per call"),
+            Self::CallBytes => (Has::Engine, "Are there fewer bytes per call"),
             Self::ClientCpu => (Has::All, "Does the client use less CPU"),
             Self::ServerCpu => (Has::Calls, "Does the server use less CPU"),
             Self::FirstCall => (Has::ColdCalls, "Is the first call after a start faster"),
@@ -112,6 +114,11 @@ impl Metric {
     /// Whether only variants with `cold-calls` have the figure.
     pub fn needs_cold_calls(self) -> bool {
         self.row().0 == Has::ColdCalls
+    }
+
+    /// Whether only rpcgauge's own client counts it.
+    pub(crate) fn is_of_the_engine(self) -> bool {
+        self.row().0 == Has::Engine
     }
 
     /// The question of a pair that asks none of its own.

@@ -185,18 +185,20 @@ impl<'v> Names<'v> {
                 )
             };
             let why = match &settings.target {
-                Target::Codec(_) if metric.is_of_a_call() => format!(
-                    "is a call's, and \"{name}\" is a codec; take latency-p50, -mean or \
-                     -p99, goodput or client-cpu"
-                ),
+                Target::Codec(_) if metric.is_of_a_call() => {
+                    let all = Metric::all().filter(|metric| !metric.is_of_a_call());
+                    let all: Vec<&str> = all.map(Metric::as_str).collect();
+                    let all = all.join(", ");
+                    format!("is a call's, and \"{name}\" is a codec; take one of {all}")
+                }
                 Target::Call(call) if call.link.is_some() && is_cpu => format!(
                     "is not taken over a link, whose thread does part of the receiver's work, and \
                      \"{name}\" goes over one; take it from a variant on loopback (docs/link.md)"
                 ),
-                Target::Call(call) if call.client.is_some() && metric == Metric::CallBytes => {
+                Target::Call(call) if call.client.is_some() && metric.is_of_the_engine() => {
                     format!(
                         "is counted by the engine alone, and a subject calls in \"{name}\"; take \
-                         response-bytes"
+                         another metric, such as response-bytes"
                     )
                 }
                 Target::Live(_) if in_server => format!(

@@ -100,10 +100,10 @@ fn what_a_codec_or_client_has_no_figure_of() {
         ))
     };
     assert_snapshot!(pair("json", "grpc", "latency-p50"), @r#"my.toml:22:6: one of "json" and "grpc" is a codec, which calls nothing; compare codecs with codecs"#);
-    assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu is a call's, and "json" is a codec; take latency-p50, -mean or -p99, goodput or client-cpu"#);
+    assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu is a call's, and "json" is a codec; take one of latency-p50, latency-mean, latency-p99, goodput, client-cpu"#);
     let client = "[[variants]]\nname = \"python\"\nclient = \"python/http\"\nprotocol = \"rest\"\n\
         [[pairs]]\nof = \"python\"\nagainst = \"rest-json\"\nmetric = \"call-bytes\"";
-    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted by the engine alone, and a subject calls in "python"; take response-bytes"#);
+    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted by the engine alone, and a subject calls in "python"; take another metric, such as response-bytes"#);
 }
 
 #[test]
