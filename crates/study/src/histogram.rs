@@ -65,6 +65,13 @@ const BITS: i32 = 10;
 /// The largest [`Unit::resolution`] of times that are many of their unit.
 pub const RESOLUTION: f64 = 1.0 / (1 << BITS) as f64;
 
+impl Default for Histogram {
+    /// Without a value, in nanoseconds.
+    fn default() -> Self {
+        Times::new(Unit::Ns).into()
+    }
+}
+
 /// Times that can be queried and added to. They are counted in a unit, and queried in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Times {

@@ -93,8 +93,8 @@ pub enum TrialOutcome {
     },
 }
 
-/// The figures of a trial that ran to its end. Times are nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// The figures of a trial that ran to its end. Times are nanoseconds. By default nothing was called.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialFigures {
     /// What became of every call.
     pub calls: Calls,

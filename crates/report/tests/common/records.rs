@@ -118,7 +118,6 @@ impl Builder {
             count: calls.failed_total(),
         });
         TrialFigures {
-            requests_sent: None,
             error_samples: error_samples.collect(),
             warmup: Warmup {
                 calls: 400,
@@ -138,8 +137,6 @@ impl Builder {
                 slice_ns: (elapsed_ns / 100).max(1),
                 slices,
             },
-            steps: Vec::new(),
-            late: LateCalls::default(),
             slices: (spec.left_out_failed > 0).then_some(Slices {
                 count: 20,
                 each: Slice {
@@ -152,9 +149,6 @@ impl Builder {
                 skipped_failed: spec.left_out_failed,
                 skipped_never_sent: 0,
             }),
-            measured_from_ms: None,
-            watched: None,
-            link: None,
             connections_reopened: spec.reopened,
             bytes: Some(Bytes {
                 sent: BytesByClass {
@@ -198,20 +192,17 @@ impl Builder {
             },
             client_share: Some(spec.client_share),
             code: Some(spec.code),
-            ending: Ending::Complete,
             connections_at_start: Some(u64::from(spec.call().options.connections)),
-            tls_resumed: 0,
             connects_failed: spec.failed_connects,
             uncompressed_responses: spec.uncompressed,
             bodies_late: spec.bodies_late,
-            stalls: Stalls::default(),
             most_in_flight: spec.most_in_flight.or(Some(u64::from(spec.in_flight))),
-            errors_without_sample: 0,
             connections_opened: Some(match spec.connection {
                 ConnectionUse::Reuse => 0,
                 ConnectionUse::PerCall => calls.started,
             }),
             calls,
+            ..TrialFigures::default()
         }
     }
 

@@ -3,48 +3,17 @@
 use super::*;
 
 pub(crate) fn measured() -> TrialFigures {
-    let empty = || Histogram::from(crate::histogram::Unpacked::new(3).unwrap());
     TrialFigures {
-        requests_sent: None,
-        calls: Calls::default(),
         warmup: Warmup {
-            calls: 0,
-            failed: 0,
-            elapsed_ns: 0,
             settled: true,
+            ..Warmup::default()
         },
         elapsed_ns: 1,
-        latency: empty(),
-        failed_latency: None,
-        send_delay: empty(),
-        stages: BTreeMap::new(),
-        timeline: Timeline::default(),
-        steps: Vec::new(),
-        late: LateCalls::default(),
-        slices: None,
-        measured_from_ms: None,
-        watched: None,
-        link: None,
         bytes: Some(Bytes::default()),
-        payload: Payload::default(),
-        cpu: CpuTimes::default(),
-        memory: Memory::default(),
-        threads: Threads::default(),
-        startup: Startup::default(),
         client_share: Some(0.5),
         code: Some(CodeKind::Dynamic),
-        ending: Ending::Complete,
-        connections_at_start: None,
         connections_opened: Some(0),
-        connections_reopened: 0,
-        tls_resumed: 0,
-        connects_failed: 0,
-        uncompressed_responses: 0,
-        bodies_late: 0,
-        stalls: Stalls::default(),
-        most_in_flight: None,
-        error_samples: Vec::new(),
-        errors_without_sample: 0,
+        ..TrialFigures::default()
     }
 }
 
