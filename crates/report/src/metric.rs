@@ -273,7 +273,8 @@ pub(crate) fn resolution(metric: Metric, cell: &Figures) -> f64 {
         (Kind::Quantile(_), Some(value)) if value > 0.0 => unit.resolution(value),
         // Values stand for those half a step around them.
         (Kind::Mean { .. }, Some(_)) => RESOLUTION / 2.0,
-        _ => 0.0,
+        (Kind::Quantile(_) | Kind::Mean { .. }, _) => 0.0,
+        (Kind::Goodput | Kind::Bytes(_) | Kind::Cpu(_), _) => 0.0,
     }
 }
 

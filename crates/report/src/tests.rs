@@ -47,6 +47,19 @@ fn csv_has_one_row_per_trial_under_stable_columns() {
     }
 }
 
+/// So that a column comes into the documentation where it comes into the file.
+#[test]
+fn the_documentation_names_the_columns_of_csv_in_their_order() {
+    const PAGE: &str = include_str!("../../../docs/report-schema.md");
+    let (_, section) = PAGE.split_once("\n## trials.csv\n").unwrap();
+    let words = section.split('`').skip(1).step_by(2);
+    let names = csv::columns();
+    let mut documented = words.filter(|word| names.iter().any(|name| name == word));
+    for name in &names {
+        assert_eq!(documented.next(), Some(&**name), "docs/report-schema.md");
+    }
+}
+
 #[test]
 fn csv_has_what_the_link_did() {
     let rows = fields(&csv::render(&findings(&linked(1))));
