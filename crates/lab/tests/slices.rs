@@ -118,7 +118,7 @@ fn what_is_no_answer_is_a_broken_contract() {
         ("Traceback", "is not a JSON object"),
         (
             "{\"verified\":{\"bytes\":\"\"}}",
-            "it sent an answer to nothing that was asked",
+            "it sent an answer that was not asked for",
         ),
         ("{\"slice\":{\"records\":-3}}", "does not fit the contract"),
         (

@@ -65,7 +65,7 @@ fn a_codec_that_dies_between_slices_or_writes_other_records_fails_its_check() {
         ],
     );
     let records = "\"records\": len(records)";
-    let lies = "it reports 4 × 80 bytes of records, and wrote 400";
+    let lies = "it reports 4 × 80 bytes of records, but wrote 400";
     slices(records, "\"records\": 4", &[lies]);
     let codec = |from, to, part: &str| check_fails("json", ("codec.py", from, to), &[part]);
     let back = "in record 0, \"end\" is 7 ns before \"begin\"";

@@ -1,4 +1,4 @@
-//! A client subject that calls a server by itself, or a codec subject: asked for slices by lines.
+//! Measures by a client subject, which calls a server by itself, or a codec subject: asks it for slices.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
@@ -28,7 +28,7 @@ const BATCH_NS: f64 = 20_000.0;
 /// No server handles a call in less CPU time than this, ns: the system calls alone take more.
 const SERVER_CALL_NS: u64 = 100;
 
-/// Calls that show how long one takes where the plan has no warm-up.
+/// The number of calls that show how long one takes, if the plan has no warm-up.
 const PROBE_CALLS: u64 = 10;
 
 /// Measures one variant through a client or codec subject.
@@ -41,22 +41,23 @@ pub(crate) struct CallerMeasurer<'s> {
     answer_timeout: Duration,
     slice: Slice,
     in_flight: u64,
-    /// Operations of a codec's batch.
+    /// Operations in a codec's batch; `None` for a client.
     batch: Option<u32>,
-    /// The median of one call or operation in the last part of the warm-up, ns; of an operation it may be a few.
+    /// The median time of one call or operation in the last slice of the warm-up, ns; an operation may take
+    /// only a few.
     each_ns: f64,
     warmup: Warmup,
     sum: Sum,
     server_cpu_ns: u64,
-    /// None over a Unix socket, and where the kernel does not count.
+    /// `None` for a codec, over a Unix socket, and if the kernel does not count.
     reached: Option<Reached>,
     measured_from: Option<SystemTime>,
-    /// Follows what explains slow calls, where that is asked for.
+    /// Tracks what explains slow calls, if that is asked for.
     watch: Option<Watch>,
 }
 
 impl<'s> CallerMeasurer<'s> {
-    /// A measurer by `caller`, which calls `server` where it is a client.
+    /// A measurer by `caller`, which calls `server` if it is a client.
     ///
     /// # Errors
     /// The variant's schedule cannot be measured in slices.
@@ -131,7 +132,7 @@ impl<'s> CallerMeasurer<'s> {
         let other = records.iter().find(|record| record.operations != batch);
         let wrong = match (until, other) {
             (Until::Calls(asked), _) if made != asked => {
-                format!("it recorded {made} calls (batches), not {asked} as it was asked")
+                format!("it recorded {made} calls (batches), but {asked} were asked for")
             }
             (Until::Time(_), _) if made == 0 => "it recorded no call in a slice".to_owned(),
             (_, Some(other)) => {
@@ -143,15 +144,15 @@ impl<'s> CallerMeasurer<'s> {
         Err(subject.broken_off(SubjectError::Contract(wrong)))
     }
 
-    /// Operations of a record.
+    /// Operations in a record.
     fn per_record(&self) -> u64 {
         u64::from(self.batch.unwrap_or(1))
     }
 
-    /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule has enough.
+    /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule or a bound ends it.
     fn warm_up(&mut self, stop: &AtomicBool) -> TrialResult {
         let Some(bounds) = self.warmup_bounds else {
-            // The second one with the right batch.
+            // Twice: only the second time the size of a batch is right.
             for _ in 0..2 {
                 let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
                 self.learn(&records);
@@ -192,7 +193,7 @@ impl<'s> CallerMeasurer<'s> {
         self.each_ns * self.per_record() as f64
     }
 
-    /// Takes from records how long a call or operation takes, and how many make a batch.
+    /// Learns from records how long a call or operation takes, and how many operations a batch needs.
     fn learn(&mut self, records: &[Record]) {
         let each = |record: &Record| {
             let took = (record.end - record.begin) as f64;
@@ -203,7 +204,7 @@ impl<'s> CallerMeasurer<'s> {
         let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
             return;
         };
-        // Less than the clock can resolve.
+        // 0 means less than the clock can resolve.
         self.each_ns = if *median > 0.0 { *median } else { 1.0 };
         let needed = (BATCH_NS / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));
@@ -223,7 +224,7 @@ impl<'s> CallerMeasurer<'s> {
         let left = calls.saturating_sub(self.sum.calls.started);
         let left = left.div_ceil(self.per_record()).max(1);
         let fitting = fill(self.slice.time_us);
-        // Where the trial ends by a number of calls, a time could bring more of them.
+        // If the trial ends after a number of calls, a slice by time could exceed that number.
         let counts = self.settings.stop.calls.is_some();
         let until = if counts || fitting < self.slice.least_calls {
             Until::Calls(fitting.max(self.slice.least_calls).min(left))
@@ -271,7 +272,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         }
         let (done, records) = asked?;
         if let (Some(before), Some(after)) = (before, self.server_ns()?) {
-            // The server's CPU time includes calls that do not count: it is split by their number.
+            // The server's CPU time includes the skipped calls: it is split by the numbers of calls.
             let (used, count) = (after.saturating_sub(before), records.len() as u64);
             let made = u128::from(count) + u128::from(skip);
             let counted = u128::from(used) * u128::from(count) / made.max(1);
@@ -321,7 +322,7 @@ impl Measurer<TrialFigures> for CallerMeasurer<'_> {
         if self.server.is_some() && self.server_cpu_ns < sent.saturating_mul(SERVER_CALL_NS) {
             let used = self.server_cpu_ns;
             let reason = format!(
-                "the client says that it made {sent} calls, and the server used {used} ns of CPU time in them: \
+                "the client says that it made {sent} calls, but the server used only {used} ns of CPU time in them: \
                  they did not reach it"
             );
             return Err(self.caller.subject.wrong(reason));

@@ -1,15 +1,15 @@
-//! Whether the records of a subject can be right: those of a closed loop cover its time.
+//! Checks the records of a subject: those of a closed loop cover its time.
 
 use rpcgauge_contract::Record;
 
-/// The minimum part of the time of its slices that a subject's records cover, per call in flight: in a
-/// closed loop nearly all, and a quarter where one call is made at a time instead of four.
+/// The minimum fraction of the time of its slices that a subject's records cover, per call in flight. A closed
+/// loop covers nearly all of it; one call at a time instead of four covers a quarter.
 const MIN_COVER: f64 = 0.3;
 
 /// The check needs at least this many calls (batches).
 const JUDGED_RECORDS: u64 = 20;
 
-/// How long calls were in flight by their records, and the time of their slices.
+/// How long calls were in flight according to their records, and the time of their slices.
 #[derive(Default)]
 pub(super) struct Cover {
     records: u64,
@@ -25,7 +25,7 @@ impl Cover {
         self.time_ns += time_ns;
     }
 
-    /// Why the records contradict the calls in flight that were asked for: they leave most of the time open.
+    /// Why the records contradict the calls in flight that were asked for: they cover too little of the time.
     pub(super) fn failure(&self, in_flight: u64) -> Option<String> {
         let cover = self.taken_ns as f64 / (in_flight * self.time_ns) as f64;
         (self.records >= JUDGED_RECORDS && cover < MIN_COVER).then(|| {

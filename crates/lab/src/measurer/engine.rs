@@ -1,4 +1,4 @@
-//! The engine calling a server: a subject that the lab started, or a live service.
+//! Measures by calling a server from the engine: a subject that the lab started, or a live service.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::variant::server::{Opened, Server};
 use crate::variant::verify;
 use crate::variant::warmup::Rule;
 
-/// Measures one variant by the engine.
+/// Measures one variant with the engine.
 pub(crate) struct EngineMeasurer<'s, 'o> {
     variant: &'s Variant,
     trial: &'s load::Trial,
@@ -30,9 +30,9 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
     server: Opened<'s>,
     part: Part<'s>,
     server_cpu: Option<Rc<ServerCpu>>,
-    /// The link that calls go over.
+    /// The emulated link, if calls go over one.
     link: Option<Rc<LinkMeter>>,
-    /// Follows what explains slow calls, where that is asked for.
+    /// Tracks what explains slow calls, if that is asked for.
     watch: Option<Watch>,
     client: ProcessMeter,
     measured_from: Option<SystemTime>,
@@ -42,14 +42,14 @@ pub(crate) struct EngineMeasurer<'s, 'o> {
 
 /// How the measured part is carried out.
 enum Part<'s> {
-    /// In one piece: nothing, until it is measured.
+    /// In one piece; `None` until it is measured.
     Whole(Option<Box<load::Measurement>>),
-    /// A slice at a time, once the session is open.
+    /// A slice at a time; `None` until the session is open.
     Slices(Option<Box<load::Session<'s, 's, 's>>>),
 }
 
 impl<'s, 'o> EngineMeasurer<'s, 'o> {
-    /// A measurer of `trial`, in slices where there are any.
+    /// A measurer of `trial`, in slices if `slice` is set.
     ///
     /// # Errors
     /// The requests cannot be made, or this program's own memory cannot be read.
@@ -85,8 +85,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         })
     }
 
-    /// What the engine calls while it measures: after each part of the warm-up, where calls begin to
-    /// count, and for snapshots.
+    /// The functions that the engine calls while it measures: after each slice of the warm-up, when calls begin
+    /// and cease to count, and for snapshots.
     fn hooks(&mut self) -> load::Hooks<'s> {
         let mut rule = Rule::new();
         let server_cpu = self.server_cpu.clone();
@@ -125,8 +125,8 @@ impl<'s, 'o> EngineMeasurer<'s, 'o> {
         result.map_err(|error| self.explain(verify::failure(error)))
     }
 
-    /// A trial of a subject that did not reach its end, or in which no call succeeded, shows nothing. Of a
-    /// live service its figures are what the user asked for.
+    /// Fails a subject's trial that did not reach its end or in which no call succeeded: it shows nothing. For
+    /// a live service, even those figures are what the user asked for.
     fn checked(&self, measurement: &load::Measurement) -> TrialResult {
         if self.server.subject.is_none() && measurement.calls.started > 0 {
             return Ok(());
@@ -267,11 +267,11 @@ impl Measurer<TrialFigures> for EngineMeasurer<'_, '_> {
 /// A shorter value of a header is not redacted: it would match unrelated text.
 const MIN_SECRET: usize = 6;
 
-/// Fields whose values this program has itself, or that say how a message is written.
+/// Fields whose values this program sets itself, or that say how a message is written.
 const NO_SECRETS: [&str; 5] = ["content-type", "accept", "te", "user-agent", "grpc-timeout"];
 
 /// A text that the server sent, with "…" in place of the request's header values: they may be secret, and
-/// records do not hold them. A credential is looked for without its scheme (RFC 9110, 11.4) too.
+/// records must not hold them. Also replaces a credential without its scheme (RFC 9110, 11.4).
 pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String {
     let given = headers.iter().filter(|(name, _)| {
         let name = name.to_ascii_lowercase();
@@ -286,7 +286,7 @@ pub(crate) fn without_values(text: &str, headers: &[(String, String)]) -> String
     let mut text = text.to_owned();
     for value in values.filter(|value| value.len() >= MIN_SECRET) {
         text = text.replace(value, "…");
-        // Samples are shortened, and may end within it.
+        // Samples are shortened, and may end within the value.
         let whole = text.strip_suffix('…').unwrap_or(&text);
         let cut = (MIN_SECRET..value.len()).rev().find_map(|length| {
             let part = value.get(..length)?;
@@ -311,8 +311,8 @@ pub(super) fn unmeasured(error: std::io::Error) -> TrialFailure {
     TrialFailure::new(Fault::Machine, reason)
 }
 
-/// Processor time of a server while calls count. Read at the edges of each slice, where only the
-/// process's clock is quick enough; its split into user and system is that of the whole trial.
+/// Processor time of a server while calls count. Read at the edges of each slice, where only the process's
+/// clock is quick enough; it is split into user and system time as in the whole trial.
 struct ServerCpu {
     meter: ProcessMeter,
     at_start: Cell<Option<CpuReading>>,
@@ -335,7 +335,8 @@ impl ServerCpu {
         Ok(())
     }
 
-    /// A process that is gone fails its trial later, in [`EngineMeasurer::explained`].
+    /// Notes that calls begin or cease to count. A process that is gone fails its trial later, in
+    /// [`EngineMeasurer::explained`].
     fn note(&self, begins: bool) {
         let now = self.meter.total_ns().ok();
         if begins {

@@ -1,8 +1,7 @@
-//! The floor: what no client could beat here, two bare loops that move the bytes of a call.
+//! The floor: the latency that no client could beat here, of two bare loops that move the bytes of a call.
 //!
-//! A floor takes turns with the variants that stand on it, a slice each, so that it meets the machine
-//! at the same speeds as they do. Each of its slices has its own connection, since one unlucky
-//! connection must not decide the figure.
+//! A floor takes turns with its variants, a slice each, so that it meets the machine at the same speeds as they
+//! do. Each of its slices has its own connection, since one unlucky connection must not decide the figure.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,15 +15,16 @@ use rpcgauge_trial::Address;
 use super::{Carried, Measurer};
 use crate::error::{TrialFailure, TrialResult};
 
-/// Two calls may differ by this part and still stand on one floor: moving 5% more bytes costs a bare
-/// loop less than its own noise.
+/// Calls share a floor if their sizes differ by at most this fraction: moving 5% more bytes costs a bare loop
+/// less than its own noise.
 const CLOSE_PART: f64 = 0.05;
 
-/// And by this many bytes in any case: at loopback speed they take some tens of nanoseconds of a
-/// round trip's thousands.
+/// They also share a floor if their sizes differ by at most this many bytes: at loopback speed these take some
+/// tens of nanoseconds of a round trip's thousands.
 const CLOSE_BYTES: u64 = 512;
 
-/// Over a link they may differ by this part of what it takes at least: there 512 bytes may take milliseconds.
+/// Over a link, the minimum times of calls that share a floor must also differ by at most this fraction: there
+/// 512 bytes may take milliseconds.
 const CLOSE_TIME: f64 = 0.01;
 
 /// The answering half takes at most this many bytes either way (contract/README.md).
@@ -33,29 +33,29 @@ const MAX_BYTES: u64 = 64 << 20;
 /// A slice takes about this long: enough for a hundred small calls.
 const SLICE: Duration = Duration::from_micros(1_500);
 
-/// The minimum of round trips that count in a slice. It is lower over a link: a round trip may take half a second,
-/// and varies little.
+/// The minimum number of round trips that count in a slice. It is lower over a link: a round trip may take half
+/// a second, and varies little.
 const MIN_CALLS: u64 = 5;
 const MIN_CALLS_OVER_LINK: u64 = 2;
 
-/// And the maximum.
+/// The maximum number of round trips in a slice.
 const MAX_CALLS: u64 = 10_000;
 
-/// Round trips that show how long one takes.
+/// The number of round trips that show how long one takes.
 const PROBE_CALLS: u64 = 10;
 
-/// A round trip that takes longer than this is a failure; over a link, than this and `TIMEOUT_FACTOR` times what the
-/// link takes at least: a connection begins with a small window, and segments are lost.
+/// A round trip that takes longer than this is a failure. Over a link `TIMEOUT_FACTOR` times its minimum time
+/// is added: a connection begins with a small window, and segments are lost.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const TIMEOUT_FACTOR: u32 = 10;
 
-/// What one floor is measured for.
+/// The kind of calls that one floor is measured for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FloorKey {
     pub(crate) transport: Transport,
-    /// The emulated link; none for loopback.
+    /// The emulated link; `None` for loopback.
     pub(crate) link: Option<Box<NamedLink>>,
-    /// A call's.
+    /// Bytes that one call carries.
     pub(crate) request_bytes: u64,
     pub(crate) response_bytes: u64,
 }
@@ -64,8 +64,8 @@ pub(crate) struct FloorKey {
 pub(crate) type FloorUnder = (FloorKey, Vec<String>);
 
 impl FloorKey {
-    /// What calls carried, each; `None` when they carried nothing. With the marks, although they are not
-    /// part of the call: the latency that is above the floor had to carry them too.
+    /// What each call carried; `None` if they carried nothing. This includes the marks, although they are not
+    /// part of the call: the latency above the floor had to carry them too.
     pub(crate) fn of(call: &SubjectCall, carried: &Carried) -> Option<Self> {
         let a_call = |total: u64| {
             (carried.calls > 0)
@@ -87,7 +87,7 @@ impl FloorKey {
             && self.least().abs_diff(other.least()) <= self.least().mul_f64(CLOSE_TIME)
     }
 
-    /// What the link takes at least.
+    /// The minimum time that the link takes for a call.
     fn least(&self) -> Duration {
         self.link.as_ref().map_or(Duration::ZERO, |link| {
             link.terms.least(self.request_bytes, self.response_bytes)
@@ -100,7 +100,7 @@ fn are_close(a: u64, b: u64) -> bool {
     apart <= CLOSE_BYTES || apart as f64 <= CLOSE_PART * a.max(b) as f64
 }
 
-/// Adds what the calls of `variant` carry to the floors that a block needs.
+/// Adds `variant` to the floors that a block needs, on one for calls like its own.
 pub(crate) fn note(floors: &mut Vec<FloorUnder>, variant: &str, key: FloorKey) {
     match floors.iter_mut().find(|(noted, _)| noted.is_close_to(&key)) {
         Some((_, variants)) => variants.push(variant.to_owned()),
@@ -112,7 +112,7 @@ pub(crate) fn note(floors: &mut Vec<FloorUnder>, variant: &str, key: FloorKey) {
 pub(crate) struct FloorMeasurer {
     address: Address,
     key: FloorKey,
-    /// Round trips of a slice, once it is known how long one takes.
+    /// Round trips in a slice, once it is known how long one takes.
     calls: u64,
     whole: Option<Floor>,
     slices: u32,
@@ -162,7 +162,7 @@ impl Measurer<Floor> for FloorMeasurer {
         Ok(())
     }
 
-    /// It never ends by itself: it runs for as long as the variants do.
+    /// Never returns 1: a floor runs for as long as the variants do.
     fn slice(&mut self, _: &AtomicBool) -> TrialResult<f64> {
         let next = self.play()?;
         self.slices += 1;

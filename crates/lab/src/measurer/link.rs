@@ -1,4 +1,4 @@
-//! A variant or a floor that is measured over an emulated link: within the namespace of its client's end.
+//! Measures a variant or a floor over an emulated link, in the network namespace of its client's end.
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::error::TrialResult;
 pub(crate) struct LinkMeter {
     network: Rc<Network>,
     before: OnceCell<Snapshot>,
-    /// Since when it counts in the slice that is under way, and for how long it did in those before.
+    /// When it began to count in the current slice, and for how long it counted in the earlier ones.
     since: Cell<Instant>,
     counted_for: Cell<Duration>,
 }
@@ -30,8 +30,7 @@ impl LinkMeter {
         })
     }
 
-    /// Starts to count, if that was not done before. If the link has ended,
-    /// [`Self::counted`] says so.
+    /// Starts to count, unless it already does. If the link has ended, [`Self::counted`] fails.
     pub(crate) fn begin(&self) {
         if self.before.get().is_none()
             && let Ok(now) = self.network.counts()
@@ -58,12 +57,13 @@ impl LinkMeter {
     }
 }
 
-/// Measures by another measurer, whose sockets are the link's.
+/// Runs another measurer, whose sockets belong to the link's client end.
 pub(crate) struct OverLink<'m, T> {
     link: Rc<LinkMeter>,
-    /// Seeds of the jitter, one for each slice and the same in all variants that take turns: packets that they send at
-    /// the same times are delayed alike, and that cancels in their ratio. Losses are each variant's own: a lost packet
-    /// changes those after it, so that nothing would cancel, and only the A/A pair would hide it.
+    /// Seeds of the jitter: one for each slice, the same for all variants that take turns. Packets that they
+    /// send at the same times are delayed alike, which cancels in their ratio. Losses are each variant's own: a
+    /// lost packet changes those after it, so shared losses would not cancel except in the A/A pair, which
+    /// would hide them.
     seeds: Random,
     within: Box<dyn Measurer<T> + 'm>,
     /// Adds what the link did to the result.

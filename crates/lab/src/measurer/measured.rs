@@ -22,15 +22,15 @@ pub(super) struct ProcessFigures {
     pub(super) code: Option<CodeKind>,
     /// Mean size of the responses, encoded and not compressed, bytes.
     pub(super) response_size: Option<f64>,
-    /// What each slice was to be, where the trial was measured in slices.
+    /// The settings of each slice, if the trial was measured in slices.
     pub(super) slice: Option<Slice>,
     pub(super) measured_from_ms: Option<u64>,
     pub(super) watched: Option<Watched>,
 }
 
 impl ProcessFigures {
-    /// Resources of the processes of both sides, and how they started: `caller` is a client or
-    /// codec subject. There is no server where the service is a live one, or a codec alone is measured.
+    /// Resources of both sides' processes, and how they started: `caller` is a client or codec subject. A live
+    /// service and a codec alone have no `server`.
     pub(super) fn of(
         client: &ProcessMeter,
         caller: Option<&Subject>,
@@ -62,8 +62,7 @@ impl ProcessFigures {
     }
 }
 
-/// Combines both. Every field is named, so that a new one of the engine cannot get lost
-/// here.
+/// Combines both. Every field is named, so that a new one of the engine cannot be forgotten.
 pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) -> TrialFigures {
     let load::Measurement {
         calls,
@@ -74,16 +73,16 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         failed_latency,
         send_delay,
         stages,
-        // How many were used is the count of the request times.
+        // The count of the request times says how many were used.
         marks: _,
-        // They are in what was watched, where that is asked for.
+        // They are in `watched`, if that is asked for.
         began: _,
         slow: _,
         timeline,
         steps,
         traffic,
         late,
-        // Goodput is of the measured calls alone.
+        // Goodput counts only the measured calls.
         late_answered: _,
         requests_sent,
         slices,
@@ -128,7 +127,7 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         }),
         measured_from_ms: processes.measured_from_ms,
         watched: processes.watched,
-        // The measurer over the link adds it.
+        // `OverLink` adds it.
         link: None,
         bytes: Some(Bytes {
             sent: bytes(&traffic.sent),
@@ -198,8 +197,7 @@ fn bytes(from: &load::ByteCount) -> BytesByClass {
     }
 }
 
-/// The clocks of CPU time and of time differ a little, so that a busy core can seem busier
-/// than it can be.
+/// At most 1: the clocks of CPU time and of time differ a little, so a busy core could seem to exceed 100%.
 fn share(cpu_ns: u64, over_ns: u64) -> f64 {
     if over_ns == 0 {
         0.0

@@ -30,36 +30,34 @@ pub(crate) trait Measurer<T> {
     /// Connects and warms up. Afterwards nothing happens until a slice is asked for.
     ///
     /// # Errors
-    /// Why the variant cannot be measured, here and below; the others of its block still can.
+    /// Why the variant cannot be measured, in this and all methods below; the others of its block still can.
     fn prepare(&mut self, stop: &AtomicBool) -> TrialResult;
 
-    /// Measures one slice. Returns how much of what is to be measured is measured by now, from 0 to 1;
-    /// at 1 no slice is needed any more.
+    /// Measures one slice. Returns the fraction that is measured so far, from 0 to 1; at 1 no more slices are
+    /// needed.
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
 
-    /// Whether a trial that is not measured in slices warms up in its only one: then it says itself where calls
-    /// begin to count.
+    /// Whether the trial is measured in one piece, with its warm-up: then it says itself when calls begin to
+    /// count.
     fn warms_up_in_slice(&self) -> bool {
         false
     }
 
-    /// Requests that were sent so far, with those of the warm-up, where that is known. It is not known of a
-    /// subject's.
+    /// Requests sent so far, including those of the warm-up; `None` if unknown, as for a client subject.
     fn requests_sent(&self) -> Option<u64> {
         None
     }
 
-    /// What the calls of the slices so far carried, where it is known. It is not known of a subject's
-    /// own connections.
+    /// What the calls so far carried; `None` if unknown, as on a client subject's own connections.
     fn carried(&self) -> Option<Carried> {
         None
     }
 
-    /// Ends, with all slices together.
+    /// Ends. Returns the figures of all slices together.
     fn finish(self: Box<Self>) -> TrialResult<Box<T>>;
 }
 
-/// Bytes of calls on their connections, the handler marks with them.
+/// Bytes of calls on their connections, including the handler marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) calls: u64,
@@ -80,7 +78,7 @@ fn part_done(stop: Stop, started: u64, elapsed: Duration) -> f64 {
     by_calls.max(by_time)
 }
 
-/// Milliseconds since the Unix epoch, for records: no figure rests on the wall clock.
+/// Milliseconds since the Unix epoch, for records: no figure depends on the wall clock.
 pub(crate) fn epoch_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

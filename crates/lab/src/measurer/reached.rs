@@ -1,4 +1,4 @@
-//! Whether the calls that a client reports reached its server: by what the kernel counted of the server's TCP
+//! Checks that the calls that a client reports reached its server, by the kernel's counts of the server's TCP
 //! connections, which the client does not write.
 
 use rpcgauge_trial::Address;
@@ -6,38 +6,38 @@ use rpcgauge_trial::Address;
 use crate::machine::connections::{Connections, Sent};
 use crate::variant::server::{Up, enter_server};
 
-/// A call's response may have fewer bytes than that of the call by which the client was verified, by this factor
-/// at most: the messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.
+/// The response that verified a client may be larger than its other responses by at most this factor: the
+/// messages differ in length, and HTTP/2 adds PING, WINDOW_UPDATE or SETTINGS now and then.
 const BYTES_FACTOR: u64 = 3;
 
 /// What the kernel counted in the slices of a trial.
 pub(super) struct Reached {
     connections: Connections,
-    /// Each call opens its own connection, so that these are counted, and no bytes.
+    /// Each call opens its own connection: connections are counted, not bytes.
     is_per_call: bool,
     seen: Seen,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Calls that succeeded, as the client says, in the slices of which the rest is known.
+    /// Calls that succeeded, as the client says, in the slices with known counts.
     answered: u64,
     /// Connections that were accepted meanwhile, on any port.
     accepted: u64,
-    /// Bytes that the server sent meanwhile, and for the call that was verified.
+    /// Bytes that the server sent meanwhile, and for the one call that was verified.
     sent: u64,
     sent_for_one: Option<u64>,
 }
 
-/// The counts at a moment.
+/// The kernel's counts at one moment.
 pub(super) struct Look {
     accepted: u64,
     sent: Sent,
 }
 
 impl Look {
-    /// What the server sent from `before` on, if it did so on the same connections: what others carried, that were
-    /// opened and closed meanwhile, is gone with them.
+    /// The bytes that the server sent since `before`; `None` if its connections changed: the counts of those
+    /// that were closed are lost.
     fn sent_since(&self, before: &Self) -> Option<u64> {
         let are_same = self.accepted == before.accepted && self.sent.keys().eq(before.sent.keys());
         let sum = |look: &Self| look.sent.values().sum::<u64>();
@@ -46,7 +46,7 @@ impl Look {
 }
 
 impl Reached {
-    /// For a server over TCP, where the kernel counts.
+    /// `None` unless the server listens on TCP and the kernel counts.
     pub(super) fn of(server: &Up, is_per_call: bool) -> Option<Self> {
         let Address::Tcp(at) = server.subject.ready().address.as_ref()? else {
             return None;
@@ -106,8 +106,8 @@ impl Seen {
         if is_per_call {
             return (accepted < answered).then(|| {
                 format!(
-                    "the client says that {answered} calls succeeded, each on a connection of its own, and this \
-                     machine accepted {accepted} meanwhile: the others did not reach the server"
+                    "the client says that {answered} calls succeeded, each on a connection of its own, but this \
+                     machine accepted only {accepted} meanwhile: the others did not reach the server"
                 )
             });
         }
@@ -115,8 +115,8 @@ impl Seen {
         let is_too_little = sent.saturating_mul(BYTES_FACTOR) < answered.saturating_mul(one);
         (is_too_little || one == 0).then(|| {
             format!(
-                "the client says that {answered} calls succeeded, and the server sent {sent} bytes meanwhile, \
-                 where one call that was checked took {one}: the others did not reach it"
+                "the client says that {answered} calls succeeded, but the server sent only {sent} bytes meanwhile, \
+                 and {one} for one call that was checked: the others did not reach it"
             )
         })
     }
@@ -136,11 +136,11 @@ mod tests {
         };
         for (seen, is_per_call, is_told) in [
             (seen(100, 0, 10_000, Some(100)), false, false),
-            // Large responses beside short ones, and frames that are not of calls.
+            // Large responses among short ones, and frames that belong to no call.
             (seen(100, 0, 3_334, Some(100)), false, false),
             (seen(100, 0, 3_333, Some(100)), false, true),
             (seen(100, 0, 0, Some(0)), false, true),
-            // No slice, or not the one call, was on the same connections.
+            // The connections changed during every slice, or during the one call.
             (seen(0, 0, 0, Some(100)), false, false),
             (seen(100, 0, 10, None), false, false),
             (seen(100, 100, 0, None), true, false),

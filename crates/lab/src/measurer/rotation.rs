@@ -21,7 +21,7 @@ type Ends<T> = Vec<TrialResult<Box<T>>>;
 struct Member<'m, T> {
     /// What measures it, or why it cannot be measured.
     measurer: TrialResult<Box<dyn Measurer<T> + 'm>>,
-    /// How much of it is measured, from 0 to 1, and how much of that its last slice was.
+    /// The fraction that is measured, from 0 to 1, and how much of it the last slice added.
     done: f64,
     step: f64,
 }
@@ -99,7 +99,7 @@ impl<'m> Rotation<'m> {
         self.floors.push(Member::new(floor, stop));
     }
 
-    /// Whether some variant is not measured to its end.
+    /// Whether some variant is not fully measured yet.
     pub(crate) fn goes_on(&self) -> bool {
         !self.variants.iter().all(Member::is_measured)
     }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::error::TrialFailure;
 
-    /// A variant made of plain values: how much of it each slice is, and which one fails.
+    /// A variant made of plain values: the fraction that a slice adds, and the slice that fails.
     struct Values<'l> {
         name: char,
         step: f64,

@@ -17,7 +17,7 @@ use crate::subject::one_line;
 
 /// The sum of all slices so far.
 pub(super) struct Sum {
-    /// What one record's operations do, of a codec.
+    /// For a codec, what the operations of a record do.
     operation: Option<Operation>,
     pub(super) calls: Calls,
     latency: Times,
@@ -25,11 +25,11 @@ pub(super) struct Sum {
     stages: BTreeMap<Stage, Times>,
     timeline: TimelineRecorder,
     slow: SlowCalls,
-    /// From the first record's begin to the last one's end, over all slices.
+    /// The time from a slice's first call until the next one would have been due, over all slices.
     pub(super) elapsed_ns: u64,
     /// What the records of slices without a failed call cover. A client may wait after a failure.
     cover: Cover,
-    /// The first record's begin, and the last one's end.
+    /// When the first record begins, and when the last one ends.
     began: Option<u64>,
     ended: u64,
     request_bytes: Mean,
@@ -65,7 +65,7 @@ impl Sum {
         }
     }
 
-    /// Adds a slice, whose records leave out the first operations.
+    /// Adds a slice, whose records leave out the first `skipped` operations.
     pub(super) fn add(&mut self, records: &[Record], done: &SliceDone, skipped: u64) {
         self.slices += 1;
         self.skipped += skipped;
@@ -74,7 +74,7 @@ impl Sum {
         self.client_cpu_ns = both.map(|(all, slice)| all.saturating_add(slice));
         let began = records.iter().map(|record| record.begin).min();
         let ended = records.iter().map(|record| record.end).max();
-        // The first call that ended without a successor is when the next one would have been due.
+        // The next call would have been due when the first call without a successor ended.
         let last = records.iter().map(|record| record.begin).max();
         let after_last = records.iter().map(|record| record.end);
         let until = after_last.filter(|end| Some(*end) >= last).min();
@@ -94,7 +94,7 @@ impl Sum {
         }
     }
 
-    /// Counts a record; how many operations of it failed.
+    /// Counts a record. Returns how many of its operations failed.
     fn record(&mut self, record: &Record) -> u64 {
         let operations = u64::from(record.operations);
         let took = record.end - record.begin;
@@ -128,7 +128,7 @@ impl Sum {
         0
     }
 
-    /// A slice has only the reason of its first failed call.
+    /// Counts failed calls. A slice has only the reason of its first one.
     fn failed(&mut self, count: u64, reason: Option<&str>) {
         let kind = FailureKind::CallFailed;
         *self.calls.failed.entry(kind).or_default() += count;
@@ -144,8 +144,8 @@ impl Sum {
         (&self.slow, self.began.unwrap_or(0))
     }
 
-    /// Why the records contradict the calls in flight that were asked for: every operation failed, or they leave most of
-    /// the time open.
+    /// Why the sum cannot be used: every operation failed, or the records cover too little of the time for the
+    /// calls in flight that were asked for.
     pub(super) fn failure(&self, in_flight: u64) -> Option<String> {
         if let Some(failure) = self.cover.failure(in_flight) {
             return Some(failure);
@@ -153,10 +153,10 @@ impl Sum {
         let said = self.errors.samples.first();
         let said = said.map_or("the subject does not say why", |sample| &sample.text);
         let started = self.calls.started;
-        (self.calls.answered == 0).then(|| format!("all of {started} calls failed: {said}"))
+        (self.calls.answered == 0).then(|| format!("all {started} calls failed: {said}"))
     }
 
-    /// The sum as a record's figures. Every field is named, so that none can get lost here.
+    /// The sum as a record's figures. Every field is named, so that none can be forgotten.
     pub(super) fn into_measured(
         self,
         [request_coding, response_coding]: [Compression; 2],
@@ -198,7 +198,7 @@ impl Sum {
             failed_latency: Some(failed_latency)
                 .filter(|times| !times.is_empty())
                 .map(Histogram::from),
-            // A subject sends a call when it is due: the one before it has ended.
+            // A subject sends each call when it is due, which is when the one before it has ended.
             send_delay: Times::new(Unit::Ns).into(),
             stages: stages
                 .into_iter()
@@ -270,7 +270,7 @@ fn stages(record: &Record) -> Vec<(Stage, u64)> {
     .collect()
 }
 
-/// What times are counted in: an operation of a codec is a part of what the clock counts.
+/// The unit of times: a codec's operation may take a fraction of the clock's nanosecond.
 fn unit(operation: Option<Operation>) -> Unit {
     match operation {
         Some(_) => Unit::Ps,

@@ -1,4 +1,4 @@
-//! What others took from slow calls: read at the edges of slices, where no call is in flight.
+//! What other programs took from slow calls, read at the edges of slices, where no call is in flight.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::machine::placement::Layout;
 use crate::machine::process::ProcessMeter;
 use crate::machine::waits::{SideMeter, SideReading};
 
-/// Tracks what others take from the calls of one variant.
+/// Tracks what other programs take from the calls of one variant.
 pub(crate) struct Watch {
     sides: Vec<Side>,
-    /// The cores whose stolen time counts; none where it is not known which ones are used.
+    /// The cores whose stolen time counts; empty if it is not known which ones are used.
     cores: Vec<usize>,
     /// The current slice, while it lasts.
     began: Option<Began>,
@@ -28,12 +28,12 @@ struct Began {
     stolen_ns: Option<u64>,
 }
 
-/// What runs on one set of cores: the client, the server, or both where they share it.
+/// What runs on one set of cores: the client, the server, or both if they share it.
 struct Side {
     meters: Vec<SideMeter>,
     cores: u64,
     before: Option<SideReading>,
-    /// What the thread that waits most waits in most slices, and what all of them use, ns.
+    /// The usual wait per slice of the thread that waits longest, and the usual CPU time of all threads, ns.
     usual_wait: Usual,
     usual_use: Usual,
 }
@@ -49,9 +49,9 @@ impl Side {
         Some(sum)
     }
 
-    /// How long a thread of the side waited for others in a slice, as far as it is more than usual; none
-    /// before it is known what is usual. Its threads wait for each other too: what one waited counts
-    /// beyond what all of them ran more than usual, and only while the side did not use its cores.
+    /// How much longer than usual a thread of the side waited for other programs in a slice; `None` until it is
+    /// known what is usual. Threads of the side wait for each other too: what all of them ran longer than usual
+    /// is subtracted, and the rest counts only up to the time that the side left its cores unused.
     fn waited_for_others(&mut self, slice: &SideReading, lasted_ns: u64) -> Option<u64> {
         let waits = slice.threads.values().map(|thread| thread.waited_ns);
         let wait_ns = waits.max().unwrap_or(0);
@@ -69,7 +69,7 @@ impl Side {
 }
 
 impl Watch {
-    /// Follows a client and a server; the calling thread calls where there is no client.
+    /// Watches a client and a server; without a client, the calling thread makes the calls.
     pub(crate) fn new(
         layout: &Layout,
         client: Option<&ProcessMeter>,
@@ -100,7 +100,7 @@ impl Watch {
         cores.sort_unstable();
         cores.dedup();
         if are_same && cores.len() > 1 {
-            // They may run on any core: time stolen from another core takes nothing from them.
+            // They may run on any of these cores: time stolen from an unused one takes nothing from them.
             cores.clear();
         }
         Self {
@@ -123,7 +123,7 @@ impl Watch {
         });
     }
 
-    /// The slice has ended, if one began.
+    /// Ends the slice, if one began.
     pub(crate) fn end(&mut self) {
         let Some(began) = self.began.take() else {
             return;
@@ -138,7 +138,7 @@ impl Watch {
         }
         let stolen_ns = match (began.stolen_ns, self.read_stolen()) {
             (Some(before), Some(now)) => {
-                // A tick stands for more than a short slice.
+                // A tick can be longer than a short slice.
                 let max_ns = lasted_ns.saturating_mul(self.cores.len() as u64);
                 now.saturating_sub(before).min(max_ns)
             }
@@ -150,7 +150,7 @@ impl Watch {
         });
     }
 
-    /// These calls of the slice that has ended were slow.
+    /// Notes which calls of the ended slice were slow.
     pub(crate) fn slow(&mut self, slow: Range<usize>) {
         let taken = self.taken.take();
         self.seen.extend(
@@ -202,8 +202,8 @@ fn slow_call(call: &Slow) -> SlowCall {
     }
 }
 
-/// Shares out what was taken from a slice by the time that its slow calls lost. Calls that overlap were
-/// held up together: they have one share, by the call that lost the most.
+/// Shares out what was taken from a slice among its slow calls, by the time that they lost. Calls that overlap
+/// were held up together: each gets the group's whole share, by the call that lost the most.
 fn share_out(disturbed: Disturbed, calls: &mut [SlowCall]) {
     calls.sort_by_key(|call| call.due_ns);
     let mut until_ns = 0;
@@ -274,7 +274,7 @@ mod tests {
             side.waited_for_others(&reading(threads), 1_000)
         };
         assert_eq!(by_others(&[(400, 50), (200, 10)]), Some(0), "as usual");
-        // Another program took the core from a side whose threads wait for each other mostly.
+        // Another program took the core from a side whose threads mostly wait for each other.
         assert_eq!(by_others(&[(300, 350), (150, 10)]), Some(300));
         // Two threads wait for the same other program.
         assert_eq!(by_others(&[(300, 350), (150, 340)]), Some(300));

@@ -26,8 +26,8 @@ pub(super) struct Ended {
 }
 
 impl Run<'_> {
-    /// Reads the events of instances that have ended, and keeps those of what was measured. What cannot be
-    /// read fails no trial: the report says that it is not known.
+    /// Reads the events of instances that have ended, and records those from the measured time. Events that
+    /// cannot be read fail no trial: the report says that they are unknown.
     pub(super) fn keep_events(
         &mut self,
         invocation: u32,

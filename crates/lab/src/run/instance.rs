@@ -41,7 +41,7 @@ pub(super) enum Instance {
 }
 
 impl Instance {
-    /// The processes of subjects behind it: the server's first.
+    /// The processes of its subjects, the server's first.
     fn processes(&self) -> impl Iterator<Item = &Subject> {
         let (server, caller) = match self {
             Self::Server(server) => (server.process(), None),
@@ -53,7 +53,7 @@ impl Instance {
             .chain(caller.map(|caller| &caller.subject))
     }
 
-    /// The versions that its processes gave when they were ready, the server's first.
+    /// The versions that its processes reported when they were ready, the server's first.
     pub(super) fn versions(&self) -> Vec<BTreeMap<String, String>> {
         self.processes()
             .map(|process| process.ready().versions.clone())
@@ -79,21 +79,21 @@ impl Instance {
 
 /// One start of a variant's subjects.
 struct Starting {
-    /// Its index in the plan.
+    /// The variant's index in the plan.
     index: u32,
     placement: Placement,
     layout: Layout,
     /// The name of its log.
     log: String,
-    /// The name of its socket, its records and its events, without the ending.
+    /// The name of its socket, records and events files, without the extension.
     file: String,
-    /// Where its processes write what their runtimes do.
+    /// The files that its runtimes write events to.
     sources: Vec<EventSource>,
 }
 
 impl Run<'_> {
-    /// Starts what a trial is measured with, for the time `starts`, from 0; with it where its processes
-    /// write what their runtimes do.
+    /// Starts what a trial is measured with; `starts` is the number of earlier starts. Also returns the files
+    /// that its runtimes write events to.
     pub(super) fn new_instance(
         &mut self,
         invocation: u32,
@@ -174,7 +174,7 @@ impl Run<'_> {
         Up::new(subject, workload, call, limits, link)
     }
 
-    /// The client that calls a server which is up, on the client's cores.
+    /// Starts the client that calls a server that is up, on the client's cores.
     fn new_client(
         &self,
         starting: &mut Starting,
@@ -201,7 +201,7 @@ impl Run<'_> {
         Ok(client.expecting(server.response_bytes))
     }
 
-    /// A codec, on the client's cores.
+    /// Starts a codec, on the client's cores.
     fn new_codec(
         &self,
         starting: &mut Starting,
@@ -217,7 +217,7 @@ impl Run<'_> {
         Caller::new(subject, &line, Proof::Sample(Box::new(sample)))
     }
 
-    /// The answering half of a floor.
+    /// Starts the answering half of a floor.
     pub(super) fn new_floor(
         &self,
         trial: &TrialSpec,
@@ -243,7 +243,7 @@ impl Run<'_> {
         Ok(FloorHalf { subject, link })
     }
 
-    /// How a stack is started for a variant's messages, with what is asked of its runtime.
+    /// The command that starts a stack for a variant's messages, with its runtime settings.
     fn command(
         &self,
         stack: &str,
@@ -276,7 +276,7 @@ impl Run<'_> {
         })
     }
 
-    /// A workload's messages, made once for all variants that call it: they can be large.
+    /// A workload's messages, made once for all variants that use it: they can be large.
     fn workload(&mut self, spec: &WorkloadSpec) -> TrialResult<Workload> {
         if let Some((_, workload)) = self.workloads.iter().find(|(known, _)| known == spec) {
             return Ok(workload.clone());
@@ -318,7 +318,7 @@ impl Run<'_> {
         Ok(settings_line::listen(transport, path))
     }
 
-    /// The path of a socket or of records, in a folder that is made when the first of them is needed.
+    /// The path of a socket, records or events file, in a folder that is created when first needed.
     fn file(&self, name: &str) -> TrialResult<PathBuf> {
         let scratch = match self.scratch.get() {
             Some(made) => made,

@@ -1,5 +1,5 @@
-//! One fresh start of the subjects: what each variant is measured with under each placement, and an
-//! answering half for each floor's transport, started when they are first needed.
+//! One fresh start of the subjects: an instance for each variant and placement, and an answering half for each
+//! floor's transport, all started when first needed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,8 @@ use super::{Planned, Run};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subject::Subject;
 
-/// How often the instance of a variant is started again after a process of it died: enough for bad
-/// luck, too few to spend a run on a subject that cannot live.
+/// How often a variant's instance is restarted after one of its processes died: enough for bad luck, too few to
+/// waste a run on a subject that always dies.
 const RESTARTS: u32 = 2;
 
 /// The processes of one invocation.
@@ -32,12 +32,12 @@ pub(super) struct Invocation {
     floors: FloorHalves,
     /// The names of the variants whose subjects are recorded.
     recorded: BTreeSet<String>,
-    /// When the trials of each instance were measured whose slow calls were watched: spans of
-    /// CLOCK_MONOTONIC, ns.
+    /// By instance, when those trials were measured whose slow calls were watched: spans of CLOCK_MONOTONIC,
+    /// ns.
     measured: BTreeMap<Key, Vec<[u64; 2]>>,
 }
 
-/// The variant of an instance, and its placement.
+/// An instance's variant and placement.
 type Key = (u32, Placement);
 
 /// The answering halves of the floors, by placement, transport and the link's name.
@@ -53,7 +53,7 @@ struct Slot {
     /// The instance, or why there is none and never will be in this invocation.
     state: TrialResult<Instance>,
     starts: u32,
-    /// Where its processes write what their runtimes do, those that died too.
+    /// The files that its runtimes write events to, including those of processes that died.
     sources: Vec<EventSource>,
 }
 
@@ -72,12 +72,12 @@ impl Invocation {
         self.number
     }
 
-    /// Whether the subjects of a variant are to be recorded: once.
+    /// Whether the subjects of a variant are not recorded yet. Notes them as recorded.
     pub(super) fn is_new(&mut self, variant: &Variant) -> bool {
         self.recorded.insert(variant.name.clone())
     }
 
-    /// The instances of `trials`, or why there is none, and the answering halves of the floors.
+    /// The instance of each of `trials`, or why there is none, and the answering halves of the floors.
     pub(super) fn instances(
         &mut self,
         trials: &[Planned<'_>],
@@ -94,8 +94,8 @@ impl Invocation {
         (trials.iter().map(instance).collect(), &mut self.floors)
     }
 
-    /// Ends the instances that no later trial needs: they hold memory, and even an idle runtime wakes
-    /// up. Asks all of them before it waits for any. Returns where they wrote what their runtimes did.
+    /// Ends the instances that no later trial needs: they hold memory, and even an idle runtime wakes up. Asks
+    /// all of them to end before it waits for any. Returns their events files.
     pub(super) fn end_all_but(&mut self, later: &[TrialSpec]) -> Vec<Ended> {
         let needed: BTreeSet<Key> = later.iter().map(|t| (t.variant, t.placement)).collect();
         let slots = std::mem::take(&mut self.slots);
@@ -115,7 +115,7 @@ impl Invocation {
             variant: key.0,
             placement: key.1,
             measured: self.measured.remove(&key).unwrap_or_default(),
-            // The processes end here, with the state.
+            // The processes end here, when `slot.state` is dropped.
             sources: slot.sources,
         });
         ended.filter(|ended| !ended.sources.is_empty()).collect()
@@ -135,8 +135,8 @@ impl Invocation {
 }
 
 impl Run<'_> {
-    /// Starts the instance of a trial's variant, unless it is there and all its processes live. Returns
-    /// the versions that its processes gave.
+    /// Starts the instance of a trial's variant, unless it exists and all its processes are alive. Returns the
+    /// versions that its processes reported.
     pub(super) fn start_instance(
         &mut self,
         invocation: &mut Invocation,

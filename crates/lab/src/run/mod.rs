@@ -42,23 +42,23 @@ pub use observer::{Event, Observer, RunProgress, Watch};
 pub use records::{Records, RecordsError};
 pub use search::RateSearch;
 
-/// Options of a lab beside the plan.
+/// A lab's options, in addition to the plan.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How each stack is started.
     pub stacks: Stacks,
     /// The live services, ready to be called, by the name of their variant.
     pub live: BTreeMap<String, Live>,
-    /// The folder for the subjects' logs, made when it is missing.
+    /// The folder for the subjects' logs, created if missing.
     pub logs: PathBuf,
     /// How long a subject may take until it is ready.
     pub ready_timeout: Duration,
     /// How long a subject may take to end when it is asked to.
     pub end_timeout: Duration,
-    /// How long a client or codec may take to answer a line, beside the time that a slice takes. It has
-    /// at least a call's deadline.
+    /// How long a client or codec may take to answer a line, in addition to the time of a slice; at least a
+    /// call's deadline.
     pub answer_timeout: Duration,
-    /// What is recorded already, when a run is resumed.
+    /// What a resumed run was measured with so far; `None` for a new run.
     pub earlier: Option<Earlier>,
 }
 
@@ -67,12 +67,12 @@ pub struct Options {
 pub struct Earlier {
     /// Its machine and subjects, as the report shows them.
     pub environment: Environment,
-    /// What the rest must be measured with, too.
+    /// What the rest must be measured with as well.
     pub provenance: Provenance,
 }
 
 impl Options {
-    /// The embedded reference server as the only subject.
+    /// Options with the embedded reference server as the only subject.
     pub fn new(reference: SubjectCommand, logs: PathBuf) -> Self {
         let mut stacks = Stacks::default();
         stacks.add(REFERENCE, reference);
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-/// Carries plans out.
+/// Carries out plans.
 #[derive(Debug)]
 pub struct Lab {
     options: Options,
@@ -135,7 +135,7 @@ impl Lab {
         for variant in variants {
             let target = &plan.variants[variant as usize].settings.target;
             for stack in target.stacks() {
-                // The trials of a stack that cannot be started fail, and join nothing.
+                // If a stack cannot be started, its trials fail, and there is nothing to compare.
                 if let Ok(command) = self.options.stacks.command(stack, target.workload()) {
                     provenance.check_build(stack, command.build.as_ref())?;
                 }
@@ -147,9 +147,9 @@ impl Lab {
     /// Runs `trials`, which are those of `plan` that are not recorded yet, in the plan's order:
     /// `plan.trials` for a new run, what is missing for a resumed one.
     ///
-    /// The lab reads `stop` during and between trials: once it is true, the lab gives up the trials that
-    /// run and ends the run. It records a given-up trial of a live service as interrupted, and no other.
-    /// The calling thread measures; it must live until this returns, since the subjects end with it.
+    /// The lab reads `stop` during and between trials: once it is true, the lab gives up the running trials and
+    /// ends the run. Of those trials it records only the ones of a live service, as interrupted. The calling
+    /// thread measures; the subjects end if it ends.
     ///
     /// # Errors
     /// [`LabError`] when the run cannot continue. A trial that fails is not an error: it is recorded.
@@ -163,7 +163,7 @@ impl Lab {
     ) -> Result<Summary, LabError> {
         check(plan, trials)?;
         if trials.is_empty() {
-            // Nothing is measured on this machine, so that the environment stays as it is.
+            // Nothing is measured on this machine, so the recorded environment stays as it is.
             return Ok(Summary {
                 ending: RunEnding::Complete,
                 measured: 0,
@@ -185,7 +185,7 @@ impl Lab {
 struct Planned<'p> {
     spec: &'p TrialSpec,
     variant: &'p Variant,
-    /// The rate that a search chose; the variant's settings have the same.
+    /// The rate that a search chose, which is also in the variant's settings.
     rate: Option<f64>,
 }
 
@@ -199,7 +199,7 @@ struct Run<'a> {
     stop: &'a AtomicBool,
     placements: Placements,
     networks: Networks,
-    /// Where the subjects' sockets and records lie, once there are any.
+    /// The folder of the subjects' sockets and records, once there are any.
     scratch: OnceCell<Scratch>,
     /// The workloads that were needed so far.
     workloads: Vec<(WorkloadSpec, Workload)>,
@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
         std::fs::create_dir_all(&options.logs)
             .map_err(|source| LabError::Folder(options.logs.clone(), source))?;
         let placements = Placements::detect()?;
-        // Also where the trials over a link are measured already: the others are measured as those before.
+        // Also if no trial over a link is left: the remaining trials must be measured like the earlier ones.
         if plan.has_links() {
             rpcgauge_link::isolate()?;
         }
@@ -291,7 +291,7 @@ impl<'a> Run<'a> {
         mut record: TrialRecord,
         took: Duration,
     ) -> Result<TrialRecord, LabError> {
-        // The reader would refuse it, and with it all other trials.
+        // The reader would refuse it, and with it all other trials of the run.
         if let Err(problem) = record.check() {
             let contradict = format!("its figures contradict each other: {problem}");
             let target = &self.plan.variants[record.trial.variant as usize]
@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
         Ok(record)
     }
 
-    /// Records what an invocation is measured with.
+    /// Records the environment in which an invocation is measured.
     fn begin_invocation(&mut self, number: u32) -> Result<Invocation, LabError> {
         let environment = environment::examine(self.plan.idle);
         self.provenance.add_environment(&environment)?;
@@ -330,8 +330,8 @@ impl<'a> Run<'a> {
         Ok(Invocation::new(number))
     }
 
-    /// Records the subjects of a variant when they are first ready in an invocation. `versions` are those
-    /// that they gave: the server's, then the client's; or the codec's.
+    /// Records the subjects of a variant when they are first ready in an invocation. `versions` are those that
+    /// they reported: the server's, then the client's; or the codec's.
     fn keep_subjects(
         &mut self,
         invocation: &mut Invocation,
@@ -363,7 +363,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Adds the stacks of a variant to the run's environment, with what they need on the disk.
+    /// Adds the stacks of a variant to the run's environment, with their size on disk.
     fn show_subjects(&mut self, variant: &Variant, stacks: &[StackRecord]) -> Result<(), LabError> {
         let mut is_new = false;
         for StackRecord {
@@ -374,7 +374,7 @@ impl<'a> Run<'a> {
             let known = subjects.entry(stack.clone()).or_default();
             let before = known.len();
             for (name, version) in versions {
-                // A subject may name others at each start.
+                // Bounded, since a subject may report other names at each start.
                 if known.len() < MAX_VERSIONS || known.contains_key(name) {
                     known.insert(name.clone(), version.clone());
                 }
@@ -386,7 +386,7 @@ impl<'a> Run<'a> {
             if let Some(bytes) = command.and_then(|command| command.disk)
                 && disk.get(stack).is_none_or(|known| *known < bytes)
             {
-                // With code for several sets of messages: the largest.
+                // A stack with code for several sets of messages shows its largest size.
                 disk.insert(stack.clone(), bytes);
                 is_new = true;
             }
@@ -398,7 +398,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The end of the run shows what disturbed it.
+    /// Warns of what disturbed the run.
     fn keep_disturbances(&mut self) -> Result<(), LabError> {
         let seen = self.disturbances.warnings("during the run");
         seen.into_iter()
@@ -440,7 +440,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A plan may come from a file: checks once what the run relies on.
+/// Checks once what the run relies on, since a plan may come from a file.
 fn check(plan: &Plan, trials: &[TrialSpec]) -> Result<(), LabError> {
     let count = plan.variants.len();
     match trials.iter().find(|trial| trial.variant as usize >= count) {

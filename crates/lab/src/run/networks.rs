@@ -1,7 +1,7 @@
-//! The emulated links of a run: one for each variant and floor that goes over one, under each placement, so
-//! that none meets the packets of another. They are kept for all invocations.
+//! The emulated links of a run: one for each variant and floor that uses one, under each placement, so that
+//! their packets do not meet. They are kept for all invocations.
 //!
-//! Links of the same terms share one calibration: its error is then that of all of them, and in no ratio.
+//! Links of the same terms share one calibration, so they share its error, and it cancels in every ratio.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,12 +15,12 @@ use rpcgauge_trial::Calibration;
 use crate::error::TrialResult;
 use crate::machine::placement::Layout;
 
-/// Who goes over a link.
+/// The user of a link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum User {
     /// A variant, by its index.
     Variant(u32),
-    /// The floors over a link of this name.
+    /// All floors over the link of this name.
     Floors(String),
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Networks {
 }
 
 impl Networks {
-    /// The link of `user`, made when it is first asked for; none for loopback. `seed` decides which packets are
+    /// The link of `user`, made when it is first needed; `None` for loopback. `seed` decides which packets are
     /// lost.
     pub(super) fn get(
         &self,

@@ -1,4 +1,4 @@
-//! The events of a run while it runs. Nothing is drawn here.
+//! The events of a run while it runs. Observers show them.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use rpcgauge_load as load;
 use rpcgauge_study::plan::{TrialSpec, Variant};
 use rpcgauge_study::record::TrialRecord;
 
-/// Takes the events of a run.
+/// Receives the events of a run.
 ///
-/// They come between trials, never while one is measured, on the thread that measures: what an
-/// observer does takes time from the run but disturbs no figure.
+/// They come between trials, never while one is measured, on the thread that measures: an observer lengthens
+/// the run but disturbs no figure.
 pub trait Observer {
-    /// Something happened.
+    /// Receives an event.
     fn notice(&mut self, event: &Event<'_>);
 
-    /// What takes snapshots of the trial that is about to be measured. Snapshots take time from the
-    /// calls, so that there are none by default.
+    /// Returns what takes snapshots of the trial that is about to be measured. Snapshots take time from calls,
+    /// so by default there are none.
     fn watch(&mut self) -> Option<&mut dyn Watch> {
         None
     }
@@ -26,13 +26,13 @@ pub trait Watch {
     /// The time between two snapshots, more than 0.
     fn every(&self) -> Duration;
 
-    /// Takes a snapshot of the measured part of `variant`'s trial. The thread that measures calls it
-    /// between two turns of its loop, and the calls that become due meanwhile are late: it may hand
-    /// something over, and wait for nothing. Returns histograms for the next interval.
+    /// Takes a snapshot of the measured part of `variant`'s trial. The measuring thread calls it between two
+    /// iterations of its loop, and calls that become due meanwhile are late, so it must not block. Returns
+    /// histograms for the next interval.
     fn sample(&mut self, variant: &Variant, progress: load::TrialProgress) -> load::IntervalTimes;
 }
 
-/// An observer that takes no snapshots.
+/// An observer that ignores all events.
 impl Observer for () {
     fn notice(&mut self, _: &Event<'_>) {}
 }
@@ -44,29 +44,29 @@ impl<F: FnMut(&Event<'_>)> Observer for F {
     }
 }
 
-/// How far a run is.
+/// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunProgress {
-    /// Trials of the plan that are recorded, those of an earlier part of the run included.
+    /// Trials of the plan that are recorded, including those of an earlier part of the run.
     pub done: usize,
     /// Trials of the plan; 0 in a search, which has as many as it needs.
     pub total: usize,
-    /// Since this part of the run started.
+    /// The time since this part of the run started.
     pub elapsed: Duration,
-    /// What is left will take about this long.
+    /// About how long the rest will take.
     pub remaining: Duration,
 }
 
-/// What happened, and how far the run is then.
+/// What happened, and how far the run has come.
 #[derive(Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "a field is what its type says")]
 pub enum Event<'a> {
-    /// Fresh processes from here on.
+    /// An invocation started; its processes are fresh.
     InvocationStarted {
-        /// Which, from 0.
+        /// Its number, from 0.
         invocation: u32,
-        /// Of how many.
+        /// The number of invocations.
         of: u32,
         progress: RunProgress,
     },
@@ -88,7 +88,7 @@ pub enum Event<'a> {
         /// Which trial of the search, from 1.
         number: usize,
     },
-    /// A trial ended, well or not, and is recorded.
+    /// A trial ended, successfully or not, and is recorded.
     TrialEnded {
         record: &'a TrialRecord,
         progress: RunProgress,

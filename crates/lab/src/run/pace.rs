@@ -1,4 +1,4 @@
-//! Estimates the time that is left from the time of what is done.
+//! Estimates the remaining time of a run from the trials so far.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use crate::run::RunProgress;
 #[derive(Debug)]
 pub(super) struct Pace {
     started: Instant,
-    /// 0 where it is not known in advance.
+    /// 0 if it is not known in advance.
     total: usize,
     left: Vec<(u32, u32)>,
-    /// The plan's own estimate for a trial, used until its variant was measured once.
+    /// The plan's own estimate for a trial, used until the trial's variant was measured once.
     guess: Duration,
-    /// Time taken and trials taken, by variant.
+    /// The time spent and the trials measured, by variant.
     seen: BTreeMap<u32, (Duration, u32)>,
 }
 
@@ -31,7 +31,7 @@ impl Pace {
             },
             left: trials
                 .iter()
-                // A search has as many as it needs.
+                // A search makes as many trials as it needs.
                 .filter(|_| plan.capacity.is_none())
                 .map(|trial| (trial.index, trial.variant))
                 .collect(),
@@ -40,7 +40,7 @@ impl Pace {
         }
     }
 
-    /// A trial ended after this time, its preparation included.
+    /// A trial ended after this time, including its preparation.
     pub(super) fn ended(&mut self, trial: &TrialSpec, took: Duration) {
         self.left.retain(|(index, _)| *index != trial.index);
         let seen = self.seen.entry(trial.variant).or_default();

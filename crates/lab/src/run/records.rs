@@ -13,14 +13,14 @@ pub trait Records {
     /// Stores one record durably before it returns.
     ///
     /// # Errors
-    /// When it could not be kept; the run ends then.
+    /// The record could not be stored; the run ends then.
     fn append(&mut self, record: &Record) -> Result<(), RecordsError>;
 
     /// Stores what is known about the machine and the subjects. Called before the first record, and
     /// again when more is known.
     ///
     /// # Errors
-    /// When it could not be kept; the run ends then.
+    /// The record could not be stored; the run ends then.
     fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError>;
 }
 

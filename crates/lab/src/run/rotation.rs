@@ -28,8 +28,8 @@ use crate::variant::caller::Caller;
 use crate::variant::server::{Server, Up};
 use crate::variant::warmup;
 
-/// A floor has at least this many slices, however few the variants on it take; over a link fewer, whose round
-/// trips are long and alike.
+/// A floor has at least this many slices, however few its variants take; fewer over a link, where round trips
+/// are long and vary little.
 const MIN_FLOOR_SLICES: u32 = 10;
 const MIN_FLOOR_SLICES_OVER_LINK: u32 = 2;
 
@@ -46,9 +46,9 @@ struct RotationResult {
 
 /// An instance that is about to be measured.
 enum Ready<'i> {
-    /// By the engine, in this trial.
+    /// Measured by the engine, in this trial.
     Engine(&'i mut Server, Box<load::Trial>),
-    /// By a client subject, with the server that it calls, or by a codec.
+    /// Measured by a client subject, with the server that it calls, or by a codec.
     Caller(&'i mut Caller, Option<&'i Up>),
 }
 
@@ -90,7 +90,8 @@ impl<'a> Run<'a> {
             let is_live = matches!(planned.variant.settings.target, Target::Live(_));
             let (idle, outcome) = match ended {
                 Ok(measured) => (left.idle, TrialOutcome::Measured(measured)),
-                // The stop interrupted it: `--resume` runs it. A trial of a live service is not resumed, and counts.
+                // A stop interrupted it, and `--resume` runs it again. A trial of a live service cannot be
+                // resumed, so it counts.
                 Err(failure)
                     if self.is_stopped() && (!is_live || failure.requests_sent == Some(0)) =>
                 {
@@ -118,7 +119,7 @@ impl<'a> Run<'a> {
         Ok(records)
     }
 
-    /// Warns of servers with processes that began after the server was ready: what they use is in no figure.
+    /// Warns of servers that started processes after they were ready: no figure counts what those use.
     fn warn_of_uncounted(
         &mut self,
         invocation: &mut Invocation,
@@ -207,7 +208,7 @@ impl<'a> Run<'a> {
         Ok(left)
     }
 
-    /// The seed of the links of a rotation. Plans with neighbouring seeds get unrelated ones.
+    /// The seed of the links of a rotation. Plans with neighbouring seeds get unrelated seeds for their links.
     fn link_seed(&self, first: &TrialSpec) -> u64 {
         let of_plan = Random::new(self.plan.seed).seed();
         of_plan.wrapping_add(first.index.into())
@@ -294,7 +295,7 @@ impl<'a> Run<'a> {
             let half = self.floor_address(halves, first, key.transport, key.link.as_deref());
             let measurer = half.map(|(address, link)| {
                 let floor = FloorMeasurer::new(address, key.clone());
-                // What the link did is in the records of the variants.
+                // The variants' records hold what the link did.
                 over(meter(link.as_ref()), seed, Box::new(floor), |_, _| {})
             });
             rotation.add_floor(measurer, self.stop);
@@ -335,7 +336,7 @@ fn meter(link: Option<&Rc<Network>>) -> Option<Rc<LinkMeter>> {
     link.cloned().map(LinkMeter::new)
 }
 
-/// A measurer that goes over the link, if there is one.
+/// The measurer over the link, if there is one.
 fn over<'m, T: 'm>(
     link: Option<Rc<LinkMeter>>,
     seed: u64,
@@ -371,7 +372,7 @@ fn stall_warning(planned: &Planned<'_>, measured: &TrialFigures) -> Option<Strin
     ))
 }
 
-/// The trials of a plan that are measured in turn follow each other.
+/// Whether two trials are measured in turn. Such trials follow each other in the plan.
 pub(super) fn share_rotation(a: &TrialSpec, b: &TrialSpec) -> bool {
     let place = |of: &TrialSpec| (of.invocation, of.block, of.placement, of.rotation);
     place(a) == place(b)

@@ -1,4 +1,4 @@
-//! A search: trials of one variant at rates that are chosen on the way.
+//! A search: trials of one variant at rates that are chosen during the run.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,10 +11,10 @@ use crate::run::{Event, Observer, Records};
 
 /// Chooses the rates of a search, trial by trial. The lab does not judge trials.
 pub trait RateSearch {
-    /// The rate of the next trial, calls per second; none where the search is over.
+    /// The rate of the next trial, calls per second; `None` when the search is over.
     fn next_rate(&mut self) -> Option<f64>;
 
-    /// Takes each trial that ended, well or not.
+    /// Receives each trial that ended, successfully or not.
     fn ended(&mut self, record: &TrialRecord);
 }
 

@@ -11,10 +11,10 @@ use super::process::{Subject, unasked_lines, wrong_line};
 use crate::error::{TrialFailure, TrialResult};
 
 impl Subject {
-    /// Asks a client or codec for what it must refuse.
+    /// Sends a client or codec a line that it must refuse.
     ///
     /// # Errors
-    /// It does not refuse.
+    /// It accepts the line, or fails in another way.
     pub(crate) fn refuses(
         &mut self,
         line: &str,
@@ -29,7 +29,7 @@ impl Subject {
         Err(self.broken_off(error))
     }
 
-    /// Asks a client or codec for what verifies it.
+    /// Asks a client or codec for the message or bytes that verify it.
     ///
     /// # Errors
     /// As [`Subject::slice`].
@@ -43,8 +43,8 @@ impl Subject {
     /// Asks a client or codec for a slice and waits at most `limit` until it is made.
     ///
     /// # Errors
-    /// It hangs, died, wrote something else, or reports that it cannot continue. The lab then ends it, so
-    /// that it disturbs no other subject and its log is whole; the failure has the log's last lines.
+    /// It hangs, died, wrote something else, or reports that it cannot continue. The lab then ends it, so that
+    /// it disturbs no other subject and its log is complete; the failure has the log's last lines.
     pub fn slice(
         &mut self,
         ask: &SliceAsk,
@@ -84,7 +84,7 @@ impl Subject {
         }
     }
 
-    /// Ends a subject that cannot be used any more.
+    /// Ends a subject that is no longer usable. Returns `error` with its log.
     pub(crate) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.process.broken_off(error)
     }
@@ -92,7 +92,7 @@ impl Subject {
 
 fn unasked(answer: &Answer) -> SubjectError {
     SubjectError::Contract(format!(
-        "it sent an answer to nothing that was asked: {}",
+        "it sent an answer that was not asked for: {}",
         one_line(&answer.to_line())
     ))
 }

@@ -1,9 +1,10 @@
-//! Ends processes: with this program at the latest.
+//! Ends processes, at the latest when this program ends.
 //!
-//! Each is in its own group with all that it starts. The kernel kills the process itself when the
-//! thread that started it ends in any way; what it started is ended with its group, and where it has left
-//! that by a mark: by [`end`], or by the [`guard`](super::guard) where this program is killed. What has left
-//! its mark too is ended by [`end`] alone ([`orphans`](super::orphans)).
+//! Each process is in its own group with all that it starts. The kernel kills the process itself when the
+//! thread that started it ends in any way. What it started is ended with its group; what has left the group is
+//! found by a mark in its environment, by [`end`] or, if this program is killed, by the
+//! [`guard`](super::guard). What has removed its mark too is ended only by [`end`]
+//! ([`orphans`](super::orphans)).
 
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -25,14 +26,14 @@ pub(super) const TERM_GRACE: Duration = Duration::from_secs(1);
 /// How often an ending process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-/// How often a running command is checked whether it should continue.
+/// How often to check whether a running command may continue.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts a process that ends with this program, on these cores.
 pub fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
     end_with_this_program(command, cores);
-    // Its own group: Ctrl-C at the terminal reaches the lab alone, which ends its subjects in
-    // order, and a signal to the group also ends what a wrapper script started.
+    // Its own group: Ctrl-C at the terminal reaches only the lab, which ends its subjects in order, and a
+    // signal to the group also ends what a wrapper script started.
     guard::begin(command)
 }
 
@@ -55,14 +56,14 @@ fn prepare(lab: Pid, cores: Option<&CoreSet>) -> io::Result<()> {
     cores.map_or(Ok(()), CoreSet::bind_this_thread)
 }
 
-/// Ends a process: its input is closed, then SIGTERM, then SIGKILL. The signals go to its group,
-/// and before it is reaped: until then the group's number cannot become another's.
+/// Ends a process: closes its input, then sends SIGTERM, then SIGKILL. The signals go to its group before the
+/// process is reaped: until then no other group can get its number.
 pub fn end(child: &mut Child, patience: Duration) {
     drop(child.stdin.take());
     let group = Pid::from_child(child);
     let started = descendants(child.id());
     if !wait_until_ended(child, Instant::now() + patience) {
-        // The signal fails only where no process is left, here and below.
+        // The signal fails only if no process is left, here and below.
         let _ = kill_process_group(group, Signal::TERM);
         wait_until_ended(child, Instant::now() + TERM_GRACE);
     }
@@ -73,8 +74,9 @@ pub fn end(child: &mut Child, patience: Duration) {
     guard::reaped(group, started);
 }
 
-/// Runs a command without input until it ends, for as long as `limit` and `goes_on`, which gets the time
-/// so far; how it ended, if it did. It ends with all that it has started and left running.
+/// Runs a command without input until it ends, `limit` is over, or `goes_on` returns false for the time so far.
+/// Returns its status, or `None` if it did not end by itself. Also ends all that it has started and left
+/// running.
 pub(crate) fn run(
     command: &mut Command,
     limit: Duration,
@@ -91,11 +93,11 @@ pub(crate) fn run(
     Ok(has_ended.then_some(status))
 }
 
-/// The most that a command prints into a file, bytes.
+/// The maximum size of a file that a command writes, bytes.
 pub(crate) const MAX_PRINTED_BYTES: u64 = 64 << 20;
 
-/// Bounds the files that a command writes. The kernel kills one that exceeds it as soon as a
-/// file has one byte more than [`MAX_PRINTED_BYTES`].
+/// Bounds each file that a command writes to one byte more than [`MAX_PRINTED_BYTES`], which shows that it
+/// wrote too much. The kernel kills a command that writes on.
 pub(crate) fn bound_output(command: &mut Command) {
     let most = Some(MAX_PRINTED_BYTES + 1);
     let limit = Rlimit {
@@ -108,7 +110,7 @@ pub(crate) fn bound_output(command: &mut Command) {
     }
 }
 
-/// Waits until the process has ended, at most until `deadline`; false when it then has not.
+/// Waits until the process has ended, at most until `deadline`. Returns whether it has.
 pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     while how_it_ended(child).is_none() {
         if Instant::now() >= deadline {
@@ -119,7 +121,8 @@ pub(super) fn wait_until_ended(child: &Child, deadline: Instant) -> bool {
     true
 }
 
-/// How a process has ended, in words. It is not reaped, so that its number stays its own.
+/// How a process has ended, in words; `None` while it runs. Does not reap it, so that no other process gets its
+/// id.
 pub(super) fn how_it_ended(child: &Child) -> Option<String> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(Pid::from_child(child)), options) {

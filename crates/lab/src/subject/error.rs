@@ -9,34 +9,36 @@ use thiserror::Error;
 
 use crate::error::{LabError, TrialFailure};
 
-/// Why a subject could not be used. Its log is kept beside it.
+/// Why a subject could not be used.
 #[derive(Debug, Error)]
 pub(crate) enum SubjectError {
     #[error(
         "could not start the subject {program}: {source}; check that it is installed and executable"
     )]
     Start { program: String, source: io::Error },
-    /// Without a line; how, in words.
+    /// It ended without a line: how, in words.
     #[error("the subject ended before it was ready ({0}); see its log")]
     Ended(String),
     #[error("the subject was not ready after {} s; see its log", .0.as_secs_f64())]
     NotReady(Duration),
     #[error("the subject did not answer within {} s; see its log", .0.as_secs_f64())]
     Silent(Duration),
-    /// How, in words.
+    /// How it ended, in words.
     #[error("the subject ended instead of answering ({0}); see its log")]
     Died(String),
     #[error("the subject broke the contract: {0}; see contract/README.md")]
     Contract(String),
     #[error("the subject refused: {}", one_line(.0.error.as_str()))]
     Refused(contract::Failed),
-    #[error("could not talk to the subject: {0}; check the limits of open files and threads")]
+    #[error(
+        "could not communicate with the subject: {0}; check the limits on open files and threads"
+    )]
     Pipe(#[source] io::Error),
     #[error("the processor time of the subject's process {pid} cannot be read: {source}")]
     Meter { pid: u32, source: io::Error },
     #[error(transparent)]
     Temporary(#[from] LabError),
-    #[error("stopped while the subject was waited for")]
+    #[error("stopped while waiting for the subject")]
     Stopped,
 }
 
@@ -65,12 +67,12 @@ impl From<SubjectError> for TrialFailure {
 /// A subject's text is shown in one line of at most this many characters.
 const MAX_SHOWN: usize = 400;
 
-/// The other side's text, made fit for one line.
+/// The other side's text as one line, shortened if it is long.
 pub(crate) fn one_line(text: &str) -> String {
     start_of(text, MAX_SHOWN)
 }
 
-/// The same with another number of characters.
+/// The same, with at most `most` characters.
 pub(super) fn start_of(text: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     let mut shown: String = text.trim().chars().take(most).map(clean).collect();

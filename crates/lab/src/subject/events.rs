@@ -27,7 +27,7 @@ pub(crate) struct EventsFile {
 }
 
 impl EventsFile {
-    /// Those that a process writes to a file; none where its runtime has none.
+    /// The events that a process writes to `file`; `None` if its runtime cannot write any.
     pub(crate) fn of(command: &SubjectCommand, file: PathBuf) -> Option<Self> {
         let (program, args) = command.runtime.read.as_ref()?;
         Some(Self {
@@ -38,7 +38,7 @@ impl EventsFile {
         })
     }
 
-    /// Runs the command that prints the events, until `stop`; then the file is no longer needed.
+    /// Runs the command that prints the events, at most until `stop`, and removes the file.
     pub(crate) fn read(&self, stop: &AtomicBool) -> Result<Vec<RuntimeEvent>, String> {
         if !self.file.is_file() {
             return Err("its runtime has written none".to_owned());
@@ -46,7 +46,7 @@ impl EventsFile {
         let printed = self.file.with_extension("printed");
         let said = self.file.with_extension("said");
         let read = self.run(&printed, &said, stop);
-        // They lie in a folder that is removed with the run at the latest.
+        // If this fails, the files are removed with their folder when the run ends.
         for file in [&self.file, &printed, &said] {
             let _ = fs::remove_file(file);
         }

@@ -1,9 +1,9 @@
-//! Ends what processes have started when this program is killed and cannot do it: the kernel then
-//! kills only the processes that this program itself has started.
+//! If this program is killed, ends what its processes have started: the kernel kills only those processes
+//! themselves.
 //!
-//! The guard is a shell that knows the process groups by lines on its standard input. The kernel closes
-//! that when this program ends in any way, and the guard kills the groups that are left, and what has
-//! left its group: it still has a variable of this program's in its environment.
+//! The guard is a shell that reads on its standard input which process groups begin and end. The kernel closes
+//! that input when this program ends in any way. The guard then kills the groups that are left, and the
+//! processes that have left their group: they still have a variable of this program in their environment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,21 +47,20 @@ done
 /// The variable that identifies processes that have left their group.
 const MARK: &str = "RPCGAUGE_STARTED_BY";
 
-/// The prefix of its values, unique to this program: its process id, and when it began.
+/// The prefix of its values, unique to this program: its process id and start time.
 static MARK_VALUE: LazyLock<String> = LazyLock::new(|| {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let began = since.unwrap_or_default().as_nanos();
     format!("{}-{began}", std::process::id())
 });
 
-/// A value that only one process, and what it starts, has.
+/// A value that only one process has, and what it starts.
 fn new_mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     format!("{}-{}", *MARK_VALUE, COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The guard, once there is one. Where none can be started the processes are ended as
-/// long as this program lives.
+/// The guard, once there is one. If none can be started, processes are ended only while this program lives.
 static GUARD: Mutex<Option<Child>> = Mutex::new(None);
 
 /// The marks of the groups that have not ended.
@@ -87,7 +86,8 @@ pub(super) fn begin(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
-/// A group was ended: its number may be another's once its first process is reaped. Ends what has left it.
+/// A group was ended: once its first process is reaped, another group may get its number. Ends the processes
+/// that have left the group.
 pub(super) fn ended(group: Pid) {
     tell(&mut locked(&GUARD), "ended", group);
     let mark = locked(&MARKS)
@@ -102,14 +102,14 @@ pub(super) fn ended(group: Pid) {
         if let Some(pid) = Pid::from_raw(pid.cast_signed())
             && variables.any(|variable| variable == mark.as_bytes())
         {
-            // It fails only where the process is gone.
+            // Fails only if the process is gone.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
-/// The first process of a group was reaped. Ends what it had `started` and left behind; where nothing else
-/// runs, also what was started in between.
+/// The first process of a group was reaped. Ends what it had `started` and left behind and, if no other group
+/// runs, every other orphan.
 pub(super) fn reaped(group: Pid, started: Vec<u32>) {
     let mut marks = locked(&MARKS);
     marks.remove(&group.as_raw_nonzero().get());
@@ -123,7 +123,7 @@ fn tell(guard: &mut Option<Child>, what: &str, group: Pid) {
     if let Some(stdin) = guard.as_mut().and_then(|guard| guard.stdin.as_mut())
         && stdin.write_all(line.as_bytes()).is_err()
     {
-        // It was killed. The next one knows the groups that begin then.
+        // The guard was killed. A new one starts with the next group, and knows only the groups from then on.
         *guard = None;
     }
 }

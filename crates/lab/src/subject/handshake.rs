@@ -37,7 +37,7 @@ pub(crate) fn exchange(
         let status = how_it_ended(child).unwrap_or_else(|| "its input closed".to_owned());
         return Err(SubjectError::Died(status));
     };
-    // A line can be longer than the room that there is. What can be read never blocks.
+    // A line can be longer than the pipe has room for. Reads never block, since `poll` comes first.
     let flags = fcntl_getfl(stdin).map_err(failed)?;
     fcntl_setfl(stdin, flags | OFlags::NONBLOCK).map_err(failed)?;
     let mut handshake = Handshake {
@@ -60,7 +60,7 @@ pub(crate) fn exchange(
         if can_read && let Some(reply) = handshake.read()? {
             return Ok(reply);
         }
-        // Not before: the reply may have come while this program itself did not run.
+        // Checked last: the reply may have arrived while this program itself was not running.
         if left.is_zero() && !can_read {
             return Err(SubjectError::NotReady(limit));
         }
@@ -72,7 +72,7 @@ struct Handshake<'a> {
     stdout: &'a mut ChildStdout,
     to_write: Vec<u8>,
     written: usize,
-    /// What was read of the reply so far.
+    /// The reply so far.
     read: Vec<u8>,
 }
 
@@ -170,7 +170,7 @@ mod tests {
         let mut ask = |limit| exchange(&mut child, "ask", limit, &stop);
         let reply = ask(Duration::ZERO);
         assert!(matches!(reply, Ok(Reply::Line(line, _)) if line == "replied"));
-        // Now there is the end of its output, and nothing else.
+        // Now only the end of its output is left.
         assert!(matches!(ask(Duration::from_secs(60)), Ok(Reply::End(_))));
         child.wait().unwrap();
     }

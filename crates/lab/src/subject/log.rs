@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 
 use crate::files::regular;
 
-/// The most bytes of a process's log that are kept. The rest is counted.
+/// The maximum size of a process's log, bytes. What exceeds it is only counted.
 const MAX_LOG_BYTES: u64 = 4 << 20;
 
-/// The end of the log that goes into a failed trial's record, bytes.
+/// The maximum size of the end of a log that goes into a failed trial's record, bytes.
 const TAIL_BYTES: usize = 4 << 10;
 
-/// The end of the log that goes into a failed trial's record, lines.
+/// The maximum number of its lines.
 const TAIL_LINES: usize = 20;
 
 /// How often the threads that fill a log are polled.
 const POLL_EVERY: Duration = Duration::from_millis(1);
 
-/// A log that threads of this program fill. The file is made with its first byte.
+/// A log that threads of this program fill. The file is created with its first byte.
 #[derive(Debug, Clone)]
 pub(crate) struct Log(Arc<Mutex<State>>);
 
@@ -59,7 +59,7 @@ impl Log {
     /// Copies everything from `stream` until it ends, on its own thread.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The thread cannot be started.
     pub(crate) fn follow(&self, stream: impl Read + Send + 'static) -> io::Result<JoinHandle<()>> {
         let log = self.clone();
         thread::Builder::new().spawn(move || log.copy(stream))
@@ -89,7 +89,7 @@ impl Log {
         state.dropped += (bytes.len() - kept) as u64;
     }
 
-    /// The file, which is there once something was logged.
+    /// The path of its file, which exists once something was logged.
     pub(crate) fn path(&self) -> PathBuf {
         self.state().path.clone()
     }
@@ -110,7 +110,7 @@ impl Log {
     }
 }
 
-/// Waits for the threads that fill a log.
+/// Waits at most `limit` for the threads that fill a log.
 pub(crate) fn wait_for_log(followers: &[JoinHandle<()>], limit: Duration) {
     let deadline = Instant::now() + limit;
     while !followers.iter().all(JoinHandle::is_finished) && Instant::now() < deadline {
@@ -125,7 +125,7 @@ impl State {
             return true;
         }
         if self.file.is_none() {
-            // Appended to: a resumed run starts the same subject once more.
+            // Appends: a resumed run starts the same subject again.
             let mut options = OpenOptions::new();
             self.file = regular::open_with(options.create(true).append(true), &self.path).ok();
         }
@@ -135,7 +135,7 @@ impl State {
     }
 }
 
-/// The last lines of a file, as of a log.
+/// The last lines of a file, as many as of a log.
 pub(crate) fn file_tail(path: &Path) -> io::Result<String> {
     let mut file = regular::open(path)?;
     let skipped = file.metadata()?.len().saturating_sub(TAIL_BYTES as u64);

@@ -1,4 +1,4 @@
-//! Subject processes: started, asked, ended (contract/README.md).
+//! Subject processes: starts them, sends them requests and ends them (contract/README.md).
 
 mod ask;
 mod ending;
@@ -33,21 +33,21 @@ pub(crate) use started::Process;
 /// How a subject is started: the program and what follows it on its command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectCommand {
-    /// The program, looked up in `PATH` when it is a bare name.
+    /// The program, looked up in `PATH` if it is a bare name.
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// The folder it is started in, this program's own when absent.
+    /// The folder it is started in; this program's own if absent.
     pub folder: Option<PathBuf>,
-    /// Which of its stacks is meant, its first when absent.
+    /// The name of its stack; its first one if absent.
     pub stack: Option<String>,
     /// Whether it takes its samples as protobuf bytes too.
     pub protobuf_samples: bool,
     /// How long it may take until it is ready; the lab's default if absent.
     pub ready_timeout: Option<Duration>,
-    /// What it was built from; none for the embedded one, a part of this program.
+    /// What it was built from; `None` for the embedded one, which is part of this program.
     pub build: Option<Build>,
-    /// What it needs on the disk without its language's runtime, bytes, where that is known.
+    /// What it takes on disk without its language's runtime, bytes; `None` if unknown.
     pub disk: Option<u64>,
     /// What the settings of its runtime add to its arguments.
     pub runtime: RuntimeFlags,
@@ -56,13 +56,13 @@ pub struct SubjectCommand {
 /// The arguments that the settings of a runtime add to a command, and how its events are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuntimeFlags {
-    /// Before which argument they come.
+    /// The index of the argument before which they are inserted.
     pub place: usize,
-    /// For each garbage collector and for a heap.
+    /// The arguments for each garbage collector and for the heap.
     pub flags: Flags,
-    /// What makes it write its events.
+    /// The arguments that make it write its events.
     pub events: Vec<String>,
-    /// The program that prints them, with its arguments; none where the runtime has none.
+    /// The program that prints the events, with its arguments; `None` if the runtime has no events.
     pub read: Option<(PathBuf, Vec<String>)>,
 }
 
@@ -86,8 +86,8 @@ impl SubjectCommand {
         }
     }
 
-    /// The same with what is asked of its runtime, as far as it has that; `events` is the file for its
-    /// events, where they are asked for.
+    /// The command with those of these runtime settings that its stack has; `events` is the file for its
+    /// events, if they are asked for.
     pub(crate) fn with_runtime(&self, asked: &Runtime, events: Option<&Path>) -> Self {
         let has = &self.runtime;
         let usual = &has.flags.usual;

@@ -1,6 +1,5 @@
-//! Ends processes whose parent has ended, and which have left their group, their session and the mark in
-//! their environment. This program becomes their parent (prctl(2), PR_SET_CHILD_SUBREAPER), and so finds
-//! them.
+//! Ends processes whose parent has ended and that have left their group and session and removed the mark from
+//! their environment. This program becomes their parent (prctl(2), PR_SET_CHILD_SUBREAPER), and so finds them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,17 +13,17 @@ use rustix::process::{
 
 use crate::machine::process::{PARENT, Stat, all_processes, descendants};
 
-/// The place of the group's number in `stat`.
+/// The index of the process group in `stat`.
 const GROUP: usize = 5;
 
-/// How often the search is repeated: each killed process leaves those that it has started.
+/// The maximum number of searches: each killed process leaves behind those that it has started.
 const MAX_ROUNDS: u32 = 1_000;
 
 /// How long a killed process has until the next search.
 const ROUND: Duration = Duration::from_millis(1);
 
-/// Whether what this program becomes the parent of was started by what it has started. It is not where
-/// this program had children before, or is the first process of a container.
+/// Whether every process that this program adopts comes from one that it started. Not so if this program had
+/// children before, or is the first process of a container.
 static ADOPTS: LazyLock<bool> = LazyLock::new(|| {
     let own = getpid();
     !own.is_init()
@@ -37,8 +36,8 @@ pub(super) fn adopt() {
     LazyLock::force(&ADOPTS);
 }
 
-/// Ends those orphans that are among `started`, or all of them where no other process could have started
-/// them (`are_all`). `is_child` knows the processes that this program has started itself.
+/// Ends the orphans that are among `started`, or all orphans if no other process can have started them
+/// (`are_all`). `is_child` says whether this program has started a process itself.
 pub(super) fn end(mut started: BTreeSet<u32>, are_all: bool, is_child: impl Fn(Pid) -> bool) {
     if !*ADOPTS {
         return;
@@ -47,13 +46,13 @@ pub(super) fn end(mut started: BTreeSet<u32>, are_all: bool, is_child: impl Fn(P
         let mut killed = false;
         for orphan in children().filter(|pid| !is_child(*pid)) {
             let number = orphan.as_raw_nonzero().get().cast_unsigned();
-            // One that has ended stays in the list until its parent takes notice.
+            // An orphan that has ended stays in the list until it is reaped here.
             let has_ended = waitpid(Some(orphan), WaitOptions::NOHANG);
             if matches!(has_ended, Ok(Some(_))) || !(are_all || started.contains(&number)) {
                 continue;
             }
             started.extend(descendants(number));
-            // It fails only where the process is gone.
+            // Fails only if the process is gone.
             let _ = kill_process(orphan, Signal::KILL);
             killed = true;
         }

@@ -32,19 +32,20 @@ pub struct Start<'a> {
     pub command: &'a SubjectCommand,
     /// Its settings line.
     pub settings: &'a SettingsLine,
-    /// The cores it may use, from before its first instruction on: runtimes count them then.
+    /// The cores it may use. It is bound to them before its first instruction, since runtimes count their cores
+    /// when they start.
     pub cores: Option<&'a CoreSet>,
-    /// The file for its log, made with its first output.
+    /// The file for its log, created with its first output.
     pub log: &'a Path,
-    /// How long it may take until it is ready, while each of its threads has a core.
+    /// How long it may take until it is ready, if each of its threads has a core of its own.
     pub ready_timeout: Duration,
     /// How long it may take to end when it is asked to.
     pub end_timeout: Duration,
 }
 
 impl Start<'_> {
-    /// How long it may take until it is ready. The threads of a server start one after the other where
-    /// they share cores: each load of the cores has the time again.
+    /// How long it may take until it is ready. The threads of a server start one after the other if they share
+    /// cores: each batch of threads that fills the cores gets that time again.
     fn time_to_be_ready(&self) -> Duration {
         let SettingsLine::Server(server) = self.settings else {
             return self.ready_timeout;
@@ -59,18 +60,18 @@ impl Start<'_> {
     }
 }
 
-/// A subject that is up. It is ended when this is dropped, and killed by the kernel when the
-/// thread that started it ends in any other way.
+/// A subject that is up. Dropping this ends it; if the thread that started it ends without that, the kernel
+/// kills it.
 #[derive(Debug)]
 pub struct Subject {
-    /// A client or codec, which answers lines, still has its output.
+    /// A client's or codec's standard output is still open, for its answers.
     pub(super) process: Process,
     ready: Ready,
-    /// Where it was to listen; none for a client or codec.
+    /// Where it was asked to listen; `None` for a client or codec.
     listen: Option<Listen>,
     /// From just before its process was made until its ready line was read.
     pub(crate) startup: Duration,
-    /// The latency of the first calls to it, where it was noted.
+    /// The latency of the first calls to it, if it was measured.
     pub(crate) cold: Option<Cold>,
     meter: ProcessMeter,
 }
@@ -79,8 +80,7 @@ impl Subject {
     /// Starts a subject and waits until it is ready.
     ///
     /// # Errors
-    /// A [`TrialFailure`] with the last lines of its log, also when `stop` became true meanwhile; no
-    /// process is left then.
+    /// A [`TrialFailure`] with the last lines of its log, also if `stop` became true; no process is left then.
     pub fn start(start: &Start<'_>, stop: &AtomicBool) -> TrialResult<Self> {
         let mut process = Process::start(start)?;
         match process.wait_until_ready(start, stop) {
@@ -120,25 +120,25 @@ impl Subject {
         &self.ready
     }
 
-    /// The process that was started.
+    /// The id of the process that was started.
     pub fn pid(&self) -> u32 {
         self.process.child.id()
     }
 
-    /// Reads its processor time and memory.
+    /// The meter of its processor time and memory.
     pub fn meter(&self) -> &ProcessMeter {
         &self.meter
     }
 
-    /// How it ended, in words, if it is no longer there.
+    /// How it ended, in words; `None` while it runs.
     pub fn ended(&self) -> Option<String> {
         how_it_ended(&self.process.child)
     }
 
-    /// Checks that it is still there.
+    /// Checks that it still runs.
     ///
     /// # Errors
-    /// It ended, with how and its log.
+    /// How it ended, with its log.
     pub(crate) fn alive(&self) -> TrialResult {
         let Some(how) = self.ended() else {
             return Ok(());
@@ -154,9 +154,9 @@ impl Subject {
         TrialFailure::new(Fault::Subject, reason).with_log(self.log_tail())
     }
 
-    /// A failure of calls to it: that it ended, if it did, or else `failure` with its log.
+    /// Why calls to it failed: that it ended, if it did, or else `failure` with its log.
     pub(crate) fn explain(&self, failure: TrialFailure) -> TrialFailure {
-        // The kernel closes its connections before it has ended.
+        // The kernel closes the connections of a dying process before it counts as ended.
         wait_until_ended(&self.process.child, Instant::now() + MOMENT);
         let failed = || failure.with_log(self.log_tail());
         self.alive().err().unwrap_or_else(failed)
@@ -175,7 +175,7 @@ impl Subject {
     /// Where it listens, if that is where it was asked to.
     ///
     /// # Errors
-    /// It listens elsewhere: what is called then is not the subject, and perhaps another machine.
+    /// It reports another address: calls to that would reach another program, perhaps on another machine.
     pub(crate) fn listening(&self) -> TrialResult<Address> {
         let address = self.ready.address.as_ref();
         match (address, &self.listen) {
@@ -190,14 +190,14 @@ impl Subject {
                 Ok(at.clone())
             }
             (_, asked) => {
-                let said = address.map_or("nowhere".to_owned(), Address::to_string);
+                let said = address.map_or("no address".to_owned(), Address::to_string);
                 let asked = match asked {
                     Some(Listen::Tcp { host }) => format!("TCP at {host}"),
                     Some(Listen::Unix { path }) => format!("the Unix socket {}", path.display()),
                     None => "nothing".to_owned(),
                 };
                 let said = one_line(&said);
-                let reason = format!("the subject was to listen on {asked} and says {said}");
+                let reason = format!("the subject was to listen on {asked} but reported {said}");
                 Err(self.wrong(reason))
             }
         }
@@ -217,7 +217,7 @@ impl Subject {
         let reason = match how.as_deref() {
             Some("exit code 0") => return Ok(()),
             Some(how) => {
-                format!("it ended with {how} when its input closed, and not with exit code 0")
+                format!("its input was closed, and it did not end with exit code 0: {how}")
             }
             None => format!(
                 "it had not ended {} s after its input was closed",
@@ -228,7 +228,7 @@ impl Subject {
     }
 }
 
-/// Whether an address is that of the requested host; any of this machine's own will do.
+/// Whether an address is the requested host's; for loopback, any loopback address will do.
 fn is_host(address: IpAddr, host: &str) -> bool {
     match host.parse::<IpAddr>() {
         Ok(asked) if !asked.is_loopback() => address == asked,
@@ -291,7 +291,7 @@ impl Process {
         Ok((ready, startup, meter))
     }
 
-    /// Writes the settings line; the line that answers it, and what came after that.
+    /// Writes the settings line. Returns the line that answers it, and what followed that line.
     fn first_line(
         &mut self,
         line: &str,
@@ -310,13 +310,13 @@ impl Process {
         }
     }
 
-    /// How a process ends that has closed its output, in words.
+    /// How a process that has closed its output ends, in words.
     pub(crate) fn how_it_ends(&self) -> String {
         wait_until_ended(&self.child, Instant::now() + TERM_GRACE);
         how_it_ended(&self.child).unwrap_or_else(|| "its output closed".to_owned())
     }
 
-    /// Ends a process that cannot be used, or is no longer needed.
+    /// Ends a process that cannot be used. Returns `error` with its log.
     pub(super) fn broken_off(&mut self, error: SubjectError) -> TrialFailure {
         self.end(Duration::ZERO);
         TrialFailure::from(error).with_log(self.log.tail())

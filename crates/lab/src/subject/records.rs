@@ -19,21 +19,21 @@ fn unreadable(error: &io::Error) -> SubjectError {
 }
 
 impl RecordsFile {
-    /// Opens the file that a subject has made before it was ready.
+    /// Opens the file that a subject created before it was ready.
     ///
     /// # Errors
-    /// It is not there, or is not a regular file.
+    /// It does not exist, or is not a regular file.
     pub(crate) fn open(path: &Path) -> Result<Self, SubjectError> {
         let file = regular::open(path);
         file.map(Self).map_err(|error| unreadable(&error))
     }
 
-    /// Reads the records of a slice, whose ask and answer lie at these times of the host's monotonic
-    /// clock.
+    /// Reads the records of a slice that was asked for at the start of `slice` and answered at its end, on the
+    /// host's monotonic clock, ns.
     ///
     /// # Errors
-    /// They are not as many as it reports, are damaged, or lie outside of the slice: it called
-    /// between slices, or its clock is another.
+    /// There are more or fewer than it reports, one is damaged, or one lies outside the slice: the subject
+    /// called between slices, or uses another clock.
     pub(crate) fn read(
         &mut self,
         done: &SliceDone,
@@ -45,11 +45,11 @@ impl RecordsFile {
         let wrote = length.saturating_sub(begin);
         if Some(wrote) != done.records.checked_mul(size) {
             return Err(SubjectError::Contract(format!(
-                "it reports {} × {size} bytes of records, and wrote {wrote}",
+                "it reports {} × {size} bytes of records, but wrote {wrote}",
                 done.records
             )));
         }
-        // One after the other: a sparse file may have any length, and its first record is damaged.
+        // One record at a time: a sparse file may have any length, and fails at its first record.
         let mut bytes = BufReader::new((&mut self.0).take(wrote));
         let mut records = Vec::new();
         let mut record = [0; RECORD_BYTES];
@@ -64,7 +64,7 @@ impl RecordsFile {
         match records.iter().position(is_outside) {
             None => Ok(records),
             Some(index) => Err(SubjectError::Contract(format!(
-                "record {index} lies outside of its slice: it called between slices, or its clock is \
+                "record {index} lies outside its slice: it called between slices, or its clock is \
                  not the host's monotonic one"
             ))),
         }
@@ -117,23 +117,17 @@ mod tests {
             records.read(&done(said), slice).unwrap_err().to_string()
         };
         let early = refused(&record(30, 50).to_bytes(), 1, 40..=60);
-        assert!(
-            early.contains("record 0 lies outside of its slice"),
-            "{early}"
-        );
+        assert!(early.contains("record 0 lies outside its slice"), "{early}");
         let late = refused(&record(50, 70).to_bytes(), 1, 40..=60);
-        assert!(
-            late.contains("record 0 lies outside of its slice"),
-            "{late}"
-        );
+        assert!(late.contains("record 0 lies outside its slice"), "{late}");
         let few = refused(&record(50, 55).to_bytes(), 2, 40..=60);
         assert!(
-            few.contains("it reports 2 × 80 bytes of records, and wrote 80"),
+            few.contains("it reports 2 × 80 bytes of records, but wrote 80"),
             "{few}"
         );
         let many = refused(&[record(50, 55).to_bytes(); 3].concat(), 1, 40..=60);
-        // With the one before, which was not read.
-        assert!(many.contains("and wrote 320"), "{many}");
+        // This includes the record before, which was not read.
+        assert!(many.contains("but wrote 320"), "{many}");
     }
 
     #[test]
@@ -154,7 +148,7 @@ mod tests {
         file.write_all(&[1; 72]).unwrap();
         let refused = records.read(&done(1), 0..=9).unwrap_err().to_string();
         assert!(
-            refused.contains("it reports 1 × 80 bytes of records, and wrote 72"),
+            refused.contains("it reports 1 × 80 bytes of records, but wrote 72"),
             "{refused}"
         );
     }

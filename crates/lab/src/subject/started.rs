@@ -1,4 +1,4 @@
-//! A process that was started, with its log; a subject's, or one of an application's.
+//! A process that was started, with its log: a subject's or an application's.
 
 use std::io::{self, Read};
 use std::process::{Child, Command};
@@ -12,8 +12,8 @@ use super::log::{Log, wait_for_log};
 use crate::files::scratch::Scratch;
 use crate::machine::placement::CoreSet;
 
-/// A process that was started. It is ended when this is dropped, and killed by the kernel when the thread
-/// that started it ends in any other way.
+/// A process that was started. Dropping this ends it; if the thread that started it ends without that, the
+/// kernel kills it.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(super) since: Instant,
@@ -21,14 +21,14 @@ pub(crate) struct Process {
     pub(crate) log: Log,
     followers: Vec<JoinHandle<()>>,
     pub(super) end_timeout: Duration,
-    /// It was ended and reaped: its number may be another's now.
+    /// It was ended and reaped: another process may have its id now.
     is_over: bool,
-    /// The folder for its own files, removed when it has ended; none where it has none.
+    /// The folder for its own files, if it has one; removed when the process has ended.
     _temporary: Option<Scratch>,
 }
 
 impl Process {
-    /// Starts a command on these cores. What it prints is to be given to [`Process::follow`].
+    /// Starts a command on these cores. The caller passes its output to [`Process::follow`].
     pub(crate) fn spawn(
         command: &mut Command,
         cores: Option<&CoreSet>,
@@ -48,7 +48,7 @@ impl Process {
         })
     }
 
-    /// Copies a stream of the process to its log, so that it does not fill its pipe.
+    /// Copies a stream of the process to its log, so that its pipe does not fill up.
     pub(crate) fn follow(&mut self, stream: impl Read + Send + 'static) -> io::Result<()> {
         let follower = self.log.follow(stream)?;
         self.followers.push(follower);
@@ -60,7 +60,7 @@ impl Process {
         wait_for_log(&self.followers, limit);
     }
 
-    /// How it ended, in words, if it is no longer there.
+    /// How it ended, in words; `None` while it runs.
     pub(crate) fn ended(&self) -> Option<String> {
         how_it_ended(&self.child)
     }
@@ -68,7 +68,7 @@ impl Process {
     /// Asks it to end; dropping this waits for it.
     pub(crate) fn terminate(&self) {
         if !self.is_over {
-            // It fails only where no process is left.
+            // Fails only if no process is left.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::TERM);
         }
     }
@@ -76,8 +76,8 @@ impl Process {
     pub(crate) fn end(&mut self, patience: Duration) {
         if !std::mem::replace(&mut self.is_over, true) {
             end(&mut self.child, patience);
-            // Every writer of the pipes is dead by now, except one that left the process group on purpose:
-            // it is not waited for.
+            // Every writer of the pipes is dead by now, except one that left the process group on purpose,
+            // which is given no longer than this.
             self.wait_for_log(TERM_GRACE);
             self.log.finish();
         }

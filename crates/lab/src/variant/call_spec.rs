@@ -1,4 +1,4 @@
-//! What all calls of a variant share, as the engine takes it.
+//! What all calls of a variant share, in the engine's types.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rpcgauge_message::{Compression, Decompressor, Limits};
 use rpcgauge_study::settings::{CallOptions, HttpVersion, Protocol};
 use rpcgauge_trial::Keepalive;
 
-/// A trial in which all calls failed for this long is over: more of them add nothing.
+/// A trial ends once all calls failed for this long: more of them would show nothing new.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The client's `user-agent`.
@@ -19,11 +19,11 @@ pub(crate) struct CallSpec {
     pub(crate) endpoint: load::Endpoint,
     pub(crate) request: load::Request,
     pub(crate) expect: load::Expect,
-    /// How compressed responses are checked, where no codec decodes them.
+    /// How compressed responses are checked, if no codec decodes them.
     pub(crate) check: Option<Check>,
     /// How calls are sent.
     pub(crate) options: CallOptions,
-    /// How silent connections are kept alive, or found dead.
+    /// How idle connections are kept alive, or found dead.
     pub(crate) keepalive: Option<Keepalive>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Check {
 
 impl Check {
     /// # Errors
-    /// Why it cannot be made, in one line.
+    /// Why the check cannot be started, in one line.
     pub(crate) fn start<'a>(self) -> Result<load::ResponseCheck<'a>, String> {
         let mut decompressor =
             Decompressor::new(self.compression, self.limits).map_err(|error| error.to_string())?;
@@ -54,7 +54,7 @@ impl Check {
 }
 
 impl CallSpec {
-    /// A trial of one call; a longer one starts from it.
+    /// A trial of one call, from which longer ones are made.
     pub(crate) fn trial(&self) -> load::Trial {
         let deadline = Duration::from_millis(self.options.deadline_ms);
         load::Trial {
@@ -96,7 +96,7 @@ pub(crate) fn coding_headers(
     .collect()
 }
 
-/// What a response must be like, beside a good status.
+/// What a response must be like, besides a good status.
 pub(crate) fn expect(
     compression: Compression,
     media_type: Option<&str>,

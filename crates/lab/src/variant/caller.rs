@@ -1,5 +1,5 @@
-//! A client or codec subject that is up: verified before and after its trials, and in between asked for slices, whose records it
-//! leaves in a file.
+//! A client or codec subject that is up. It is verified before and after its trials; in between it is asked for
+//! slices, whose records it writes to a file.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
@@ -28,16 +28,16 @@ pub(crate) struct Caller {
     sizes: Option<RangeInclusive<f64>>,
 }
 
-/// A client's responses may differ in size from those that its server was verified with, as their requests do: by no
-/// more than this factor and this number of bytes.
+/// A client's responses may differ in size from those that verified its server, since their requests differ: by
+/// at most this factor and this many bytes.
 const SIZE_FACTOR: f64 = 2.0;
 const SIZE_BYTES: f64 = 16.0;
 
-/// What it is verified with.
+/// What a caller is verified with.
 pub(crate) enum Proof {
     /// The response to a client's first request.
     Response(Workload),
-    /// What a codec makes.
+    /// The sample that a codec encodes or decodes.
     Sample(Box<CodecSample>),
 }
 
@@ -56,7 +56,7 @@ impl Caller {
                     channels,
                     ..
                 } = &**client;
-                // A library opens one for each channel, or for each call in flight.
+                // A library opens a connection for each channel, or for each call in flight.
                 (records, *in_flight, in_flight.saturating_add(*channels))
             }
             SettingsLine::Codec(codec) => {
@@ -91,7 +91,7 @@ impl Caller {
         self
     }
 
-    /// What a codec does; none of a client.
+    /// What a codec does; `None` for a client.
     pub(crate) fn operation(&self) -> Option<Operation> {
         match &self.proof {
             Proof::Response(_) => None,
@@ -99,7 +99,7 @@ impl Caller {
         }
     }
 
-    /// Verifies it, before anything is timed.
+    /// Verifies it once, before anything is timed.
     ///
     /// # Errors
     /// Its output is wrong, or it does not report it.
@@ -114,7 +114,7 @@ impl Caller {
     /// Verifies it again, after a trial in which its output was only counted.
     ///
     /// # Errors
-    /// As [`Caller::prove`]. The server behind a client may have begun to respond wrongly.
+    /// As [`Caller::prove`]. A client's server may have begun to respond wrongly.
     pub(crate) fn prove_again(&mut self, limit: Duration, stop: &AtomicBool) -> TrialResult {
         self.check(limit, stop).map_err(|mut failure| {
             failure.reason = format!("after it was measured, {}", failure.reason);
@@ -171,7 +171,7 @@ impl Caller {
         match known.find(|bytes| !sizes.contains(&f64::from(*bytes))) {
             None => Ok(()),
             Some(bytes) => Err(SubjectError::Contract(format!(
-                "it records a response of {bytes} bytes, and its server's take {:.0} to {:.0}",
+                "it records a response of {bytes} bytes, but its server's have {:.0} to {:.0}",
                 sizes.start().max(0.0),
                 sizes.end()
             ))),

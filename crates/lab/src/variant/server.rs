@@ -21,15 +21,15 @@ use crate::variant::verify;
 use crate::variant::warmup;
 use crate::variant::workload_calls::{LOCALHOST, WorkloadCalls};
 
-/// How long all calls to a live service may fail: it may be down for a while and come back, which its user
-/// wants to see.
+/// How long all calls to a live service may fail before its trial ends: if it is down for a while and comes
+/// back, its user wants to see that.
 const LIVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The server that is called.
 pub(crate) enum Server {
     /// A process of the lab.
     Subject(Box<Up>),
-    /// A service that is there already, which took its first call.
+    /// A service that was already running, and has answered a first call.
     Live(Box<Live>),
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct Up {
     pub(crate) subject: Subject,
     pub(crate) workload_calls: WorkloadCalls,
     pub(crate) calls: CallSpec,
-    /// The emulated link over which it is called; none for loopback.
+    /// The emulated link over which it is called; `None` for loopback.
     pub(crate) link: Option<Rc<Network>>,
-    /// The mean size of the responses that it was verified by, as carried.
+    /// The mean size of the responses that verified it, with their compression, bytes.
     pub(crate) response_bytes: Option<f64>,
 }
 
@@ -71,7 +71,7 @@ impl Up {
         let _entered = enter_client(self.link.as_deref())?;
         let mut prove = || verify::prove(&mut self.workload_calls, &trial, cold_calls.into(), stop);
         let proof = match &self.link {
-            // None of it is timed.
+            // Nothing here is timed, so the link need not delay.
             Some(link) if cold_calls == 0 => link.at_once(prove)?,
             _ => prove(),
         };
@@ -84,11 +84,11 @@ impl Up {
     }
 }
 
-/// TLS with a server that trusts its own certificate alone. Each connection has a whole handshake: where sessions
-/// were resumed, the first call of a trial would be of another kind than the rest.
+/// TLS that trusts only the server's own certificate. Each connection makes a full handshake: if sessions were
+/// resumed, the first call of a trial would differ from the rest.
 fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
     let certificate = subject.ready().certificate.clone();
-    let none = || subject.wrong("the subject was to speak TLS and gave no certificate");
+    let none = || subject.wrong("the subject was to use TLS but gave no certificate");
     let tls = load::Tls::new(load::TlsSettings {
         roots: load::Roots::Certificate(certificate.ok_or_else(none)?),
         identity: None,
@@ -105,16 +105,16 @@ fn tls(subject: &Subject, address: &Address) -> TrialResult<load::Tls> {
 
 /// A server that is about to be called.
 pub(crate) struct Opened<'s> {
-    /// The process behind it; none of a live service.
+    /// Its process; `None` for a live service.
     pub(crate) subject: Option<&'s Subject>,
-    /// Taken when measuring begins.
+    /// The requests' bodies, taken when measuring begins.
     pub(crate) bodies: Option<load::Bodies<'s>>,
     /// What checks its compressed responses.
     pub(crate) check: Option<load::ResponseCheck<'s>>,
-    /// Whether generated or dynamic code makes and reads the messages, where it is known.
+    /// Whether generated or dynamic code makes and reads the messages; `None` if unknown.
     pub(crate) code: Option<CodeKind>,
-    /// The mean size of the right responses, encoded and not compressed, bytes: where it is known, and
-    /// the engine does not read the responses, as it does where stages are timed.
+    /// The mean size of the right responses, encoded and not compressed, bytes. `None` if it is unknown, or if
+    /// stages are timed: then the engine itself reads the responses.
     pub(crate) response_size: Option<f64>,
 }
 
@@ -127,7 +127,7 @@ impl Server {
         }
     }
 
-    /// The process behind it, where the lab started it.
+    /// Its process, if the lab started it.
     pub(crate) fn process(&self) -> Option<&Subject> {
         match self {
             Self::Subject(up) => Some(&up.subject),
@@ -141,8 +141,8 @@ impl Server {
         }
     }
 
-    /// What a trial needs of it. Where stages are not timed, the requests' bodies are made before the
-    /// clock starts, or ahead of the calls.
+    /// What a trial needs of it. Unless stages are timed, the requests' bodies are made before the clock
+    /// starts, or ahead of the calls.
     pub(crate) fn open(&mut self, timing: Timing) -> TrialResult<Opened<'_>> {
         let unready = |error: String| TrialFailure::new(Fault::User, error);
         Ok(match self {
@@ -185,7 +185,7 @@ impl Server {
         })
     }
 
-    /// The engine's trial for one of the plan.
+    /// The engine's trial for a trial of the plan.
     pub(crate) fn planned(
         &self,
         plan: &Plan,
@@ -197,7 +197,7 @@ impl Server {
             Self::Live(live) => &live.calls,
         };
         let target = &settings.target;
-        // Of a search the trial has its own rate.
+        // In a search each trial has its own rate.
         let options = target.options().unwrap_or(&calls.options);
         let trial = load::Trial {
             schedule: options.schedule.clone(),

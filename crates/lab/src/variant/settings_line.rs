@@ -17,7 +17,7 @@ use crate::subject::SubjectCommand;
 use crate::variant::verify::{self, CodecSample};
 use crate::variant::workload_calls::distinct_requests;
 
-/// A variant's server.
+/// The line for a variant's server.
 pub(crate) fn server(
     call: &SubjectCall,
     workload: &Workload,
@@ -44,10 +44,10 @@ pub(crate) fn server(
     })))
 }
 
-/// A client that calls the server of this ready line with at most `requests` requests that differ.
+/// The line for a client, which calls the server of this ready line with at most `requests` different requests.
 ///
 /// # Errors
-/// Calls are to be sent at a rate, of which a client knows nothing, or the server gave no address.
+/// Calls are to be sent at a rate, which a client cannot do, or the server gave no address.
 pub(crate) fn client(
     call: &SubjectCall,
     (workload, requests): (&Workload, u64),
@@ -82,7 +82,7 @@ pub(crate) fn client(
     })))
 }
 
-/// A codec, and the sample that verifies it.
+/// The line for a codec, and the sample that verifies it.
 pub(crate) fn codec(
     work: &CodecWork,
     workload: &Workload,
@@ -117,8 +117,8 @@ pub(crate) fn codec(
     Ok((line, sample))
 }
 
-/// The samples as protobuf bytes, where the stack asks for them: of a user's own messages in protobuf. All
-/// else is JSON in any case.
+/// The samples as protobuf bytes, if the stack asks for them and they are a user's own messages in protobuf.
+/// Otherwise it gets them only as JSON.
 fn protobuf_samples(
     command: &SubjectCommand,
     encoding: Encoding,
@@ -148,7 +148,7 @@ pub(crate) fn listen(transport: Transport, path: PathBuf) -> Listen {
     }
 }
 
-/// Bounds as the contract has them: those that are not the default.
+/// The limits in the contract's form: only those that are not the default.
 fn contract_limits(limits: Limits) -> contract::Limits {
     let changed = |given: usize, default: usize| (given != default).then_some(given);
     contract::Limits {
@@ -158,7 +158,7 @@ fn contract_limits(limits: Limits) -> contract::Limits {
     }
 }
 
-/// Why a client or codec subject does not send at a rate.
+/// The failure of a client or codec subject that is to send at a rate.
 pub(crate) fn at_a_rate() -> TrialFailure {
     let reason = "a client or codec subject is measured in a closed loop only; \
                   give it calls in flight, not a rate";
@@ -206,7 +206,7 @@ mod tests {
             protobuf_samples: true,
             ..silent.clone()
         };
-        // Field 100, of one letter.
+        // Field 100 with one letter.
         let bytes = STANDARD.encode(b"\xa2\x06\x01x");
         assert_eq!(samples(own(), Encoding::Protobuf, &asking), [bytes]);
         let nothing: [&str; 0] = [];

@@ -20,12 +20,12 @@ use crate::error::{TrialFailure, TrialResult};
 use crate::subject::one_line;
 use crate::variant::workload_calls::{WorkloadCalls, distinct_requests};
 
-/// Calls whose responses are compared. A first response can differ from later ones: connections are
-/// set up, and compressors and caches are empty.
+/// The number of calls whose responses are compared. A first response can differ from later ones: connections
+/// are set up, and compressors and caches are empty.
 const CALLS: u64 = 3;
 
-/// Makes a few calls as `trial` would, at least `calls`, and compares every response with the right one.
-/// Returns what was measured of them, and each one's latency without that comparison, ns.
+/// Makes at least `calls` calls as `trial` would, and compares every response with the right one. Returns their
+/// measurement, and each call's latency without the comparison, ns.
 ///
 /// # Errors
 /// The first wrong response with its JSON path, or why calls failed.
@@ -68,7 +68,7 @@ pub(crate) fn prove(
     if measurement.ending == Ending::Interrupted {
         return Err(TrialFailure::new(
             Fault::Instrument,
-            "stopped while a server was verified",
+            "stopped while verifying a server",
         ));
     }
     if measurement.calls.answered < calls {
@@ -87,7 +87,7 @@ pub(crate) fn prove(
     }
 }
 
-/// The failure of a trial in which all calls failed.
+/// The failure of a trial in which no call succeeded.
 pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
     let calls = &measurement.calls;
     let failed = calls.failed.iter().max_by_key(|(_, count)| **count);
@@ -95,14 +95,17 @@ pub(crate) fn unanswered(measurement: &load::Measurement) -> TrialFailure {
         let left = measurement.late.unsent_at_start();
         let reason = match (calls.started, measurement.requests_sent) {
             (0, _) if left > 0 => format!(
-                "no call was measured: {left} calls or more that were due in the warm-up had not been sent \
+                "no call was measured: at least {left} calls that were due in the warm-up had not been sent \
                  when it ended, and took all of the time; lower the rate"
             ),
             (0, sent) if measurement.ending == Ending::MaxRequests => format!(
-                "no call was measured: the {sent} requests that it may send came before; allow more (max-requests)"
+                "no call was measured: all {sent} requests that it may send were sent before measuring began; \
+                 allow more (max-requests)"
             ),
             (0, sent @ 1..) => {
-                format!("no call was measured: the {sent} requests that it sent came before")
+                format!(
+                    "no call was measured: all {sent} requests were sent before measuring began"
+                )
             }
             (started, _) => format!("none of {started} calls succeeded in time"),
         };
@@ -185,7 +188,7 @@ impl load::Codec for Prover<'_> {
     }
 }
 
-/// At most `most` requests of a workload that differ, in the proto3 JSON mapping.
+/// At most `most` different requests of a workload, in the proto3 JSON mapping.
 pub(crate) fn requests(workload: &Workload, most: u64) -> TrialResult<Vec<JsonText>> {
     (0..distinct_requests(workload, most))
         .map(|call| as_json(&workload.request(call)))
@@ -202,7 +205,7 @@ pub(crate) fn as_json(message: &Message) -> TrialResult<JsonText> {
     JsonText::new(text).map_err(broken)
 }
 
-/// Whether what a client decoded is the response to the first request.
+/// Checks that a client decoded the response to the first request.
 pub(crate) fn right_response(verified: &Verified, workload: &Workload) -> Result<(), String> {
     let message = decoded(workload.response_type(), verified)?;
     match first_difference(&workload.expected(0), &message) {
@@ -219,25 +222,25 @@ const WHOLE_LINE: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// The message that a subject decoded, in either form that it may answer in.
+/// The message that a subject decoded, from either form of its answer.
 fn decoded(of: &MessageType, verified: &Verified) -> Result<Message, String> {
-    let read =
-        match verified {
-            Verified::Message(json) => of.from_json(json.as_str()).map_err(|e| e.to_string()),
-            Verified::Protobuf(bytes) => STANDARD
+    let read = match verified {
+        Verified::Message(json) => of.from_json(json.as_str()).map_err(|e| e.to_string()),
+        Verified::Protobuf(bytes) => {
+            STANDARD
                 .decode(bytes)
                 .map_err(|e| e.to_string())
                 .and_then(|bytes| {
                     let message = of.decode(&bytes, Encoding::Protobuf, &WHOLE_LINE);
                     message.map_err(|e| e.to_string())
-                }),
-            Verified::Bytes(_) => {
-                return Err(
-                    "it answers \"verify\" with \"bytes\", and not with the message it decoded"
-                        .to_owned(),
-                );
-            }
-        };
+                })
+        }
+        Verified::Bytes(_) => {
+            return Err(
+                "it answers \"verify\" with \"bytes\", not with the message it decoded".to_owned(),
+            );
+        }
+    };
     read.map_err(|error| {
         format!(
             "the message that it decoded is not a {}: {error}",
@@ -255,7 +258,7 @@ pub(crate) struct CodecSample {
 }
 
 impl CodecSample {
-    /// Whether what the codec made is the sample.
+    /// Checks that the codec made the sample.
     pub(crate) fn right(&self, verified: &Verified) -> Result<(), String> {
         let made = match (self.operation, verified) {
             (Operation::Decode, _) => decoded(self.message.message_type(), verified)?,
@@ -270,8 +273,7 @@ impl CodecSample {
                 made
             }
             (Operation::Encode, _) => {
-                let what =
-                    "it answers \"verify\" with a message, and not with the bytes it encoded";
+                let what = "it answers \"verify\" with a message, not with the bytes it encoded";
                 return Err(what.to_owned());
             }
         };

@@ -1,4 +1,4 @@
-//! A trial's warm-up: `stats`' drift rule within the plan's bounds, fed by the engine.
+//! A trial's warm-up: the drift rule of `stats`, within the plan's bounds.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use rpcgauge_study::plan::Plan;
 use rpcgauge_study::settings::{Settings, Target};
 use rpcgauge_trial::Stop;
 
-/// The longest warm-up is cut into this many slices, so that the rule sees enough of them early
-/// and each still holds many calls.
+/// A warm-up of the maximum length has this many slices, so that the rule sees enough of them early and each
+/// still holds many calls.
 const SLICES: u32 = 100;
 
 /// Longer than any warm-up, and still far from the end of a 64-bit clock.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The bounds of a trial's warm-up; `None` where the plan has none.
+/// The bounds of a trial's warm-up; `None` if it has none.
 pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBounds> {
     let mut bounds = within(plan.warmup(settings), plan.warmup_least_calls(settings))?;
-    // A warm-up must leave something of the requests that a trial may send.
+    // A warm-up must leave some of the requests that a trial may send.
     if let Target::Live(live) = &settings.target
         && let Some(most) = live.service.max_requests
     {
@@ -28,8 +28,8 @@ pub(crate) fn bounds(plan: &Plan, settings: &Settings) -> Option<load::WarmupBou
 }
 
 fn within(plan: Stop, least_calls: u64) -> Option<load::WarmupBounds> {
-    // Slices follow the number of calls where one is given, and the time is then a safeguard.
-    // Otherwise they follow the time, and a slow call is one slice.
+    // If a number of calls is given, slices are cut by calls, and the time is a safeguard. Otherwise they are
+    // cut by time, and a slow call is one slice.
     let (slice_calls, slice_time) = match (plan.calls, plan.time_ms) {
         (None, None) | (Some(0), _) | (_, Some(0)) => return None,
         (Some(calls), _) => ((calls / u64::from(SLICES)).max(1), Duration::ZERO),

@@ -10,14 +10,14 @@ use rpcgauge_study::record::Fault;
 use rpcgauge_study::settings::{CallOptions, SubjectCall, Wire};
 use rpcgauge_trial::Address;
 
-/// Requests that are made in advance where each call's differs, so that making them is not part of
-/// a call. They are used in turn.
+/// The number of requests that are made in advance if calls have different ones, so that making them is not
+/// part of a call. They are used in turn.
 pub(crate) const REQUESTS: u64 = 256;
 
-/// The host that calls by a Unix socket name.
+/// The host name sent over a Unix socket.
 pub(crate) const LOCALHOST: &str = "localhost";
 
-/// What a content type of gRPC starts with when it names a subtype.
+/// The prefix of a gRPC content type with a subtype.
 const GRPC_SUBTYPE: &str = "application/grpc+";
 
 /// One variant's calls, ready to be made.
@@ -119,7 +119,7 @@ impl WorkloadCalls {
         if let Some(media_type) = media_type(self.wire) {
             headers.push(("content-type", media_type));
             headers.push(match self.wire {
-                // A response has the type of its request.
+                // A Connect response has its request's type.
                 Wire::Connect { .. } => ("connect-protocol-version", "1"),
                 Wire::Rest { .. } | Wire::Grpc { .. } => ("accept", media_type),
             });
@@ -132,7 +132,7 @@ impl WorkloadCalls {
             .collect()
     }
 
-    /// The requests' bodies, made ready: each one that differs, once.
+    /// The bodies of all different requests, ready to be sent.
     pub(crate) fn prepared(&mut self) -> TrialResult<Vec<load::Body>> {
         let compressed = !self.options.request_compression.is_none();
         let codec = &mut self.request_codec;
@@ -158,8 +158,7 @@ impl WorkloadCalls {
         let mut out = Vec::new();
         let mut total = 0;
         for expected in &self.expected {
-            // A response that this program cannot encode came from a server that could: it has no
-            // size here, and its calls are verified nevertheless.
+            // A response that this program cannot encode has no size here; its calls are verified nevertheless.
             out.clear();
             if self.response_codec.encode(expected, &mut out).is_err() {
                 return 0.0;
@@ -169,8 +168,8 @@ impl WorkloadCalls {
         total as f64 / self.expected.len() as f64
     }
 
-    /// Whether compression makes the first right response smaller. Some libraries send a response as
-    /// it is where it does not.
+    /// Whether compression makes the first right response smaller. Some libraries send a response uncompressed
+    /// if it does not.
     pub(crate) fn compression_pays(&mut self) -> bool {
         let (mut plain, mut carried) = (Vec::new(), Vec::new());
         let codec = &mut self.response_codec;
@@ -185,7 +184,7 @@ impl WorkloadCalls {
     }
 }
 
-/// The media type of messages that are bodies; none where gRPC frames them.
+/// The media type of messages that are whole bodies; `None` for gRPC, which frames them.
 fn media_type(wire: Wire) -> Option<&'static str> {
     match wire {
         Wire::Grpc { .. } => None,
@@ -225,7 +224,7 @@ impl load::Codec for WorkloadCalls {
         self.response_codec.decompress(carried, out).map_err(wrong)
     }
 
-    /// Frees the message before in this stage too, as a service would.
+    /// Also frees the previous message in this stage, as a service would.
     fn decode(&mut self, plain: &[u8]) -> Result<(), load::CodecError> {
         self.response = Some(self.response_codec.decode(plain).map_err(wrong)?);
         Ok(())

@@ -36,13 +36,13 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
         ),
         (
             r#"echo '{"contract":1,"ready":true,"address":"unix:/x"}'; read a; read b"#,
-            "was to listen on TCP at 127.0.0.1 and says unix:/x",
+            "was to listen on TCP at 127.0.0.1 but reported unix:/x",
             Fault::Subject,
             "",
         ),
         (
             r#"echo '{"contract":1,"ready":true,"address":"192.0.2.1:80"}'; read a; read b"#,
-            "was to listen on TCP at 127.0.0.1 and says 192.0.2.1:80",
+            "was to listen on TCP at 127.0.0.1 but reported 192.0.2.1:80",
             Fault::Subject,
             "",
         ),

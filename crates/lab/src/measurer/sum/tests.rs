@@ -72,7 +72,7 @@ fn slices_add_up_and_what_is_between_them_does_not_count() {
         2,
     );
     sum.add(&[record(5_000, 5_050)], &done(Some(12), None), 1);
-    // Of two calls in flight, a third would have been due when the first one ended.
+    // With two calls in flight, a third would have been due when the first one ended.
     assert_eq!((sum.calls.started, sum.elapsed_ns), (3, 50 + 50));
     let all = finish(sum);
     assert_eq!((all.calls.answered, all.calls.failed_total()), (3, 0));
@@ -153,7 +153,7 @@ fn a_slow_batch_is_slow_as_a_whole() {
 
 #[test]
 fn the_records_of_calls_in_flight_cover_the_time() {
-    // Calls that begin so far from each other and take so long, ns.
+    // Calls that begin `step` apart and take `took`, ns.
     let failure = |in_flight, count: u64, step: u64, took, failed| {
         let call = |n: u64| Record {
             failed,

@@ -1,11 +1,11 @@
-//! The form of JSON. Readers accept several forms, so that a right message says nothing about how it was
-//! written: a number where a string is expected would be measured as something that it is not.
+//! Checks the form of JSON. Readers accept several forms: a message can be right and still have, for example, a
+//! number where the encoding has a string. It would be measured as an encoding that it is not.
 
 use rpcgauge_message::{Encoding, Message};
 use serde_json::Value;
 
-/// Where the bytes of a right message are of another form than the encoding's: a field of another name, or
-/// a number as text, or the reverse. Fields with default values may be written.
+/// Where the bytes of a right message have another form than the encoding's: a field with another name, or a
+/// number as text, or the reverse; `None` if nowhere. Fields with default values may be written.
 pub(super) fn other_form(encoding: Encoding, right: &Message, written: &[u8]) -> Option<String> {
     if !encoding.is_json() {
         return None;
