@@ -1,5 +1,5 @@
-//! Puts the built-in subjects and applications and what every subject is built with into the program: tables of
-//! files, from `subjects/`, `apps/` and `contract/`.
+//! Embeds the built-in subjects and applications, and what every subject is built with, into the program:
+//! tables of files, from `subjects/`, `apps/` and `contract/`.
 
 #[path = "src/subjects/walk.rs"]
 mod walk;
@@ -58,7 +58,7 @@ fn write_table(
     Ok(())
 }
 
-/// The files of a folder as a list of `SourceFile`, their names within `within`.
+/// The files of a folder as a list of `SourceFile`, with `within` before their names.
 fn table(folder: &Path, within: &str) -> Result<String, Box<dyn Error>> {
     let mut text = String::from("[");
     for file in walk::walk(folder)? {

@@ -1,5 +1,5 @@
-//! How long the first calls after a change of variant are disturbed: variants take turns, and each time
-//! one call is timed, the first of its slice, the second, and so on.
+//! Measures for how long calls are disturbed after a change of variant: variants take turns, and one call of
+//! each slice is timed: the first, the second, and so on.
 //!
 //! `make bench-slices` runs it with the built program as the server.
 
@@ -19,10 +19,10 @@ use rpcgauge_message::{
 use rpcgauge_study::settings::{Idle, Placement};
 use rpcgauge_trial::{Address, Slice, Timing};
 
-/// The places in a slice that are looked at, from 1.
+/// The calls of a slice that are timed, from 1.
 const PLACES: [u64; 10] = [1, 2, 3, 4, 5, 7, 10, 15, 25, 40];
 
-/// How often each place is timed.
+/// How often each of these calls is timed.
 const ROUNDS: u32 = 150;
 
 /// Calls before anything is timed.
@@ -52,7 +52,7 @@ fn main() -> Result<(), Problem> {
     Ok(())
 }
 
-/// Times gRPC and REST in turn; the median latency at each place, ns.
+/// Times gRPC and REST in turn. Returns the median latency of each of these calls, ns.
 fn goes_round(
     program: &PathBuf,
     name: &str,
@@ -120,7 +120,7 @@ fn goes_round(
     }
     drop((bound, idle));
     let place = format!("{placement}");
-    let named = |protocol: &str| format!("{name} by gRPC and REST, {place}: {protocol}");
+    let named = |protocol: &str| format!("{name} over gRPC and REST, {place}: {protocol}");
     Ok(vec![
         (named("gRPC"), latencies[0]),
         (named("REST"), latencies[1]),

@@ -1,5 +1,5 @@
-//! A lab that is aborted while a subject runs, for a test: prints the subject's process and dies.
-//! The subject takes no notice of its closed input.
+//! A lab that is aborted while a subject runs, for a test: prints the subject's process id and aborts. The
+//! subject ignores its closed input.
 
 use std::io::Write as _;
 use std::path::Path;

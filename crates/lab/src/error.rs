@@ -1,4 +1,4 @@
-//! The errors of a run and of a trial, and whose fault they are.
+//! The errors of a run and of a trial, with whose fault they are.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub enum LabError {
     /// A record could not be kept.
     #[error("could not keep a record of the run: {0}")]
     Records(#[from] RecordsError),
-    /// The machine does not show or allow what every trial needs.
+    /// The machine does not show or allow what trials need.
     #[error(transparent)]
     Placement(#[from] PlacementError),
     /// The plan contradicts itself: it was written by hand or damaged.
@@ -24,7 +24,7 @@ pub enum LabError {
     Plan(String),
     /// What would be measured next cannot be compared with what is recorded.
     #[error(
-        "{0}, so new trials do not compare with the recorded ones; start a new run, and compare both with `rpcgauge diff`"
+        "{0}, so new trials cannot be compared with the recorded ones; start a new run, and compare both with `rpcgauge diff`"
     )]
     Changed(#[from] Difference),
     /// A folder for sockets or logs could not be made.
@@ -35,7 +35,7 @@ pub enum LabError {
     Link(#[from] LinkError),
 }
 
-/// What can fail one trial.
+/// The result of a step that can fail a trial.
 pub(crate) type TrialResult<T = ()> = Result<T, TrialFailure>;
 
 /// Why one trial could not be measured. The run continues.
@@ -46,7 +46,7 @@ pub struct TrialFailure {
     pub reason: String,
     /// Whose fault it is.
     pub fault: Fault,
-    /// Requests of the trial that were sent before, where that is known.
+    /// Requests that the trial had sent before it failed; `None` if unknown.
     pub requests_sent: Option<u64>,
     /// The last lines of the subject's log.
     pub log: String,
@@ -63,7 +63,7 @@ impl TrialFailure {
         }
     }
 
-    /// With the last lines of the subject's log.
+    /// The same failure, with the last lines of the subject's log.
     #[must_use]
     pub fn with_log(mut self, log: String) -> Self {
         self.log = log;
@@ -77,7 +77,7 @@ impl TrialFailure {
         self
     }
 
-    /// As written in a record.
+    /// The failure as it is recorded.
     pub(crate) fn into_outcome(self) -> TrialOutcome {
         TrialOutcome::Failed {
             reason: self.reason,

@@ -1,5 +1,5 @@
-//! Carries a plan out: starts the subjects, verifies each one, places the processes,
-//! calibrates the floor, runs the trials block by block, and appends each record as it comes.
+//! Carries out a plan: starts the subjects, verifies each one, places the processes, measures the floors, runs
+//! the trials block by block, and appends each record as it comes.
 //!
 //! ```text
 //! Lab::run

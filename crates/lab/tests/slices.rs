@@ -1,5 +1,4 @@
-//! Clients and codecs that answer what they are asked, and such that do not, each a few lines of
-//! shell.
+//! Clients and codecs that answer as they should, and some that do not, each a few lines of shell.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use rpcgauge_study::record::Fault;
 /// Longer than anything takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// For what does not come: as long as a test has to wait.
+/// For what never happens: a test waits this long.
 const SHORT: Duration = Duration::from_millis(500);
 
 const ASK: SliceAsk = SliceAsk {
@@ -68,7 +67,7 @@ fn one_line_in_is_one_line_out() {
     assert_eq!(verified, Verified::Bytes("AA==".into()));
     let done = subject.slice(&ASK, LONG, &stop).unwrap();
     assert_eq!((done.records, done.cpu_ns), (3, Some(7)));
-    // Its answer comes by another pipe than its log.
+    // Its answer and its log arrive through different pipes.
     while !subject.log_tail().contains("slice") {
         std::thread::sleep(Duration::from_millis(1));
     }

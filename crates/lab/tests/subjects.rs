@@ -1,4 +1,4 @@
-//! Subjects that behave and subjects that do not, each a few lines of shell.
+//! Subjects that behave as they should, and some that do not, each a few lines of shell.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -18,10 +18,10 @@ const READY: &str = r#"echo '{"contract":1,"ready":true,"address":"127.0.0.1:9"}
 /// Longer than anything takes on a busy machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// For what does not come: as long as a test has to wait.
+/// For what never happens: a test waits this long.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// What a test changes of a start.
+/// The parts of a start that tests change.
 struct Case<'a> {
     script: &'a str,
     settings: SettingsLine,
@@ -86,7 +86,7 @@ fn is_alive(pid: &str) -> bool {
     })
 }
 
-/// Waits for something that will be so soon.
+/// Waits for a condition that will soon hold.
 fn eventually(holds: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !holds() {
@@ -193,7 +193,7 @@ fn one_that_does_not_read_a_large_settings_line_is_given_up() {
     assert_eq!(read, case.settings.to_line().len());
 }
 
-/// A server that is to serve with 16 threads on two cores starts them one after the other.
+/// A server with 16 threads on two cores starts them one after the other.
 #[test]
 fn more_threads_than_cores_may_take_longer_to_be_ready() {
     let cores = std::thread::available_parallelism().unwrap().get() as u32;
@@ -208,7 +208,7 @@ fn more_threads_than_cores_may_take_longer_to_be_ready() {
     let folder = tempfile::tempdir().unwrap();
     case.settings = server(WorkloadSpec::Hello {}, 60 * cores);
     assert!(case.start(folder.path()).is_ok());
-    // Where it is bound to one core, all threads share that.
+    // If it is bound to one core, all threads share that.
     case.placement = Some(Placement::OneCore);
     case.settings = server(WorkloadSpec::Hello {}, 60);
     assert!(case.start(folder.path()).is_ok());
@@ -280,7 +280,7 @@ fn one_that_will_not_end_is_killed_with_what_it_started() {
     let child = subject.log_tail().trim().to_owned();
     assert!(is_alive(&child));
     drop(subject);
-    // A signal ended it, and its new parent reaps it at some time.
+    // A signal ended it, and its new parent will reap it some time later.
     eventually(|| !is_alive(&child));
 }
 
@@ -314,7 +314,7 @@ fn one_that_dies_later_is_noticed() {
 
     let script = format!("{READY} exit 7");
     let subject = Case::new(&script).start(folder.path());
-    // It may be gone before its processor time can be looked up, which is an error as well.
+    // It may end before its processor time can be read, which is an error as well.
     if let Ok(subject) = subject {
         eventually(|| subject.ended().is_some());
         assert_eq!(subject.ended().as_deref(), Some("exit code 7"));
@@ -329,7 +329,7 @@ fn the_pid_that_it_names_is_the_one_that_is_measured() {
     let named = subject.ready().pid.expect("its number");
     assert_ne!(named, subject.pid());
     let peak = |meter: &ProcessMeter| meter.peak_bytes().unwrap();
-    // It may still be growing when it is looked at first.
+    // It may still be growing at the first reading.
     eventually(|| peak(subject.meter()) == peak(&ProcessMeter::of(named).unwrap()));
     let both = ProcessMeter::with_started(subject.pid()).unwrap();
     assert!(peak(&both) > peak(subject.meter()));
@@ -377,7 +377,7 @@ fn its_cores_are_its_own_from_the_start() {
         .unwrap()
         .layout(Placement::OneCore)
         .unwrap();
-    // What it says of itself is read by its own thread.
+    // Another thread reads its output.
     eventually(|| !subject.log_tail().is_empty());
     let expected = format!("Cpus_allowed_list:\t{}", layout.server);
     assert_eq!(subject.log_tail().trim(), expected);

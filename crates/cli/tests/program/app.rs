@@ -93,7 +93,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "app.toml",
             "path = \"/health\" }",
             "path = \"/healthy\" }\nready-within = \"4s\"",
-            &["was not ready after 4 s: GET /healthy responds with 404 and not with 200"],
+            &["was not ready after 4 s: GET /healthy responds with 404, not 200"],
         ),
         (
             "service.py",
@@ -114,16 +114,14 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "shop.py",
             "MARGIN_PERCENT = 10",
             "MARGIN_PERCENT = 10 if KEPT else 11",
-            &[
-                "the check \"offer\" with connections=per-call, delay=0: /price is 1053 and not 1043",
-            ],
+            &["the check \"offer\" with connections=per-call, delay=0: /price is 1053, not 1043"],
         ),
         (
             "shop.py",
             "found[\"stock\"] > 0",
             "KEPT",
             &[
-                "the check \"offer\": with connections=per-call, delay=0 /in_stock is false and not true",
+                "the check \"offer\": with connections=per-call, delay=0 /in_stock is false, but true with connections=",
             ],
         ),
         (
@@ -138,7 +136,7 @@ fn what_is_wrong_is_one_line_with_the_process_and_its_log_and_nothing_is_left() 
             "memory = \"2MiB\"",
             &[
                 "catalogue (connections=kept, delay=0) holds ",
-                "and may hold 2MiB",
+                "but may hold only 2MiB",
             ],
         ),
     ];

@@ -140,7 +140,7 @@ fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
         "served = service.METRICS.values.get(('handler_seconds', '{path=\"offers\"}'), (0, 0))[1]";
     for (then, said) in [
         ("return 503, {}", "HTTP status 503: {}"),
-        ("return 200, {\"id\": 8}", "/id is 8 and not 7"),
+        ("return 200, {\"id\": 8}", "/id is 8, not 7"),
     ] {
         let wrong = format!(
             "def offers(product):\n    {turns}\n    if served > 5 and served % 2:\n        {then}"
@@ -194,7 +194,7 @@ fn without_locust_nothing_is_started_and_the_error_says_what_to_do() {
             too_old,
             &[
                 "rpcgauge: Locust 2.47.0, which sends the load,",
-                "python3 is 3.10.2, and 3.11 is needed; apt install python3 python3-venv",
+                "python3 is 3.10.2, and 3.11 or newer is needed; apt install python3 python3-venv",
             ],
         ),
         (

@@ -451,7 +451,7 @@ fn what_is_not_right_is_never_timed() {
             "locustfile.py",
             "class Visitor(HttpUser):",
             "class Visitor:",
-            "it holds no class of users",
+            "it has no user class",
         ),
     ];
     for (file, from, to, expected) in cases {

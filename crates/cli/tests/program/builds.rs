@@ -249,8 +249,8 @@ fn a_build_that_does_nothing_leaves_its_stack_out() {
     left_out(
         &place,
         &[
-            "the subject \"made\" was built without an error, and ",
-            "not/there is not there",
+            "the subject \"made\" was built without an error, but ",
+            "not/there is missing",
         ],
     );
 }

@@ -93,7 +93,7 @@ fn versions_that_differ_or_are_missing_fail_a_check_of_their_own() {
     let named = "reports the versions of its subject.toml: it reports python 3.";
     assert!(finished.stderr.contains(named), "{finished:?}");
     assert!(
-        finished.stderr.contains("and pinned is 1.0"),
+        finished.stderr.contains("but 1.0 is pinned"),
         "{finished:?}"
     );
     // What else it is tried in has nothing to do with it.
@@ -117,7 +117,7 @@ fn a_client_that_calls_between_slices_or_leaves_calls_out_fails_its_check() {
     // Seen in the slice, after it, or in the next one: as late as this machine is.
     fails("slices.py", answer, &greedy, "record");
     let enough = "if len(records) >= slice[\"calls\"]";
-    let lazy = "it made 1 records of a slice of Calls(5)";
+    let lazy = "the number of records in a slice of 5 calls is 1";
     fails("slices.py", enough, "if len(records) >= 1", lazy);
     let (is_bad, is_good) = ("if response.status != 200", "if response.status == 200");
     let parts = ["ended instead of answering", "status 200"];

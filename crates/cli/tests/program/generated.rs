@@ -280,7 +280,7 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
         &place,
         &[
             "cannot be built here: ",
-            "and 99.1 is needed; apt install python3",
+            "and 99.1 or newer is needed; apt install python3",
         ],
     );
     // Once it is there, the run continues where it was.

@@ -18,10 +18,10 @@ use crate::machine::cores;
 use crate::machine::placement::CoreSet;
 use crate::machine::process::kib_field;
 
-/// How often a wait checks that all processes are there.
+/// How often a wait checks that all processes still run.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The ports of each process by their names.
+/// The ports of each process, by name.
 type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
 
 /// An application that is up. Dropping it ends all processes: the services, then the backing ones.
@@ -29,14 +29,14 @@ pub struct Application<'a> {
     pub(super) built: &'a BuiltApp<'a>,
     /// Where logs go.
     pub(super) logs: PathBuf,
-    /// Processes that only observe it.
+    /// Processes that only observe the application.
     pub(super) beside: Vec<Running>,
-    // In this order, since a database may wait for its connections to end.
+    // Dropped in this order, since a database may wait for its connections to end.
     sets: Vec<Set>,
     backing: Vec<Running>,
     /// The ports of the backing processes.
     ports: AllPorts,
-    /// The cores of each set begin here.
+    /// Where the cores of each set begin.
     cores: Cores,
 }
 
@@ -53,7 +53,7 @@ pub struct Set {
     pub entry: SocketAddr,
     /// The ports of each of its services and of the backing processes.
     pub(super) ports: AllPorts,
-    /// The folder of the build.
+    /// The folder that the application was built in.
     pub(super) build: PathBuf,
 }
 
@@ -79,13 +79,13 @@ impl Cores {
 }
 
 impl<'a> Application<'a> {
-    /// What it is.
+    /// Its `app.toml`, parsed.
     pub fn app(&self) -> &'a App {
         self.built.app
     }
 
-    /// Starts the backing processes of an application of which `at_once` sets will be up together, and tells
-    /// `starting` the title of each.
+    /// Starts the backing processes of an application of which `at_once` sets will be up together. Calls
+    /// `starting` with the title of each.
     ///
     /// # Errors
     /// There is too little memory, or a process does not become ready; the error has its log, and no process is left.
@@ -124,8 +124,8 @@ impl<'a> Application<'a> {
         Ok(application)
     }
 
-    /// Starts a set of services, as [`Application::start`] does. Beside others it has a name, which must not be
-    /// empty then.
+    /// Starts a set of services, as [`Application::start`] does. If there are several sets, `name` must not be
+    /// empty.
     ///
     /// # Errors
     /// A backing process has ended, or a service does not become ready; the error has its log.
@@ -160,14 +160,14 @@ impl<'a> Application<'a> {
 
     /// Ends all sets; the backing processes stay up.
     pub fn end_sets(&mut self) {
-        // All at the same time; dropping one waits for its end.
+        // All at the same time, since dropping one waits for its end.
         let services = self.sets.iter().flat_map(|set| &set.services);
         services.for_each(Running::terminate);
         self.sets.clear();
     }
 
-    /// Starts at once the services of a configuration, or without one the backing processes, and waits until all
-    /// are ready; their ports come with those that are known already.
+    /// Starts the services of a configuration, or without one the backing processes, all at once, and waits
+    /// until all are ready. Returns their ports together with those that were already known.
     fn start_all(
         &self,
         name: &str,
@@ -214,7 +214,7 @@ impl<'a> Application<'a> {
         Ok((all_ready(started, stop)?, all_ports))
     }
 
-    /// The sets, in the order in which they were asked for.
+    /// The sets, in the order in which they were added.
     pub fn sets(&self) -> &[Set] {
         &self.sets
     }
@@ -224,15 +224,15 @@ impl<'a> Application<'a> {
         &self.backing
     }
 
-    /// Checks that every process is still there, and holds no more memory than it may.
+    /// Checks that every process still runs, and holds no more memory than it may.
     ///
     /// # Errors
-    /// The first one that is gone or holds too much, with its log.
+    /// The first one that has ended or holds too much, with its log.
     pub fn check_processes(&self) -> TrialResult {
         self.processes().try_for_each(Running::check)
     }
 
-    /// Waits while all processes are there; `stop` ends it.
+    /// Waits for `time`, or until `stop`, and fails as soon as a process ends.
     ///
     /// # Errors
     /// As [`Application::check_processes`].
@@ -248,12 +248,13 @@ impl<'a> Application<'a> {
         Ok(())
     }
 
-    /// As [`Application::check_processes`], without a look at memory, which takes the processes some milliseconds.
+    /// As [`Application::check_processes`], without the check of memory, which delays the processes by some
+    /// milliseconds.
     pub(super) fn check_ended(&self) -> TrialResult {
         self.processes().try_for_each(Running::check_ended)
     }
 
-    /// Gives the compilers of all JVMs this nice value, where that is permitted.
+    /// Gives the compilers of all JVMs this nice value, if that is permitted.
     pub(super) fn set_compiler_nice(&self, nice: i32) {
         self.processes().for_each(|one| one.set_compiler_nice(nice));
     }
@@ -294,7 +295,7 @@ impl Words<'_> {
     }
 }
 
-/// The name of a log's file.
+/// The name of a log file.
 fn log_name(title: &str) -> PathBuf {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
     let plain = title.replace(|c| !is_plain(c), "_");
@@ -310,7 +311,7 @@ pub(super) fn carries(app: &App, at_once: usize) -> TrialResult {
         Some(free) if free < needed => {
             let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1_u32 << 30));
             let reason = format!(
-                "{} needs {} of memory for {at_once} of its sets, by what app.toml says, and {} are free: stop \
+                "{} needs {} of memory for {at_once} of its sets, according to app.toml, and {} is free: stop \
                  other programs, or give its processes less \"memory\"",
                 app.name,
                 gib(needed),
@@ -353,7 +354,7 @@ mod tests {
         let given = app.services.iter().map(|service| cores.take(service));
         let given: Vec<Option<CoreSet>> = given.collect();
         let of = |ids: &[usize]| Some(CoreSet::new(ids.to_vec()));
-        // All four mean that none is named.
+        // A process that asks for all four is bound to none.
         assert_eq!(given, [of(&[4, 5]), None, of(&[6]), of(&[4, 7]), None]);
     }
 }

@@ -1,7 +1,7 @@
-//! One request of an application at a rate: rpcgauge's own engine calls the entry (open loop).
+//! Sends one request of an application at a rate: rpcgauge's own engine calls the entry (open loop).
 //!
-//! The engine has a thread of its own. This one watches the processes meanwhile, and reads their counters where the
-//! engine says that requests begin and cease to count.
+//! The engine has a thread of its own. Meanwhile the calling thread watches the processes, and reads their
+//! counters when the engine says that requests begin or cease to count.
 
 use std::collections::BTreeMap;
 use std::panic::resume_unwind;
@@ -23,10 +23,10 @@ use crate::measurer::without_values;
 use crate::variant::call_spec::CallSpec;
 use crate::variant::verify;
 
-/// The most connections.
+/// The maximum number of connections.
 const MAX_CONNECTIONS: u32 = 200;
 
-/// Sends the request of one check at a rate to a set, independent of earlier responses.
+/// Sends the request of one check to a set at a rate, whether or not earlier responses have arrived.
 pub(super) struct Caller<'a> {
     app: &'a App,
     check: &'a Check,
@@ -83,14 +83,15 @@ impl<'a> Caller<'a> {
         })
     }
 
-    /// Over how many connections a rate is sent, each with one request at a time: enough where a response takes a
-    /// second, up to a bound.
+    /// The number of connections for a rate, each with one request at a time: enough for responses that take a
+    /// second, up to a maximum.
     pub(super) fn connections(rate: f64) -> u32 {
         (rate.ceil() as u32).clamp(1, MAX_CONNECTIONS)
     }
 
-    /// Sends requests for `settle`, which do not count, and then for `time`. `edge` is called with true as they begin
-    /// to count, and with false once all that count have ended. `stop` ends it with what was counted until then.
+    /// Sends requests for `settle`, which do not count, and then for `time`. Calls `edge(true)` when counting
+    /// begins, and `edge(false)` once every counted request has ended. If `stop` is set, returns what was
+    /// counted so far.
     ///
     /// # Errors
     /// A process ended, `edge` failed, or no request succeeded.
@@ -137,14 +138,14 @@ impl<'a> Caller<'a> {
                 slice_calls: u64::MAX,
                 slice_time: settle,
             }),
-            // There is one request even in no time.
+            // Even a trial of 0 ms has one request.
             stop: Stop::after_ms((time.as_millis() as u64).max(1)),
             ..self.spec.trial()
         };
         let check = |body: &[u8]| holds(self.check, body).map(drop).map_err(load::CodecError);
         let hooks = load::Hooks {
             settling: Box::new(|_| load::Settling::GoOn),
-            // Nobody listens if watching has failed, which ends this too.
+            // If watching has failed, nobody receives this, and the trial ends too.
             measuring: Box::new(move |begins| {
                 let _ = edges.send(begins);
             }),
@@ -207,7 +208,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// Watches the processes until the engine has ended, and calls `edge` when it says so.
+/// Watches the processes until the engine has ended, and calls `edge` when the engine says so.
 fn watch(
     application: &Application<'_>,
     told: &Receiver<bool>,

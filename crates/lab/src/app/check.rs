@@ -15,16 +15,16 @@ use crate::subject::one_line;
 /// How long a response may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The responses of one set to all checks, and what was kept of them.
+/// The responses of one set to all checks, and the values that were kept from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Responses {
     configuration: Configuration,
     bodies: Vec<Body>,
-    /// Values by their names.
+    /// The kept values, by name.
     pub kept: BTreeMap<String, String>,
 }
 
-/// What must be the same in every configuration.
+/// A body, which must be the same in every configuration.
 #[derive(Debug, Clone, PartialEq)]
 enum Body {
     Json(Value),
@@ -32,7 +32,7 @@ enum Body {
 }
 
 impl Set {
-    /// The text of a template that belongs to a running set, with what checks have kept.
+    /// Fills a template with the values of a running set, and with what checks have kept.
     ///
     /// # Errors
     /// A placeholder has no value, which [`App::parse`] rules out.
@@ -53,14 +53,14 @@ impl Set {
                 word => words.fill(word),
             };
             found.ok_or_else(|| {
-                TrialFailure::new(Fault::User, format!("nothing is known for {word}"))
+                TrialFailure::new(Fault::User, format!("there is no value for {word}"))
             })
         })
     }
 }
 
 impl Set {
-    /// Makes all checks of its application.
+    /// Runs all checks of its application.
     ///
     /// # Errors
     /// The first response that is not right, with the log of the entry.
@@ -97,7 +97,7 @@ fn wrong(what: String) -> TrialFailure {
     TrialFailure::new(Fault::Subject, what)
 }
 
-/// The request of a check, with what checks before it have kept.
+/// The request of a check, filled with what the checks before it have kept.
 pub(super) fn request(
     check: &Check,
     set: &Set,
@@ -123,10 +123,11 @@ pub(super) fn request(
     })
 }
 
-/// Whether a body holds what a check asks for. The body as JSON; none where it is not JSON and need not be.
+/// Checks that a body holds what a check asks for. Returns the body as JSON; `None` if it is not JSON and need
+/// not be.
 ///
 /// # Errors
-/// What it does not hold, in one line.
+/// What the body does not hold, in one line.
 pub(super) fn holds(check: &Check, body: &[u8]) -> Result<Option<Value>, String> {
     let needs_json = !(check.holds.is_empty() && check.keep.is_empty());
     let json: Value = match serde_json::from_slice(body) {
@@ -140,7 +141,7 @@ pub(super) fn holds(check: &Check, body: &[u8]) -> Result<Option<Value>, String>
             found => {
                 let found = found.map_or("nothing".to_owned(), Value::to_string);
                 let found = one_line(&found);
-                return Err(format!("{pointer} is {found} and not {expected}"));
+                return Err(format!("{pointer} is {found}, not {expected}"));
             }
         }
     }
@@ -158,7 +159,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
         .map_err(|error| wrong(format!("no response: {error}")))?;
     if fetched.status != check.status {
         return Err(wrong(format!(
-            "the status is {} and not {}: {}",
+            "the status is {}, not {}: {}",
             fetched.status,
             check.status,
             shown(&fetched.body)
@@ -173,7 +174,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
             Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
             _ => {
                 return Err(wrong(format!(
-                    "{pointer}, which is to be kept, is not a string: {}",
+                    "{pointer}, which is to be kept, is not a string, number or boolean: {}",
                     shown(&fetched.body)
                 )));
             }
@@ -188,7 +189,7 @@ fn make(check: &Check, set: &Set, kept: &mut BTreeMap<String, String>) -> TrialR
     Ok(Body::Json(json))
 }
 
-/// A JSON body with the placeholders in its texts replaced.
+/// A JSON body with the placeholders in its strings replaced.
 fn filled(json: &Value, set: &Set, kept: &BTreeMap<String, String>) -> TrialResult<Value> {
     Ok(match json {
         Value::String(text) => {
@@ -209,10 +210,10 @@ fn filled(json: &Value, set: &Set, kept: &BTreeMap<String, String>) -> TrialResu
 }
 
 impl Responses {
-    /// Compares the responses of another set.
+    /// Compares these responses with those of another set.
     ///
     /// # Errors
-    /// Where they first differ.
+    /// The first difference.
     pub fn compare(&self, other: &Self, app: &App) -> TrialResult {
         let bodies = self.bodies.iter().zip(&other.bodies);
         for (check, (one, another)) in app.checks.iter().zip(bodies) {
@@ -225,16 +226,16 @@ impl Responses {
             };
             let (pointer, found, expected) = difference.unwrap_or_default();
             let what = if pointer.is_empty() {
-                "the body differs".to_owned()
+                "the body differs from that".to_owned()
             } else {
                 format!(
-                    "{pointer} is {} and not {}",
+                    "{pointer} is {}, but {}",
                     one_line(&found),
                     one_line(&expected)
                 )
             };
             return Err(wrong(format!(
-                "the check \"{}\": with {} {what}, as it is with {}; name it in \"ignore\" if it may differ",
+                "the check \"{}\": with {} {what} with {}; name it in \"ignore\" if it may differ",
                 check.name, other.configuration, self.configuration
             )));
         }
@@ -242,7 +243,7 @@ impl Responses {
     }
 }
 
-/// Where two bodies first differ: the JSON Pointer, what is there in the other, and what in this one.
+/// Where two bodies first differ: the JSON Pointer, and the values there of `other` and of `one`.
 fn difference(at: &str, one: &Value, other: &Value) -> Option<(String, String, String)> {
     let below = |name: &str, one: Option<&Value>, other: Option<&Value>| {
         let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));

@@ -1,4 +1,5 @@
-//! What a service exposes in Prometheus's text format: sums and counts of the metrics that `app.toml` names.
+//! Reads what a service exposes in Prometheus's text format: sums and counts of the metrics that `app.toml`
+//! names.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,7 +34,7 @@ pub(super) fn read<'m>(
     Ok(metrics.collect())
 }
 
-/// The metric in a text, over all series that have its labels.
+/// The metric's sum and count in a text, over all series that have its labels.
 fn find(text: &str, metric: &Metric) -> Option<SumCount> {
     let sum_of = |ending: &str| {
         let series = text.lines().filter_map(|line| {
@@ -54,7 +55,7 @@ fn find(text: &str, metric: &Metric) -> Option<SumCount> {
     })
 }
 
-/// Labels and value of a sample, from what follows the metric's name on its line.
+/// A sample's labels and value, from what follows the metric's name on its line.
 fn sample(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     let mut labels = Vec::new();
     let Some(mut rest) = rest.strip_prefix('{') else {
@@ -87,7 +88,7 @@ fn sample(rest: &str) -> Option<(Vec<(String, String)>, f64)> {
     }
 }
 
-/// The value; a time may follow.
+/// The value; a timestamp may follow it.
 fn value(text: &str) -> Option<f64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What sends load to a set: its users, or rpcgauge's engine at a rate.
+//! The load generator of a set: its users, or rpcgauge's engine at a rate.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::package::BuiltApp;
 use super::users::{Crowd, LOCUST, Locust, Users};
 use crate::error::{TrialFailure, TrialResult};
 
-/// What sends load to one set of services.
+/// Sends load to one set of services.
 pub struct Generator<'a>(Kind<'a>);
 
 enum Kind<'a> {
@@ -23,7 +23,7 @@ enum Kind<'a> {
 }
 
 impl<'a> Generator<'a> {
-    /// Starts what sends `load`. Users begin their first tasks, and a caller sends nothing yet.
+    /// Starts a generator of `load`. Users begin their first tasks; a caller sends nothing yet.
     ///
     /// # Errors
     /// Locust does not start or refuses the locustfile, or the application has no such check.
@@ -61,14 +61,14 @@ impl<'a> Generator<'a> {
                 Kind::Users(users)
             }
             (AppLoad::Users { .. }, None) => {
-                let message = "there are users and no Locust to run them";
+                let message = "there are users but no Locust to run them";
                 return Err(TrialFailure::new(Fault::Instrument, message));
             }
         };
         Ok(Self(kind))
     }
 
-    /// What it is, for a record.
+    /// The load generator's name, for a record.
     pub(super) fn name(load: &AppLoad) -> String {
         match load {
             AppLoad::Users { .. } => format!("Locust {LOCUST}"),
@@ -79,9 +79,9 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Sends load for `settle`, which is left out, and then for `time`. `edge` is called with true as requests begin
-    /// to count, and with false when no more do. Returns what became of them, and nothing of the services; where `stop`
-    /// ended it, of those until then.
+    /// Sends load for `settle`, which is left out, and then for `time`. Calls `edge(true)` when requests begin
+    /// to count, and `edge(false)` when no more do. Returns the requests' results without the services'
+    /// figures; if `stop` is set, those of the requests so far.
     ///
     /// # Errors
     /// The load generator or a process ended, `edge` failed, or no request at a rate succeeded.
@@ -104,9 +104,9 @@ impl<'a> Generator<'a> {
         edge(true)?;
         users.count(stop)?;
         application.wait(time, stop)?;
-        // In the same order as before: what is counted within and without is of equal length then.
+        // In the same order as at the start, so that the edges and the count span equal times.
         edge(false)?;
-        // What was counted until it is stopped counts too.
+        // Not stopped: what was counted so far is a result too.
         let taken = users.take(&AtomicBool::new(false))?;
         if !stop.load(Ordering::Relaxed) {
             users.close(stop)?;

@@ -4,14 +4,14 @@
 //! AppPackage ─► BuiltApp ─► Application::start   backing processes, each ready and seeded  (process, ready)
 //!                           Application::add     a set of services for a configuration     (process)
 //!                           Set::check           its responses are right                   (check)
-//! Generator::start          what sends load to a set, open to one set at a time             (generator)
+//! Generator::start          sends load to a set; only one generator sends at a time         (generator)
 //!   Users                   those of a locustfile, by Locust                                (users)
 //!   Caller                  one request at a rate, by rpcgauge's engine                     (caller)
 //! slice                     the results of a load, and the services' own metrics            (slice)
 //! AppLab::run               invocations, blocks and slices of a study                      (run)
 //! ```
 //!
-//! `docs/measure-an-application.md` says what a user is promised of each step.
+//! `docs/measure-an-application.md` says what each step promises to users.
 
 mod application;
 mod caller;

@@ -1,4 +1,4 @@
-//! An application's sources, built once in the cache.
+//! An application's sources, which are built once in the cache.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,10 +21,11 @@ pub struct AppPackage {
 }
 
 impl AppPackage {
-    /// The built-in application of that name, or the one in a folder: a path has a `/`, or is `.`.
+    /// The built-in application of that name, or the one in a folder: a path contains a `/` or starts with a
+    /// `.`.
     ///
     /// # Errors
-    /// There is none, or its `app.toml` is wrong.
+    /// There is none, or its `app.toml` is invalid.
     pub fn find(name_or_path: &str) -> Result<Self, SubjectsError> {
         if name_or_path.contains('/') || name_or_path.starts_with('.') {
             return Self::read(Path::new(name_or_path));
@@ -40,12 +41,12 @@ impl AppPackage {
         Self::new(&format!("apps/{name}/{MANIFEST}"), Sources::carried(files))
     }
 
-    /// The names of the built-in ones.
+    /// The names of the built-in applications.
     pub fn built_in() -> impl Iterator<Item = &'static str> {
         BUILT_IN_APPS.iter().map(|(name, _)| *name)
     }
 
-    /// The one in a folder.
+    /// The application in a folder.
     ///
     /// # Errors
     /// As [`AppPackage::find`].
@@ -63,13 +64,16 @@ impl AppPackage {
         if let Some(load) = &app.load
             && sources.text(&load.locustfile).is_empty()
         {
-            let what = format!("the locustfile {} is not there, or empty", load.locustfile);
+            let what = format!(
+                "the locustfile {} does not exist, or is empty",
+                load.locustfile
+            );
             return Err(SubjectsError::Folder(file.into(), what));
         }
         Ok(Self { app, sources })
     }
 
-    /// What its `app.toml` says.
+    /// Its `app.toml`, parsed.
     pub fn app(&self) -> &App {
         &self.app
     }
@@ -119,7 +123,7 @@ impl BuiltApp<'_> {
         self.built.folder()
     }
 
-    /// What it takes on the disk, bytes.
+    /// Its size on disk, bytes.
     pub fn bytes(&self) -> u64 {
         self.built.bytes()
     }
@@ -129,10 +133,10 @@ impl BuiltApp<'_> {
         self.built.build()
     }
 
-    /// An empty folder for the logs of its processes, beside that of the build.
+    /// An empty folder for the logs of its processes, next to the folder of the build.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// It cannot be created.
     pub fn logs(&self) -> Result<Logs, SubjectsError> {
         Logs::in_one_of(&beside(self.folder(), "logs"))
     }
@@ -142,12 +146,12 @@ impl BuiltApp<'_> {
 #[derive(Debug)]
 pub struct Logs {
     folder: PathBuf,
-    // The system gives the lock back when the program ends in any way.
+    // The system releases the lock when the program ends in any way.
     _lock: File,
 }
 
 impl Logs {
-    /// The first folder of `all` that no other program has, emptied.
+    /// The first folder in `all` that no other program holds, emptied.
     fn in_one_of(all: &Path) -> Result<Self, SubjectsError> {
         let mut number = 1;
         loop {
@@ -165,7 +169,7 @@ impl Logs {
         }
     }
 
-    /// Takes a folder and empties it; none where another program has it.
+    /// Locks a folder and empties it; `None` if another program holds it.
     fn take(folder: &Path) -> io::Result<Option<File>> {
         fs::create_dir_all(folder)?;
         let lock = File::open(folder)?;
@@ -179,7 +183,7 @@ impl Logs {
         Ok(Some(lock))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

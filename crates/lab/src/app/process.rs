@@ -1,4 +1,4 @@
-//! One process of an application, from its start until it is ready, and its end.
+//! One process of an application, from its start until it is ready, and until its end.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,7 +36,7 @@ const MOMENT: Duration = Duration::from_millis(300);
 /// What programs print if their port is taken: "Address already in use", "Port 8080 was already in use".
 const PORT_TAKEN: &str = "already in use";
 
-/// The ports of a process by their names, kept free until it starts.
+/// The ports of a process, by name, kept free until it starts.
 #[derive(Debug)]
 pub(super) struct Ports {
     pub(super) numbers: BTreeMap<String, u16>,
@@ -44,7 +44,7 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Free ports for a process.
+    /// Chooses free ports for a process.
     pub(super) fn choose(process: &ProcessSpec) -> TrialResult<Self> {
         let (mut numbers, mut kept_free) = (BTreeMap::new(), Vec::new());
         for name in &process.ports {
@@ -69,7 +69,7 @@ pub(super) struct Start<'a> {
     pub(super) ports: Ports,
     /// The values of placeholders, except its own ports and folder.
     pub(super) words: &'a Words<'a>,
-    /// What it is a part of.
+    /// The built application that it is part of.
     pub(super) built: &'a Built,
     pub(super) cores: Option<CoreSet>,
     pub(super) log: PathBuf,
@@ -90,15 +90,15 @@ struct Seed {
     within: Duration,
 }
 
-/// A process of an application. It is ended when this is dropped, and killed by the kernel
-/// when the thread that started it ends in any other way.
+/// A process of an application. Dropping this ends it; if the thread that started it ends without that, the
+/// kernel kills it.
 #[derive(Debug)]
 pub struct Running {
     /// Its name in `app.toml`.
     pub name: String,
     /// Its name in messages, with its configuration.
     pub title: String,
-    /// Its ports, by their names.
+    /// Its ports, by name.
     pub ports: BTreeMap<String, u16>,
     process: Process,
     memory_bytes: Option<u64>,
@@ -106,14 +106,14 @@ pub struct Running {
 
 /// What a process has used since its start.
 pub(super) struct Used {
-    /// Processor time; none where it cannot be read.
+    /// Processor time; `None` if it cannot be read.
     pub(super) cpu_ns: Option<u64>,
-    /// What its JVMs have counted; none where it has none.
+    /// What its JVMs have counted; `None` if it has no JVM.
     pub(super) jvm: Option<JvmRecord>,
 }
 
 impl Start<'_> {
-    /// Starts it. The kernel ends it with the thread that does.
+    /// Starts the process. The kernel kills it when the calling thread ends.
     pub(super) fn spawn(self) -> TrialResult<Starting> {
         let spec = self.spec;
         let machine = |what: String| TrialFailure::new(Fault::Machine, what);
@@ -129,10 +129,9 @@ impl Start<'_> {
                 Placeholder::OwnPort(name) if self.ports.numbers.contains_key(name) => {
                     Ok(self.ports.numbers[name].to_string())
                 }
-                word => self
-                    .words
-                    .fill(word)
-                    .ok_or_else(|| machine(format!("{}: nothing is known for {word}", self.title))),
+                word => self.words.fill(word).ok_or_else(|| {
+                    machine(format!("{}: there is no value for {word}", self.title))
+                }),
             })
         };
         let command = |words: &[Template]| {
@@ -173,11 +172,11 @@ impl Start<'_> {
         let (output, input) = io::pipe().map_err(unstartable)?;
         run.stdout(input.try_clone().map_err(unstartable)?)
             .stderr(input);
-        // From here on they may be taken.
+        // From here on another program may take the ports.
         drop(self.ports.kept_free);
         let patience = Duration::from_millis(spec.stop_within_ms);
         let spawned = Process::spawn(&mut run, self.cores.as_ref(), log, patience, Some(scratch));
-        // It holds the pipe open too.
+        // The command holds the pipe open too.
         drop(run);
         let mut process = spawned.map_err(unstartable)?;
         process.follow(output).map_err(unstartable)?;
@@ -196,7 +195,7 @@ impl Start<'_> {
     }
 }
 
-/// Waits until all of these are ready, and seeds each as soon as it is. The first failure ends all.
+/// Waits until all of these are ready, and seeds each as soon as it is. The first failure ends all of them.
 pub(super) fn all_ready(mut all: Vec<Starting>, stop: &AtomicBool) -> TrialResult<Vec<Running>> {
     let is_over = AtomicBool::new(false);
     let ready = thread::scope(|scope| {
@@ -220,13 +219,13 @@ pub(super) fn all_ready(mut all: Vec<Starting>, stop: &AtomicBool) -> TrialResul
     });
     let all: Vec<Running> = all.into_iter().map(|one| one.running).collect();
     if ready.is_err() {
-        // All at the same time; dropping one waits for its end.
+        // All at the same time, since dropping one waits for its end.
         all.iter().for_each(Running::terminate);
     }
     ready.map(|()| all)
 }
 
-/// A process may drop root: it must still reach its folder.
+/// Lets other users enter a folder: a process that drops root must still reach its files.
 fn let_others_through(folder: &Path) -> io::Result<()> {
     if geteuid().is_root() {
         fs::set_permissions(folder, fs::Permissions::from_mode(0o711))
@@ -235,7 +234,7 @@ fn let_others_through(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A failure of a process, with the last lines of its log and where that is.
+/// A failure of a process, with the last lines of its log and the log's path.
 pub(super) fn failed(mut reason: String, log: &Log) -> TrialFailure {
     let tail = log.tail();
     reason += &if tail.is_empty() {
@@ -246,7 +245,7 @@ pub(super) fn failed(mut reason: String, log: &Log) -> TrialFailure {
     TrialFailure::new(Fault::Subject, reason).with_log(tail)
 }
 
-/// The user has ended it.
+/// The failure of a start that the user ended.
 pub(super) fn interrupted() -> TrialFailure {
     TrialFailure::new(
         Fault::Instrument,
@@ -291,16 +290,16 @@ impl Starting {
 }
 
 impl Running {
-    /// Where its port of that name is.
+    /// The address of its port of that name.
     pub fn address(&self, port: &str) -> SocketAddr {
         let number = self.ports.get(port).copied().unwrap_or_default();
         (Ipv4Addr::LOCALHOST, number).into()
     }
 
-    /// Checks that it is still there, and holds no more memory than it may.
+    /// Checks that it still runs, and holds no more memory than it may.
     ///
     /// # Errors
-    /// It ended, with how and its log, or holds more.
+    /// How it ended, with its log, or that it holds more.
     pub fn check(&self) -> TrialResult {
         self.check_ended()?;
         let Some(most) = self.memory_bytes else {
@@ -309,7 +308,7 @@ impl Running {
         match self.held_bytes() {
             Some(held) if held > most => {
                 let what = format!(
-                    "holds {} MiB of memory, and may hold {}: bound it by its command, or give it more \
+                    "holds {} MiB of memory, but may hold only {}: limit it in its command, or give it more \
                      with \"memory\"",
                     held >> 20,
                     format_size(most)
@@ -320,7 +319,7 @@ impl Running {
         }
     }
 
-    /// Checks that it is still there.
+    /// Checks that it still runs.
     pub(super) fn check_ended(&self) -> TrialResult {
         if let Some(how) = self.process.ended() {
             self.process.wait_for_log(MOMENT);
@@ -349,7 +348,7 @@ impl Running {
         self.check().err().unwrap_or_else(with_log)
     }
 
-    /// What it has used so far, with the processes that it has started and that are there.
+    /// What it has used so far, with the processes that it has started and that still run.
     pub(super) fn used(&self) -> Used {
         let meter = self.meter();
         let jvms = meter
@@ -362,7 +361,7 @@ impl Running {
         }
     }
 
-    /// Gives the compilers of its JVMs this nice value, where that is permitted.
+    /// Gives the compilers of its JVMs this nice value, if that is permitted.
     pub(super) fn set_compiler_nice(&self, nice: i32) {
         let meter = self.meter();
         let pids = meter.iter().flat_map(ProcessMeter::pids);
@@ -374,7 +373,7 @@ impl Running {
         self.meter()?.held_bytes().ok()
     }
 
-    /// Read each time: databases start a process for each connection.
+    /// A new meter each time: databases start a process for each connection.
     fn meter(&self) -> Option<ProcessMeter> {
         ProcessMeter::with_started(self.process.child.id()).ok()
     }
@@ -387,7 +386,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Without that, `Process` waits first whether it ends by itself.
+        // Otherwise `Process` would first wait for it to end by itself.
         self.terminate();
     }
 }

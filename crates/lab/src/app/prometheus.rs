@@ -1,4 +1,4 @@
-//! A Prometheus beside a running application, where the system has one: it scrapes every service.
+//! A Prometheus for a running application, if the system has one: it scrapes every service.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,25 +18,25 @@ use super::process::{Ports, Start, all_ready};
 use crate::error::{TrialFailure, TrialResult};
 use crate::subjects::tools::find;
 
-/// The name of its port.
+/// The name of Prometheus's port.
 const PORT: &str = "http";
 
-/// How long it may take until it is ready, and to end, ms.
+/// How long it may take to become ready, and to end, ms.
 const READY_WITHIN_MS: u64 = 30_000;
 const STOP_WITHIN_MS: u64 = 5_000;
 
-/// How long it may take until it has scraped every service.
+/// How long it may take to scrape every service.
 const SCRAPED_WITHIN: Duration = Duration::from_secs(30);
 
 /// How often it scrapes: often enough that a rate over a minute follows a load of some seconds.
 const SCRAPE_EVERY: &str = "1s";
 
 impl Application<'_> {
-    /// Starts a Prometheus with an empty store that scrapes all services, and returns the address of its API, or why
-    /// the system has no such program. It ends with the application.
+    /// Starts a Prometheus with an empty store that scrapes all services, and returns the address of its API,
+    /// or why the system has no such program. Prometheus ends with the application.
     ///
     /// # Errors
-    /// It is installed and does not start (the error has its log), or cannot scrape a service.
+    /// It is installed but does not start (the error has its log), or it cannot scrape a service.
     pub fn start_prometheus(
         &mut self,
         stop: &AtomicBool,
@@ -138,7 +138,7 @@ fn not_scraped(address: SocketAddr, targets: usize) -> Option<String> {
         Err(error) => return Some(error.to_string()),
     };
     let told: Value = serde_json::from_slice(&body).unwrap_or_default();
-    // It lists them some seconds after it is ready.
+    // Prometheus lists its targets only some seconds after it is ready.
     let listed = told["data"]["activeTargets"].as_array();
     let Some(listed) = listed.filter(|listed| listed.len() == targets) else {
         return Some("it does not list them all".to_owned());

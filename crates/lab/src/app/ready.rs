@@ -1,4 +1,4 @@
-//! When a process of an application is ready.
+//! Checks whether a process of an application is ready.
 
 use std::fs;
 use std::net::TcpStream;
@@ -25,13 +25,13 @@ pub(super) enum ReadyWhen {
     Log {
         text: String,
         file: PathBuf,
-        /// What was in the file before: an earlier start of the same process may have written to it.
+        /// The file's size before the start: an earlier start of the same process may have written to it.
         skipped: usize,
     },
 }
 
 impl ReadyWhen {
-    /// With its placeholders replaced, before the process is started.
+    /// Replaces the placeholders of `ready`, before the process is started.
     pub(super) fn of(
         ready: &Ready,
         log: &Path,
@@ -70,7 +70,7 @@ impl ReadyWhen {
                 match Fetch::get(running.address(port), path).send(LOOK_WITHIN) {
                     Ok(fetched) if fetched.status == *status => None,
                     Ok(fetched) => Some(format!(
-                        "GET {path} responds with {} and not with {status}",
+                        "GET {path} responds with {}, not {status}",
                         fetched.status
                     )),
                     Err(error) => Some(format!("GET {path} has no response ({error})")),

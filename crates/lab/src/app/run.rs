@@ -1,5 +1,5 @@
-//! A study of an application, carried out: fresh services in each invocation, and in each of its blocks a
-//! slice of load for each variant, one after the other.
+//! Carries out a study of an application: fresh services in each invocation, and in each of its blocks a slice
+//! of load for each variant, one after the other.
 //!
 //! ```text
 //! for each invocation
@@ -8,10 +8,10 @@
 //!     load begins ─ settle ─ edge, count ─ slice ─ edge, take ─ load ends
 //! ```
 //!
-//! If memory does not suffice for all sets at once, an invocation runs one after the other, each with its slices of all
-//! blocks.
+//! If there is too little memory for all sets at once, an invocation runs the sets one after the other, each
+//! with its slices of all blocks.
 //!
-//! Processes of other variants stay up meanwhile, without load.
+//! Otherwise the other variants' processes stay up without load while one is measured.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,20 +48,20 @@ pub struct AppLab<'a> {
     pub logs: PathBuf,
     /// Set when the run should end.
     pub stop: &'a AtomicBool,
-    /// What is recorded already, when a run is resumed.
+    /// What a resumed run was measured with so far; `None` for a new run.
     pub earlier: Option<Earlier>,
 }
 
-/// How far a run is.
+/// How far a run has come.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
-    /// A process is started.
+    /// A process is being started.
     Starting(&'a str),
-    /// The responses of a variant are checked.
+    /// The responses of a variant are being checked.
     Checking(&'a str),
-    /// A variant is warmed up.
+    /// A variant is being warmed up.
     WarmingUp(&'a str),
-    /// A slice of a variant is measured.
+    /// A slice of a variant is being measured.
     Measuring(&'a str),
     /// A slice has ended.
     Ended,
@@ -78,8 +78,8 @@ pub enum AppRunError {
     Records(#[from] RunError),
 }
 
-/// The nice value of JVMs' compilers in the warm-up, before all other programs. Under a full load they get little
-/// of the cores otherwise, and a JVM takes twice as long to become warm.
+/// The nice value of JVMs' compilers in the warm-up: the highest priority. Under full load they would otherwise
+/// get little of the cores, and a JVM would take twice as long to become warm.
 const COMPILER_NICE: i32 = -20;
 
 /// What checks have kept, by name.
@@ -168,7 +168,8 @@ impl<'a> AppLab<'a> {
         Ok(())
     }
 
-    /// Starts and verifies a set of services for each of these variants. Returns what the checks of each have kept.
+    /// Starts and verifies a set of services for each of these variants. Returns what the checks of each set
+    /// have kept.
     fn start(
         &self,
         application: &mut Application<'_>,
@@ -199,7 +200,7 @@ impl<'a> AppLab<'a> {
         Ok(kept)
     }
 
-    /// Warms up all sets that are up, one after the other, with JVMs' compilers preferred.
+    /// Warms up all sets that are up, one after the other, with a high priority for JVMs' compilers.
     fn warm_up(
         &self,
         application: &Application<'_>,
@@ -218,12 +219,12 @@ impl<'a> AppLab<'a> {
             all.push(one);
             self.all_are_told(set, &Edge::read(application, set, &self.plan.metrics)?)?;
         }
-        // As rpcgauge's own, which they had before.
+        // Back to rpcgauge's own nice value, which they started with.
         application.set_compiler_nice(getpriority_process(None).unwrap_or_default());
         Ok(all)
     }
 
-    /// Every metric of the plan must be there once there was load, unless it is optional.
+    /// Checks that every metric of the plan that is not optional is exposed once there was load.
     fn all_are_told(&self, set: &Set, edge: &Edge) -> TrialResult {
         let mut metrics = self.plan.metrics.iter();
         let missing = metrics.find(|one| !one.optional && !edge.metrics.contains_key(&one.name));
@@ -248,7 +249,7 @@ impl<'a> AppLab<'a> {
         ))
     }
 
-    /// A slice of each variant that is up; false where one of them failed.
+    /// Measures a slice of each variant that is up. Returns false if one of them failed.
     fn measure_block(
         &self,
         application: &Application<'_>,

@@ -1,4 +1,4 @@
-//! A slice of load on one set of services: its results, and the services' own metrics.
+//! Measures a slice of load on one set of services: its results, and the services' own metrics.
 //!
 //! An edge is a reading of the services' metrics and of the processor time of all processes.
 
@@ -43,21 +43,21 @@ pub fn slice(
         )),
         _ => Err(TrialFailure::new(
             Fault::Instrument,
-            "a slice has a begin and an end",
+            "a slice has a beginning and an end",
         )),
     }
 }
 
-/// A reading at the begin or the end of a slice.
+/// A reading at the beginning or the end of a slice.
 pub(super) struct Edge {
-    /// Sums and counts so far, by the name of the metric.
+    /// Sums and counts so far, by the metric's name.
     pub(super) metrics: BTreeMap<String, SumCount>,
-    /// Of the backing processes, then of those of the set.
+    /// What the backing processes have used, then those of the set.
     processes: Vec<Used>,
 }
 
 impl Edge {
-    /// Reads now; metrics that a service does not expose are left out.
+    /// Takes a reading. Metrics that a service does not expose are left out.
     pub(super) fn read(
         application: &Application<'_>,
         set: &Set,

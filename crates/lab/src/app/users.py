@@ -17,7 +17,7 @@ import os
 import sys
 import time
 
-# Before anything that it must patch is imported.
+# Imported first: it patches modules that are imported below.
 import locust
 from locust.env import Environment
 from locust.user.task import DefaultTaskSet, TaskSet
@@ -27,10 +27,10 @@ import gevent
 from gevent.event import Event
 from gevent.fileobject import FileObjectThread
 
-# How long a task may still take after "close", and a user until its first one.
+# How long a task may still take after "close", and a user may take until its first task.
 PATIENCE_S = 60
 POLL_S = 0.002
-# The longest part of an error's text that is reported.
+# The maximum length of an error's text in a report.
 MAX_SHOWN = 300
 
 REPLIES = os.fdopen(os.dup(1), "w")
@@ -52,14 +52,14 @@ class Gate:
         self.begun = set()
 
     def hold(self, task_set):
-        """Has the tasks of a class of task sets wait here."""
+        """Makes the tasks of a task set class wait here."""
         execute, gate = task_set.execute_task, self
 
         def execute_task(self, task):
             gate.begun.add(self.user)
             gate.open.wait()
             if isinstance(task, type) and issubclass(task, TaskSet):
-                return execute(self, task)  # its own tasks come here again
+                return execute(self, task)  # Its own tasks wait here in turn.
             gate.running += 1
             try:
                 return execute(self, task)
@@ -70,7 +70,7 @@ class Gate:
 
 
 class Requests:
-    """Those of one method and name."""
+    """The requests of one method and name."""
 
     def __init__(self):
         self.sum_us = 0.0
@@ -80,7 +80,7 @@ class Requests:
 
 
 def rounded(number):
-    """A whole number with four significant digits: one more than a report shows, and few that differ."""
+    """Rounds to four significant digits: one more than a report shows, and few distinct values."""
     digits = max(0, len(str(round(number))) - 4)
     return round(round(number) / 10**digits) * 10**digits
 
@@ -133,7 +133,7 @@ class Counts:
 
 
 def tags_of(tasks):
-    """The tags of a task, or of all those in a class of users or of tasks."""
+    """The tags of a task, or of all tasks in a user class or task set."""
     own = set(getattr(tasks, "locust_tag_set", ()))
     return own.union(*(tags_of(task) for task in getattr(tasks, "tasks", ())))
 
@@ -149,7 +149,7 @@ def main(locustfile, host, users, spawn_rate, *tags):
     users = int(users)
     classes, shapes = load_locustfile(os.path.abspath(locustfile))
     if not classes:
-        return reply(error="it holds no class of users: write one, as class Visitor(HttpUser)")
+        return reply(error="it has no user class: write one, such as class Visitor(HttpUser)")
     if shapes:
         return reply(error="it has a LoadTestShape, and the number of users must stay the same: remove it")
     kinds = list(classes.values())
@@ -182,7 +182,7 @@ def main(locustfile, host, users, spawn_rate, *tags):
             else:
                 begun = f"{len(gate.begun)} of {users} users began a task in {PATIENCE_S} s"
                 first = counts.task_error and f", the first error is {counts.task_error}"
-                reply(error=f"{begun}{first}; check their on_start, or take fewer users")
+                reply(error=f"{begun}{first}; check their on_start, or use fewer users")
         elif command == "open":
             gate.open.set()
             reply()

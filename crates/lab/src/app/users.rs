@@ -1,8 +1,8 @@
-//! The users of an application: Locust, with a locustfile of the application's.
+//! The users of an application: Locust, with the application's locustfile.
 //!
 //! Each set of services has a load generator of its own, which is kept alive, so that its users keep their
-//! log-ins and connections. `users.py` runs Locust and reads one command per line; users
-//! whose turn it is not begin no task.
+//! log-ins and connections. `users.py` runs Locust and reads one command per line; users of the other sets
+//! begin no task meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +40,7 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 /// How long a reply may take. The script itself waits a minute for users.
 const REPLY_WITHIN: Duration = Duration::from_secs(90);
 
-/// How long it may take to end.
+/// How long Locust may take to end.
 const END_WITHIN: Duration = Duration::from_secs(5);
 
 /// Locust, installed.
@@ -107,7 +107,7 @@ impl Locust {
                 .map_err(|source| SubjectsError::Cache(folder.clone(), source))
         };
         commands.fill_once(&folder, &prepare, report, stop)?;
-        // Beside the folder, by a name of its own: another version of this program has another script.
+        // Next to the folder, with the digest in its name: another version of this program has another script.
         let mut digest = DefaultHasher::new();
         SCRIPT.hash(&mut digest);
         let script = beside(&folder, &format!("{:x}.py", digest.finish()));
@@ -122,14 +122,14 @@ impl Locust {
     }
 }
 
-/// How many users there are, how fast they start, and what they do.
+/// The users: how many there are, how fast they start, and what they do.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Crowd<'a> {
-    /// How many.
+    /// The number of users.
     pub(super) users: u32,
-    /// How many of them start in a second.
+    /// How many of them start per second.
     pub(super) spawn_rate: f64,
-    /// The tags of their tasks; all tasks where there is none.
+    /// The tags of their tasks; all tasks if empty.
     pub(super) tags: &'a [String],
 }
 
@@ -141,7 +141,7 @@ pub(super) struct Users {
     locustfile: String,
 }
 
-/// A line of the script's.
+/// A line from the script.
 #[derive(Deserialize)]
 struct Line {
     error: Option<String>,
@@ -165,7 +165,7 @@ struct RequestCounts {
     method: String,
     name: String,
     sum_us: f64,
-    /// Response times with four digits, µs, each with how often it came.
+    /// Response times with four digits, µs, each with its count.
     times_us: Vec<(u64, u64)>,
     failures: u64,
     error: String,
@@ -292,7 +292,7 @@ impl Users {
         self.ask("count", REPLY_WITHIN, stop).map(drop)
     }
 
-    /// What users did since counting began; nothing of the services.
+    /// What users did since counting began, without the services' figures.
     ///
     /// # Errors
     /// The load generator died, hangs, or reports an error; its last lines are included.
@@ -300,7 +300,7 @@ impl Users {
         let line = self.ask("take", REPLY_WITHIN, stop)?;
         serde_json::from_value::<Taken>(line)
             .map(SliceFigures::from)
-            .map_err(|error| self.failed(format!("said something else: {error}")))
+            .map_err(|error| self.failed(format!("sent an unexpected reply: {error}")))
     }
 
     /// Lets users begin no more tasks, and waits until none is left.
@@ -348,7 +348,7 @@ impl Users {
                 error: Some(error), ..
             }) => Err(self.failed(one_line(&error))),
             Ok(Line { rest, .. }) => Ok(rest),
-            Err(_) => Err(self.failed(format!("said: {}", one_line(&line)))),
+            Err(_) => Err(self.failed(format!("sent an invalid reply: {}", one_line(&line)))),
         }
     }
 

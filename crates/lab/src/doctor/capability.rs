@@ -1,4 +1,4 @@
-//! Privileges and toolchains: which are there, and what each unlocks.
+//! Privileges and toolchains: which this machine has, and what each unlocks.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -13,12 +13,12 @@ use crate::machine::process::ProcessMeter;
 use crate::subjects::Subjects;
 use crate::subjects::tools::find;
 
-/// Something that is there or not.
+/// A privilege or toolchain that this machine may have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Capability {
     pub(super) name: String,
     pub(super) found: bool,
-    /// Its version or place where it is there; why not, where it is not.
+    /// If found, its version or path; otherwise why not.
     pub(super) detail: String,
     pub(super) unlocks: String,
 }
@@ -34,13 +34,13 @@ impl Capability {
     }
 }
 
-/// Every privilege that something of rpcgauge needs.
+/// Every privilege that a part of rpcgauge needs.
 pub(super) fn privileges(links: Result<String, String>) -> Vec<Capability> {
     vec![
         Capability::new(
             "root",
             root(),
-            "everything below, where the container allows it",
+            "everything below, if the container allows it",
         ),
         Capability::new(
             idle::DEVICE,
@@ -73,7 +73,7 @@ fn root() -> Result<String, String> {
 fn writable(path: &str) -> Result<String, String> {
     match OpenOptions::new().write(true).open(path) {
         Ok(_) => Ok("can be opened for writing".to_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("is not there".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err("does not exist".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -89,7 +89,7 @@ fn peak_reset() -> Result<String, String> {
 
 const EDITIONS: &str = ".proto files with editions";
 
-/// What rpcgauge itself uses, and what each tool unlocks.
+/// The tools that rpcgauge itself uses, and what each unlocks.
 fn own() -> [(Tool, String); 3] {
     let (rust, protoc) = (env!("CARGO_PKG_RUST_VERSION"), FIRST_PROTOC.to_string());
     let rust_unlocks = "building rpcgauge itself";
@@ -112,7 +112,7 @@ fn own() -> [(Tool, String); 3] {
     })
 }
 
-/// Looks for every tool, at the same time for all: some take a while to print their version.
+/// Looks for all tools at the same time: some take a while to print their version.
 pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
     let of_subjects = subjects.all().map(|package| package.manifest());
     let of_subjects = of_subjects.flat_map(|subject| {
@@ -130,13 +130,13 @@ pub(super) fn toolchains(subjects: &Subjects) -> Vec<Capability> {
     });
     let rows = tools.iter().zip(states);
     rows.map(|((tool, unlocks), state)| {
-        let state = state.unwrap_or_else(|_| Err("could not be asked".to_owned()));
+        let state = state.unwrap_or_else(|_| Err("its version could not be determined".to_owned()));
         Capability::new(&tool.name, state, unlocks)
     })
     .collect()
 }
 
-/// Its version and place, or why it cannot be used here and what to do.
+/// A tool's version and path, or why it cannot be used here and what to do.
 fn state(tool: &Tool) -> Result<String, String> {
     let found = find(tool)?;
     let shown = format!("{} {}", found.version, found.path.display());
@@ -151,7 +151,7 @@ mod tests {
     fn a_device_that_is_not_there_says_so() {
         assert_eq!(
             writable("/nonexistent/device"),
-            Err("is not there".to_owned())
+            Err("does not exist".to_owned())
         );
     }
 

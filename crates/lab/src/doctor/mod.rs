@@ -1,4 +1,4 @@
-//! What this machine can measure, how quietly, and what would unlock more.
+//! Finds out what this machine can measure, with how much noise, and what would unlock more.
 
 mod capability;
 mod noise;
@@ -25,23 +25,23 @@ use crate::subjects::Subjects;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Findings {
     environment: Environment,
-    /// Privileges that are or are not there, and what each unlocks.
+    /// Privileges, whether this program has them, and what each unlocks.
     privileges: Vec<Capability>,
-    /// Toolchains that are or are not there, and what each unlocks.
+    /// Toolchains, whether they are installed, and what each unlocks.
     toolchains: Vec<Capability>,
-    /// Whether busy cores are stopped; absent if that was skipped.
+    /// Whether busy cores are stopped; `None` if that was not measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     busy_cores: Option<BusyCores>,
-    /// The result of a short A/A run; absent if it was skipped.
+    /// The result of a short A/A run; `None` if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     noise: Option<NoiseResult>,
 }
 
-/// Other programs are watched for at least this long.
+/// How long other programs are watched, at least.
 const WATCH: Duration = Duration::from_millis(250);
 
-/// Examines the machine, where `links` says whether emulated links can be made, and with `measure_noise` keeps its cores busy for a second and runs a short
-/// A/A of some seconds against the reference subject.
+/// Examines the machine. `links` says whether emulated links can be made. With `measure_noise` it also keeps
+/// the cores busy for a second, and runs a short A/A of some seconds against the reference subject.
 pub fn examine(
     reference: &SubjectCommand,
     subjects: &Subjects,

@@ -1,4 +1,4 @@
-//! How much two measurements of the same thing differ here.
+//! Measures how much two measurements of the same thing differ here.
 
 use std::sync::atomic::AtomicBool;
 
@@ -21,12 +21,11 @@ use crate::subject::SubjectCommand;
 pub(super) struct Noise {
     pub(super) placement: Placement,
     pub(super) idle: Idle,
-    /// The number of trials.
+    /// The number of pairs of trials.
     pub(super) pairs: u32,
-    /// The median over the trials of their median latency.
+    /// The median of the trials' median latencies.
     pub(super) latency_p50_ns: f64,
-    /// The median difference of a pair: the longer over the shorter time, minus 1; 0.02
-    /// for 2%.
+    /// The median difference of a pair: the longer over the shorter median latency, minus 1; 0.02 for 2%.
     pub(super) typical: f64,
     /// The largest difference of a pair.
     pub(super) largest: f64,
@@ -55,7 +54,7 @@ fn try_measure(reference: &SubjectCommand) -> Result<Noise, String> {
     let plan = plan(placements.pair().map_or(1, |_| 2))?;
     let logs = Scratch::make().map_err(|error| error.to_string())?;
     let options = Options::new(reference.clone(), logs.folder().to_owned());
-    // The first placement; the others would check a verdict, and there is none.
+    // Only the first placement: the others would check a verdict, and there is none.
     let main = plan.placements.first().copied().unwrap_or(Placement::Free);
     let trials = plan.trials.iter().filter(|t| t.placement == main);
     let trials: Vec<TrialSpec> = trials.cloned().collect();
@@ -101,7 +100,7 @@ fn median_latency(trial: &TrialRecord) -> Result<f64, String> {
     }
 }
 
-/// The middle value, the upper one of an even number of them.
+/// The middle value; the upper one of the two if there is an even number of values.
 fn middle(values: &mut [f64]) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)

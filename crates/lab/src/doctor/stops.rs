@@ -1,15 +1,15 @@
-//! Whether a core that is kept busy is stopped again and again, as a quota does.
+//! Finds out whether a core that is kept busy is stopped again and again, as a quota does it.
 //!
-//! The system renews a quota on processor time at fixed times, mostly every 100 ms. A core that has
-//! used it up is stopped until then:
+//! The system renews a quota on processor time at fixed intervals, usually every 100 ms. A core that has used
+//! it up is stopped until then:
 //!
 //! ```text
 //! |== runs ==|.stopped.|== runs ==|.stopped.|== runs ==|.stopped.|
 //! 0                    100                  200                  300 ms
 //! ```
 //!
-//! So the stops that a quota makes end at the same place of every period. Other programs and interrupts
-//! stop a core anywhere.
+//! So the stops of a quota end at the same point of every period. Other programs and interrupts stop a core at
+//! any point.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,13 +22,13 @@ use serde::Serialize;
 use crate::machine::placement::{CoreSet, Placements};
 use crate::machine::process::thread_waited;
 
-/// How long cores are kept busy: ten periods.
+/// How long cores are kept busy: for ten periods.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// The period of control groups and hypervisors, unless they are set to another.
+/// The default period of control groups and hypervisors.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// A gap in a busy loop is a stop from this length on: interrupts are shorter.
+/// The minimum length of a gap in a busy loop that counts as a stop: interrupts are shorter.
 const GAP: Duration = Duration::from_micros(100);
 
 /// A quota that takes less of a period than this is ignored.
@@ -37,23 +37,23 @@ const MIN_STOP: Duration = Duration::from_millis(1);
 /// Stops count as periodic if they end within this time of each other in the period.
 const PLACE: Duration = Duration::from_millis(2);
 
-/// A quota must stop a core in at least this part of the periods: in some it may not be used up.
+/// A quota must stop a core in at least this fraction of the periods: in some it may not be used up.
 const MIN_PERIODS: f64 = 0.8;
 
 /// What happened to cores that were kept busy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct BusyCores {
     pub(super) watched_ms: u64,
-    /// The stops that a quota makes; none were found where this is absent.
+    /// The stops of a quota; `None` if none were found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stops: Option<Stops>,
 }
 
-/// Stops that come back at one place of a period.
+/// Stops that recur at one point of each period.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Stops {
     pub(super) period_ms: u64,
-    /// How long a core is stopped in each: the median.
+    /// The median time for which a core is stopped in a period.
     pub(super) stopped_ms: f64,
     pub(super) by: StoppedBy,
 }
@@ -62,9 +62,9 @@ pub(super) struct Stops {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoppedBy {
-    /// The host, of which this kernel knows nothing.
+    /// The host, without this kernel's knowledge.
     Host,
-    /// This kernel, which had others to run or kept a quota itself.
+    /// This kernel, which ran other threads or enforced a quota itself.
     Kernel,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for Stops {
 /// A time in which a busy loop made no progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Gap {
-    /// Its end, since the watch began.
+    /// Its end, measured from the beginning of the watch.
     end: Duration,
     length: Duration,
     by: StoppedBy,
@@ -109,7 +109,7 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
         .ok()?;
     let mut sides = vec![&layout.client, &layout.server];
     sides.dedup();
-    // Both at once: one core alone may not use a quota up.
+    // Both at once, since one core may not use up a quota.
     let found: Vec<Stops> = thread::scope(|scope| {
         let loops = sides
             .iter()
@@ -125,9 +125,9 @@ pub(super) fn watch(placements: &Placements) -> Option<BusyCores> {
     })
 }
 
-/// Keeps one core busy, and returns when it was stopped.
+/// Keeps one core busy. Returns when it was stopped.
 fn busy(core: &CoreSet) -> Vec<Gap> {
-    // Where the thread cannot be bound, another core shows as much.
+    // If the thread cannot be bound, any other core will do.
     let _ = core.bind_this_thread();
     let waited = || thread_waited().unwrap_or_default();
     let mut gaps = Vec::new();
@@ -153,7 +153,7 @@ fn busy(core: &CoreSet) -> Vec<Gap> {
     gaps
 }
 
-/// The gaps that are a quota's, the host's first.
+/// The stops of a quota: of the host's, if there is one, or else of the kernel's.
 fn stops(gaps: &[Gap]) -> Option<Stops> {
     [StoppedBy::Host, StoppedBy::Kernel]
         .into_iter()
@@ -167,8 +167,8 @@ fn stops(gaps: &[Gap]) -> Option<Stops> {
         })
 }
 
-/// The median of the stops at the place of the period at which most time was lost, where most
-/// periods have one and most of the time was lost there.
+/// The median stop at the point of the period at which most time was lost; `None` unless most periods have a
+/// stop there and at least half of the lost time was lost there.
 fn quota(gaps: &[Gap]) -> Option<Duration> {
     let lost = |gaps: &[Gap]| gaps.iter().map(|gap| gap.length).sum::<Duration>();
     let at = |place: Duration| -> Vec<Gap> {
@@ -180,7 +180,8 @@ fn quota(gaps: &[Gap]) -> Option<Duration> {
         .map(|gap| gap.end)
         .max_by_key(|&place| lost(&at(place)))?;
     let mut found = at(place);
-    // Counted from half a period before the place, so that what is a little early is of its period.
+    // Periods are counted from half a period before the point, so that a stop that ends a little early still
+    // belongs to its period.
     let offset = PERIOD / 2 + PERIOD - remainder(place);
     let period_of = |gap: &Gap| (gap.end + offset).as_nanos() / PERIOD.as_nanos();
     let hit: BTreeSet<u128> = found.iter().map(period_of).collect();
@@ -191,13 +192,13 @@ fn quota(gaps: &[Gap]) -> Option<Duration> {
     is_quota.then(|| found[found.len() / 2].length)
 }
 
-/// Whether a time falls on the place of the period that another one does.
+/// Whether two times lie at the same point of the period.
 fn is_at(time: Duration, place: Duration) -> bool {
     let past = remainder(time.abs_diff(place));
     past.min(PERIOD - past) <= PLACE
 }
 
-/// The time since the last period of a clock that started with the watch.
+/// The time since the last period began, if the first one began with the watch.
 fn remainder(time: Duration) -> Duration {
     Duration::from_nanos((time.as_nanos() % PERIOD.as_nanos()) as u64)
 }
@@ -219,7 +220,7 @@ mod tests {
         }
     }
 
-    /// The stops of a quota that gives out time at 37 ms of each period, a little early or late.
+    /// The stops of a quota that is renewed at 37 ms of each period, a little early or late.
     fn quotas(by: StoppedBy) -> Vec<Gap> {
         let late = |period: u32| f64::from(period % 3) - 1.0;
         let stop = |period| {
@@ -232,7 +233,7 @@ mod tests {
         (0..10).map(stop).collect()
     }
 
-    /// Stops of one length, a time after the other.
+    /// Stops of one length, at equal intervals.
     fn every(time: f64, length: f64, by: StoppedBy) -> Vec<Gap> {
         let ends = (1..)
             .map(|n| time * f64::from(n))
@@ -242,7 +243,7 @@ mod tests {
 
     #[test]
     fn stops_at_one_place_of_the_period_are_a_quota() {
-        // Another program has the core in turn with the loop: that is not the host's doing.
+        // Another program takes turns with the loop on the core: these stops are not the host's.
         let gaps = [quotas(StoppedBy::Host), every(9.3, 4.0, StoppedBy::Kernel)].concat();
         let found = stops(&gaps).unwrap();
         assert_eq!((found.period_ms, found.stopped_ms.round()), (100, 25.0));
@@ -254,7 +255,7 @@ mod tests {
         );
         let found = stops(&quotas(StoppedBy::Kernel)).unwrap();
         assert_eq!(found.by, StoppedBy::Kernel);
-        // Time is given out just where the watch began.
+        // The quota is renewed just when the watch began.
         assert!(stops(&every(100.0, 5.0, StoppedBy::Host)).is_some());
     }
 

@@ -100,7 +100,7 @@ fn measured(f: &mut fmt::Formatter<'_>, noise: &Noise) -> fmt::Result {
     )
 }
 
-/// Per cent up to a factor of 2, a factor beyond.
+/// A percentage up to a factor of 2, and a factor beyond that.
 fn off(by: f64) -> String {
     if by < 1.0 {
         format!("{:.1}%", by * 100.0)

@@ -1,5 +1,4 @@
-//! What disturbed the calls while they were measured: other programs that took their cores, and a
-//! hypervisor that did.
+//! What disturbed the calls while they were measured: other programs or a hypervisor took their cores.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,11 +10,11 @@ use super::steal::Ticks;
 use crate::machine::placement::Layout;
 use crate::machine::process::thread_waited;
 
-/// Tracks disturbances over a whole run: reads the machine's counters at its start and at its end,
-/// and in between those of the measuring thread alone.
+/// Tracks disturbances over a whole run: reads the machine's counters at its start and at its end, and in
+/// between only those of the measuring thread.
 #[derive(Debug)]
 pub(crate) struct Disturbances {
-    /// At the start.
+    /// The machine's ticks at the start.
     ticks: Option<Ticks>,
     others: Others,
     /// The largest share of a trial for which the measuring thread waited for its core.
@@ -23,8 +22,8 @@ pub(crate) struct Disturbances {
 }
 
 impl Disturbances {
-    /// Starts to follow. What is measured runs on `cores`, and calls services at `targets`, which are not
-    /// processes of this program.
+    /// Starts tracking. What is measured runs on `cores`, and calls services at `targets`, which this program
+    /// has not started.
     pub(crate) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             ticks: Ticks::now(),
@@ -47,7 +46,7 @@ impl Disturbances {
     }
 }
 
-/// How long the calling thread waits for its core, while others run there.
+/// How long the calling thread waits for its core while others run there.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     began: Instant,
@@ -55,8 +54,8 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Starts to follow the calling thread. Nothing is followed where client and server share one
-    /// core, since each waits for the other there, and where the kernel does not show it.
+    /// Starts tracking the calling thread. `None` if client and server share one core, since each waits for the
+    /// other there, or if the kernel does not show it.
     pub(crate) fn start(layout: &Layout) -> Option<Self> {
         let is_shared = layout.client == layout.server && layout.client.ids().len() == 1;
         Some(Self {
@@ -102,7 +101,7 @@ mod tests {
                 layout.client.bind_this_thread().unwrap();
                 let before = thread_waited();
                 let waiting = Waiting::start(&layout);
-                // Until the other one had a turn.
+                // Until the other thread had a turn.
                 while before.is_some() && thread_waited() == before {}
                 disturbances.note(waiting);
                 is_done.store(true, Ordering::Relaxed);

@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 
 use ring::digest::{Context, SHA256};
 
-/// SHA-256 of this program's executable, in hexadecimal digits; none where it cannot be read. The file of
-/// the running program, even if another has been put in its place.
+/// SHA-256 of this program's executable, in hexadecimal digits; `None` if it cannot be read. Reads the file of
+/// the running program, even if another one has replaced it.
 pub(super) fn digest() -> Option<String> {
     static DIGEST: OnceLock<Option<String>> = OnceLock::new();
     let read = || File::open("/proc/self/exe").and_then(of_file).ok();

@@ -1,7 +1,6 @@
-//! The machine that a run was measured on, as the report shows it.
+//! Describes the machine that a run was measured on, for the report.
 //!
-//! Everything comes from files that the kernel keeps; what a machine does not show is left out,
-//! never guessed.
+//! Everything is read from files and the kernel; what a machine does not show is left out, never guessed.
 
 mod disturbances;
 mod executable;
@@ -22,7 +21,7 @@ use crate::machine::cores;
 use crate::machine::idle::IdleHold;
 use crate::machine::process::ProcessMeter;
 
-/// The machine as it is now. [`Disturbances`] covers what else runs on it.
+/// Describes the machine as it is now. [`Disturbances`] covers what else runs on it.
 pub(crate) fn examine(idle: Idle) -> Environment {
     let allowed = cores::allowed().unwrap_or_default();
     let governor = system::governor(&allowed);
@@ -47,8 +46,7 @@ pub(crate) fn examine(idle: Idle) -> Environment {
     }
 }
 
-/// Where the kernel does not let a process's peak memory be reset, a trial's peak is the largest
-/// of all before it.
+/// Warns if the kernel cannot reset a process's peak memory: a trial's peak then includes all earlier trials.
 fn peak_warning() -> Option<String> {
     let can_reset = ProcessMeter::of_self().is_ok_and(|meter| meter.reset_peak());
     (!can_reset).then(|| {
@@ -58,8 +56,8 @@ fn peak_warning() -> Option<String> {
     })
 }
 
-/// The environment of a run that is resumed: as it began, with what is different now. What keeps figures
-/// apart is refused ([`Provenance`](rpcgauge_study::record::Provenance)).
+/// The environment of a run that is resumed: as it began, with warnings of what is different now. A change that
+/// would make figures incomparable is refused elsewhere ([`Provenance`](rpcgauge_study::record::Provenance)).
 pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environment {
     let governor = |of: &Environment| of.governor.clone().unwrap_or_else(|| "unknown".to_owned());
     let changes = [
@@ -72,7 +70,7 @@ pub(crate) fn continued(mut earlier: Environment, now: Environment) -> Environme
     ];
     let changes = changes.into_iter().filter(|(_, before, now)| before != now);
     let changes = changes.map(|(what, before, now)| format!("{what} was {now}, not {before}"));
-    // What was the same at the start is not repeated.
+    // Warnings that the run already has are not repeated.
     let new = now.warnings.into_iter();
     let new = new.filter(|warning| !earlier.warnings.contains(warning));
     let later: Vec<String> = changes.chain(new).collect();
@@ -133,7 +131,7 @@ mod tests {
                 .iter()
                 .all(|warning| warning.lines().count() == 1)
         );
-        // What ran before it, as the last run did, disturbs nothing.
+        // Programs that ran earlier, such as the last run, disturb nothing.
         let warnings = environment.warnings.join("\n");
         assert!(!warnings.contains("load average"), "{warnings}");
     }

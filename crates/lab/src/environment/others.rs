@@ -1,4 +1,4 @@
-//! Other programs that used the cores meanwhile, by name.
+//! Finds the other programs that used the cores during a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,22 +12,22 @@ use rpcgauge_trial::Address;
 use crate::machine::listener::Listeners;
 use crate::machine::process::{Stat, all_processes};
 
-/// Where the measuring thread waited for its core for more than this share of a trial, every program
-/// that used as much of a core is named.
+/// If the measuring thread waited for its core for more than this share of a trial, every program that used
+/// more than this share of a core is named.
 const WAITED_SHARE: f64 = 0.01;
 
-/// A program that used more than this of a measured core is named in any case: the server may have
-/// waited, or both sides where they share a core.
+/// A program that used more than this share of a measured core is named in any case: the server may have
+/// waited, or both sides if they share a core.
 const BUSY_SHARE: f64 = 0.10;
 
 /// The kernel counts processor time in ticks of 10 ms: fewer say nothing about a share.
 const MIN_TICKS: u64 = 2;
 
-/// Programs that are named, the busiest first.
+/// The maximum number of programs that are named.
 const MAX_NAMED: usize = 3;
 
-/// The most ancestors of a process that are followed: what is read while processes start and
-/// end might form a cycle.
+/// The maximum number of ancestors that are followed: parents that are read while processes start and end might
+/// form a cycle.
 const MAX_ANCESTORS: usize = 64;
 
 /// The kernel's mark of its own threads (`PF_KTHREAD` of include/linux/sched.h). Their work may be
@@ -43,7 +43,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Starts to follow what runs on `cores`, except services that listen at `targets`.
+    /// Starts tracking what runs on `cores`, except services that listen at `targets`.
     pub(super) fn start(cores: BTreeSet<usize>, targets: Vec<Address>) -> Self {
         Self {
             cores,
@@ -52,8 +52,7 @@ impl Others {
         }
     }
 
-    /// Names the programs that took the cores, where the measuring thread waited for this share of
-    /// a trial.
+    /// Names the programs that took the cores. The measuring thread `waited` for this share of a trial.
     pub(super) fn warning(&self, when: &str, waited: f64) -> Option<String> {
         let used = Processes::now().used_since(&self.before, std::process::id());
         let mut named = disturbing(used, &self.cores, waited);
@@ -84,7 +83,7 @@ fn named_in_a_line(used: &[Used], when: &str, waited: f64) -> Option<String> {
     let named: Vec<String> = used.iter().take(MAX_NAMED).map(Used::to_string).collect();
     let waited = if waited > WAITED_SHARE {
         format!(
-            "; up to {:.1}% of a trial the measuring thread waited for its core",
+            "; the measuring thread waited for its core for up to {:.1}% of a trial",
             waited * 100.0
         )
     } else {
@@ -103,7 +102,7 @@ fn named_in_a_line(used: &[Used], when: &str, waited: f64) -> Option<String> {
 struct Used {
     name: String,
     pid: u32,
-    /// Where it ran last.
+    /// The core that it ran on last.
     core: usize,
     /// 1.0 is all of one core.
     share: f64,
@@ -125,22 +124,22 @@ impl fmt::Display for Used {
     }
 }
 
-/// Every process at one time.
+/// All processes at one time.
 #[derive(Debug)]
 struct Processes {
     at: Instant,
     by_pid: BTreeMap<u32, Process>,
 }
 
-/// Of proc(5)'s `stat`.
+/// A process, from proc(5)'s `stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Process {
     name: String,
     parent: u32,
     is_kernels: bool,
-    /// Its processor time, and that of its children which have ended.
+    /// Its processor time, with that of its children that have ended.
     ticks: u64,
-    /// When it started: another process may get its number.
+    /// When it started: another process may get its id later.
     started: u64,
     core: usize,
 }
@@ -158,7 +157,7 @@ impl Processes {
         }
     }
 
-    /// What each process used since `before`, without `own` and those that it started.
+    /// What each process used since `before`, without `own` and the processes that it started.
     fn used_since(&self, before: &Self, own: u32) -> Vec<Used> {
         let seconds = self.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let inherited = self.inherited_since(before);
@@ -181,8 +180,8 @@ impl Processes {
         self.by_pid.iter().filter_map(used).collect()
     }
 
-    /// What processes had used already at `before` that have ended since: it is in the account
-    /// of the process that waited for them now: the nearest of their ancestors that is left.
+    /// The earlier use of processes that have ended since `before`. It now counts for the nearest ancestor that
+    /// is left, which waited for them.
     fn inherited_since(&self, before: &Self) -> BTreeMap<u32, u64> {
         let is_left = |pid: u32| {
             let started = |all: &Self| all.by_pid.get(&pid).map(|process| process.started);
@@ -241,7 +240,7 @@ mod tests {
         }
     }
 
-    /// Two looks a second apart.
+    /// The result of two readings, a second apart.
     fn used<const A: usize, const B: usize>(
         before: [(u32, Process); A],
         after: [(u32, Process); B],
@@ -320,7 +319,7 @@ mod tests {
     #[test]
     fn time_from_before_is_left_out_when_its_process_ends() {
         let second = ticks_per_second() as u64;
-        // 1 waited for 2, which waited for 3: what both had used before is in the account of 1.
+        // 1 waited for 2, which waited for 3: what both had used before now counts for 1.
         let before = [(1, of(0, 0)), (2, of(1, 2 * second)), (3, of(2, second))];
         let after = [(1, of(0, 3 * second + second / 2))];
         assert_eq!(used(before, after), [(1, 0.5)]);
@@ -349,8 +348,8 @@ mod tests {
         assert_eq!(
             named_in_a_line(&all[..2], "during the run", 0.0814).unwrap(),
             "during the run other programs were busy: make (pid 1, last on core 0) with 12% of a \
-             core, make (pid 2, last on core 0) with 5% of a core; up to 8.1% of a trial the \
-             measuring thread waited for its core; stop them for steadier figures"
+             core, make (pid 2, last on core 0) with 5% of a core; the measuring thread waited for its \
+core for up to 8.1% of a trial; stop them for steadier figures"
         );
         assert_eq!(named_in_a_line(&[], "during the run", 0.5), None);
     }

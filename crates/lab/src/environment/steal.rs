@@ -2,11 +2,11 @@
 
 use std::fs;
 
-/// A hypervisor that takes more than this share of the time away gets a warning.
+/// A hypervisor that takes away more than this share of the time is reported in a warning.
 const STEAL_SHARE: f64 = 0.01;
 
-/// The kernel counts stolen time in ticks of 10 ms, and one tick may stand for a much shorter time: a
-/// share of fewer ticks means nothing.
+/// The kernel counts stolen time in ticks of 10 ms, and one tick may stand for a much shorter time: with fewer
+/// ticks a share means nothing.
 const MIN_STOLEN_TICKS: u64 = 5;
 
 /// Clock ticks of all cores since the start of the system.
@@ -17,12 +17,12 @@ pub(super) struct Ticks {
 }
 
 impl Ticks {
-    /// None where the kernel does not count them.
+    /// `None` if the kernel does not count them.
     pub(super) fn now() -> Option<Self> {
         ticks(&fs::read_to_string("/proc/stat").ok()?, "cpu ")
     }
 
-    /// A warning, where too much was taken away since then; `when` names that time.
+    /// A warning if too much was taken away since these ticks; `when` names that time.
     pub(super) fn warning(self, when: &str) -> Option<String> {
         let share = stolen_share(self, Self::now()?)?;
         Some(format!(
@@ -57,7 +57,7 @@ fn ticks(stat: &str, name: &str) -> Option<Ticks> {
     })
 }
 
-/// The share of the time that was taken away, where it is large and enough ticks were counted.
+/// The share of the time that was taken away; `None` if it is small or too few ticks were counted.
 fn stolen_share(before: Ticks, after: Ticks) -> Option<f64> {
     let stolen = after.stolen.saturating_sub(before.stolen);
     let share = stolen as f64 / after.all.saturating_sub(before.all).max(1) as f64;
@@ -81,7 +81,7 @@ mod tests {
         let at = |stolen, all| Ticks { stolen, all };
         assert_eq!(stolen_share(at(0, 0), at(10, 1000)), None);
         assert_eq!(stolen_share(at(10, 100), at(15, 200)), Some(0.05));
-        // However large a share: too few ticks to know it by.
+        // A large share, but of too few ticks.
         assert_eq!(stolen_share(at(10, 100), at(14, 110)), None);
         assert_eq!(ticks("intr 1", "cpu "), None);
         let stat =

@@ -1,4 +1,5 @@
-//! The system, its processor, its clock frequency, its limits, and what it runs in.
+//! Describes the system: its processor, clock frequency and limits, and the virtual machine or container that
+//! it runs in.
 
 use std::collections::BTreeSet;
 use std::env::consts::ARCH;
@@ -20,7 +21,7 @@ pub(super) fn name() -> String {
     distribution.map_or(kernel.clone(), |name| format!("{name}, {kernel}"))
 }
 
-/// os-release(5)'s name for people.
+/// os-release(5)'s human-readable name.
 fn distribution(release: &str) -> Option<String> {
     let value = release
         .lines()
@@ -28,7 +29,7 @@ fn distribution(release: &str) -> Option<String> {
     Some(value.trim_matches(['"', '\'']).to_owned()).filter(|name| !name.is_empty())
 }
 
-/// The processor's name as the system gives it, the architecture where it gives none.
+/// The processor's name as the system gives it; the architecture if it gives none.
 pub(super) fn processor() -> String {
     let cpuinfo = text_of("/proc/cpuinfo").unwrap_or_default();
     model(&cpuinfo)
@@ -38,7 +39,7 @@ pub(super) fn processor() -> String {
 
 fn model(cpuinfo: &str) -> Option<String> {
     let fields = || cpuinfo.lines().filter_map(|line| line.split_once(':'));
-    // x86 has the first; several others have one of the rest.
+    // x86 has the first; other architectures have one of the rest.
     ["model name", "Processor", "cpu model", "cpu"]
         .iter()
         .find_map(|wanted| {
@@ -47,7 +48,7 @@ fn model(cpuinfo: &str) -> Option<String> {
         })
 }
 
-/// A digest of machine-id(5), which itself is confidential: it tells equal machines apart.
+/// A digest of machine-id(5), which itself is confidential. It tells apart machines that look the same.
 pub(super) fn machine_id() -> Option<String> {
     let id = text_of("/etc/machine-id")?;
     let digest = digest(&SHA256, format!("rpcgauge {id}").as_bytes());
@@ -59,7 +60,7 @@ pub(super) fn memory_bytes() -> Option<u64> {
     kib_field(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")
 }
 
-/// The frequency governor of the allowed cores, each one's name where they differ.
+/// The frequency governor of the allowed cores; all names if they differ.
 pub(super) fn governor(allowed: &[Core]) -> Option<String> {
     let file = |id| format!("/sys/devices/system/cpu/cpu{id}/cpufreq/scaling_governor");
     let names = allowed.iter().filter_map(|core| text_of(&file(core.id)));
@@ -67,7 +68,7 @@ pub(super) fn governor(allowed: &[Core]) -> Option<String> {
     (!names.is_empty()).then(|| Vec::from_iter(names).join(", "))
 }
 
-/// What of the machine's settings makes figures noisy.
+/// Which of the machine's settings make figures noisy.
 pub(super) fn warnings(allowed: &[Core], governor: Option<&str>) -> Vec<String> {
     [
         governor.and_then(governor_warning),
@@ -92,7 +93,7 @@ fn governor_warning(governor: &str) -> Option<String> {
     })
 }
 
-/// Whether turbo frequencies are on, where the driver shows it.
+/// Whether turbo frequencies are on; `None` if the driver does not show it.
 fn turbo() -> Option<bool> {
     let cpu = "/sys/devices/system/cpu";
     let intel = text_of(&format!("{cpu}/intel_pstate/no_turbo")).map(|off| off == "0");
@@ -108,7 +109,7 @@ fn cores_warning(allowed: &[Core]) -> Option<String> {
     pair.is_one_physical_core().then(|| {
         format!(
             "cores {} and {} are hardware threads of one physical core: client and server slow \
-             each other",
+each other down",
             pair.client.id, pair.server.id
         )
     })
@@ -142,8 +143,8 @@ fn cores_of(limit: &str) -> Option<f64> {
 fn quota_warning(quota: f64, cores: usize) -> Option<String> {
     (quota < cores as f64).then(|| {
         format!(
-            "the control group allows {quota:.1} cores' time on {cores} cores: processes are held \
-             back when they use it up"
+            "the control group allows {quota:.1} cores' processor time on {cores} cores: processes are \
+throttled when they use it up"
         )
     })
 }
@@ -166,7 +167,7 @@ fn machine() -> Option<String> {
     }
 }
 
-/// The processor's own hint, which a hypervisor sets (x86).
+/// Whether a hypervisor has set the processor's flag for it (x86).
 fn has_hypervisor_flag(cpuinfo: &str) -> bool {
     let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
     flags.any(|line| {

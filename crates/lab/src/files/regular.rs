@@ -1,6 +1,7 @@
-//! Regular files in places where a subject or another program may have put something else.
+//! Opens regular files in places where a subject or another program may have put something else.
 //!
-//! Opening a FIFO waits for its other side, beyond Ctrl-C; reading a device may never end.
+//! Opening a FIFO would wait for its other end, and Ctrl-C would not interrupt that; reading a device might
+//! never end.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -31,7 +32,7 @@ pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // A link; a FIFO without a reader, or a socket.
+        // ELOOP: a link. ENXIO: a FIFO without a reader, or a socket.
         Some(libc::ELOOP | libc::ENXIO) => not_regular(),
         _ => error,
     })?;

@@ -18,15 +18,14 @@ use tempfile::TempDir;
 use crate::error::LabError;
 use crate::files::regular;
 
-/// How a folder's name begins; six characters follow.
+/// The prefix of a folder's name; six random characters follow.
 const PREFIX: &str = "rpcgauge-";
 
 /// The locked file of a folder.
 const LOCK: &str = ".in-use";
 
-/// Bytes of the longest path below the temporary folder: the folder's name, whose six X stand for the
-/// random characters that `tempfile` puts there, and a file's name with the largest numbers and words
-/// that it can have. Only the length is used.
+/// The maximum length of a path below the temporary folder, bytes: the folder's name, with an X for each random
+/// character, and a file's name with the largest numbers and the longest words.
 const MAX_NAME: usize = "/rpcgauge-XXXXXX/4294967295-4294967295-two-cores-4294967295.sock".len();
 
 /// The fallback if the path of the configured temporary folder is too long.
@@ -36,13 +35,13 @@ const SHORT_FOLDER: &str = "/tmp";
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: TempDir,
-    // The system gives the lock back when the program ends in any way.
+    // The system releases the lock when the program ends in any way.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes a folder in the system's temporary folder, or in `/tmp` where the paths of sockets in
-    /// the temporary folder would be too long. Removes the folders of programs that were killed.
+    /// Makes a folder in the system's temporary folder, or in `/tmp` if the paths of sockets in the temporary
+    /// folder would be too long. Removes the folders of programs that were killed.
     pub(crate) fn make() -> Result<Self, LabError> {
         Self::make_in(&std::env::temp_dir())
     }
@@ -83,8 +82,8 @@ impl Scratch {
     }
 }
 
-/// Removes this user's folders that no program holds. What cannot be removed stays, since it
-/// disturbs no run.
+/// Removes this user's folders that no program holds. A folder that cannot be removed stays: it disturbs no
+/// run.
 fn remove_abandoned(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = |found: fs::Metadata| found.is_dir() && found.uid() == geteuid().as_raw();
@@ -93,7 +92,7 @@ fn remove_abandoned(parent: &Path) {
             .as_encoded_bytes()
             .starts_with(PREFIX.as_bytes())
             && entry.metadata().is_ok_and(is_ours);
-        // A folder without the locked file is not one of these, even if its name matches.
+        // A folder without the lock file is not a scratch folder, even if its name matches.
         let lock = is_scratch.then(|| regular::open(&entry.path().join(LOCK)));
         let Some(Ok(lock)) = lock else { continue };
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
@@ -108,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// The name with the largest numbers.
+    /// The path with the largest numbers.
     fn longest(scratch: &Scratch) -> PathBuf {
         let most = u32::MAX;
         scratch.path(&format!("{most}-{most}-two-cores-{most}.sock"))
@@ -144,7 +143,7 @@ mod tests {
         let make = || Scratch::make_in(place.path()).unwrap();
         let (live, killed) = (make(), make());
         UnixListener::bind(killed.path("0.sock")).unwrap();
-        // What a kill leaves: the folder, and no lock on its file.
+        // A kill leaves the folder, without a lock on its file.
         let killed = {
             let scratch = killed;
             scratch.folder.keep()

@@ -1,5 +1,5 @@
-//! The bodies of a live service's calls: made before the first is sent where they fit into memory,
-//! and otherwise ahead of the calls.
+//! The bodies of a live service's calls: made before the first call if they fit into memory, and otherwise
+//! ahead of the calls, while these run.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use rpcgauge_trial::{RampPart, Schedule, Stop};
 
 use super::{Extent, LiveError, Texts};
 
-/// Texts that are checked in advance where each call has its own and they are not kept. A later one
+/// The number of texts that are checked in advance if each call has its own and they are not kept. A later text
 /// that cannot be sent fails its call.
 const CHECKED: u64 = 1_000;
 
-/// What a body takes beside its bytes.
+/// The memory that a body takes in addition to its bytes.
 const BODY_BYTES: u64 = 64;
 
 /// The bodies of a live service's trials. Cheap to clone.
 #[derive(Clone)]
 pub(crate) enum LiveBodies {
-    /// All that differ, used in turn.
+    /// All different ones, used in turn.
     Ready(Arc<[load::Body]>),
-    /// More than fit into memory, or an unknown number: made again for each trial.
+    /// More than fit into memory, or an unknown number of them: made again for each trial.
     Ahead(Arc<Recipe>),
 }
 
@@ -51,15 +51,16 @@ impl LiveBodies {
 
 pub(super) struct Made {
     pub(super) bodies: LiveBodies,
-    /// The body of the call that tries the service. Where every call's text is its own and their
-    /// number is known, no other call has this one.
+    /// The body of the call that tries the service. If every call has its own text and their number is known,
+    /// this text is used by no other call.
     pub(super) probe: load::Body,
 }
 
-/// Makes every body that differs, once, or as many as fit into memory, which can take seconds.
+/// Makes every different body once if all fit into memory, and otherwise checks the texts. This can take
+/// seconds.
 ///
 /// # Errors
-/// A text that cannot be sent, and [`LiveError::Interrupted`] when `stop` became true meanwhile.
+/// A text cannot be sent, or `stop` became true ([`LiveError::Interrupted`]).
 pub(super) fn make(
     options: &CallOptions,
     texts: Option<&Texts>,
@@ -96,7 +97,7 @@ pub(super) fn make(
     let bodies = match ready {
         Some(all) => LiveBodies::Ready(all.into()),
         None => {
-            // Each begins with the first row of a file again.
+            // A new maker begins with the first row of a file again.
             let mut maker = Maker::new(&recipe)?;
             let mut checked = maker.first(distinct.unwrap_or(CHECKED), stop);
             checked.try_for_each(|body| body.map(drop))?;
@@ -106,14 +107,14 @@ pub(super) fn make(
     Ok(Made { bodies, probe })
 }
 
-/// How many calls a trial makes at most, its warm-up included, where that follows from its schedule.
+/// The maximum number of calls of a trial, including its warm-up; `None` if its schedule does not determine it.
 fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
     let most = |stop: Stop| {
         let by_time = match (schedule, stop.time_ms) {
             (Schedule::Rate { per_second, .. }, Some(ms)) => {
                 Some(arrivals(per_second * ms as f64 / 1_000.0))
             }
-            // It ends with its parts, which are as long as the trial.
+            // A ramp ends with its parts, which are as long as the trial.
             (Schedule::Ramp { parts, .. }, _) => {
                 Some(arrivals(parts.iter().map(RampPart::calls).sum()))
             }
@@ -131,8 +132,8 @@ fn max_calls(schedule: &Schedule, extent: &Extent) -> Option<u64> {
     Some(most(extent.measured)?.saturating_add(before?).max(1))
 }
 
-/// Arrivals that will hardly ever be exceeded where there are `mean` on average: arrivals at random
-/// vary by the square root of their number.
+/// A number of arrivals that is hardly ever exceeded if there are `mean` on average: random arrivals vary by
+/// the square root of their number.
 fn arrivals(mean: f64) -> u64 {
     const DEVIATIONS: f64 = 7.0;
     (mean + DEVIATIONS * mean.sqrt()).ceil() as u64 + 1
@@ -146,11 +147,11 @@ pub(crate) struct Recipe {
 
 struct Maker {
     recipe: Arc<Recipe>,
-    /// For messages that have a type.
+    /// Encodes messages that have a type.
     codec: Option<Codec>,
     compressor: Option<Compressor>,
     writer: Writer,
-    /// One text, its memory used again and again.
+    /// The current text; its memory is reused.
     text: String,
 }
 
@@ -175,7 +176,7 @@ impl Maker {
         })
     }
 
-    /// The bodies of the first calls, if they are no larger together.
+    /// The bodies of the first `count` calls; `None` if together they exceed `max_bytes`.
     fn within(
         &mut self,
         max_bytes: u64,
@@ -195,7 +196,7 @@ impl Maker {
         Ok(Some(bodies))
     }
 
-    /// The bodies of the first calls, which are made before anything else is done.
+    /// The bodies of the first `count` calls, until `stop`.
     fn first(
         &mut self,
         count: u64,
@@ -221,7 +222,7 @@ impl Maker {
         })
     }
 
-    /// The text as the bytes of its message, or as it is.
+    /// A body of the current text: the bytes of its message, or the text itself if it has no type.
     fn of_text(&mut self) -> Result<load::Body, Box<dyn Error>> {
         let mut bytes = Vec::new();
         match (&mut self.codec, &self.recipe.texts.message_type) {
@@ -249,8 +250,8 @@ impl Maker {
     }
 }
 
-/// The message about a value that does not fit, without the value: the texts of failed calls are kept, and
-/// it may be a secret.
+/// Removes the value from a message about one that does not fit: error texts of failed calls are recorded, and
+/// the value may be secret.
 fn without_value(said: &str) -> String {
     match (said.find("invalid "), said.rfind(", expected")) {
         (Some(from), Some(to)) if from < to => {
@@ -260,7 +261,7 @@ fn without_value(said: &str) -> String {
     }
 }
 
-/// The error of a row that cannot be read; its text has the place.
+/// The error of a row that cannot be read; its text names the row.
 fn of_rows(recipe: &Recipe, error: &DataError) -> LiveError {
     LiveError::Wrong(format!("{}: {error}", recipe.texts.source))
 }

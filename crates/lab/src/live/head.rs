@@ -6,7 +6,7 @@ use rpcgauge_study::settings::{LiveCall, LiveWire};
 use super::{LiveError, LiveInputs};
 use crate::variant::call_spec::{USER_AGENT, coding_headers};
 
-/// The media type of a body where the user names none: what most services take.
+/// The media type of a body if the user names none: most services accept it.
 const JSON: &str = "application/json";
 
 pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Request, LiveError> {
@@ -57,15 +57,13 @@ pub(super) fn request(live: &LiveCall, inputs: &LiveInputs) -> Result<load::Requ
     })
 }
 
-/// Why a field cannot be the user's, if so: what is set by an option must not be set twice.
+/// Why the user may not set a field, if so: an option sets it, and it must not be set twice.
 fn set_elsewhere(name: &str, is_grpc: bool) -> Option<&'static str> {
     match name {
-        "accept-encoding" | "grpc-accept-encoding" => {
-            Some("responses are compressed with --response-compression")
-        }
-        "grpc-encoding" => Some("requests are compressed with --request-compression"),
-        "grpc-timeout" => Some("it is set from --deadline"),
-        "content-type" | "te" if is_grpc => Some("gRPC has its own; leave it out"),
+        "accept-encoding" | "grpc-accept-encoding" => Some("set it with --response-compression"),
+        "grpc-encoding" => Some("set it with --request-compression"),
+        "grpc-timeout" => Some("set it with --deadline"),
+        "content-type" | "te" if is_grpc => Some("gRPC sets it itself; leave it out"),
         _ => None,
     }
 }

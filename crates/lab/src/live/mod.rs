@@ -1,15 +1,14 @@
-//! Live services: found, tried with one call, and then called like any other target.
+//! Live services: finds them, tries them with one call, and then calls them like any other target.
 //!
 //! ```text
 //! settings ─► tls (its files read)
-//! settings, headers ─► reflection (where no file describes the messages: the service is asked)
+//! settings, headers ─► reflection (if no file describes the messages: the service is asked)
 //! settings, headers, texts ─► bodies (texts checked against their type, nothing sent)
 //!                          ─► resolve (name looked up once)
 //!                          ─► probe (one call) ─► Live, ready for its trials
 //! ```
 //!
-//! What is called with may be secret: header values live here, and neither in the plan nor in any
-//! record.
+//! The inputs of calls may be secret: header values are kept here, and neither in the plan nor in any record.
 
 mod bodies;
 mod head;
@@ -45,24 +44,24 @@ pub enum LiveError {
     /// TLS cannot be set up.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// The user ended it.
+    /// The user interrupted it.
     #[error("interrupted before anything was measured")]
     Interrupted,
 }
 
 impl LiveError {
-    /// What is wrong, as the end of a sentence that begins with the service.
+    /// An error of a service: `what` is the end of a sentence that begins with its URL.
     fn of(service: &LiveService, what: impl fmt::Display) -> Self {
         Self::Wrong(format!("{} {what}", service.url))
     }
 }
 
-/// What a live service is called with beside its settings.
+/// What a live service is called with in addition to its settings.
 #[derive(Clone, Default)]
 pub struct LiveInputs {
     /// The user's own header fields or metadata.
     pub headers: Vec<(String, String)>,
-    /// TLS, where it is called so: what [`tls`] made of its settings.
+    /// TLS, if the service is called over it: what [`tls`] made from its settings.
     pub tls: Option<load::Tls>,
     /// The texts of the calls; without them there is no body, and a gRPC message is empty.
     pub texts: Option<Texts>,
@@ -73,23 +72,23 @@ pub struct LiveInputs {
 pub struct Texts {
     /// The texts themselves.
     pub data: Arc<Data>,
-    /// The message type of each text, in JSON; none where a text is sent as it is.
+    /// The message type of each text, which is then JSON; `None` if texts are sent as they are.
     pub message_type: Option<MessageType>,
-    /// Where they come from, for messages: an option or a file's name.
+    /// Where they come from, for error messages: an option or a file's name.
     pub source: String,
 }
 
-/// How long a service is called, as far as it decides how many texts there must be.
+/// How long a service is called, which decides how many texts there must be, and the bounds of these.
 #[derive(Debug, Clone, Copy)]
 pub struct Extent {
-    /// The longest warm-up.
+    /// The maximum length of the warm-up.
     pub warmup: Stop,
     /// The end of a trial.
     pub measured: Stop,
     /// Bounds of messages.
     pub limits: Limits,
-    /// Memory that messages made before the first call may take, bytes; more of them are made ahead
-    /// of the calls, while they run.
+    /// Memory that messages made before the first call may take, bytes. If they would take more, they are made
+    /// ahead of the calls, while these run.
     pub prepared_bytes: u64,
 }
 
@@ -98,7 +97,7 @@ impl Extent {
     pub const PREPARED_BYTES: u64 = 256 << 20;
 }
 
-/// A live service that took a first call, and the calls for it.
+/// A live service that has answered a first call, and the calls for it.
 #[derive(Clone)]
 pub struct Live {
     pub(crate) calls: CallSpec,
@@ -106,11 +105,11 @@ pub struct Live {
 }
 
 impl Live {
-    /// Makes messages ready, finds the service, and tries it with one call.
+    /// Prepares the messages, finds the service, and tries it with one call.
     ///
     /// # Errors
-    /// [`LiveError`], one line: a text that is not a message, a name without an address, TLS that cannot
-    /// be set up, a service that is not there or speaks something else.
+    /// [`LiveError`], one line: a text that is not a message, a name without an address, TLS that cannot be set
+    /// up, a service that cannot be reached or speaks another protocol.
     pub fn find(
         live: &LiveCall,
         inputs: &LiveInputs,
@@ -127,7 +126,7 @@ impl Live {
     }
 }
 
-/// Finds the service, and puts its calls together.
+/// Finds the service. Returns what its calls share.
 fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpec, LiveError> {
     let compression = live.options.response_compression;
     Ok(CallSpec {
@@ -147,7 +146,7 @@ fn calls(live: &LiveCall, inputs: &LiveInputs, limits: Limits) -> Result<CallSpe
     })
 }
 
-/// Without what may be secret.
+/// Shows nothing that may be secret.
 impl fmt::Debug for Live {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Live")

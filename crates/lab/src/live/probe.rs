@@ -1,9 +1,9 @@
-//! The first call to a live service: is the service there, and is it what was meant?
+//! The first call to a live service: checks that the service is there and is the one that was meant.
 //!
-//! A status such as 503 is a fact of the service and is measured. What would fail every call for a
-//! reason that the user can correct is an error before anything is measured: of statuses those that depend
-//! on the request's head alone, which is the same in every call. 403 and 422, for two, can depend on
-//! the message.
+//! A status such as 503 is a fact of the service and is measured. What would fail every call for a reason that
+//! the user can correct is an error before anything is measured. Among statuses, these are the ones that depend
+//! only on the request's head, which is the same in every call; 403 and 422, for example, can depend on the
+//! message.
 
 use std::sync::atomic::AtomicBool;
 
@@ -15,7 +15,7 @@ use super::LiveError;
 use crate::subject::one_line;
 use crate::variant::call_spec::{CallSpec, Check};
 
-/// Makes one call and checks how it ends.
+/// Makes one call, and checks how it ends.
 pub(super) fn probe(
     calls: &CallSpec,
     live: &LiveCall,
@@ -29,7 +29,7 @@ pub(super) fn probe(
     };
     let check = calls.check.map(Check::start).transpose();
     let check = check.map_err(|what| uncallable(service, what))?;
-    // One request, which is counted as one: a service that refuses it may take the next.
+    // Exactly one request: after a refusal the engine must not send another one, which the service may accept.
     let trial = load::Trial {
         max_requests: Some(1),
         ..calls.trial()
@@ -39,7 +39,7 @@ pub(super) fn probe(
         return Ok(());
     };
     if measured.traffic.received.header > 0 && is_broken_off(kind) {
-        // The service began to respond by this protocol: that it stops is a fact to be measured.
+        // The service began to respond in this protocol: that the connection ends is a fact to be measured.
         return Ok(());
     }
     match refusal(kind, &said, live) {
@@ -48,8 +48,8 @@ pub(super) fn probe(
     }
 }
 
-/// Makes one call. With what was measured comes why the call failed, if it did: the kind, and one line
-/// from the engine or the server, which may be empty.
+/// Makes one call. Returns the measurement and, if the call failed, why: the kind, and one line from the engine
+/// or the server, which may be empty.
 pub(super) fn one_call<'b>(
     trial: &load::Trial,
     bodies: load::Bodies<'b>,
@@ -88,8 +88,8 @@ fn is_broken_off(kind: FailureKind) -> bool {
     )
 }
 
-/// The error of a service whose every call would fail like this one; none where the failure is a fact to
-/// be measured.
+/// The error of a service whose every call would fail like this one; `None` if the failure is a fact to be
+/// measured.
 pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<String> {
     let (service, http) = (&live.service, live.wire.http());
     let because = match said {
@@ -104,13 +104,15 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             version(http),
             other_version(live.wire)
         ),
-        // The service speaks HTTP/2, or the kind would be the one below.
+        // The service speaks HTTP/2: otherwise the kind would be `WrongProtocol`.
         FailureKind::Protocol if is_grpc => format!(
-            "breaks a rule of gRPC or HTTP/2{because}; every call would fail so: check the server, and \
+            "breaks a rule of gRPC or HTTP/2{because}; every call would fail in this way: check the server, and \
              that the method is unary"
         ),
         FailureKind::Protocol if http == HttpVersion::Http2 => {
-            format!("breaks a rule of HTTP/2{because}; every call would fail so: check the server")
+            format!(
+                "breaks a rule of HTTP/2{because}; every call would fail in this way: check the server"
+            )
         }
         FailureKind::Protocol => format!(
             "does not respond as HTTP/1.1 requires{because}; check the server, the port, and whether it wants \
@@ -132,11 +134,11 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             if live.options.request_compression.is_none() {
                 ""
             } else {
-                " and takes --request-compression"
+                " and accepts --request-compression"
             }
         ),
         FailureKind::HttpStatus(status @ (404 | 405 | 415)) if is_grpc => format!(
-            "responds with {status}, and not by gRPC{because}; is this the port of the gRPC server?"
+            "responds with {status}, and not over gRPC{because}; is this the port of the gRPC server?"
         ),
         FailureKind::HttpStatus(401) | FailureKind::GrpcStatus(UNAUTHENTICATED) => format!(
             "rejects the call as unauthenticated ({kind}){because}; give the credentials that it wants, as in \
@@ -144,7 +146,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
         ),
         FailureKind::ContentType if is_grpc => {
             format!(
-                "does not respond by gRPC with protobuf{because}; is this the port of the gRPC server?"
+                "does not respond over gRPC with protobuf{because}; is this the port of the gRPC server?"
             )
         }
         FailureKind::HttpStatus(404) => format!(
@@ -152,11 +154,11 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
             service.url.path,
         ),
         FailureKind::HttpStatus(405) => format!(
-            "responds with 405: {} does not take {method}; choose another method of HTTP",
+            "responds with 405: {} does not accept {method}; choose another HTTP method",
             service.url.path,
         ),
         FailureKind::HttpStatus(415) => format!(
-            "responds with 415: {} does not take bodies of this type or compression; check \
+            "responds with 415: {} does not accept bodies of this type or compression; check \
              the header 'content-type: …' and the compression of requests",
             service.url.path,
         ),
@@ -175,7 +177,7 @@ pub(super) fn refusal(kind: FailureKind, said: &str, live: &LiveCall) -> Option<
     })
 }
 
-/// gRPC's code for a caller that gave no identity, or one that is not known.
+/// gRPC's code for a caller without valid credentials.
 const UNAUTHENTICATED: u32 = 16;
 
 /// gRPC's code for a method that a server does not have.
@@ -188,7 +190,7 @@ fn version(http: HttpVersion) -> &'static str {
     }
 }
 
-/// What to do where a server does not speak the version of HTTP that it was called with.
+/// What to do if a server does not speak the version of HTTP that it was called with.
 fn other_version(wire: LiveWire) -> &'static str {
     match wire {
         LiveWire::Grpc => {
@@ -196,11 +198,11 @@ fn other_version(wire: LiveWire) -> &'static str {
              check the port, and whether it wants TLS (grpcs://) or none (grpc://)"
         }
         LiveWire::Http(HttpVersion::Http2) => {
-            "if it speaks HTTP/1.1 only, call it by that; check whether it wants TLS (https://) or \
+            "if it speaks HTTP/1.1 only, call it with that version; check whether it wants TLS (https://) or \
              none (http://)"
         }
         LiveWire::Http(HttpVersion::Http1) => {
-            "if it speaks HTTP/2 only, call it by that; check whether it wants TLS (https://) or none \
+            "if it speaks HTTP/2 only, call it with that version; check whether it wants TLS (https://) or none \
              (http://)"
         }
     }

@@ -1,8 +1,8 @@
-//! Asks a live gRPC service what its messages are, by server reflection.
+//! Asks a live gRPC service for its message types, over server reflection.
 //!
-//! Each question is a separate call, made by the engine as the measured ones are: with the same
-//! address, TLS and metadata. A stream of one question is a unary call on the wire, and most servers
-//! respond to the first one with everything that its file imports.
+//! Each question is a separate call, made by the engine as the measured ones are: with the same address, TLS
+//! and metadata. On the wire a stream of one question is a unary call. Most servers respond to the first
+//! question with everything that its file imports.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -18,18 +18,19 @@ use rpcgauge_trial::FailureKind;
 use super::{LiveError, LiveInputs, calls, probe};
 use crate::variant::call_spec::CallSpec;
 
-/// How long a service is asked in all.
+/// The time limit for all questions together.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Most bytes of a response, whatever the limit of the calls themselves is: it can hold every file.
+/// The maximum size of a response, bytes, whatever the limit of the calls themselves: a response can hold every
+/// file.
 const MAX_RESPONSE_BYTES: usize = Files::MAX_BYTES;
 
-/// The schema of the service that is called: its file, and what that imports. Of the `inputs` the headers
-/// are sent, which a service may require before it responds, and no text.
+/// Fetches the schema of the service that is called: its file, and what that imports. Sends the headers of
+/// `inputs`, which a service may require before it responds, but none of their texts.
 ///
 /// # Errors
-/// [`LiveError`], one line: a service that is not there or does not offer reflection, does not have
-/// the service that is called, or whose descriptors make no schema.
+/// [`LiveError`], one line: the server cannot be reached, does not offer reflection, does not have the service
+/// that is called, or its descriptors form no valid schema.
 pub fn reflect(
     live: &LiveCall,
     inputs: &LiveInputs,
@@ -45,7 +46,7 @@ struct Asker<'a> {
     calls: CallSpec,
     live: LiveCall,
     stop: &'a AtomicBool,
-    /// Versions that the service may have, the one that is asked first.
+    /// Versions that the service may have, in the order in which they are tried.
     paths: &'static [&'static str],
     until: Instant,
 }
@@ -77,7 +78,7 @@ impl<'a> Asker<'a> {
         })
     }
 
-    /// Asks until the schema of a service is whole.
+    /// Asks until the schema of a service is complete.
     fn schema(mut self, name: &str) -> Result<Schema, LiveError> {
         match fetch_schema(name, Files::default(), |question| self.ask(question)) {
             Ok(schema) => Ok(schema),
@@ -90,7 +91,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Asks one question, in the newest version that the service has.
+    /// Asks one question, with the newest version that the service has.
     fn ask(&mut self, question: ReflectionRequest<'_>) -> Result<Vec<u8>, LiveError> {
         while let Some((path, older)) = self.paths.split_first() {
             if let Some(response) = self.ask_at(path, question)? {
@@ -101,7 +102,8 @@ impl<'a> Asker<'a> {
         Err(self.error("does not offer server reflection".to_owned()))
     }
 
-    /// The response's bytes; none where the service does not have this version.
+    /// Asks one question at one path. Returns the response's bytes; `None` if the service does not have this
+    /// version.
     fn ask_at(
         &self,
         path: &str,
@@ -132,7 +134,7 @@ impl<'a> Asker<'a> {
 
     /// The error of a question that failed as a call.
     fn failed(&self, kind: FailureKind, said: &str) -> LiveError {
-        // A response that breaks a rule says nothing of the method that is called.
+        // A response that breaks a rule says nothing about the method that is called.
         let refusal = match kind {
             FailureKind::Protocol => None,
             kind => probe::refusal(kind, said, &self.live),

@@ -1,4 +1,4 @@
-//! Where a live service is: its name looked up once, and TLS made ready.
+//! Finds a live service: looks up its name once, and prepares TLS.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use rpcgauge_trial::{Address, MAX_SOCKET_PATH_BYTES};
 
 use super::LiveError;
 
-/// Finds the address that takes connections. A name may have several, as `localhost` has, and a
-/// service may listen at one of them alone.
+/// Finds the address that accepts connections. A name may have several, as `localhost` has, and a service may
+/// listen at only one of them.
 pub(super) fn address(live: &LiveCall) -> Result<Address, LiveError> {
     let service = &live.service;
     let within = Duration::from_millis(live.options.deadline_ms);
@@ -66,7 +66,7 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     let length = path.as_os_str().len();
     if length > MAX_SOCKET_PATH_BYTES {
         return format!(
-            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH_BYTES}; use a shorter \
+            "the path is {length} bytes long, and the system accepts {MAX_SOCKET_PATH_BYTES}; use a shorter \
              one, by a symbolic link or from a nearer working directory"
         );
     }
@@ -77,8 +77,8 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     format!("{}; is the service running there?", sentence(error))
 }
 
-/// TLS as a live service is called with it; none where there is none. The files are read here:
-/// one that is a pipe is waited for, and can be read only once.
+/// TLS for a live service; `None` if it is called without. The files are read here: a pipe is waited for, and
+/// can be read only once.
 ///
 /// # Errors
 /// [`LiveError::Tls`] names the file and what is wrong with it.

@@ -1,5 +1,5 @@
-//! What a live service is sent. That it is sent, and what is said of services that are not what was
-//! meant, is tested with the built program.
+//! What a live service is sent. Tests of the built program cover the sending, and the errors for services that
+//! are not the ones that were meant.
 
 use rpcgauge_message::data::{Form, Order, RowFormat, Rows};
 use rpcgauge_message::{Compression, Schema};
@@ -35,7 +35,7 @@ fn live(target: &str) -> LiveCall {
     }
 }
 
-/// It has no end condition.
+/// A stop flag that is never set.
 static GO: AtomicBool = AtomicBool::new(false);
 
 const EXTENT: Extent = Extent {
@@ -51,7 +51,7 @@ const EXTENT: Extent = Extent {
     prepared_bytes: Extent::PREPARED_BYTES,
 };
 
-/// With trials that last a second, however many calls they have.
+/// With trials that last a second, without a bound on calls.
 const A_SECOND: Extent = Extent {
     measured: Stop::after_ms(1_000),
     ..EXTENT
@@ -179,7 +179,7 @@ fn texts_without_end_are_made_ahead_of_the_calls() {
     }
 }
 
-/// Memory for two of the rows that are given.
+/// Memory for two of the rows.
 const LITTLE: Extent = Extent {
     prepared_bytes: 150,
     ..EXTENT

@@ -1,5 +1,5 @@
-//! What the kernel counts of a server's TCP connections: sock_diag(7), and proc(5)'s `/proc/net/snmp`. Any user may
-//! ask for both.
+//! Reads what the kernel counts of a server's TCP connections, from sock_diag(7) and proc(5)'s
+//! `/proc/net/snmp`. Any user may read both.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,13 +19,13 @@ pub(crate) type Sent = BTreeMap<u64, u64>;
 #[derive(Debug)]
 pub(crate) struct Connections {
     port: u16,
-    /// Both are of the network namespace that they were opened in.
+    /// Both belong to the network namespace that they were opened in.
     diag: OwnedFd,
     snmp: File,
 }
 
 impl Connections {
-    /// Those to `server`, in the calling thread's network namespace.
+    /// The connections to `server`, in the calling thread's network namespace.
     pub(crate) fn of(server: SocketAddr) -> io::Result<Self> {
         let diag = socket_with(
             AddressFamily::NETLINK,
@@ -40,10 +40,10 @@ impl Connections {
         })
     }
 
-    /// What the server has sent on each connection that is open.
+    /// What the server has sent on each open connection.
     pub(crate) fn sent(&self) -> io::Result<Sent> {
         let mut sent = Sent::new();
-        // Those of a server that listens on IPv6 are of that family, whatever its clients use.
+        // Connections of a server that listens on IPv6 are of that family, even if its clients use IPv4.
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             send(&self.diag, &self.request(family), SendFlags::empty())?;
             let mut packet = [0; 65_536];
@@ -60,7 +60,7 @@ impl Connections {
         Ok(sent)
     }
 
-    /// Connections that servers in the namespace have accepted so far, whichever their port.
+    /// Connections that servers in the namespace have accepted so far, on any port.
     pub(crate) fn accepted(&self) -> io::Result<u64> {
         let mut text = [0; 8_192];
         let length = self.snmp.read_at(&mut text, 0)?;
@@ -116,7 +116,7 @@ const INFO: u16 = 2;
 const BYTES_SENT: usize = 200;
 const BYTES_RETRANS: usize = 208;
 
-/// Adds the connections in a packet of the kernel; whether it was the last packet.
+/// Adds the connections in a packet from the kernel. Returns whether it was the last packet.
 fn read(packet: &[u8], sent: &mut Sent) -> io::Result<bool> {
     let mut left = packet;
     while !left.is_empty() {
@@ -166,7 +166,7 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> io::Result<[u8; N]> {
 }
 
 fn unreadable() -> io::Error {
-    io::Error::other("the kernel's counters of TCP connections have another form")
+    io::Error::other("the kernel's counters of TCP connections are in an unknown format")
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl CorePair {
 /// The cores that the calling thread may run on, in the kernel's order.
 ///
 /// # Errors
-/// When the kernel does not give the thread's affinity.
+/// The kernel does not give the thread's affinity.
 pub fn allowed() -> io::Result<Vec<Core>> {
     let set = sched_getaffinity(None)?;
     let base = Path::new("/sys/devices/system/cpu");
@@ -45,7 +45,7 @@ pub fn allowed() -> io::Result<Vec<Core>> {
         .collect())
 }
 
-/// Where the system does not show the topology, each logical processor counts as a core.
+/// If the system does not show the topology, each logical processor counts as a physical core.
 fn described(base: &Path, id: usize) -> Core {
     let read = |name: &str| -> Option<u32> {
         let path = base.join(format!("cpu{id}/topology/{name}"));
@@ -58,17 +58,17 @@ fn described(base: &Path, id: usize) -> Core {
     }
 }
 
-/// Chooses a core each for client and server, or `None` where there is only one.
+/// Chooses a core each for client and server; `None` if there is only one.
 ///
-/// Two physical cores of one package are best: hardware threads slow each other, and another
-/// package is farther away than a neighbouring service would be. The lowest core handles most
-/// interrupts on many machines, so it is left alone where there is a choice.
+/// Two physical cores of one package are best: hardware threads slow each other, and another package is farther
+/// away than a neighbouring service would be. The lowest core handles most interrupts on many machines, so it
+/// is avoided if there is a choice.
 pub(crate) fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
     let pairs = allowed.iter().enumerate().flat_map(|(at, &client)| {
         let servers = allowed[at + 1..].iter();
         servers.map(move |&server| CorePair { client, server })
     });
-    // Of equal ones the first. A pair's lower core is its client's.
+    // The first of equally good pairs. A pair's lower core is its client's.
     pairs.min_by_key(|pair| {
         let is_near = pair.client.package == pair.server.package;
         match (pair.is_one_physical_core(), is_near) {

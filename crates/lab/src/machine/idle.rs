@@ -1,4 +1,4 @@
-//! Whether an idle core may sleep while a trial runs.
+//! Decides whether an idle core may sleep while a trial runs.
 //!
 //! A core that wakes from a deep idle state takes longer than a local call. Writing a 32-bit 0 to
 //! `/dev/cpu_dma_latency` asks the kernel for a wake-up latency of 0 µs for as long as the file
@@ -26,7 +26,7 @@ pub struct IdleHold {
 }
 
 impl IdleHold {
-    /// Asks the kernel for `asked`. Where it refuses, idle states stay as they are, and the outcome has the
+    /// Asks the kernel for `asked`. If it refuses, idle states stay as they are, and the outcome has the
     /// reason.
     pub fn ask(asked: Idle) -> Self {
         Self::ask_at(asked, Path::new(DEVICE))
@@ -46,7 +46,7 @@ impl IdleHold {
         }
     }
 
-    /// What is in force while this lives.
+    /// The setting that is in force while this lives.
     pub fn got(&self) -> Idle {
         self.outcome.got
     }

@@ -1,7 +1,7 @@
-//! What a JVM counts of itself: garbage collections, stops, compilations, its heap.
+//! Reads what a JVM counts: garbage collections, stops, compilations, its heap.
 //!
 //! HotSpot keeps its counters in a file that it maps, `/tmp/hsperfdata_USER/PID` (perfMemory.hpp), unless it is
-//! told not to (`-XX:-UsePerfData`). They cost it nothing, and need no agent in it.
+//! told not to (`-XX:-UsePerfData`). Reading them costs the JVM nothing, and needs no agent in it.
 //!
 //! Its just-in-time compilers are threads, whose priority can be set from outside.
 
@@ -18,14 +18,14 @@ use crate::files::regular;
 /// Where HotSpot puts its files, whatever `TMPDIR` says.
 const FOLDER: &str = "/tmp";
 
-/// The largest file that is read, bytes; 32 KiB are common.
+/// The maximum number of bytes that are read; 32 KiB are common.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// The file's first bytes, and its byte order and version.
 const BEGIN: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE_ENDIAN_2: [u8; 2] = [1, 2];
 
-/// What the JVM with this process id has counted since its start; none if it has no counters.
+/// What the JVM with this process id has counted since its start; `None` if it has no counters.
 pub(crate) fn read(pid: u32) -> Option<JvmRecord> {
     let folders = fs::read_dir(FOLDER).into_iter().flatten().flatten();
     let mut folders = folders.filter(|folder| {
@@ -35,8 +35,8 @@ pub(crate) fn read(pid: u32) -> Option<JvmRecord> {
     folders.find_map(|folder| read_file(&folder.path().join(pid.to_string())))
 }
 
-/// Gives the compilers of the JVM of that number this nice value, from -20, the highest priority, to 19. Those that
-/// they start later inherit it. Without the privilege to raise a priority they keep theirs.
+/// Gives the compilers of the JVM with this process id this nice value, from -20, the highest priority, to 19.
+/// Compilers that they start later inherit it. Without the privilege to raise a priority they keep theirs.
 pub(crate) fn set_compiler_nice(pid: u32, nice: i32) {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     for thread in threads.into_iter().flatten().flatten() {
@@ -78,7 +78,7 @@ fn counters(bytes: &[u8]) -> Option<BTreeMap<&str, u64>> {
     Some(all)
 }
 
-/// The 32 bits at a place.
+/// The 32-bit number at an offset.
 fn number(bytes: &[u8], at: usize) -> Option<usize> {
     let four = bytes.get(at..at + 4)?.try_into().ok()?;
     usize::try_from(u32::from_le_bytes(four)).ok()
@@ -97,7 +97,7 @@ fn record(counters: &BTreeMap<&str, u64>) -> Option<JvmRecord> {
     Some(JvmRecord {
         collections: sum("sun.gc.collector.", ".invocations"),
         collecting_ns: ns(sum("sun.gc.collector.", ".time")),
-        // To reach a safepoint, and within it.
+        // The times to reach safepoints, and within them.
         stopped_ns: ns(sum("sun.rt.safepoint", "Time")),
         compilations: sum("sun.ci.totalCompiles", ""),
         compiling_ns: ns(sum("java.ci.totalTime", "")),

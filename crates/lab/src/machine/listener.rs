@@ -1,4 +1,4 @@
-//! Which processes listen at an address of this machine.
+//! Finds out which processes listen at an address of this machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ const LISTENING: &str = "0A";
 pub(crate) struct Listeners(BTreeSet<String>);
 
 impl Listeners {
-    /// Those at `address`; none if it is another machine's.
+    /// The sockets that listen at `address`; none if it is another machine's.
     pub(crate) fn at(address: &Address) -> Self {
         let inodes = match address {
             Address::Tcp(address) if !is_here(*address) => return Self::default(),
@@ -31,7 +31,7 @@ impl Listeners {
         Self(names.collect())
     }
 
-    /// Whether a process has one of them open; false where this program may not read its files.
+    /// Whether a process has one of them open; false if this program may not read which files it has open.
     pub(crate) fn are_of(&self, pid: u32) -> bool {
         if self.0.is_empty() {
             return false;
@@ -44,7 +44,7 @@ impl Listeners {
     }
 }
 
-/// Only an address of this machine can be bound.
+/// Whether an address is this machine's: only those can be bound.
 fn is_here(address: SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()
 }
@@ -53,9 +53,9 @@ fn rows(table: &str) -> String {
     fs::read_to_string(table).unwrap_or_default()
 }
 
-/// The sockets that listen, of a text like proc(5)'s `/proc/net/tcp` or `tcp6`, with their inodes: local address and
-/// port in the second column, the state in the fourth, the inode in the tenth. An IPv4 address that is written as one
-/// of IPv6 is given as IPv4.
+/// The listening sockets in a text like proc(5)'s `/proc/net/tcp` or `tcp6`, with their inodes: local address
+/// and port are in the second column, the state in the fourth, the inode in the tenth. IPv4-mapped IPv6
+/// addresses become IPv4 ones.
 pub fn tcp(table: &str) -> Vec<(SocketAddr, String)> {
     let socket = |row: &str| {
         let columns: Vec<&str> = row.split_ascii_whitespace().collect();
@@ -66,7 +66,7 @@ pub fn tcp(table: &str) -> Vec<(SocketAddr, String)> {
     table.lines().filter_map(socket).collect()
 }
 
-/// Words of 32 bits, each in the order of this machine's bytes.
+/// Reads words of 32 bits, each in this machine's byte order.
 fn ip_address(digits: &str) -> Option<IpAddr> {
     let word = |at: usize| {
         let word = u32::from_str_radix(digits.get(at..at + 8)?, 16).ok()?;
@@ -83,7 +83,8 @@ fn ip_address(digits: &str) -> Option<IpAddr> {
     })
 }
 
-/// proc(5)'s `/proc/net/unix`: the inode in the seventh column, then the path as it was bound.
+/// The inodes of the sockets at `path` in proc(5)'s `/proc/net/unix`: the inode is in the seventh column,
+/// followed by the path as it was bound.
 fn unix(table: &str, path: &Path) -> Vec<String> {
     let whole = path.canonicalize().unwrap_or_default();
     let ends = [path, &whole].map(|path| format!(" {}", path.display()));

@@ -1,4 +1,4 @@
-//! Where client and server run.
+//! Decides where client and server run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,9 +14,9 @@ use crate::machine::cores::{self, Core, CorePair};
 /// Why processes could not be placed.
 #[derive(Debug, Error)]
 pub enum PlacementError {
-    /// Two cores were asked for and there is one.
+    /// Two cores were asked for, but there is only one.
     #[error(
-        "placement two-cores needs two cores and this program may use one (core {0}); \
+        "placement two-cores needs two cores, but this program may use only one (core {0}); \
          allow it more cores (taskset, the container's CPU set) or set the placement to one-core"
     )]
     OneCoreOnly(usize),
@@ -25,7 +25,7 @@ pub enum PlacementError {
     Refused(&'static str, #[source] io::Error),
 }
 
-/// The cores of one side; empty where the scheduler decides.
+/// The cores of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CoreSet(Vec<usize>);
 
@@ -46,8 +46,8 @@ impl CoreSet {
         mask
     }
 
-    /// Binds the calling thread, and every thread and process that it starts later. Allocates
-    /// nothing, so that it may run between fork and exec.
+    /// Binds the calling thread and, by inheritance, every thread and process that it starts later. Allocates
+    /// nothing, so it may run between fork and exec.
     pub(crate) fn bind_this_thread(&self) -> io::Result<()> {
         Ok(sched_setaffinity(None, &self.mask())?)
     }
@@ -63,13 +63,13 @@ impl fmt::Display for CoreSet {
 /// The cores of both sides under one placement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// The measuring thread's.
+    /// The measuring thread's cores.
     pub client: CoreSet,
-    /// The subject process's.
+    /// The subject process's cores.
     pub server: CoreSet,
 }
 
-/// What placements this machine can give, decided once so that every trial gets the same cores.
+/// The placements that are possible here, chosen once so that every trial gets the same cores.
 #[derive(Debug, Clone)]
 pub struct Placements {
     allowed: Vec<Core>,
@@ -80,7 +80,7 @@ impl Placements {
     /// Looks at the cores that the calling thread may use.
     ///
     /// # Errors
-    /// [`PlacementError::Refused`] when the kernel does not give them.
+    /// [`PlacementError::Refused`] if the kernel does not give them.
     pub fn detect() -> Result<Self, PlacementError> {
         let allowed = cores::allowed().map_err(refused("read the allowed cores"))?;
         Ok(Self::among(allowed))
@@ -100,7 +100,7 @@ impl Placements {
     /// The cores of both sides under `placement`.
     ///
     /// # Errors
-    /// [`PlacementError::OneCoreOnly`] for two cores where there is one.
+    /// [`PlacementError::OneCoreOnly`] if two cores are asked for and there is only one.
     pub fn layout(&self, placement: Placement) -> Result<Layout, PlacementError> {
         let all = || CoreSet(self.allowed.iter().map(|core| core.id).collect());
         let first = self.allowed.first().map_or(0, |core| core.id);
@@ -119,7 +119,7 @@ impl Placements {
         Ok(Layout { client, server })
     }
 
-    /// The cores of both sides under any of `placements`, as far as they can be had.
+    /// The cores of both sides under all of `placements` that are possible here.
     pub(crate) fn cores(&self, placements: &[Placement]) -> BTreeSet<usize> {
         let layouts = placements.iter().flat_map(|&one| self.layout(one));
         layouts
@@ -133,7 +133,7 @@ fn refused(what: &'static str) -> impl FnOnce(io::Error) -> PlacementError {
     move |source| PlacementError::Refused(what, source)
 }
 
-/// The calling thread, bound to cores; dropping this restores its own.
+/// The calling thread, bound to cores; dropping this restores its earlier ones.
 #[derive(Debug)]
 pub struct Bound {
     before: CpuSet,
@@ -145,7 +145,7 @@ impl Bound {
     /// Binds the calling thread.
     ///
     /// # Errors
-    /// [`PlacementError::Refused`] when the kernel does not allow it.
+    /// [`PlacementError::Refused`] if the kernel does not allow it.
     pub fn to(cores: &CoreSet) -> Result<Self, PlacementError> {
         let before = sched_getaffinity(None)
             .map_err(io::Error::from)
@@ -162,7 +162,7 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // A core can go offline meanwhile; the thread then keeps what it has.
+        // If a core went offline meanwhile, this fails, and the thread keeps the cores that it has.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! What a process has used, with those that it has started: processor time, peak memory and threads.
+//! Reads what a process and those that it has started have used: processor time, peak memory and threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ use rpcgauge_trial::Cpu;
 /// Nanoseconds in a second.
 const NS: u64 = 1_000_000_000;
 
-/// Reads the processor time, peak memory and threads of one process, or of several together. It fails
-/// when one of them is gone, or may not be read.
+/// Reads the processor time, peak memory and threads of one process, or of several together. It fails if one of
+/// them is gone, or may not be read.
 #[derive(Debug, Clone)]
 pub struct ProcessMeter {
     processes: Vec<Metered>,
@@ -35,8 +35,8 @@ pub(crate) struct CpuReading {
 }
 
 impl CpuReading {
-    /// What was used since `earlier`. The total is exact; its split follows the kernel's ticks, and
-    /// is unknown where none was counted.
+    /// What was used since `earlier`. The total is exact; its split follows the kernel's ticks, and is unknown
+    /// if none was counted.
     pub(crate) fn since(&self, earlier: &CpuReading) -> Cpu {
         let total = self.total_ns.saturating_sub(earlier.total_ns);
         let user = self.user_ticks.saturating_sub(earlier.user_ticks);
@@ -64,7 +64,7 @@ impl ProcessMeter {
         })
     }
 
-    /// A meter of the process `pid` with all that it has started so far and that is there: the workers
+    /// A meter of the process `pid` with all that it has started so far and that still run, such as the workers
     /// of a server.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl ProcessMeter {
     pub fn with_started(pid: u32) -> io::Result<Self> {
         let mut meter = Self::of(pid)?;
         let started = descendants(pid).into_iter();
-        // One that has ended meanwhile was not a worker.
+        // A process that has ended meanwhile was not a worker.
         meter
             .processes
             .extend(started.filter_map(|pid| Metered::of(pid).ok()));
@@ -107,13 +107,13 @@ impl ProcessMeter {
         Ok(sum)
     }
 
-    /// The same by the process's clock alone, ns: quick enough to be read between calls.
+    /// The same from the process's clock only, ns: quick enough to be read between calls.
     pub(crate) fn total_ns(&self) -> io::Result<u64> {
         self.processes.iter().map(Metered::total_ns).sum()
     }
 
-    /// Resets the peak to what is resident now (proc(5), `clear_refs` 5). False where the
-    /// kernel does not offer it: the peak is then the one since the process started.
+    /// Resets the peak to what is resident now (proc(5), `clear_refs` 5). Returns false if the kernel does not
+    /// offer it: the peak is then that since the process started.
     pub(crate) fn reset_peak(&self) -> bool {
         let reset = |one: &Metered| fs::write(one.folder.join("clear_refs"), "5").is_ok();
         let failed = self.processes.iter().filter(|process| !reset(process));
@@ -127,8 +127,8 @@ impl ProcessMeter {
         first.is_some_and(|first| !descendants(first.pid).iter().all(is_counted))
     }
 
-    /// The peak resident size since the start or the last reset, bytes; of several processes the sum of
-    /// their peaks.
+    /// The peak resident size since the start or the last reset, bytes; for several processes, the sum of their
+    /// peaks.
     ///
     /// # Errors
     /// A process is gone.
@@ -136,8 +136,8 @@ impl ProcessMeter {
         self.sum_of("status", "VmHWM", |status| kib_field(status, "VmHWM:"))
     }
 
-    /// What all processes together hold now, bytes: of a page that several share, each has its share
-    /// (proc(5), `smaps_rollup`).
+    /// What all processes together hold now, bytes: a page that several share is divided among them (proc(5),
+    /// `smaps_rollup`).
     ///
     /// # Errors
     /// A process is gone, or may not be read.
@@ -145,7 +145,7 @@ impl ProcessMeter {
         self.sum_of("smaps_rollup", "Pss", |rollup| kib_field(rollup, "Pss:"))
     }
 
-    /// How many threads there are now, of all processes together.
+    /// The number of threads of all processes now.
     pub(crate) fn threads(&self) -> io::Result<u64> {
         self.sum_of("status", "Threads", |status| {
             field(status, "Threads:")?.parse().ok()
@@ -216,24 +216,23 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-/// The place of the parent's number in `stat`.
+/// The index of the parent in `stat`.
 pub(crate) const PARENT: usize = 4;
 
-/// How long the calling thread was ready to run so far, and others had its core: the second number
-/// of its `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` where the
-/// kernel does not count it.
+/// How long the calling thread has been ready to run so far while others had its core: the second number of its
+/// `schedstat` (the kernel's Documentation/scheduler/sched-stats.rst). `None` if the kernel does not count it.
 pub(crate) fn thread_waited() -> Option<Duration> {
     let schedstat = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let waited_ns = schedstat.split_ascii_whitespace().nth(1)?;
     Some(Duration::from_nanos(waited_ns.parse().ok()?))
 }
 
-/// Of proc(5)'s `stat`.
+/// The fields of proc(5)'s `stat`.
 #[derive(Debug)]
 pub(crate) struct Stat<'s> {
     /// The program's name, which may hold spaces and parentheses.
     pub(crate) name: &'s str,
-    /// From the third on.
+    /// The fields from the third one on.
     fields: Vec<&'s str>,
 }
 
@@ -247,7 +246,7 @@ impl<'s> Stat<'s> {
         })
     }
 
-    /// A field that is a number, by its place in proc(5).
+    /// A field that is a number, by its number in proc(5).
     pub(crate) fn field(&self, place: usize) -> Option<u64> {
         self.fields.get(place.checked_sub(3)?)?.parse().ok()
     }

@@ -1,4 +1,4 @@
-//! How long the threads of a side wait for their cores while others run there.
+//! Measures how long the threads of a side wait for their cores while others run there.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,17 +10,17 @@ use rustix::process::{Resource, getrlimit};
 
 use super::process::ProcessMeter;
 
-/// The most bytes of a `schedstat`: three numbers.
+/// The maximum size of a `schedstat`, bytes: three numbers.
 const MAX_BYTES: usize = 80;
 
-/// Reads how long the threads of a side were ready to run so far, while others had their core, and what
-/// processor time it used: quick enough to be read between slices.
+/// Reads how long the threads of a side have been ready to run so far while others had their core, and the
+/// side's processor time: quick enough to be read between slices.
 #[derive(Debug)]
 pub(crate) struct SideMeter {
     of: Of,
-    /// The `schedstat` of each thread by its number; none where they are too many to be followed.
+    /// The `schedstat` of each thread, by thread id; `None` if there are too many threads to follow.
     threads: Option<Vec<(u32, File)>>,
-    /// The most files that this program may have open with them.
+    /// The maximum number of files that this program may have open, including these.
     max_open: u64,
 }
 
@@ -28,8 +28,7 @@ pub(crate) struct SideMeter {
 enum Of {
     /// The calling thread.
     Thread,
-    /// All threads of processes, with the number of threads in each process's folder of them as it was
-    /// when they were looked for.
+    /// All threads of processes: each `task` folder with its link count when the threads were last listed.
     Processes(ProcessMeter, Vec<(PathBuf, u64)>),
 }
 
@@ -37,11 +36,11 @@ enum Of {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SideReading {
     pub(crate) used_ns: u64,
-    /// By their numbers.
+    /// By thread id.
     pub(crate) threads: BTreeMap<u32, Times>,
 }
 
-/// What a thread has run and waited so far, ns: the first two numbers of a `schedstat`.
+/// How long a thread has run and waited so far, ns: the first two numbers of a `schedstat`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Times {
     pub(crate) ran_ns: u64,
@@ -51,7 +50,7 @@ pub(crate) struct Times {
 impl SideReading {
     pub(crate) fn since(self, earlier: &Self) -> Self {
         let since = |(id, now): (u32, Times)| {
-            // A new thread has begun since.
+            // A thread without an earlier reading is new.
             let before = earlier.threads.get(&id).copied().unwrap_or_default();
             let times = Times {
                 ran_ns: now.ran_ns.saturating_sub(before.ran_ns),
@@ -67,7 +66,7 @@ impl SideReading {
 }
 
 impl SideMeter {
-    /// A meter of the calling thread; none where the kernel does not count its waiting.
+    /// A meter of the calling thread; `None` if the kernel does not count its waiting.
     pub(crate) fn of_this_thread() -> Option<Self> {
         let id = rustix::thread::gettid().as_raw_nonzero().get();
         let file = File::open("/proc/thread-self/schedstat").ok()?;
@@ -85,12 +84,12 @@ impl SideMeter {
         Self {
             of: Of::Processes(meter.clone(), folders),
             threads: None,
-            // The other half is for everything else that a run opens.
+            // Half of the limit is left for everything else that a run opens.
             max_open: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 2,
         }
     }
 
-    /// What it waited and used so far; none where that cannot be read (any more).
+    /// What the side has waited and used so far; `None` if that cannot be read, or no longer.
     pub(crate) fn read(&mut self) -> Option<SideReading> {
         let used_ns = match &self.of {
             Of::Thread => thread_ns(),
@@ -103,7 +102,7 @@ impl SideMeter {
         let all = all.map(|(id, file)| Ok((*id, times(file)?)));
         let mut threads = match all.collect::<io::Result<BTreeMap<_, _>>>() {
             Ok(threads) => threads,
-            // A thread has ended since.
+            // A thread has ended since the last listing.
             Err(_) => {
                 self.find_threads();
                 let left = self.threads.as_ref()?.iter();
@@ -112,13 +111,13 @@ impl SideMeter {
             }
         };
         if let Of::Thread = self.of {
-            // Of a thread that runs, a `schedstat` lags behind.
+            // The `schedstat` of a running thread lags behind.
             threads.values_mut().for_each(|one| one.ran_ns = used_ns);
         }
         Some(SideReading { used_ns, threads })
     }
 
-    /// Whether threads began or ended. A folder has a link for each folder in it.
+    /// Whether threads began or ended, by the folders' link counts: a folder has a link for each folder in it.
     fn is_changed(&self) -> bool {
         let Of::Processes(_, folders) = &self.of else {
             return false;

@@ -1,5 +1,4 @@
-//! Sources to a folder that a subject or an application can be started in, and code for messages, once for all
-//! runs.
+//! Builds a subject or an application from its sources, and code for messages, once for all runs.
 //!
 //! ```text
 //! CACHE/rpcgauge/subjects/
@@ -63,7 +62,7 @@ impl Built {
         beside(&self.folder, "check.log")
     }
 
-    /// A command's program: a tool of the manifest, a file of the folder, or one in `PATH`.
+    /// The program of a command: a tool of the manifest, a file of the folder, or a program in `PATH`.
     pub(crate) fn program(&self, word: &str) -> PathBuf {
         match self.tools.iter().find(|tool| tool.name == word) {
             Some(tool) => tool.path.clone(),
@@ -72,12 +71,12 @@ impl Built {
         }
     }
 
-    /// Where what is generated for sets of messages is.
+    /// The folder of what is generated for sets of messages.
     fn sets(&self) -> PathBuf {
         beside(&self.folder, "messages")
     }
 
-    /// How one of the subject's stacks is started for a set of messages, whose code is generated unless
+    /// The command that starts one of the subject's stacks for a set of messages. Generates their code, unless
     /// that was done before.
     ///
     /// # Errors
@@ -110,7 +109,8 @@ impl Built {
         let disk = filled(disk);
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
-            // The other programs of the folder, which is emptied, may be those of stacks that are ready.
+            // The folder is emptied: its other programs may belong to stacks that are ready, and are made
+            // again.
             let others = manifest.programs().into_iter();
             let others: Vec<&str> = others.filter(|other| has_part(folder, other)).collect();
             forget(folder)?;
@@ -130,7 +130,7 @@ impl Built {
         let gc = flags.gc.iter();
         let gc = gc.map(|(name, words)| (name.clone(), filled(words)));
         let runtime = RuntimeFlags {
-            // The program comes before the arguments.
+            // `run` begins with the program, which is not among the arguments.
             place: place.map_or(0, |place| place.saturating_sub(1)),
             flags: Flags {
                 gc: gc.collect(),
@@ -156,8 +156,8 @@ impl Built {
         })
     }
 
-    /// The first of the files that a command and a stack need in these folders and that is not there: a cache may
-    /// lose files, and a tool may end well without having done anything.
+    /// The first missing file of those that a command and a stack need in these folders: a cache may lose
+    /// files, and a tool may succeed without having done anything.
     fn lost(&self, run: &[String], disk: &[String]) -> Option<PathBuf> {
         let program = run.first().map(|word| self.program(word));
         let is_ours =
@@ -179,8 +179,8 @@ impl Built {
         lost.map(|path| self.folder.join(path))
     }
 
-    /// The folder with the code for a set of messages, and one program with it, made unless that was done
-    /// before; none where the subject generates none.
+    /// Generates the code for a set of messages, and one program with it, unless that was done before. Returns
+    /// their folder; `None` if the subject generates no code.
     ///
     /// # Errors
     /// A command of the generator failed; its log is kept.
@@ -235,15 +235,15 @@ impl Built {
         Ok(Some(folder))
     }
 
-    /// The bytes of what a stack needs to run, with its code for a set of messages; none where no paths are
-    /// declared, or one of them is not there.
+    /// The size of what a stack needs to run, with its code for a set of messages, bytes; `None` if no paths
+    /// are declared, or one of them is missing.
     fn disk(&self, paths: &[String]) -> Option<u64> {
         let own = [
             fs::canonicalize(&self.folder),
             fs::canonicalize(self.sets()),
         ];
         let is_own = |path: &Path| own.iter().flatten().any(|folder| path.starts_with(folder));
-        // A link may lead out of the subject's folders.
+        // A link that leads out of the subject's folders does not count.
         let bytes_at = |path: &PathBuf| {
             let path = fs::canonicalize(path).ok().filter(|path| is_own(path))?;
             Some(bytes_of(&path, &fs::metadata(&path).ok()?))
@@ -257,7 +257,7 @@ impl Built {
         bytes.sum::<Option<u64>>().filter(|_| !paths.is_empty())
     }
 
-    /// What it takes on the disk, with all code for messages, bytes.
+    /// Its size on disk, with all code for messages, bytes.
     pub fn bytes(&self) -> u64 {
         bytes_in(&self.folder) + bytes_in(&self.sets())
     }
@@ -268,7 +268,7 @@ pub(super) fn owner(subject: &Manifest) -> String {
     format!("the subject \"{}\"", subject.name)
 }
 
-/// The bytes of a file, or of a folder's files.
+/// The size on disk of a file, or of a folder's files, bytes.
 fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
     /// The unit of `st_blocks` (stat(2)).
     const BLOCK: u64 = 512;
@@ -279,14 +279,14 @@ fn bytes_of(path: &Path, metadata: &fs::Metadata) -> u64 {
     }
 }
 
-/// The bytes of a folder's files on the disk; what cannot be read counts as nothing.
+/// The size on disk of a folder's files, bytes; files that cannot be read count as 0.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = entries.flat_map(|entry| Some(bytes_of(&entry.path(), &entry.metadata().ok()?)));
     bytes.sum()
 }
 
-/// A command's words with the folder of a set of messages in its place.
+/// A command's words with the placeholder for the folder of a set of messages replaced.
 fn with_messages(words: &[String], folder: Option<&Path>) -> Vec<String> {
     let folder = folder.map_or_else(String::new, |folder| folder.display().to_string());
     filled(words, MESSAGES, &folder)
@@ -336,7 +336,7 @@ impl Package {
             commands: self.manifest.build.clone(),
         };
         let prepare = || {
-            // Code that an earlier build generated.
+            // Removes code that an earlier build generated.
             empty(&built.sets())?;
             self.sources.unpack(&built.folder)
         };
@@ -361,14 +361,14 @@ impl Package {
         }
     }
 
-    /// The generators of code that the build makes, in its folder.
+    /// The code generators that the build itself makes, in its folder.
     fn generators(&self) -> impl Iterator<Item = &String> {
         let code = self.manifest.messages.iter();
         let programs = code.flat_map(|code| code.generate.iter().filter_map(|words| words.first()));
         programs.filter(|word| word.contains('/') && !word.starts_with('/'))
     }
 
-    /// Where it is built: its own place for these sources and this toolchain.
+    /// The folder that it is built in, which is unique to these sources and this toolchain.
     fn place(&self, tools: Vec<FoundTool>) -> Result<Built, SubjectsError> {
         self.sources.place("subjects", &self.manifest.name, tools)
     }

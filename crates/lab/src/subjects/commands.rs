@@ -1,4 +1,4 @@
-//! Commands that fill a folder once, for all runs: a subject's build, its code for messages.
+//! Runs commands that fill a folder once, for all runs: a subject's build, or its code for messages.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,36 +15,36 @@ use super::folders::{
 use crate::files::scratch::Scratch;
 use crate::subject::{Log, run, wait_for_log};
 
-/// A command that takes longer hangs: the slowest builds fetch and compile a few hundred packages.
+/// A command that takes longer counts as hanging: the slowest builds fetch and compile a few hundred packages.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// A command's output is read for at most this long after its end: a process that it has started may have
-/// left its group on purpose.
+/// A command's output is read for at most this long after its end: a process that has left the group on purpose
+/// may still hold it open.
 const LOG_GRACE: Duration = Duration::from_secs(1);
 
-/// How far it is.
+/// The current step of a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Another program does the same.
+    /// Waiting for another program that does the same.
     Waiting,
     /// A command runs.
     Running {
-        /// Which, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// Of how many.
+        /// The number of commands.
         of: usize,
         /// The command.
         command: &'a str,
-        /// For how long, so far.
+        /// How long it has run so far.
         elapsed: Duration,
     },
 }
 
 /// Commands that fill a folder.
 pub(crate) struct Commands<'a> {
-    /// The consequence if one of them fails.
+    /// What happens to the owner if one of them fails, for the error message.
     pub(crate) failed: &'a str,
-    /// Whether they read the user's own messages: then their last words are about these.
+    /// Whether they read the user's own messages: then the last line of their output is about these.
     pub(crate) is_about_messages: bool,
     /// Whose they are, as in `the subject "go"`.
     pub(crate) owner: &'a str,
@@ -52,14 +52,14 @@ pub(crate) struct Commands<'a> {
     pub(crate) libraries: &'a BTreeMap<String, String>,
     /// The folder in which they run.
     pub(crate) folder: &'a Path,
-    /// Where the program of a command is.
+    /// Finds the program of a command.
     pub(crate) program: &'a dyn Fn(&str) -> PathBuf,
-    /// One after the other.
+    /// The commands, run one after the other.
     pub(crate) commands: Vec<Vec<String>>,
 }
 
 impl Commands<'_> {
-    /// Fills a folder, unless that was done before: `prepare` makes it, then the commands run.
+    /// Fills a folder, unless that was done before: `prepare` creates it, then the commands run.
     ///
     /// # Errors
     /// A command failed, or the folder cannot be written.
@@ -73,7 +73,7 @@ impl Commands<'_> {
         if take(folder) {
             return Ok(());
         }
-        // Held until the end: a program that waits for it finds a whole folder, or none.
+        // Held until the end: a program that waits for it finds a complete folder, or none.
         let _lock = lock(&beside(folder, "lock"), report, stop)?;
         if take(folder) {
             return Ok(());
@@ -181,7 +181,7 @@ impl Commands<'_> {
     }
 }
 
-/// Runs one command until it ends, or `stop` is set; why it failed, in words.
+/// Runs one command until it ends, `limit` is over, or `stop` is set. An error says why it failed, in words.
 pub(crate) fn run_one(
     mut command: Command,
     log: &Log,
@@ -201,7 +201,7 @@ pub(crate) fn run_one(
         !stop.load(Ordering::Relaxed)
     };
     let ended = run(&mut command, limit, goes_on);
-    // It holds the pipe open too.
+    // The command holds the pipe open too.
     drop(command);
     wait_for_log(&[follower], LOG_GRACE);
     log.finish();
@@ -241,8 +241,7 @@ const NO_NETWORK: [&str; 17] = [
     "i/o timeout",
 ];
 
-/// What a command could not fetch, as a part of a sentence; empty if its output does not mention the
-/// network.
+/// What a command could not fetch, as a part of a sentence; empty if its output shows no network problem.
 fn fetches(libraries: &BTreeMap<String, String>, said: &str) -> String {
     let said = said.to_lowercase();
     if !NO_NETWORK.iter().any(|words| said.contains(words)) {

@@ -19,11 +19,11 @@ pub enum SubjectsError {
     Read(PathBuf, #[source] io::Error),
     #[error(transparent)]
     Manifest(#[from] StudyError),
-    /// A folder, or the `subject.toml` in it, holds no subject, or one that cannot be taken: why, and what
-    /// to do.
+    /// A folder, or the `subject.toml` in it, holds no subject, or one that cannot be used: why, and what to
+    /// do.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, String),
-    /// There is no subject of that name; what may have been meant.
+    /// There is no subject of that name; the suggestion names what may have been meant.
     #[error("there is no subject \"{0}\"{1}")]
     Unknown(String, Nearest),
     #[error("there is no application \"{0}\"{1}; a path to one of your own has a /, as in ./{0}")]
@@ -36,8 +36,8 @@ pub enum SubjectsError {
     },
     #[error(transparent)]
     Command(Box<CommandFailed>),
-    /// The commands ended well, and left out what the subject needs to run.
-    #[error("the subject \"{subject}\" was built without an error, and {} is not there; its log is {}", .path.display(), .log.display())]
+    /// The commands succeeded, but did not make what the subject needs to run.
+    #[error("the subject \"{subject}\" was built without an error, but {} is missing; its log is {}", .path.display(), .log.display())]
     Incomplete {
         subject: String,
         path: PathBuf,
@@ -106,7 +106,7 @@ pub struct CommandFailed {
     pub(super) line: String,
     /// Whether something could not be fetched.
     pub(super) is_offline: bool,
-    /// The program that it makes; none where all of them need it.
+    /// The program that it makes; `None` if all programs need it.
     pub(super) program: Option<String>,
     /// The last lines of its log.
     pub tail: String,

@@ -1,11 +1,11 @@
-//! Folders that are filled once for all runs, and removed when no run has used them for long.
+//! Folders that are filled once for all runs, and removed when no run has used them for a long time.
 //!
 //! ```text
 //! FOLDER/
-//!   .built        made last, with the names of the files that are there: a folder that lacks one of them is
-//!                 not whole. Its time is when the folder was last used, and programs that use the folder hold
-//!                 a lock on it
-//!   .built-PART   the same of a part that was added to it
+//!   .built        made last, with the names of the folder's files: a folder that lacks one of them is
+//!                 incomplete. Its time is when the folder was last used, and programs that use the folder
+//!                 hold a lock on it
+//!   .built-PART   the same for a part that was added to it
 //! FOLDER.log, FOLDER.PART.log   the output of the commands
 //! FOLDER.lock     held by the program that fills it
 //! ```
@@ -27,7 +27,7 @@ use super::commands::Step;
 use super::error::SubjectsError;
 use crate::files::regular;
 
-/// The last file of a folder.
+/// The file that is made last in a folder.
 const MARKER: &str = ".built";
 
 /// A folder that no run has used for this long is removed when the next of its kind is made.
@@ -64,7 +64,7 @@ fn mark(folder: &Path, marker: &str) -> Result<(), SubjectsError> {
     written.map_err(unwritable(&marker))
 }
 
-/// Whether a folder was filled, or a part of it, and has lost nothing since: a cache may lose files.
+/// Whether a folder, or a part of it, was filled and has lost nothing since: a cache may lose files.
 fn has(folder: &Path, marker: &str) -> bool {
     let mut names = Vec::new();
     let marker = regular::open(&folder.join(marker));
@@ -76,23 +76,24 @@ fn has(folder: &Path, marker: &str) -> bool {
 /// The markers of the folders in use: open, and so locked, until this program ends.
 static IN_USE: Mutex<BTreeMap<PathBuf, File>> = Mutex::new(BTreeMap::new());
 
-/// Takes a folder into use if it was filled: no other program removes it while this program runs.
+/// Marks a folder as in use if it was filled, and returns whether it was: no other program removes it while
+/// this program runs.
 pub(super) fn take(folder: &Path) -> bool {
     let Ok(marker) = regular::open(&folder.join(MARKER)) else {
         return false;
     };
-    // A cache that can be neither locked nor written still serves.
+    // A cache that can be neither locked nor written can still be used.
     let _ = flock(&marker, FlockOperation::LockShared);
     let _ = marker.set_modified(SystemTime::now());
-    // One for each folder: it may be asked for often.
+    // One open file for each folder, however often it is asked for.
     let mut in_use = IN_USE.lock().unwrap_or_else(PoisonError::into_inner);
     in_use.insert(folder.to_owned(), marker);
     drop(in_use);
-    // It may have been removed before it was locked.
+    // The folder may have been removed before it was locked.
     is_whole(folder)
 }
 
-/// Removes the folders of the same name with another digest that no run has used for long.
+/// Removes the folders of the same name with another digest that no run has used for a long time.
 pub(super) fn remove_unused_beside(folder: &Path) {
     let name_of = |path: &Path| {
         let (name, digest) = path.file_name()?.to_str()?.rsplit_once('-')?;
@@ -102,17 +103,17 @@ pub(super) fn remove_unused_beside(folder: &Path) {
     let entries = folder.parent().map(fs::read_dir).into_iter().flatten();
     for other in entries.flatten().flatten().map(|entry| entry.path()) {
         if other != folder && name_of(&other) == name_of(folder) {
-            // One that cannot be removed stays: nothing depends on it.
+            // A folder that cannot be removed stays: nothing depends on it.
             let _ = remove_unused(&other);
         }
     }
 }
 
-/// Removes a folder with what lies beside it, but for its lock, which others may be waiting for; none if
-/// it is in use or was used lately.
+/// Removes a folder with its messages and logs, but not its lock file, which others may be waiting for. `None`
+/// if it is in use or was used lately.
 fn remove_unused(folder: &Path) -> Option<()> {
     let marker = regular::open(&folder.join(MARKER)).ok()?;
-    // As a program does that fills it.
+    // As a program that fills it does.
     let lock = regular::create(&beside(folder, "lock")).ok()?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
     flock(&marker, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -120,7 +121,7 @@ fn remove_unused(folder: &Path) -> Option<()> {
     if used.elapsed().ok()? < KEPT_UNUSED {
         return None;
     }
-    // Without it the folder counts as not filled, even if removing it is interrupted.
+    // Without its marker the folder counts as not filled, even if removing it is interrupted.
     fs::remove_file(folder.join(MARKER)).ok()?;
     empty(folder).ok()?;
     for others in ["messages", "logs"] {
@@ -132,7 +133,7 @@ fn remove_unused(folder: &Path) -> Option<()> {
     Some(())
 }
 
-/// Has a folder filled again when it is asked for.
+/// Makes a folder count as not filled, so that it is filled again.
 pub(super) fn forget(folder: &Path) -> Result<(), SubjectsError> {
     let marker = folder.join(MARKER);
     fs::remove_file(&marker).map_err(unwritable(&marker))
@@ -196,7 +197,7 @@ pub(super) fn lock(
 mod tests {
     use super::*;
 
-    /// A folder that was filled, and last used this long ago.
+    /// Makes a folder that was filled, and last used this long ago.
     fn filled(folder: &Path, unused: Duration) {
         fs::create_dir_all(folder.join("code")).unwrap();
         for others in ["messages", "logs"] {
@@ -251,7 +252,7 @@ mod tests {
         let marker = File::open(folder.join(MARKER)).unwrap();
         let used = marker.metadata().unwrap().modified().unwrap();
         assert!(used.elapsed().unwrap() < KEPT_UNUSED);
-        // However long ago that was.
+        // Even if it was last used long ago.
         filled(&folder, 2 * KEPT_UNUSED);
         remove_unused_beside(&cache.path().join("py-0123456789abcdef"));
         assert!(is_whole(&folder));

@@ -18,7 +18,7 @@ pub struct ListedSubject<'a> {
     pub language: &'a str,
     /// `built`, `not-built`, `missing` or `embedded`.
     pub state: &'static str,
-    /// What is not there that it needs, and what to do.
+    /// What it needs and is missing, and what to do.
     pub missing: Vec<String>,
     /// The versions of its libraries.
     pub versions: BTreeMap<String, String>,
@@ -29,7 +29,7 @@ pub struct ListedSubject<'a> {
 /// A stack in the list.
 #[derive(Debug, Serialize)]
 pub struct ListedStack<'a> {
-    /// As a study writes it.
+    /// Its name, as a study writes it.
     pub name: String,
     /// What it can do.
     #[serde(flatten)]

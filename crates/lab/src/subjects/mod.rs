@@ -1,5 +1,5 @@
-//! The subjects that can be started: the built-in ones, which the program carries, and a user's
-//! own. Each is built once for its sources and toolchain, in the user's cache folder.
+//! The subjects that can be started: the built-in ones, which are part of this program, and a user's own. Each
+//! is built once for its sources and toolchain, in the user's cache folder.
 
 mod build;
 mod check;
@@ -34,7 +34,7 @@ pub use preparation::{BuildEvent, Preparation};
 use sources::{SourceFile, Sources, unreadable};
 pub use stacks::Stacks;
 
-// The files that the program carries: `BUILT_IN`, `BUILT_IN_APPS`, `GOLDEN` and `PROTO`.
+// The embedded files: `BUILT_IN`, `BUILT_IN_APPS`, `GOLDEN` and `PROTO`.
 include!(concat!(env!("OUT_DIR"), "/subjects.rs"));
 
 /// A subject's sources.
@@ -50,11 +50,11 @@ pub enum State {
     Built,
     /// It can be built.
     NotBuilt,
-    /// What it needs is not there: what, and what to do, one each.
+    /// Something that it needs is missing: one line for each, with what to do.
     Missing(Vec<String>),
 }
 
-/// All subjects that there are beside the embedded one, by name.
+/// All subjects besides the embedded one, by name.
 pub struct Subjects {
     packages: BTreeMap<String, Package>,
     left_out: Vec<SubjectsError>,
@@ -113,14 +113,14 @@ impl Subjects {
         Ok(())
     }
 
-    /// Reads a subject, whose name must be its folder's and no other's.
+    /// Reads a subject. Its name must be that of its folder, and not that of another subject.
     fn read(&self, folder: &Path) -> Result<Package, SubjectsError> {
         let package = Package::read(folder)?;
         let name = &package.manifest.name;
         let wrong = |what| SubjectsError::Folder(folder.join(MANIFEST), what);
         if folder.file_name() != Some(name.as_ref()) {
             return Err(wrong(format!(
-                "the name is \"{name}\", and the folder's is another; make them the same"
+                "the name is \"{name}\", but the folder has another; make them the same"
             )));
         }
         if embedded_only().contains_key(name) || self.packages.contains_key(name) {
@@ -131,20 +131,20 @@ impl Subjects {
         Ok(package)
     }
 
-    /// Why subjects in the folders cannot be used, beside others that can.
+    /// Why some subjects in the folders cannot be used.
     pub fn left_out(&self) -> &[SubjectsError] {
         &self.left_out
     }
 
-    /// All of them, by name.
+    /// All subjects besides the embedded one, by name.
     pub fn all(&self) -> impl Iterator<Item = &Package> {
         self.packages.values()
     }
 
-    /// The one of that name.
+    /// The subject of that name.
     ///
     /// # Errors
-    /// There is none, with the nearest name.
+    /// There is none; the error suggests the nearest name.
     pub fn find(&self, name: &str) -> Result<&Package, SubjectsError> {
         self.packages.get(name).ok_or_else(|| {
             let known = self.packages.keys().map(String::as_str);
@@ -152,7 +152,7 @@ impl Subjects {
         })
     }
 
-    /// What each stack can do, the embedded one's too, as a study writes them.
+    /// The features of each stack, including the embedded one, by its name in studies.
     pub fn features(&self) -> BTreeMap<String, Features> {
         let mut features = embedded_only();
         features.extend(self.all().flat_map(|package| package.manifest.features()));

@@ -1,4 +1,4 @@
-//! The preparation of the stacks that plans measure: their subjects are built, and have code for the messages.
+//! Prepares the stacks that plans measure: builds their subjects, and makes code for the messages.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,16 +16,16 @@ use super::{Built, Package, Stacks, Step, Subjects, SubjectsError};
 pub enum BuildEvent<'a> {
     /// A step of its build.
     Building(&'a str, Step<'a>),
-    /// A step of making its code for a set of messages.
+    /// A step of making code for a set of messages.
     MakingCode(&'a str, Step<'a>),
     /// Stacks are left out for this reason.
     Failed(&'a SubjectsError),
 }
 
-/// The stacks that plans measure, as far as they can be started.
+/// The stacks that plans measure, and which of them can be started.
 #[derive(Debug)]
 pub struct Preparation {
-    /// All of them; a trial of one that is left out fails with the reason.
+    /// All of them; a trial of a stack that is left out fails with the reason.
     pub stacks: Stacks,
     /// Why stacks are left out: each reason with its stacks, as SUBJECT/STACK.
     pub left_out: Vec<(Rc<SubjectsError>, Vec<String>)>,
@@ -38,8 +38,8 @@ impl Subjects {
     /// that was not done yet. The embedded one is this program itself.
     ///
     /// # Errors
-    /// It is stopped, there is no cache, or a plan names an unknown subject. A stack that cannot be
-    /// built is left out instead.
+    /// It was stopped, there is no cache, or a plan names an unknown subject. A stack that cannot be built is
+    /// no error: it is left out.
     pub fn prepare<'p>(
         &self,
         plans: impl IntoIterator<Item = &'p Plan>,
@@ -60,7 +60,7 @@ impl Subjects {
         for target in variants.map(|variant| &variant.settings.target) {
             let mut lacks = None;
             for stack in target.stacks() {
-                // The embedded one has no / in its name.
+                // The embedded stack has no / in its name, and needs no preparation.
                 if let (Some(stack), Some(workload)) = (stack.split_once('/'), target.workload()) {
                     lacks = lacks.or(needed.add(stack, workload)?);
                 }
@@ -76,22 +76,22 @@ impl Subjects {
     }
 }
 
-/// The stacks of a run, as they are made ready.
+/// The stacks of a run while they are prepared.
 struct Needed<'a> {
     subjects: &'a Subjects,
     report: &'a mut dyn FnMut(BuildEvent<'_>),
     stop: &'a AtomicBool,
-    /// By the subject's name.
+    /// The built subjects, by name.
     built: BTreeMap<&'a str, Result<Built, Rc<SubjectsError>>>,
-    /// By SUBJECT/STACK: why it is left out, if it is.
+    /// By SUBJECT/STACK and set of messages: why the stack is left out, if it is.
     known: BTreeMap<(String, MessageSet), Option<Rc<SubjectsError>>>,
-    /// By the subject's name: why some of its stacks have no code for a set of messages.
+    /// By subject and set of messages: why some of the subject's stacks have no code for them.
     failed: BTreeMap<(&'a str, MessageSet), Vec<Rc<SubjectsError>>>,
     stacks: Stacks,
 }
 
 impl Needed<'_> {
-    /// Makes a stack ready for a workload; why it is left out, if it is.
+    /// Prepares a stack for a workload. Returns why it is left out, if it is.
     fn add(
         &mut self,
         (subject, stack): (&str, &str),
@@ -155,7 +155,7 @@ impl Needed<'_> {
     }
 }
 
-/// An error that leaves a stack out is kept and shown; others end the preparation.
+/// Reports and keeps an error that only leaves a stack out; other errors end the preparation.
 fn keep<T>(
     made: Result<T, SubjectsError>,
     report: &mut dyn FnMut(BuildEvent<'_>),

@@ -1,5 +1,5 @@
-//! The sources of a subject or an application: read from a folder or carried by the program, and unpacked into
-//! the cache under a name of their own.
+//! The sources of a subject or an application: read from a folder or embedded in this program, and unpacked
+//! into the cache under a unique name.
 
 use std::borrow::Cow;
 use std::env;
@@ -15,7 +15,7 @@ use super::folders::unwritable;
 use super::tools::FoundTool;
 use super::walk;
 
-/// The most that a folder may hold, bytes: more cannot be sources.
+/// The maximum size of a folder, bytes: more cannot be sources.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// A file of the sources.
@@ -32,7 +32,7 @@ pub(crate) struct SourceFile {
 pub(crate) struct Sources(pub(super) Vec<SourceFile>);
 
 impl Sources {
-    /// Those that the program carries.
+    /// The sources that are embedded in this program.
     pub(crate) fn carried(files: &[SourceFile]) -> Self {
         Self(files.to_vec())
     }
@@ -43,7 +43,7 @@ impl Sources {
         if walked.iter().map(|file| file.bytes).sum::<u64>() > MAX_BYTES {
             let most = MAX_BYTES >> 20;
             let what = format!(
-                "the folder holds more than {most} MiB; keep what a build makes in a folder target or \
+                "the folder holds more than {most} MiB; keep build output in a folder named target or \
                  venv, which is left out"
             );
             return Err(SubjectsError::Folder(folder.to_owned(), what));
@@ -59,14 +59,14 @@ impl Sources {
         files.collect::<Result<_, SubjectsError>>().map(Self)
     }
 
-    /// The text of a file; empty where there is none.
+    /// The text of a file; empty if there is none.
     pub(crate) fn text(&self, name: &str) -> Cow<'_, str> {
         let file = self.0.iter().find(|file| file.name == name);
         let bytes = file.map(|file| &*file.bytes).unwrap_or_default();
         String::from_utf8_lossy(bytes)
     }
 
-    /// Where these sources are built with this toolchain: a place of their own among the `kind`s.
+    /// Where these sources are built with this toolchain: a unique folder in the cache of this `kind`.
     pub(crate) fn place(
         &self,
         kind: &str,
@@ -85,7 +85,7 @@ impl Sources {
         Ok(Built::new(folder, digest, tools))
     }
 
-    /// Writes them into an empty folder.
+    /// Writes the files into an empty folder.
     pub(crate) fn unpack(&self, folder: &Path) -> Result<(), SubjectsError> {
         for file in &self.0 {
             let path = folder.join(&*file.name);
@@ -101,7 +101,7 @@ impl Sources {
     }
 }
 
-/// The user's cache folder for one kind of things: `subjects`, `apps`.
+/// The user's cache folder for one kind of things, such as `subjects` or `apps`.
 pub(crate) fn cache(kind: &str) -> Result<PathBuf, SubjectsError> {
     let absolute = |name| {
         env::var_os(name)

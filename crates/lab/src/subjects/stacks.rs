@@ -1,4 +1,4 @@
-//! How the stacks of a run are started, or why some cannot be.
+//! The commands that start the stacks of a run, or why some cannot be started.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::subject::SubjectCommand;
 /// How each stack is started, by SUBJECT/STACK as in a variant's settings.
 #[derive(Debug, Clone, Default)]
 pub struct Stacks {
-    /// With the set of messages that a command is for; none where it is for all.
+    /// By the set of messages that a command is for; `None` if it is for all.
     stacks: BTreeMap<String, BTreeMap<Option<MessageSet>, TrialResult<SubjectCommand>>>,
 }
 
@@ -24,8 +24,8 @@ impl Stacks {
         of_stack.insert(None, Ok(command));
     }
 
-    /// Adds how a stack is started for a set of messages. The trials of one that cannot be started fail
-    /// with the reason.
+    /// Adds how a stack is started for a set of messages. If it cannot be started, its trials fail with the
+    /// reason.
     pub fn add_for(
         &mut self,
         stack: &str,
@@ -42,12 +42,12 @@ impl Stacks {
         commands.filter_map(|command| Some(&*command.as_ref().err()?.reason))
     }
 
-    /// Adds all of `others`.
+    /// Adds all stacks of `others`.
     pub fn extend(&mut self, others: Self) {
         self.stacks.extend(others.stacks);
     }
 
-    /// How a stack is started for a workload, or for any.
+    /// How a stack is started for a workload, or for any workload if that is `None`.
     pub(crate) fn command(
         &self,
         stack: &str,
@@ -64,7 +64,7 @@ impl Stacks {
             None => {
                 let known: Vec<&str> = self.stacks.keys().map(String::as_str).collect();
                 let reason = format!(
-                    "there is no subject \"{stack}\"; there is {}",
+                    "there is no subject \"{stack}\"; known: {}",
                     known.join(", ")
                 );
                 Err(TrialFailure::new(Fault::User, reason))

@@ -1,4 +1,4 @@
-//! Folders of subjects, found and refused.
+//! Tests of which folders of subjects are accepted and refused.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn what_is_wrong_with_a_folder_is_an_error() {
     );
     assert_eq!(
         refused(&[("one", &MINIMAL.replace("NAME", "other"))]),
-        "DIR/one/subject.toml: the name is \"other\", and the folder's is another; make them the same"
+        "DIR/one/subject.toml: the name is \"other\", but the folder has another; make them the same"
     );
     assert_eq!(
         refused(&[("reference", &MINIMAL.replace("NAME", "reference"))]),

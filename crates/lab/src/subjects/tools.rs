@@ -1,4 +1,4 @@
-//! The toolchain that a subject needs: where its programs are, and whether they are new enough.
+//! Finds the toolchain that a subject needs: where its programs are, and whether they are new enough.
 
 use std::env;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ pub(crate) struct FoundTool {
     pub(crate) version: String,
 }
 
-/// Looks for all of a subject's tools; what is missing, and what to do, one line each.
+/// Looks for all of a subject's tools. The error says what is missing and what to do, one line each.
 pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     let (mut found, mut missing) = (Vec::new(), Vec::new());
     for tool in tools {
@@ -31,7 +31,7 @@ pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
             Err(why) => missing.push(why),
         }
     }
-    // Without a temporary folder all of them fail alike.
+    // Without a temporary folder all of them fail with the same line.
     missing.dedup();
     if missing.is_empty() {
         Ok(found)
@@ -40,8 +40,8 @@ pub(crate) fn find_all(tools: &[Tool]) -> Result<Vec<FoundTool>, Vec<String>> {
     }
 }
 
-/// The program of a tool that is new enough, or why there is none and what to do: the first, or the newest where
-/// the tool names folders.
+/// A program of a tool that is new enough, or why there is none and what to do. It is the first one found, or
+/// the newest one if the tool names folders.
 pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
     let places = match &tool.folders[..] {
         [] => String::new(),
@@ -64,10 +64,10 @@ pub(crate) fn find(tool: &Tool) -> Result<FoundTool, String> {
         match (&version, &tool.least) {
             (None, Some(least)) => {
                 let how = text.err().unwrap_or_else(|| "prints no version".to_owned());
-                why = format!("{at} {how}, and {least} is needed");
+                why = format!("{at} {how}, and {least} or newer is needed");
             }
             (Some(version), Some(least)) if version < least => {
-                why = format!("{at} is {version}, and {least} is needed");
+                why = format!("{at} is {version}, and {least} or newer is needed");
             }
             _ if newest.as_ref().is_none_or(|(known, _)| *known < version) => {
                 newest = Some((version, path));
@@ -101,7 +101,7 @@ fn candidates(tool: &Tool) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The files and folders that a path means; a `*` at the end of a name stands for the rest of it.
+/// The files and folders that match a path; a `*` at the end of a name matches the rest of it.
 pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
     let mut found = vec![folder.to_owned()];
     let parts = Path::new(path).components();
@@ -122,8 +122,8 @@ pub(super) fn matching(folder: &Path, path: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A folder with the variable of the environment at its begin, as `$JAVA_HOME/bin`, in its place; none where
-/// the variable is not set.
+/// A folder with a leading environment variable, as in `$JAVA_HOME/bin`, replaced by its value; `None` if it is
+/// not set.
 fn written_out(folder: &str) -> Option<String> {
     let Some(rest) = folder.strip_prefix('$') else {
         return Some(folder.to_owned());
@@ -133,10 +133,10 @@ fn written_out(folder: &str) -> Option<String> {
     Some(format!("{value}/{path}"))
 }
 
-/// How long a program may take to print its version. A JVM needs a good part of it.
+/// How long a program may take to print its version. A JVM takes a good part of this.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The most that is read of each stream, bytes.
+/// The maximum number of bytes that are read from each stream.
 const MAX_READ_BYTES: u64 = 64 << 10;
 
 /// The first executable file of this name in `PATH`.
@@ -154,10 +154,10 @@ fn is_executable(path: &Path) -> bool {
     path.is_file() && access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Why a program's version is not known.
+/// Why a program's version is unknown.
 #[derive(Debug)]
 enum NoVersion {
-    /// There is no place for what it prints.
+    /// No temporary file can be written for what it prints.
     Temporary(io::Error),
     /// What happened, as the end of a sentence.
     Program(String),
@@ -166,7 +166,7 @@ enum NoVersion {
 /// What a program prints when it is asked for its version: its standard output, then its standard
 /// error.
 fn version_text(program: &Path, args: &[impl AsRef<OsStr>]) -> Result<String, NoVersion> {
-    // Files and no pipes: a process that the program leaves running would keep a pipe open.
+    // Files, not pipes: a process that the program leaves running would keep a pipe open.
     let failed = NoVersion::Temporary;
     let stdout = tempfile::tempfile().map_err(failed)?;
     let stderr = tempfile::tempfile().map_err(failed)?;
@@ -249,7 +249,11 @@ mod tests {
             place.path().join("jdk-b/bin/rpcgauge-test-tool")
         );
         tool.least = Version::parse("26");
-        assert!(find(&tool).unwrap_err().contains("and 26 is needed"));
+        assert!(
+            find(&tool)
+                .unwrap_err()
+                .contains("and 26 or newer is needed")
+        );
     }
 
     #[test]
@@ -288,11 +292,11 @@ mod tests {
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.unwrap().success());
-        // The process that is left keeps the pipe open as long as it lives.
+        // The process that the program leaves running keeps the pipe open as long as it lives.
         let script = format!("exec 3<>{}; sleep 1000 & echo v1", pipe.display());
         let said = version_text(Path::new("/bin/sh"), &["-c", &script]);
         assert_eq!(said.unwrap(), "v1\n\n");
-        // A pipe without a reader cannot be opened for writing without waiting.
+        // Opening a pipe for writing without waiting fails if it has no reader.
         let is_open = || {
             let flags = OFlags::WRONLY | OFlags::NONBLOCK;
             rustix::fs::open(&pipe, flags, Mode::empty()).is_ok()

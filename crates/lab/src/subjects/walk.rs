@@ -1,11 +1,11 @@
-//! Which files of a folder are a subject's sources. The build script takes them by the same rule.
+//! Finds the files of a folder that are a subject's sources. The build script follows the same rule.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What builds and interpreters leave in a folder. Hidden files are left out too.
+/// Folders that builds and interpreters create. Hidden files are left out too.
 const LEFT_OUT: [&str; 4] = ["__pycache__", "node_modules", "target", "venv"];
 
 pub(crate) struct Walked {

@@ -1,5 +1,5 @@
-# A client on http.client and a codec on json. The argument says what it does wrong, once it is
-# measured: slices of the warm-up skip nothing.
+# A client on http.client and a codec on json. The argument says what it does wrong in measured slices:
+# those skip calls, unlike slices of the warm-up.
 import base64, http.client, json, os, struct, sys, time
 
 fault = sys.argv[1]
@@ -38,7 +38,7 @@ class Client:
         return self.exchange(settings["requests"][self.made % len(settings["requests"])])
 
     def parts(self):
-        """One call, reported as ten that came one after the other."""
+        """One call, reported as ten calls, one after the other."""
         record = self.exchange(settings["requests"][0])
         part = (record[5] - record[0]) // 10
         begins = [record[0] + index * part for index in range(10)]
@@ -74,7 +74,7 @@ class Codec:
         self.made += batch
         begin = time.monotonic_ns()
         if fault == "instant":
-            time.sleep(0.0001)  # So that a batch is one operation.
+            time.sleep(0.0001)  # Long enough that a batch is one operation.
         for _ in range(batch):
             text = json.dumps(settings["message"])
         end = time.monotonic_ns()

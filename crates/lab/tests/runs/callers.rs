@@ -1,4 +1,4 @@
-//! Clients and codecs that are measured, and such that fail: a few lines of Python each.
+//! Clients and codecs that are measured, or that fail: a few lines of Python each.
 
 use rpcgauge_lab::SubjectCommand;
 use rpcgauge_message::{Encoding, WorkloadSpec};
@@ -52,7 +52,7 @@ fn codec() -> Settings {
     }
 }
 
-/// All measured in turn, in short slices.
+/// A plan that measures all variants in turn, in short slices.
 fn together(variants: Vec<(&str, Settings)>) -> Plan {
     let mut plan = plan(variants, 1, 2);
     plan.slice_us = 500;
@@ -86,7 +86,7 @@ fn a_client_is_measured_beside_the_engine_and_tells_what_it_knows() {
         assert!(figures.memory.client_peak > 0 && figures.memory.server_peak.is_some());
         assert!(figures.payload.request == figures.payload.request_compressed);
         assert!(figures.payload.response > Some(0.0));
-        // Absent is not 0.
+        // Unknown figures are absent, not 0.
         assert_eq!((figures.bytes, figures.client_share), (None, None));
         assert_eq!(figures.connections_opened, None);
         assert!(figures.send_delay.unpack().is_empty());
@@ -184,13 +184,13 @@ fn one_that_fails_in_a_slice_fails_alone_and_keeps_its_log() {
         ),
         ("hangs", "did not answer within 3.", "thinking"),
         ("size", "it reports", "saving bytes"),
-        // Seen after its slice, or in the next one: as late as this machine is.
+        // Found after its slice or in the next one, depending on the machine's load.
         ("goes-on", "record", "one more"),
         ("none", "it recorded 0 calls", "nothing to tell"),
         ("backwards", "before \"begin\"", "winding back"),
         ("overlaps", "have 2 calls in flight", "doing all at once"),
         ("shrinks", "a response of 5 bytes", "leaving out the half"),
-        ("pretends", "calls, and the server used", ""),
+        ("pretends", "calls, but the server used", ""),
         ("many", "reports 1073741824 records", "making a hole"),
         (
             "reopened",

@@ -34,7 +34,7 @@ pub(crate) fn shell(script: &str) -> SubjectCommand {
     SubjectCommand::new("/bin/sh", ["-c", &script])
 }
 
-/// Short trials of a call that is changed so.
+/// Short trials of a call that `change` has modified.
 pub(crate) fn with(change: impl FnOnce(&mut SubjectCall)) -> Settings {
     let mut call = SubjectCall::new(WorkloadSpec::List { n: 3 }, Protocol::Grpc);
     call.options.deadline_ms = 2_000;
@@ -77,7 +77,7 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
                     block,
                     variant,
                     placement,
-                    // Each for itself.
+                    // Each trial is a rotation of its own.
                     rotation: variant,
                 });
             }
@@ -117,19 +117,19 @@ pub(crate) fn plan(variants: Vec<(&str, Settings)>, invocations: u32, blocks: u3
     }
 }
 
-/// What a run left.
+/// What a run left behind.
 pub(crate) struct Left {
     pub(crate) summary: Summary,
     pub(crate) trials: Vec<TrialRecord>,
     pub(crate) floors: Vec<FloorRecord>,
-    /// What runtimes did.
+    /// The events of runtimes.
     pub(crate) told: Vec<EventsRecord>,
-    /// The observer's events, in one word each.
+    /// The observer's events, in a few words each.
     pub(crate) events: Vec<String>,
     pub(crate) logs: tempfile::TempDir,
 }
 
-/// Options with the reference subject and one more, impatient.
+/// Options with the reference subject and one more, and short timeouts.
 pub(crate) fn options(other: Option<SubjectCommand>, logs: &tempfile::TempDir) -> Options {
     let mut options = Options::new(reference(), logs.path().join("logs"));
     if let Some(command) = other {
@@ -154,7 +154,7 @@ pub(crate) fn run_until(
 ) -> Left {
     let logs = tempfile::tempdir().unwrap();
     let lab = Lab::new(options(other, &logs));
-    // A test may set it from a thread that outlives the run.
+    // Leaked, since a test may set it from a thread that outlives the run.
     let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     let mut records: Vec<Record> = Vec::new();
     let mut events = Vec::new();

@@ -1,4 +1,4 @@
-//! A runtime's settings and events: a shell in the place of a runtime, around the reference subject.
+//! A runtime's settings and events: a shell around the reference subject takes the place of a runtime.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use rpcgauge_study::subject::{Flags, UsualFlags};
 
 use crate::common::{Left, measured, plan, run, subject, with};
 
-/// Serves, and reports at its end that it was stopped all the time, and what its flags were.
+/// Serves, and at its end reports a pause for the whole time, with its flags.
 const SCRIPT: &str = r#"
 now() { python3 -c 'import time; print(time.monotonic_ns())'; }
 for file; do :; done
@@ -21,7 +21,7 @@ begin=$(now); "$0"; end=$(now)
 } > "$file"
 "#;
 
-/// Says at its start what it does, and dies while it is measured, but only once; `$MARK` is a file.
+/// Writes an event at its start, and dies while it is measured, but only once: `$MARK` is a file that notes it.
 const DIES_ONCE: &str = r#"
 for file; do :; done
 printf '{"kind":"compilation","begin_ns":1,"end_ns":2}\n' > "$file"
@@ -79,7 +79,7 @@ fn what_a_runtime_did_is_kept_once_its_process_has_ended() {
     assert_eq!(invocations, [0, 1]);
     for told in &left.told {
         assert_eq!((&*told.variant, told.process), ("told", Role::Server));
-        // That of the first nanosecond was before anything was measured.
+        // The event of the first nanosecond was before anything was measured.
         assert_eq!((told.events.len(), told.outside), (1, 1));
         let pause = &told.events[0];
         assert_eq!(pause.kind, EventKind::GcPause);
@@ -140,7 +140,7 @@ fn a_process_that_never_started_has_no_events_to_be_missed() {
 fn nothing_is_recorded_where_no_events_are_asked_for() {
     let settings = with_heap(false, None);
     let mut command = runtime(&["cat"]);
-    // The last flag is then no file for events.
+    // Without a file for events, the last flag is the collector's.
     command.runtime.flags.heap.clear();
     command.runtime.flags.usual.heap_bytes = None;
     command.runtime.flags.gc = [("g1".to_owned(), vec!["/dev/null".to_owned()])].into();

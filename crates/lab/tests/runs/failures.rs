@@ -1,4 +1,4 @@
-//! Subjects that fail, and what is kept of it.
+//! Subjects that fail, and what is recorded about it.
 
 use std::net::TcpListener;
 use std::sync::atomic::AtomicBool;
@@ -66,7 +66,7 @@ fn a_failing_subject_fails_its_trials_and_the_rest_goes_on() {
         let (reason, blamed, kept) = failed(&left.trials[0]);
         assert!(reason.contains(text), "{script}: {reason}");
         assert_eq!((blamed, kept), (fault, log), "{script}");
-        // What cannot start is not started again for every trial.
+        // A subject that cannot start is not started again for every trial.
         assert_eq!(
             left.events
                 .iter()
@@ -141,7 +141,7 @@ fn a_server_that_turns_wrong_while_it_is_measured_fails_its_trial() {
         let call = reason.strip_prefix("the response to call ");
         let call = call.and_then(|rest| rest.split_once(" is wrong: $.userId"));
         let call = call.unwrap_or_else(|| panic!("{schedule:?}: {reason}")).0;
-        // The calls before its trial are not in the number.
+        // The number does not include the calls before the trial.
         let call: u64 = call.parse().unwrap();
         assert!(
             (RIGHT_FOR / 2..300).contains(&call),
@@ -254,7 +254,7 @@ fn an_unknown_subject_is_refused_with_the_known_ones() {
     let unknown = settings_of("go");
     let left = run(&plan(vec![("go", unknown)], 1, 1), None);
     let (reason, fault, _) = failed(&left.trials[0]);
-    assert_eq!(reason, "there is no subject \"go\"; there is reference");
+    assert_eq!(reason, "there is no subject \"go\"; known: reference");
     assert_eq!(fault, Fault::User);
 }
 

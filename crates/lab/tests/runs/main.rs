@@ -1,4 +1,4 @@
-//! Small plans, carried out as a study's would be.
+//! Small plans, carried out like those of studies.
 
 mod callers;
 mod common;
@@ -211,7 +211,7 @@ fn placements_are_what_the_trial_says() {
             assert_eq!(trial.idle, held);
         }
     }
-    // A process per placement: what a runtime decides at its start then fits its trials.
+    // A process for each placement, so that what a runtime decides at its start fits its trials.
     assert_eq!(
         left.events
             .iter()

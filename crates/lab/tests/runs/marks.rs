@@ -1,4 +1,4 @@
-//! Handler marks: in stage trials alone, and in no figure of the call's own bytes.
+//! Handler marks: only trials with stages have them, and they count in no figure of a call's own bytes.
 
 use rpcgauge_message::Encoding;
 use rpcgauge_study::record::{Bytes, BytesByClass, TrialFigures};
@@ -7,7 +7,7 @@ use rpcgauge_trial::{Schedule, Stage, Stop};
 
 use crate::common::{measured, plan, run, settings_of, shell, with};
 
-/// Enough that marks in HPACK's table would have pushed everything else out ten times.
+/// Enough calls that marks in HPACK's table would have evicted everything else ten times.
 const CALLS: u64 = 300;
 
 /// The same variant, timed in stages and under load.
@@ -80,7 +80,7 @@ fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
     for wire in [Wire::default_for(Protocol::Grpc), rest] {
         let [staged, load] = both(wire).map(per_call);
         assert_eq!(staged.sent.headers, load.sent.headers);
-        // `date` is a literal of some 20 bytes once a second and connection, and else an index.
+        // `date` is a literal of some 20 bytes once per second and connection, and otherwise an index.
         let apart = staged.received.headers.abs_diff(load.received.headers);
         assert!(apart <= 1, "{staged:?} {load:?}");
         assert_eq!(staged.received.bodies, load.received.bodies);
@@ -90,7 +90,8 @@ fn by_http_2_a_call_has_the_same_bytes_but_for_what_the_clock_changes() {
 #[test]
 fn a_server_that_sends_no_marks_leaves_their_stages_out() {
     let other = settings_of("other");
-    // No process that ends by itself: the processor time of those that a subject has started is measured.
+    // Its processes must not end by themselves: the processor time of all that a subject has started is
+    // measured.
     let deaf = r#"marks=',"marks":true'
 (read -r line; printf '%s\n' "${line%%"$marks"*}${line#*"$marks"}"; exec cat) | "$SUBJECT""#;
     let left = run(&plan(vec![("deaf", other)], 1, 1), Some(shell(deaf)));

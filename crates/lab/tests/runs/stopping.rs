@@ -99,7 +99,7 @@ fn a_stop_gives_up_all_trials_that_go_round_together() {
     for trial in &mut plan.trials {
         trial.rotation = 0;
     }
-    // While they take turns: the second one has begun, and its warm-up lasts a part of that.
+    // Stops while both take turns, after the second one's warm-up.
     let left = run_until(&plan, None, |event, stop| {
         if let Event::TrialStarted { trial, .. } = event
             && trial.index == 1

@@ -1,5 +1,5 @@
-# A server that turns wrong: it passes a number of calls on to the server whose command is the second argument,
-# and from then on to another one, which responds with fewer followers.
+# A server that begins to respond wrongly: it passes a number of calls on to the server whose command is the
+# second argument, and all later calls to another server, which responds with fewer followers.
 import http.client, http.server, json, subprocess, sys, threading
 
 right_for, command = int(sys.argv[1]), sys.argv[2]

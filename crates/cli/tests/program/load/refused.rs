@@ -64,7 +64,7 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
         (UNKNOWN_CALLER, &["http-401", "header 'authorization"]),
         (
             OTHER_METHOD,
-            &["responds with 405", "/orders", "GET", "another method"],
+            &["responds with 405", "/orders", "GET", "another HTTP method"],
         ),
         (
             OTHER_TYPE,
@@ -79,7 +79,11 @@ fn a_service_that_is_not_what_was_meant_is_said_before_anything_is_written() {
     let http1_only = format!("grpc://{}/a.B/C", old.address);
     refused(&http1_only, &[], &["HTTP/2", "HTTP/1.1 only"]);
     let prior = format!("http://{}/", old.address);
-    refused(&prior, &["--http", "2"], &["HTTP/2", "call it by that"]);
+    refused(
+        &prior,
+        &["--http", "2"],
+        &["HTTP/2", "call it with that version"],
+    );
     let plain = format!("https://{}/", old.address);
     refused(&plain, &["--insecure"], &["TLS"]);
     refused(

@@ -56,7 +56,7 @@ fn tls_is_verified_unless_told_otherwise() {
     let page = fs::read_to_string(place.path().join("blind/report.html")).expect("a page");
     assert!(page.contains("was not verified"), "the page says it too");
     let refused = place.run(&["load", &target, "--insecure", "--http", "2"]);
-    refused.refused(&["HTTP/2", "call it by that"]);
+    refused.refused(&["HTTP/2", "call it with that version"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Clients: they call the embedded server.
+//! Checks clients, which call the embedded server.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::subjects::SubjectsError;
 use crate::variant::caller::{Caller, Proof};
 use crate::variant::settings_line;
 
-/// Requests that a client is given, where each call's differs.
+/// The number of requests that a client is given, if calls have different ones.
 const REQUESTS: u64 = 3;
 
 /// How a client calls.
@@ -44,7 +44,7 @@ impl StackCheck<'_> {
         let Some(first) = ways.first() else {
             return Ok(());
         };
-        // Above, the first style was tried with one in flight over a kept connection.
+        // The first style was tried above, with one call in flight over a kept connection.
         for &style in &self.features.styles {
             for in_flight in BTreeSet::from([1, self.features.in_flight]) {
                 if (Some(&style), in_flight) == (self.features.styles.first(), 1) {
@@ -79,16 +79,14 @@ impl StackCheck<'_> {
         }
         let unix = ways.iter().find(|way| way.transport == Transport::Unix);
         if let Some(unix) = unix {
-            self.attempt("opens a connection again that was lost", |check| {
-                check.opens_again(unix)
-            })?;
+            self.attempt("reopens a lost connection", |check| check.opens_again(unix))?;
         }
         self.attempt("refuses a slice that it does not understand", |check| {
             let (_server, mut client) = check.up_both(first, PLAIN)?;
             let line = r#"{"slice":{"skip":0,"calls":1,"pace":3}}"#;
             client.subject.refuses(line, PATIENCE, check.stop)
         })?;
-        // Nothing is called: it must refuse before.
+        // No process listens there: the client must refuse the line before it connects.
         let nowhere = Ready {
             address: Some(Address::Tcp(([127, 0, 0, 1], 9).into())),
             ..Ready::default()
@@ -105,7 +103,7 @@ impl StackCheck<'_> {
         self.try_slices(client, None, manner.in_flight)
     }
 
-    /// Whether it has as many connections as channels.
+    /// Checks that the client has as many connections as channels.
     fn goes_round(&mut self, way: &Way, manner: Manner) -> TrialResult {
         let (server, mut client) = self.up_both(way, manner)?;
         client.prove(PATIENCE, self.stop)?;
@@ -114,14 +112,14 @@ impl StackCheck<'_> {
         let open = server.ready().address.as_ref().and_then(established);
         match open {
             Some(open) if open != manner.channels as usize => Err(client.subject.wrong(format!(
-                "of {} channels, {open} have their own connection",
+                "for its {} channels it has {open} connections, not one each",
                 manner.channels
             ))),
             _ => self.try_slices(client, None, manner.in_flight),
         }
     }
 
-    /// Whether it survives a restart of its server at the same address.
+    /// Checks that the client survives a restart of its server at the same address.
     fn opens_again(&mut self, way: &Way) -> TrialResult {
         let path = self.path();
         let server = self.serve(way, path.clone())?;
@@ -132,17 +130,17 @@ impl StackCheck<'_> {
         let _server = self.serve(way, path)?;
         let (done, records) = client.slice(&ask, PATIENCE, self.stop, || ())?;
         let reason = if records.iter().any(|record| record.failed) {
-            "its call fails after the server came back: it must open its connection again before the \
+            "its call failed after the server came back: it must reopen its connection before the \
              first recorded call"
         } else if done.reopened == 0 {
-            "it does not report that it opened a connection again: \"reopened\" is 0"
+            "it does not report that it reopened a connection: \"reopened\" is 0"
         } else {
             return client.subject.end_well();
         };
         Err(client.subject.wrong(reason))
     }
 
-    /// The embedded server.
+    /// Starts the embedded server.
     fn serve(&self, way: &Way, path: PathBuf) -> TrialResult<Subject> {
         let listen = settings_line::listen(way.transport, path);
         let call = way.call(None)?;
@@ -152,7 +150,7 @@ impl StackCheck<'_> {
         Subject::start(&self.starts(reference, &line), self.stop)
     }
 
-    /// The embedded server, and a client that is ready to call it.
+    /// Starts the embedded server, and a client that is ready to call it.
     fn up_both(&mut self, way: &Way, manner: Manner) -> TrialResult<(Subject, Caller)> {
         let path = self.path();
         let server = self.serve(way, path)?;
@@ -160,7 +158,7 @@ impl StackCheck<'_> {
         Ok((server, client))
     }
 
-    /// A client that is ready to call the server.
+    /// Starts a client that is ready to call the server.
     fn up_client(&mut self, way: &Way, manner: Manner, server: &Subject) -> TrialResult<Caller> {
         let (line, workload) = self.client_line(way, manner, server.ready())?;
         Caller::new(self.start(&line)?, &line, Proof::Response(workload))
@@ -200,8 +198,8 @@ fn calls(count: u32) -> SliceAsk {
     }
 }
 
-/// The connections that a server on this host has open at an IPv4 address, as the kernel lists them; none
-/// where it does not.
+/// The number of open connections of a server at an IPv4 address of this host, as the kernel lists them; `None`
+/// if it does not.
 fn established(address: &Address) -> Option<usize> {
     const ESTABLISHED: &str = "01";
     let Address::Tcp(address) = address else {

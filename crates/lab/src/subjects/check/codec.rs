@@ -1,4 +1,4 @@
-//! Codecs: compared with this program's own.
+//! Checks codecs: compares them with this program's own.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::variant::caller::{Caller, Proof};
 use crate::variant::settings_line;
 use crate::variant::verify::CodecSample;
 
-/// Operations of a batch.
+/// Operations in a batch.
 const BATCH: u32 = 4;
 
 /// One task of a codec.
@@ -75,7 +75,7 @@ impl StackCheck<'_> {
         self.try_slices(codec, Some(BATCH), 1)
     }
 
-    /// A codec that is ready.
+    /// Starts a codec, and waits until it is ready.
     fn up_codec(&mut self, task: &Task) -> TrialResult<Caller> {
         let (line, sample) = self.codec_line(task)?;
         Caller::new(self.start(&line)?, &line, Proof::Sample(Box::new(sample)))

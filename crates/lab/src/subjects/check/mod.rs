@@ -35,14 +35,14 @@ use crate::subjects::Stacks;
 /// A heap that every runtime can start with.
 const HEAP_BYTES: u64 = 256 << 20;
 
-/// A client or codec that has not answered a line after this time hangs: a slice is a few calls. Its library
-/// may need a while to reconnect.
+/// A client or codec that has not answered a line after this time counts as hanging: a slice is a few calls.
+/// Its library may need a while to reconnect.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// One check of a subject.
 #[derive(Debug)]
 pub struct Tried<'a> {
-    /// A stack, as a study writes it, and its role; or the subject's name.
+    /// A stack, as a study writes it, with its role; or the subject's name.
     pub who: &'a str,
     /// What was tried, in words.
     pub what: &'a str,
@@ -50,7 +50,7 @@ pub struct Tried<'a> {
     pub outcome: TrialResult,
 }
 
-/// What a check needs beside the subject.
+/// A check of a subject, and what it needs.
 pub struct Check<'a> {
     /// The subject.
     pub package: &'a Package,
@@ -58,14 +58,14 @@ pub struct Check<'a> {
     pub built: &'a Built,
     /// The embedded server, which clients are tried against.
     pub reference: &'a SubjectCommand,
-    /// Whether to try every combination of what a stack declares, and not only every two values together.
+    /// Whether to try every combination of what a stack declares, not only every pair of values.
     pub every_combination: bool,
-    /// Set when it should end.
+    /// Set when the check should end.
     pub stop: &'a AtomicBool,
 }
 
 impl Check<'_> {
-    /// Tries all that the stack declares, or all stacks, and reports each thing that was tried.
+    /// Tries all that the stack `only` declares, or all stacks, and reports each thing that was tried.
     ///
     /// # Errors
     /// There is no such stack, it was asked to stop, or no folder can be made for sockets.
@@ -129,7 +129,7 @@ impl Check<'_> {
                 reported.add(check.reported);
             }
         }
-        // A stack that never starts fails above, and says nothing about versions.
+        // A stack that never started has failed above, and its versions are unknown.
         if is_whole && have_all_started && !pinned.is_empty() {
             report(&Tried {
                 who: &manifest.name,
@@ -140,8 +140,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// How a stack is started for each set of messages that it declares. A failure is not tried
-    /// again for another that would fail in the same way.
+    /// How a stack is started for each set of messages that it declares. A command that has failed for another
+    /// stack is not tried again if it would fail in the same way.
     fn stacks(
         &self,
         name: &str,
@@ -154,7 +154,7 @@ impl Check<'_> {
         for kind in &stack.features.workloads {
             let set = match (kind, &*OWN) {
                 (WorkloadKind::Own, Ok(own)) => MessageSet::from(own),
-                // Its trials say what is wrong with the sample.
+                // The tries of this stack say what is wrong with the sample.
                 (WorkloadKind::Own, Err(_)) => continue,
                 _ => MessageSet::BuiltIn,
             };
@@ -188,17 +188,17 @@ struct StackCheck<'a> {
     /// The stack and its role.
     who: String,
     stacks: &'a Stacks,
-    /// As a study writes it.
+    /// The stack's name, as a study writes it.
     stack: &'a str,
     declared: &'a Stack,
     features: &'a Features,
-    /// Where sockets and records lie.
+    /// The folder of sockets and records.
     scratch: Scratch,
     log: PathBuf,
-    /// What is asked of its runtime, and the file for its events.
+    /// The settings of its runtime, and the file for its events.
     runtime: Runtime,
     events: Option<PathBuf>,
-    /// Sockets and records so far.
+    /// The number of sockets and records files so far.
     files: u32,
     reported: Reported,
     stop: &'a AtomicBool,
@@ -224,7 +224,7 @@ impl StackCheck<'_> {
         Ok(())
     }
 
-    /// The ways to try.
+    /// The ways to try: all, or enough for every pair of values.
     fn chosen<T>(&self, ways: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
         if self.asked.every_combination {
             ways
@@ -259,7 +259,7 @@ impl StackCheck<'_> {
         let needed = &self.declared.disk;
         if !needed.is_empty() && command.disk.is_none() {
             return Err(wrong(format!(
-                "its subject.toml says that it needs {}, and not all of that is there",
+                "its subject.toml says that it needs {}, but not all of that exists",
                 needed.join(", ")
             )));
         }
@@ -280,7 +280,7 @@ impl StackCheck<'_> {
         Ok(command.with_runtime(&self.runtime, self.events.as_deref()))
     }
 
-    /// Starts with each setting of its runtime, and reads its events.
+    /// Starts the stack with each setting of its runtime, and reads its events.
     fn runtimes(&mut self, settings: &contract::SettingsLine) -> Result<(), SubjectsError> {
         let has = &self.features.runtime;
         for gc in &has.gc {
@@ -296,7 +296,7 @@ impl StackCheck<'_> {
         }
         self.runtime = Runtime::default();
         if has.events {
-            self.attempt("tells what its runtime does", |check| {
+            self.attempt("reports its runtime's events", |check| {
                 let file = check.path();
                 let events = EventsFile::of(&check.command(settings)?, file.clone());
                 check.events = Some(file);
@@ -310,7 +310,7 @@ impl StackCheck<'_> {
         Ok(())
     }
 
-    /// What every subject must refuse with an error line.
+    /// Checks that the stack refuses, with an error line, what every subject must refuse.
     fn refusals(&mut self, settings: &contract::SettingsLine) -> Result<(), SubjectsError> {
         let line: Value = serde_json::from_str(&settings.to_line()).unwrap_or_default();
         for (what, key, value) in [

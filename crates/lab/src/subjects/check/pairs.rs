@@ -1,14 +1,14 @@
-//! Pairwise testing: a choice of ways to try in which every two values that occur together still do. Failures
-//! nearly always depend on one or two settings (Kuhn, Wallace and Gallo 2004, "Software fault
-//! interactions and implications for software testing").
+//! Pairwise testing: chooses ways to try in which every two values that occur together still do. Failures
+//! nearly always depend on one or two settings (Kuhn, Wallace and Gallo 2004, "Software fault interactions and
+//! implications for software testing").
 
 use std::collections::BTreeSet;
 
 /// Two values and their places.
 type PairOfValues = [(usize, String); 2];
 
-/// The items that are needed, in their order, for every two values that occur together in one of all to
-/// occur together in one of them. The first item is always one.
+/// A subset of the items, in their order, in which every pair of values that occurs in some item still occurs.
+/// It includes the first item.
 pub(super) fn all_pairs<T>(items: Vec<T>, values: impl Fn(&T) -> Vec<String>) -> Vec<T> {
     let pairs: Vec<_> = items.iter().map(|item| pairs(&values(item))).collect();
     let mut open: BTreeSet<&PairOfValues> = pairs.iter().flatten().collect();
@@ -20,7 +20,7 @@ pub(super) fn all_pairs<T>(items: Vec<T>, values: impl Fn(&T) -> Vec<String>) ->
                 .filter(|pair| open.contains(pair))
                 .count()
         };
-        // Of equal ones the first, which `max_by_key` finds from the end.
+        // The first of equally good ones: `max_by_key` returns the last maximum of the reversed list.
         let Some(best) = (0..pairs.len()).rev().max_by_key(gain) else {
             break;
         };
@@ -67,7 +67,7 @@ mod tests {
         let chosen = all_pairs(all.clone(), Clone::clone);
         assert_eq!(covered(&chosen), covered(&all));
         assert_eq!(chosen[0], all[0]);
-        // 4 × 7 are needed for the two longest lists alone.
+        // The two longest lists already need 4 × 7.
         assert!(
             (28..40).contains(&chosen.len()),
             "{} of {}",

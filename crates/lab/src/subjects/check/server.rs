@@ -1,4 +1,4 @@
-//! Servers: called by the engine.
+//! Checks servers, which the engine calls.
 
 use rpcgauge_contract as contract;
 use rpcgauge_load as load;
@@ -71,7 +71,7 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Whether its responses are right, its marks possible, and its end orderly.
+    /// Checks that its responses are right, its marks possible, and its end orderly.
     fn responds(&mut self, way: &Way) -> TrialResult {
         let mut up = self.up(way)?;
         self.prove(&mut up)?;
@@ -86,7 +86,8 @@ impl StackCheck<'_> {
         }
     }
 
-    /// Whether it refuses a request as `is_right` says, and responds to the next one.
+    /// Checks that it refuses a request with a kind of failure that `is_right` accepts, and responds to the
+    /// next one.
     fn turns_down(
         &mut self,
         way: &Way,

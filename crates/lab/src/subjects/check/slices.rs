@@ -9,12 +9,12 @@ use super::{PATIENCE, StackCheck};
 use crate::error::TrialResult;
 use crate::variant::caller::Caller;
 
-/// How long a subject that must do nothing is watched.
+/// How long a subject that must do nothing is watched, for calls between slices.
 const SILENCE: Duration = Duration::from_millis(20);
 
 impl StackCheck<'_> {
-    /// Tries slices of each kind. Of a codec `batch` operations are one record; calls of which only
-    /// one is `in_flight` follow each other.
+    /// Tries slices of each kind. For a codec, a record is `batch` operations. If `in_flight` is 1, calls must
+    /// not overlap.
     pub(super) fn try_slices(
         &self,
         mut caller: Caller,
@@ -34,7 +34,10 @@ impl StackCheck<'_> {
                 Until::Time(_) => count > 0,
             };
             let right = match until {
-                _ if !is_right => Err(format!("it made {count} records of a slice of {until:?}")),
+                Until::Calls(calls) if !is_right => Err(format!(
+                    "the number of records in a slice of {calls} calls is {count}"
+                )),
+                Until::Time(_) if !is_right => Err("a slice has no records".to_owned()),
                 _ if records.iter().any(|record| record.failed) => Err(format!(
                     "a call failed: {}",
                     done.error
@@ -64,7 +67,7 @@ fn in_order(records: &[Record], operations: u32, in_flight: u32) -> Result<(), S
     }
     let overlap = |pair: &[Record]| in_flight == 1 && pair[1].begin < pair[0].end;
     if records.windows(2).any(overlap) {
-        Err("a call begins before the one before it has ended".to_owned())
+        Err("a call begins before the previous one has ended".to_owned())
     } else {
         Ok(())
     }

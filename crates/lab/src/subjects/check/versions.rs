@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::wrong;
 use crate::error::TrialResult;
 
-/// The versions in ready lines, by name. A stack may report different ones, as of a codec, where it is
+/// The versions in ready lines, by name. A stack may report different ones, for example of a codec, if it is
 /// started with different settings.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
@@ -22,12 +22,12 @@ impl Reported {
         }
     }
 
-    /// Whether a ready line came.
+    /// Whether there was a ready line.
     pub(super) fn is_known(&self) -> bool {
         self.starts > 0
     }
 
-    /// Adds those of another stack.
+    /// Adds the versions of another stack.
     pub(super) fn add(&mut self, other: Self) {
         self.starts += other.starts;
         for (name, versions) in other.by_name {
@@ -35,13 +35,13 @@ impl Reported {
         }
     }
 
-    /// Whether what was reported is what is pinned. A stack reports only the libraries that it uses.
+    /// Checks that the reported versions are the pinned ones. A stack reports only the libraries that it uses.
     pub(super) fn agree(&self, pinned: &BTreeMap<String, String>) -> TrialResult {
         let mut others = Vec::new();
         for (name, pinned) in pinned {
             let reported = self.by_name.get(name).into_iter().flatten();
             let other = reported.filter(|version| *version != pinned);
-            others.extend(other.map(|version| format!("{name} {version}, and pinned is {pinned}")));
+            others.extend(other.map(|version| format!("{name} {version}, but {pinned} is pinned")));
         }
         if others.is_empty() {
             Ok(())
@@ -50,7 +50,7 @@ impl Reported {
         }
     }
 
-    /// Whether everything that is pinned was reported.
+    /// Checks that everything that is pinned was reported.
     pub(super) fn is_complete(&self, pinned: &BTreeMap<String, String>) -> TrialResult {
         let names = pinned.keys().map(String::as_str);
         let missing: Vec<&str> = names

@@ -1,4 +1,4 @@
-//! The ways to call, or to encode, that a subject declares and is checked in.
+//! The ways to call or to encode that a subject declares, and in which it is checked.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::broken;
 use crate::error::TrialResult;
 
-/// Rows of the workloads: enough to see that lists are lists.
+/// The number of rows in workloads: enough to see that lists are lists.
 const ROWS: u32 = 3;
 
 /// A way to call.
@@ -23,7 +23,7 @@ pub(super) struct Way {
     pub(super) coding: Coding,
     pub(super) transport: Transport,
     pub(super) tls: bool,
-    /// A server's.
+    /// A server's threads.
     pub(super) threads: u32,
 }
 
@@ -62,7 +62,7 @@ impl Way {
         ways
     }
 
-    /// A server, or a client that calls it in this style.
+    /// The settings of a server's call or, with a `style`, of a client's.
     pub(super) fn call(&self, style: Option<Style>) -> TrialResult<SubjectCall> {
         let mut call = SubjectCall {
             server: String::new(),
@@ -147,13 +147,13 @@ impl fmt::Display for Way {
         let (transport, tls) = (self.transport.as_str(), self.tls_word());
         write!(
             f,
-            "{protocol} on HTTP/{http} by {transport}{tls}, {}",
+            "{protocol} on HTTP/{http} over {transport}{tls}, {}",
             self.coding
         )
     }
 }
 
-/// A method of a user's own, as a user would hand it over.
+/// A user's own method, as a user would describe it.
 pub(super) static OWN: LazyLock<Result<WorkloadSpec, String>> = LazyLock::new(|| {
     let own = || -> Result<OwnWorkload, Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
