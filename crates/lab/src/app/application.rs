@@ -27,7 +27,7 @@ type AllPorts = BTreeMap<String, BTreeMap<String, u16>>;
 /// An application that is up. Dropping it ends all processes: the services, then the backing ones.
 pub struct Application<'a> {
     pub(super) built: &'a BuiltApp<'a>,
-    /// Where logs go.
+    /// The folder for logs.
     pub(super) logs: PathBuf,
     /// Processes that only observe the application.
     pub(super) beside: Vec<Running>,
@@ -36,7 +36,7 @@ pub struct Application<'a> {
     backing: Vec<Running>,
     /// The ports of the backing processes.
     ports: AllPorts,
-    /// Where the cores of each set begin.
+    /// The allowed cores, and the first one that a set gets.
     cores: Cores,
 }
 
@@ -57,7 +57,7 @@ pub struct Set {
     pub(super) build: PathBuf,
 }
 
-/// Cores in turn, the same ones in every set.
+/// Hands out cores in turn. Every set gets the same ones.
 #[derive(Debug, Clone)]
 struct Cores {
     allowed: Vec<usize>,
@@ -302,7 +302,7 @@ fn log_name(title: &str) -> PathBuf {
     format!("{}.log", plain.trim_matches('_')).into()
 }
 
-/// Whether the machine has memory for `at_once` sets of an application.
+/// Checks that the machine has memory for `at_once` sets of an application.
 pub(super) fn carries(app: &App, at_once: usize) -> TrialResult {
     let sum = |all: &[ProcessSpec]| all.iter().filter_map(|one| one.memory_bytes).sum::<u64>();
     let needed = sum(&app.backing) + at_once as u64 * sum(&app.services);

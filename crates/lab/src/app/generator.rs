@@ -106,7 +106,7 @@ impl<'a> Generator<'a> {
         application.wait(time, stop)?;
         // In the same order as at the start, so that the edges and the count span equal times.
         edge(false)?;
-        // Not stopped: what was counted so far is a result too.
+        // Not interrupted by `stop`: what was counted so far is a result too.
         let taken = users.take(&AtomicBool::new(false))?;
         if !stop.load(Ordering::Relaxed) {
             users.close(stop)?;

@@ -21,8 +21,7 @@ pub struct AppPackage {
 }
 
 impl AppPackage {
-    /// The built-in application of that name, or the one in a folder: a path contains a `/` or starts with a
-    /// `.`.
+    /// The built-in application of that name, or the one in a folder: a path contains a `/` or starts with `.`.
     ///
     /// # Errors
     /// There is none, or its `app.toml` is invalid.

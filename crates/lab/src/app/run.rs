@@ -38,13 +38,13 @@ use crate::run::{Earlier, RunEnding};
 
 /// Carries out the plan of a study of an application.
 pub struct AppLab<'a> {
-    /// What is to be done.
+    /// The plan to carry out.
     pub plan: &'a AppPlan,
     /// The application.
     pub built: &'a BuiltApp<'a>,
     /// Locust, if the plan has users.
     pub locust: Option<&'a Locust>,
-    /// Where logs go.
+    /// The folder for logs.
     pub logs: PathBuf,
     /// Set when the run should end.
     pub stop: &'a AtomicBool,

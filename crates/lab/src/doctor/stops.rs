@@ -1,4 +1,4 @@
-//! Finds out whether a core that is kept busy is stopped again and again, as a quota does it.
+//! Finds out whether a core that is kept busy is stopped again and again, as it is under a quota.
 //!
 //! The system renews a quota on processor time at fixed intervals, usually every 100 ms. A core that has used
 //! it up is stopped until then:
@@ -31,7 +31,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// The minimum length of a gap in a busy loop that counts as a stop: interrupts are shorter.
 const GAP: Duration = Duration::from_micros(100);
 
-/// A quota that takes less of a period than this is ignored.
+/// Stops that are shorter than this are not taken for a quota's.
 const MIN_STOP: Duration = Duration::from_millis(1);
 
 /// Stops count as periodic if they end within this time of each other in the period.

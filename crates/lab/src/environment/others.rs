@@ -20,7 +20,7 @@ const WAITED_SHARE: f64 = 0.01;
 /// waited, or both sides if they share a core.
 const BUSY_SHARE: f64 = 0.10;
 
-/// The kernel counts processor time in ticks of 10 ms: fewer say nothing about a share.
+/// The kernel counts processor time in ticks of 10 ms: fewer ticks than this say nothing about a share.
 const MIN_TICKS: u64 = 2;
 
 /// The maximum number of programs that are named.

@@ -51,7 +51,7 @@ const EXTENT: Extent = Extent {
     prepared_bytes: Extent::PREPARED_BYTES,
 };
 
-/// With trials that last a second, without a bound on calls.
+/// Trials that last a second, without a bound on calls.
 const A_SECOND: Extent = Extent {
     measured: Stop::after_ms(1_000),
     ..EXTENT

@@ -91,13 +91,13 @@ impl Connections {
         bytes.extend([1 << (INFO - 1), 0]);
         bytes.extend((1_u32 << ESTABLISHED).to_ne_bytes());
         bytes.extend(self.port.to_be_bytes());
-        // Any other end, device and cookie.
+        // Zeros match any other end, device and cookie.
         bytes.resize(LENGTH as usize, 0);
         bytes
     }
 }
 
-/// `sizeof(struct nlmsghdr)`, `sizeof(struct inet_diag_msg)`, and where that has the cookie.
+/// `sizeof(struct nlmsghdr)`, `sizeof(struct inet_diag_msg)`, and the offset of the cookie in the latter.
 const HEADER: usize = 16;
 const MESSAGE: usize = 72;
 const COOKIE: usize = 44;
@@ -110,7 +110,7 @@ const DONE: u16 = 3;
 /// TCP_ESTABLISHED.
 const ESTABLISHED: u32 = 1;
 
-/// INET_DIAG_INFO, an attribute with a `struct tcp_info`, and where that has `tcpi_bytes_sent` and
+/// INET_DIAG_INFO, an attribute with a `struct tcp_info`, and the offsets there of `tcpi_bytes_sent` and
 /// `tcpi_bytes_retrans` (Linux 4.19).
 const INFO: u16 = 2;
 const BYTES_SENT: usize = 200;
@@ -140,7 +140,7 @@ fn read(packet: &[u8], sent: &mut Sent) -> io::Result<bool> {
     Ok(false)
 }
 
-/// What a connection with these attributes has sent, each byte once.
+/// The bytes that a connection with these attributes has sent, without retransmissions.
 fn sent_of(mut attributes: &[u8]) -> io::Result<u64> {
     loop {
         let length = usize::from(u16::from_ne_bytes(bytes_at(attributes, 0)?));

@@ -60,9 +60,9 @@ fn described(base: &Path, id: usize) -> Core {
 
 /// Chooses a core each for client and server; `None` if there is only one.
 ///
-/// Two physical cores of one package are best: hardware threads slow each other, and another package is farther
-/// away than a neighbouring service would be. The lowest core handles most interrupts on many machines, so it
-/// is avoided if there is a choice.
+/// Two physical cores of one package are best: hardware threads slow each other down, and another package is
+/// farther away than a neighbouring service would be. The lowest core handles most interrupts on many machines,
+/// so it is avoided if there is a choice.
 pub(crate) fn choose_pair(allowed: &[Core]) -> Option<CorePair> {
     let pairs = allowed.iter().enumerate().flat_map(|(at, &client)| {
         let servers = allowed[at + 1..].iter();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rpcgauge_trial::Cpu;
 
-/// Nanoseconds in a second.
+/// Nanoseconds per second.
 const NS: u64 = 1_000_000_000;
 
 /// Reads the processor time, peak memory and threads of one process, or of several together. It fails if one of

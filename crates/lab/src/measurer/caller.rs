@@ -1,4 +1,4 @@
-//! Measures by a client subject, which calls a server by itself, or a codec subject: asks it for slices.
+//! Measures with a client subject, which calls a server by itself, or with a codec subject: asks it for slices.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
@@ -57,7 +57,7 @@ pub(crate) struct CallerMeasurer<'s> {
 }
 
 impl<'s> CallerMeasurer<'s> {
-    /// A measurer by `caller`, which calls `server` if it is a client.
+    /// A measurer that asks `caller` for slices. A client calls `server`.
     ///
     /// # Errors
     /// The variant's schedule cannot be measured in slices.
@@ -124,7 +124,7 @@ impl<'s> CallerMeasurer<'s> {
             }
         };
         let limit = self.answer_timeout.saturating_add(expected);
-        // Before the records are read: that takes time in which no call is in flight.
+        // The watch ends before the records are read: reading takes time in which no call is in flight.
         let answered = || self.watch.iter_mut().for_each(Watch::end);
         let (done, records) = self.caller.slice(&ask, limit, stop, answered)?;
         let made = records.len() as u64;
@@ -152,7 +152,7 @@ impl<'s> CallerMeasurer<'s> {
     /// Warms up in slices of a hundredth of the plan's warm-up, until the drift rule or a bound ends it.
     fn warm_up(&mut self, stop: &AtomicBool) -> TrialResult {
         let Some(bounds) = self.warmup_bounds else {
-            // Twice: only the second time the size of a batch is right.
+            // Twice: the first time shows how large a batch must be.
             for _ in 0..2 {
                 let (_, records) = self.ask(0, Until::Calls(PROBE_CALLS), stop)?;
                 self.learn(&records);
@@ -204,7 +204,7 @@ impl<'s> CallerMeasurer<'s> {
         let Some(median) = times.get(times.len().saturating_sub(1) / 2) else {
             return;
         };
-        // 0 means less than the clock can resolve.
+        // A median of 0 is less than the clock can resolve.
         self.each_ns = if *median > 0.0 { *median } else { 1.0 };
         let needed = (BATCH_NS / self.each_ns).ceil() as u32;
         self.batch = self.batch.map(|batch| batch.max(needed));

@@ -27,7 +27,7 @@ const CLOSE_BYTES: u64 = 512;
 /// 512 bytes may take milliseconds.
 const CLOSE_TIME: f64 = 0.01;
 
-/// The answering half takes at most this many bytes either way (contract/README.md).
+/// The answering half accepts at most this many bytes either way (contract/README.md).
 const MAX_BYTES: u64 = 64 << 20;
 
 /// A slice takes about this long: enough for a hundred small calls.
@@ -100,7 +100,7 @@ fn are_close(a: u64, b: u64) -> bool {
     apart <= CLOSE_BYTES || apart as f64 <= CLOSE_PART * a.max(b) as f64
 }
 
-/// Adds `variant` to the floors that a block needs, on one for calls like its own.
+/// Adds `variant` to the floors that a block needs: to one that calls of its sizes share, or to a new one.
 pub(crate) fn note(floors: &mut Vec<FloorUnder>, variant: &str, key: FloorKey) {
     match floors.iter_mut().find(|(noted, _)| noted.is_close_to(&key)) {
         Some((_, variants)) => variants.push(variant.to_owned()),

@@ -73,9 +73,9 @@ pub(super) fn trial_figures(from: load::Measurement, processes: ProcessFigures) 
         failed_latency,
         send_delay,
         stages,
-        // The count of the request times says how many were used.
+        // The count of the request times says how many marks were used.
         marks: _,
-        // They are in `watched`, if that is asked for.
+        // `watched` has these two, if it is asked for.
         began: _,
         slow: _,
         timeline,

@@ -1,4 +1,4 @@
-//! What measures one variant of a block, a slice at a time.
+//! Measurers, each of which measures one variant of a block, a slice at a time.
 
 mod caller;
 mod cover;
@@ -37,8 +37,8 @@ pub(crate) trait Measurer<T> {
     /// needed.
     fn slice(&mut self, stop: &AtomicBool) -> TrialResult<f64>;
 
-    /// Whether the trial is measured in one piece, with its warm-up: then it says itself when calls begin to
-    /// count.
+    /// Whether the trial is measured in one piece, with its warm-up: then the measurer itself notes when calls
+    /// begin to count.
     fn warms_up_in_slice(&self) -> bool {
         false
     }
@@ -53,7 +53,7 @@ pub(crate) trait Measurer<T> {
         None
     }
 
-    /// Ends. Returns the figures of all slices together.
+    /// Ends the measurement. Returns the figures of all slices together.
     fn finish(self: Box<Self>) -> TrialResult<Box<T>>;
 }
 

@@ -398,7 +398,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Warns of what disturbed the run.
+    /// Records warnings about what disturbed the run.
     fn keep_disturbances(&mut self) -> Result<(), LabError> {
         let seen = self.disturbances.warnings("during the run");
         seen.into_iter()

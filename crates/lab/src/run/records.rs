@@ -20,7 +20,7 @@ pub trait Records {
     /// again when more is known.
     ///
     /// # Errors
-    /// The record could not be stored; the run ends then.
+    /// It could not be stored; the run ends then.
     fn environment(&mut self, environment: &Environment) -> Result<(), RecordsError>;
 }
 

@@ -46,7 +46,7 @@ struct RotationResult {
 
 /// An instance that is about to be measured.
 enum Ready<'i> {
-    /// Measured by the engine, in this trial.
+    /// Measured by the engine, as this trial.
     Engine(&'i mut Server, Box<load::Trial>),
     /// Measured by a client subject, with the server that it calls, or by a codec.
     Caller(&'i mut Caller, Option<&'i Up>),

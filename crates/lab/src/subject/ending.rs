@@ -29,7 +29,7 @@ const POLL_EVERY: Duration = Duration::from_millis(1);
 /// How often to check whether a running command may continue.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Starts a process that ends with this program, on these cores.
+/// Starts a process on these cores. It ends with this program.
 pub fn spawn(command: &mut Command, cores: Option<CoreSet>) -> io::Result<Child> {
     end_with_this_program(command, cores);
     // Its own group: Ctrl-C at the terminal reaches only the lab, which ends its subjects in order, and a

@@ -16,7 +16,7 @@ const MAX_LOG_BYTES: u64 = 4 << 20;
 /// The maximum size of the end of a log that goes into a failed trial's record, bytes.
 const TAIL_BYTES: usize = 4 << 10;
 
-/// The maximum number of its lines.
+/// The maximum number of lines in that end.
 const TAIL_LINES: usize = 20;
 
 /// How often the threads that fill a log are polled.

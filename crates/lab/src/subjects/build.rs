@@ -109,8 +109,8 @@ impl Built {
         let disk = filled(disk);
         let lost = || self.lost(&filled(&manifest.run), &disk);
         if let (Some(folder), Some(_)) = (&set, lost()) {
-            // The folder is emptied: its other programs may belong to stacks that are ready, and are made
-            // again.
+            // Forgetting the folder empties it. Its other programs, which stacks that are ready may need, are
+            // made again.
             let others = manifest.programs().into_iter();
             let others: Vec<&str> = others.filter(|other| has_part(folder, other)).collect();
             forget(folder)?;

@@ -1,4 +1,4 @@
-//! Tests of which folders of subjects are accepted and refused.
+//! Which folders of subjects are accepted and which are refused.
 
 use super::*;
 

@@ -134,7 +134,7 @@ impl Caller {
     /// Asks for a slice, waits at most `limit` for it, calls `answered`, and reads its records.
     ///
     /// # Errors
-    /// As [`Subject::slice`], and when its records are not those of the slice.
+    /// As [`Subject::slice`], or its records are not those of the slice.
     pub(crate) fn slice(
         &mut self,
         ask: &SliceAsk,
