@@ -17,7 +17,7 @@ import os
 import sys
 import time
 
-# Imported first: it patches modules that are imported below.
+# Imported first, since it must patch other modules before they are imported.
 import locust
 from locust.env import Environment
 from locust.user.task import DefaultTaskSet, TaskSet

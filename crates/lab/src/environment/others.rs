@@ -349,7 +349,7 @@ mod tests {
             named_in_a_line(&all[..2], "during the run", 0.0814).unwrap(),
             "during the run other programs were busy: make (pid 1, last on core 0) with 12% of a \
              core, make (pid 2, last on core 0) with 5% of a core; the measuring thread waited for its \
-core for up to 8.1% of a trial; stop them for steadier figures"
+             core for up to 8.1% of a trial; stop them for steadier figures"
         );
         assert_eq!(named_in_a_line(&[], "during the run", 0.5), None);
     }

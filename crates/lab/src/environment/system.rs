@@ -109,7 +109,7 @@ fn cores_warning(allowed: &[Core]) -> Option<String> {
     pair.is_one_physical_core().then(|| {
         format!(
             "cores {} and {} are hardware threads of one physical core: client and server slow \
-each other down",
+             each other down",
             pair.client.id, pair.server.id
         )
     })
@@ -144,7 +144,7 @@ fn quota_warning(quota: f64, cores: usize) -> Option<String> {
     (quota < cores as f64).then(|| {
         format!(
             "the control group allows {quota:.1} cores' processor time on {cores} cores: processes are \
-throttled when they use it up"
+             throttled when they use it up"
         )
     })
 }

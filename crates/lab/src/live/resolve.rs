@@ -66,7 +66,7 @@ fn no_socket(path: &Path, error: &io::Error) -> String {
     let length = path.as_os_str().len();
     if length > MAX_SOCKET_PATH_BYTES {
         return format!(
-            "the path is {length} bytes long, and the system accepts {MAX_SOCKET_PATH_BYTES}; use a shorter \
+            "the path is {length} bytes long, and the system takes {MAX_SOCKET_PATH_BYTES}; use a shorter \
              one, by a symbolic link or from a nearer working directory"
         );
     }
