@@ -1,5 +1,5 @@
-//! Compiles the workloads' .proto files: their descriptor set and the code of their messages, which
-//! derive serde's traits for JSON, MessagePack and CBOR; and server reflection's.
+//! Compiles .proto files: those of the workloads, to a descriptor set and to messages that derive serde's
+//! traits for JSON, MessagePack and CBOR; those of server reflection; and those of the tests.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::{env, fs};
 use buffa_build::{Config, MapRepr};
 use protox::prost_reflect::{DescriptorPool, Kind};
 
-/// What the program itself uses.
+/// The messages of the program itself.
 const WORKLOADS: [&str; 7] = [
     "several.proto",
     "hello.proto",
@@ -19,10 +19,10 @@ const WORKLOADS: [&str; 7] = [
     "hybrid.proto",
 ];
 
-/// Every kind of field, for the tests.
+/// Messages with every kind of field, for the tests.
 const KITCHEN_SINK: [&str; 1] = ["kitchen_sink.proto"];
 
-/// Server reflection's, which only protobuf carries.
+/// The messages of server reflection, which are only sent as protobuf.
 const REFLECTION: [&str; 1] = ["grpc/reflection/v1/reflection.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     skip_unknown_fields(&code)
 }
 
-/// Writes `NAME.binpb` and `NAME/mod.rs` for the files of one folder, and returns `NAME`.
+/// Writes `NAME.binpb` and `NAME/mod.rs` for files in one folder, and returns the path of `NAME`.
 fn generate(
     folder: &Path,
     files: &[&str],
@@ -64,7 +64,7 @@ fn generate(
         .descriptor_set(&set)
         .files(files)
         .generate_views(false)
-        // Sorted maps, so that a message has the same bytes every time.
+        // Sorted maps, so that a message always has the same bytes.
         .map_type(MapRepr::BTreeMap)
         .out_dir(&code)
         .include_file("mod.rs");
@@ -72,9 +72,8 @@ fn generate(
     Ok(code)
 }
 
-/// Derives serde's traits as an application would for its own structs: lowerCamelCase names, no
-/// unknown ones, nothing for what is not set. 64-bit integers are numbers, and are read from text
-/// too.
+/// Derives serde's traits as an application would for its own structs: lowerCamelCase names, no unknown fields,
+/// and no output for unset fields. 64-bit integers are written as numbers, and read from text too.
 fn with_serde(pool: &DescriptorPool, config: Config) -> Config {
     let config = config.message_attribute(
         ".",
@@ -103,7 +102,7 @@ fn with_serde(pool: &DescriptorPool, config: Config) -> Config {
     })
 }
 
-/// Keeps out of serde's derives the one field that takes no attributes.
+/// Makes serde's derives skip the one field to which `buffa` adds no attributes.
 fn skip_unknown_fields(code: &Path) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(code)? {
         let path = entry?.path();

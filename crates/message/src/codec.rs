@@ -1,13 +1,13 @@
-//! Encode, compress, decompress and decode, one by one, for hot loops.
+//! Encode, compress, decompress and decode as separate steps, for hot loops.
 
 use crate::compress::{Compressor, Decompressor};
 use crate::error::{DecodeError, EncodeError};
 use crate::message::{Message, MessageType};
 use crate::{BrokenLimit, Compression, Encoding, Limits};
 
-/// Encodes and decodes messages of one type, and keeps everything that can be reused from call to call:
-/// compressors, decompressors and their windows. Its four stages are separate methods, so that each
-/// can be timed. Not shared between threads; make one for each.
+/// Encodes and decodes messages of one type. Keeps everything that can be reused between calls: compressors,
+/// decompressors and their windows. Its four stages are separate methods, so that each can be timed. It cannot
+/// be shared between threads; make one for each.
 pub struct Codec {
     message_type: MessageType,
     encoding: Encoding,
@@ -17,10 +17,10 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// A codec of messages of a type.
+    /// Makes a codec for messages of one type.
     ///
     /// # Errors
-    /// A level that the compression does not have.
+    /// If the compression does not have the level.
     pub fn new(
         message_type: MessageType,
         encoding: Encoding,
@@ -45,7 +45,7 @@ impl Codec {
     /// Appends the message's bytes to `out`.
     ///
     /// # Errors
-    /// A message of another type, and a value that the encoding has no form for.
+    /// If the message has another type, or the encoding cannot represent one of its values.
     pub fn encode(&mut self, message: &Message, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         if !message.message_type().is_same(&self.message_type) {
             return Err(EncodeError::WrongType {
@@ -56,12 +56,12 @@ impl Codec {
         message.encode(self.encoding, out)
     }
 
-    /// Appends `bytes` compressed to `out`; a plain copy without compression.
+    /// Appends `bytes`, compressed, to `out`; a plain copy without compression.
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.compressor.compress(bytes, out)
     }
 
-    /// Replaces `out` by `bytes` decompressed within the limits; a plain copy without compression.
+    /// Replaces `out` with `bytes`, decompressed within the limits; a plain copy without compression.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         self.decompressor.decompress(bytes, out)
     }
@@ -71,11 +71,11 @@ impl Codec {
         self.message_type.decode(bytes, self.encoding, &self.limits)
     }
 
-    /// Checks that a reader with these limits takes the message as it would be sent. A message that
-    /// cannot be sent at all passes: encoding it says why.
+    /// Checks that a reader with these limits would accept the encoded and compressed message. A message that
+    /// cannot be encoded passes: encoding it reports why.
     ///
     /// # Errors
-    /// The limit that it breaks.
+    /// The limit that the message exceeds.
     pub fn check_limits(
         message: &Message,
         encoding: Encoding,
@@ -100,19 +100,19 @@ impl Codec {
     }
 }
 
-/// How large a message is in one encoding.
+/// The sizes of a message in one encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeRow {
     /// The encoding.
     pub encoding: Encoding,
-    /// Bytes under each of the compressions that were asked for, in their order.
+    /// Its size in bytes under each requested compression, in the order of the request.
     pub bytes: Vec<usize>,
 }
 
-/// The message's size in bytes in each encoding, under each of `compressions`.
+/// Returns the message's size in bytes in each encoding, under each of `compressions`.
 ///
 /// # Errors
-/// A value that an encoding has no form for, and a level that a compression does not have.
+/// If an encoding cannot represent a value, or a compression does not have a level.
 pub fn sizes(message: &Message, compressions: &[Compression]) -> Result<Vec<SizeRow>, EncodeError> {
     let mut compressors = compressions
         .iter()

@@ -57,8 +57,8 @@ impl Compression {
         }
     }
 
-    /// The compression of a coding's name, any case, at its default level; `x-gzip` is `gzip`
-    /// (RFC 9110, section 8.4.1.3). `None` for a coding that is not known here.
+    /// Returns the compression that a content coding names, in any case, at its default level; `x-gzip` is
+    /// `gzip` (RFC 9110, section 8.4.1.3). `None` if the coding is unknown.
     pub fn from_coding(name: &str) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         if is("identity") {
@@ -72,12 +72,12 @@ impl Compression {
         }
     }
 
-    /// Whether bytes stay as they are.
+    /// Whether bytes are sent uncompressed.
     pub const fn is_none(self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// Whether the level is one that the compressor has.
+    /// Whether the compressor supports the level.
     pub(crate) const fn level_is_known(self) -> bool {
         match self {
             Self::None => true,
@@ -114,7 +114,7 @@ impl FromStr for Compression {
             Some((name, level)) => (name, Some(level)),
             None => (text, None),
         };
-        // A level is plain digits: `gzip:+6` and `gzip:06` are not other names of `gzip:6`.
+        // A level has plain digits: `gzip:+6` and `gzip:06` are not spellings of `gzip:6`.
         let level_or = |default: u8| match level {
             None => Some(default),
             Some(digits) => digits.parse().ok().filter(|n: &u8| n.to_string() == digits),
@@ -126,9 +126,9 @@ impl FromStr for Compression {
             level: level.into(),
         };
         let (compression, levels) = match name {
-            "none" => (level.is_none().then_some(Self::None), "of no kind"),
-            "gzip" => (level_or(DEFAULT_GZIP_LEVEL).map(gzip), "1 to 9"),
-            "zstd" => (level_or(DEFAULT_ZSTD_LEVEL).map(zstd), "1 to 19"),
+            "none" => (level.is_none().then_some(Self::None), "no levels"),
+            "gzip" => (level_or(DEFAULT_GZIP_LEVEL).map(gzip), "levels 1 to 9"),
+            "zstd" => (level_or(DEFAULT_ZSTD_LEVEL).map(zstd), "levels 1 to 19"),
             _ => {
                 let nearest = Nearest::or_known(name, KNOWN);
                 let what = format!("unknown compression \"{text}\"{nearest}");
@@ -137,7 +137,7 @@ impl FromStr for Compression {
         };
         compression
             .filter(|compression| compression.level_is_known())
-            .ok_or_else(|| UnknownWord(format!("\"{text}\": {name} has levels {levels}")))
+            .ok_or_else(|| UnknownWord(format!("\"{text}\": {name} has {levels}")))
     }
 }
 
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_compression_is_refused_with_what_there_is() {
+    fn an_unknown_compression_is_refused_with_the_known_ones() {
         let refused = |text: &str| text.parse::<Compression>().unwrap_err().to_string();
         assert_eq!(refused("gzip:10"), "\"gzip:10\": gzip has levels 1 to 9");
         assert_eq!(refused("gzip:0"), "\"gzip:0\": gzip has levels 1 to 9");
         assert_eq!(refused("gzip:06"), "\"gzip:06\": gzip has levels 1 to 9");
         assert_eq!(refused("gzip:"), "\"gzip:\": gzip has levels 1 to 9");
         assert_eq!(refused("zstd:-1"), "\"zstd:-1\": zstd has levels 1 to 19");
-        assert_eq!(refused("none:1"), "\"none:1\": none has levels of no kind");
+        assert_eq!(refused("none:1"), "\"none:1\": none has no levels");
         assert_eq!(
             refused("gzp"),
             r#"unknown compression "gzp"; did you mean "gzip"?"#

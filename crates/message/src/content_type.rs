@@ -1,15 +1,15 @@
 //! The names of encodings in the `content-type` header.
 //!
-//! gRPC names an encoding as a content-subtype of `application/grpc`, and Connect by the same name as
-//! a subtype of `application`; REST has a media type for each. In all, `json` and `json-proto-names` share a name, since either is the proto3 JSON
-//! mapping, whose readers take both kinds of field names.
+//! gRPC names an encoding as a content-subtype of `application/grpc`, and Connect uses the same name as a
+//! subtype of `application`; REST has a media type for each. `json` and `json-proto-names` share a name
+//! everywhere: both are the proto3 JSON mapping, whose readers accept both kinds of field names.
 
 use crate::Encoding;
 
 /// The content type of gRPC with protobuf.
 pub const GRPC: &str = "application/grpc";
 
-/// An encoding's name behind a prefix.
+/// An encoding's name after a prefix.
 macro_rules! named {
     ($prefix:literal, $encoding:expr) => {
         match $encoding {
@@ -48,8 +48,8 @@ pub const fn rest(encoding: Encoding) -> &'static str {
     }
 }
 
-/// The encoding of a gRPC call's `content-type`; `None` when it is not gRPC's, or a subtype that
-/// is not known here. Case does not matter, and parameters are skipped.
+/// Returns the encoding of a gRPC call's `content-type`; `None` if it is not gRPC's or its subtype is unknown.
+/// Case does not matter, and parameters are ignored.
 pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
     let essence = essence(content_type);
     if essence.eq_ignore_ascii_case(GRPC) {
@@ -59,15 +59,15 @@ pub fn parse_grpc(content_type: &str) -> Option<Encoding> {
     }
 }
 
-/// The encoding of a Connect call's `content-type`; `None` for one that is not known here. Case does not
-/// matter, and parameters are skipped.
+/// Returns the encoding of a Connect call's `content-type`; `None` if it is unknown. Case does not matter, and
+/// parameters are ignored.
 pub fn parse_connect(content_type: &str) -> Option<Encoding> {
     named(essence(content_type), connect)
 }
 
-/// The encoding of a REST call's `content-type`; `None` for a media type that is not known here.
-/// Case does not matter, and parameters are skipped. The older unregistered names
-/// (`application/x-protobuf`, `application/x-msgpack`, `application/vnd.msgpack`) are understood.
+/// Returns the encoding of a REST call's `content-type`; `None` if the media type is unknown. Case does not
+/// matter, and parameters are ignored. The older unregistered names (`application/x-protobuf`,
+/// `application/x-msgpack`, `application/vnd.msgpack`) are accepted.
 pub fn parse_rest(content_type: &str) -> Option<Encoding> {
     let essence = essence(content_type);
     named(essence, rest).or_else(|| match essence.to_ascii_lowercase().as_str() {
@@ -77,7 +77,7 @@ pub fn parse_rest(content_type: &str) -> Option<Encoding> {
     })
 }
 
-/// The first encoding of a name.
+/// The first encoding that has this name.
 fn named(essence: &str, name: fn(Encoding) -> &'static str) -> Option<Encoding> {
     let mut encodings = Encoding::ALL.into_iter();
     encodings.find(|encoding| name(*encoding).eq_ignore_ascii_case(essence))
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_not_taken() {
+    fn unknown_content_types_are_refused() {
         for strange in [
             "",
             "application/grpc-web",

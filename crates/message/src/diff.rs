@@ -11,11 +11,11 @@ use crate::path::{Step, all_fields, clip, key_text};
 /// The first difference between two messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Where, as a JSON path: `$.items[2].price`.
+    /// The place, as a JSON path: `$.items[2].price`.
     pub path: String,
-    /// What is expected there, in short.
+    /// A short form of the expected value.
     pub expected: String,
-    /// What is there, in short.
+    /// A short form of the actual value.
     pub got: String,
 }
 
@@ -26,9 +26,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The first difference, in the order of the .proto file, or `None` when both are the same
-/// message. Generated and dynamic messages of one type can be compared with each other. NaN is the
-/// same as NaN, and zero is not the same as negative zero, which is encoded differently.
+/// Returns the first difference, in the order of the .proto file; `None` if both messages are equal. Generated
+/// and dynamic messages of one type can be compared. NaN equals NaN; zero does not equal negative zero, since
+/// they are encoded differently.
 pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference> {
     if expected.type_name() != got.type_name() {
         return Some(Difference {
@@ -37,7 +37,7 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
             got: format!("a {}", got.type_name()),
         });
     }
-    // Most messages are right, and can be large: trees are built only to show where one is wrong.
+    // Most messages are equal, and can be large: trees are built only to find where one differs.
     if expected.has_bytes_of(got) {
         return None;
     }
@@ -52,7 +52,7 @@ pub fn first_difference(expected: &Message, got: &Message) -> Option<Difference>
     Some(difference)
 }
 
-/// A difference at the place itself. Its path is built from the inside out.
+/// A difference with an empty path, to which the callers prepend their steps.
 fn unequal(expected: &str, got: &str) -> Difference {
     Difference {
         path: String::new(),
@@ -68,7 +68,7 @@ impl Difference {
     }
 }
 
-/// What an `Any` holds, where the .proto files have its type.
+/// The payload of an `Any`, if the .proto files define its type.
 fn payload(message: &DynamicMessage) -> Option<DynamicMessage> {
     let Some(Value::String(type_url)) = message.field_by_number(any::TYPE_URL) else {
         return None;
@@ -81,7 +81,8 @@ fn payload(message: &DynamicMessage) -> Option<DynamicMessage> {
 }
 
 fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Difference> {
-    // Libraries write the fields of a payload, and the entries of its maps, in different orders.
+    // Libraries write the fields of a payload, and the entries of its maps, in different orders, so payloads
+    // are compared as messages.
     if WellKnown::of(expected.message_descriptor()) == Some(WellKnown::Any)
         && let (Some(held), Some(other)) = (payload(expected), payload(got))
         && held.message_descriptor().full_name() == other.message_descriptor().full_name()
@@ -113,8 +114,8 @@ fn in_message(expected: &DynamicMessage, got: &DynamicMessage) -> Option<Differe
     Some(unequal(&numbers(expected), &numbers(got)))
 }
 
-/// A field's value where it is set. The two messages may come from different pools, so that the
-/// number is what they share.
+/// Returns a field's value if it is set. The field is found by its number, since the two messages may come from
+/// different pools.
 fn set<'a>(message: &'a DynamicMessage, field: &FieldDescriptor) -> Option<&'a Value> {
     let own = message.message_descriptor().field(field.number());
     match own {

@@ -1,11 +1,11 @@
-//! How a message becomes bytes.
+//! The encodings of messages.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::nearest::Nearest;
 
-/// Serde's traits for a type that is in files as it is shown.
+/// Implements serde's traits for a type that is written in files in its `Display` form.
 macro_rules! serde_as_text {
     ($text:ty) => {
         impl serde::Serialize for $text {
@@ -24,7 +24,7 @@ macro_rules! serde_as_text {
 }
 pub(crate) use serde_as_text;
 
-/// How a message becomes bytes, whatever protocol carries it. `docs/encodings.md` has the mappings.
+/// How a message becomes bytes, in any protocol. `docs/encodings.md` has the mappings.
 ///
 /// Written in files and on the command line by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +40,7 @@ pub enum Encoding {
     Json,
     /// JSON with the field names as written in the .proto file.
     JsonProtoNames,
-    /// JSON as protobuf's own mapping has it: as [`Encoding::Json`], with 64-bit integers as text.
+    /// JSON as in protobuf's own mapping: like [`Encoding::Json`], with 64-bit integers as strings.
     ProtoJson,
     /// MessagePack, keyed by the JSON names.
     Msgpack,
@@ -75,7 +75,7 @@ impl Encoding {
         }
     }
 
-    /// Whether it is one of the forms of JSON. They share a content type.
+    /// Whether it is a form of JSON. All of them share a content type.
     pub const fn is_json(self) -> bool {
         matches!(self, Self::Json | Self::JsonProtoNames | Self::ProtoJson)
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Text that is not an encoding, or not a compression. One line.
+/// Text that is not a known encoding or compression. One line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnknownWord(pub(crate) String);

@@ -1,4 +1,4 @@
-//! What can go wrong between a message and its bytes.
+//! Errors of encoding and decoding messages.
 
 use crate::limits::BrokenLimit;
 use crate::path::{clip, without_position};
@@ -7,37 +7,37 @@ use crate::{Compression, Encoding};
 /// Bytes that are not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The bytes break a limit.
+    /// The bytes exceed a limit.
     #[error("{0}")]
     Limit(BrokenLimit),
-    /// The bytes are damaged, or hold something else than the message's type.
+    /// The bytes are damaged, or are not a message of the expected type.
     #[error("not a {message_type} in {encoding}: {what}")]
     Malformed {
-        /// The full name of the type that was wanted.
+        /// The full name of the expected type.
         message_type: String,
-        /// The encoding that was wanted.
+        /// The expected encoding.
         encoding: Encoding,
-        /// What is wrong; begins with a path (`$.items[2].price: `) where there is one.
+        /// What is wrong; begins with a path (`$.items[2].price: `) if there is one.
         what: String,
     },
     /// The compressed bytes are damaged.
     #[error("not {}: {what}", .compression.coding())]
     Compressed {
-        /// The compression that was wanted.
+        /// The expected compression.
         compression: Compression,
         /// What is wrong.
         what: String,
     },
 }
 
-/// Why bytes were not taken, before it is known what they should have been.
+/// Why bytes were refused, without the type and encoding that were expected.
 pub(crate) enum Refusal {
     Limit(BrokenLimit),
     Damage(String),
 }
 
 impl Refusal {
-    /// The error of bytes that should have been a message.
+    /// Adds the expected type and encoding.
     pub(crate) fn of(self, message_type: &str, encoding: Encoding) -> DecodeError {
         match self {
             Self::Limit(limit) => DecodeError::Limit(limit),
@@ -59,16 +59,16 @@ impl From<BrokenLimit> for DecodeError {
 /// A message that cannot be encoded, or bytes that cannot be compressed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// The message is of another type than the codec's.
-    #[error("a {given} was given where a {wanted} is encoded")]
+    /// The message's type is not the codec's.
+    #[error("the codec encodes {wanted}, not {given}")]
     WrongType {
         /// The full name of the codec's type.
         wanted: String,
         /// The full name of the message's type.
         given: String,
     },
-    /// The encoding has no form for a value in the message.
-    #[error("a {message_type} has no form in {encoding}: {what}")]
+    /// The encoding cannot represent a value in the message.
+    #[error("a {message_type} cannot be represented in {encoding}: {what}")]
     NoForm {
         /// The message's type.
         message_type: String,
@@ -82,7 +82,7 @@ pub enum EncodeError {
     Compress {
         /// The compression.
         compression: Compression,
-        /// Its own words.
+        /// The library's error message.
         what: String,
     },
 }
@@ -103,9 +103,9 @@ pub enum SampleError {
     /// A value does not fit. The path is in the style of JSONPath (RFC 9535): `$.items[2].price`.
     #[error("{path}: {what}")]
     At {
-        /// Where.
+        /// The path.
         path: String,
-        /// What is wrong, and what is wanted.
+        /// What is wrong, and what is expected.
         what: String,
     },
     /// The text is not JSON at all.
@@ -116,7 +116,7 @@ pub enum SampleError {
         /// Line and column, from 1.
         place: Option<(usize, usize)>,
     },
-    /// The sample breaks a limit.
+    /// The sample exceeds a limit.
     #[error("{0}")]
     Limit(BrokenLimit),
     /// The sample is a message, but cannot be put into a plan.
@@ -125,7 +125,7 @@ pub enum SampleError {
 }
 
 impl SampleError {
-    /// The error of a text that is not JSON.
+    /// The error for a text that is not JSON.
     pub(crate) fn not_json(text: &str, error: &serde_json::Error) -> Self {
         let what = if text.trim().is_empty() {
             "there is nothing in it; {} is a message without fields".to_owned()
@@ -134,12 +134,12 @@ impl SampleError {
         } else {
             clip(&without_position(error))
         };
-        // The reader counts the bytes that it took, which is 0 at the start of a line.
+        // The reader counts the bytes that it has read: 0 at the start of a line.
         let place = (error.line() > 0).then(|| (error.line(), error.column().max(1)));
         Self::NotJson { what, place }
     }
 
-    /// Whether a value is wrong or the text is not JSON, and not a name or a size.
+    /// Whether a value is wrong or the text is not JSON; false for a wrong name or size.
     pub fn is_of_value(&self) -> bool {
         match self {
             Self::At { what, .. } => what.starts_with("invalid value"),
@@ -148,7 +148,7 @@ impl SampleError {
         }
     }
 
-    /// The error with the file that the sample is in: `file:line:column: what`, as far as known.
+    /// The error with the sample's file: `file:line:column: what`, as far as known.
     pub fn in_file(&self, file: &str) -> String {
         match self {
             Self::NotJson {

@@ -1,7 +1,7 @@
-//! Messages to bytes and back, one function for each direction of generated and dynamic messages.
+//! Encodes and decodes messages: one function per direction, for generated and for dynamic messages.
 //!
-//! Generated messages are plain structs with serde's derives, as an application has them. What their
-//! readers refuse is read once more by dynamic code, which knows where in the message it is.
+//! Generated messages are plain structs with serde's derives, as in an application. If their readers refuse a
+//! message, dynamic code reads it again to find where in the message the error is.
 
 mod wire_type;
 
@@ -29,7 +29,7 @@ use crate::mapping::write::WriteMessage;
 use crate::path::clip;
 use crate::schema::types::Types;
 
-/// A generated message of any type.
+/// A generated message of any type, as an object.
 pub(crate) trait Generated: fmt::Debug + Send + Sync {
     fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError>;
     fn as_any(&self) -> &dyn Any;
@@ -38,7 +38,7 @@ pub(crate) trait Generated: fmt::Debug + Send + Sync {
 /// Reads a generated message of one type.
 pub(crate) type DecodeFn = fn(&[u8], Encoding, &Limits) -> Result<Arc<dyn Generated>, DecodeError>;
 
-/// What reads messages of a type.
+/// Returns the function that reads messages of a type.
 pub(crate) const fn decode_fn<M: GeneratedMessage>() -> DecodeFn {
     |bytes, encoding, limits| Ok(Arc::new(decode_generated::<M>(bytes, encoding, limits)?))
 }
@@ -54,7 +54,7 @@ impl<M: GeneratedMessage> Generated for M {
 }
 
 thread_local! {
-    /// Sizes of nested messages, kept so that long lists allocate nothing when they are encoded.
+    /// The sizes of nested messages; reused, so that encoding a long list allocates nothing.
     static SIZES: RefCell<SizeCache> = const { RefCell::new(SizeCache::new()) };
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn encode_generated<M: GeneratedMessage>(
     result.map_err(|what| EncodeError::no_form(M::FULL_NAME, encoding, &what))
 }
 
-/// Appends a dynamic message's bytes. The names in JSON are those that its descriptors have.
+/// Appends a dynamic message's bytes. Its descriptors determine the names in JSON.
 pub(crate) fn encode_dynamic(
     message: &DynamicMessage,
     full_name: &str,
@@ -129,7 +129,7 @@ fn encode_serde(
     }
 }
 
-/// Writes 64-bit integers between quotes. The workloads' messages have no map whose keys are such.
+/// Writes 64-bit integers in quotes. Map keys would not need it, and the workloads' messages have no such map.
 struct Int64AsText;
 
 impl serde_json::ser::Formatter for Int64AsText {
@@ -209,8 +209,8 @@ pub(crate) fn decode_dynamic(
     }
 }
 
-/// Reads a dynamic message from protobuf. The library keeps a field of the wrong wire type as an
-/// unknown one, as the specification has it; here it is damage, as it is to generated code.
+/// Reads a dynamic message from protobuf. The library keeps a field of the wrong wire type as an unknown field,
+/// as the specification says; here it is an error, as in generated code.
 fn protobuf_dynamic(
     types: &Types,
     index: MessageIndex,
@@ -220,8 +220,8 @@ fn protobuf_dynamic(
     let decode = |options: DecodeOptions| {
         DynamicMessage::decode_with_options(types.pool.clone(), index, bytes, &options)
     };
-    // Nothing has to be searched if there are no unknown fields, which is nearly always so.
-    // A sender that has them has them in every message, of which only the first is read twice.
+    // Without unknown fields, which is the usual case, nothing needs to be searched. A sender with unknown
+    // fields has them in every message, and only its first one is read twice.
     if !types.unknown_fields.load(Relaxed) {
         match decode(options(limits).with_unknown_field_limit(0)) {
             Ok(message) => return Ok(message),
@@ -238,7 +238,7 @@ fn protobuf_dynamic(
     }
 }
 
-/// Reads a dynamic message from an encoding that has names for its fields.
+/// Reads a dynamic message from an encoding that has field names.
 pub(crate) fn read_dynamic(
     types: &Types,
     index: MessageIndex,
@@ -270,13 +270,13 @@ pub(crate) fn read_dynamic(
     }
 }
 
-/// Unknown fields that are kept of one message. The schema is known to both sides here, so that
-/// more of them than this can only be damage.
+/// The maximum number of unknown fields in a message. Both sides know the schema, so more than these can only
+/// be damage.
 const UNKNOWN_FIELDS: usize = 10_000;
 
 fn options(limits: &Limits) -> DecodeOptions {
     DecodeOptions::new()
-        // The library counts levels below the message itself.
+        // The library does not count the message itself as a level.
         .with_recursion_limit(u32::try_from(limits.max_depth.saturating_sub(1)).unwrap_or(u32::MAX))
         .with_element_memory_limit(limits.memory())
         .with_unknown_field_limit(UNKNOWN_FIELDS)
@@ -304,7 +304,7 @@ fn read_json<'de, S: DeserializeSeed<'de>>(
     seed: S,
 ) -> Result<S::Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    // The guard counts levels.
+    // The guard limits the depth.
     deserializer.disable_recursion_limit();
     let value = seed.deserialize(&mut deserializer)?;
     deserializer.end()?;
@@ -320,14 +320,14 @@ fn read_msgpack<'de, S: DeserializeSeed<'de>>(
     let value = seed
         .deserialize(&mut deserializer)
         .map_err(|e| msgpack_error(&e))?;
-    // The library does not return how much it has read: nothing is left when it can read no marker.
+    // The library does not report how much it has read: if it can read no marker, nothing is left.
     match <u8 as serde::Deserialize>::deserialize(&mut deserializer) {
         Err(MsgpackError::InvalidMarkerRead(_)) => Ok(value),
         _ => Err("there are bytes after the message".to_owned()),
     }
 }
 
-/// A better error than the library's, which only says that reading from memory failed.
+/// Replaces the library's error, which only says that reading from memory failed.
 fn msgpack_error(error: &MsgpackError) -> String {
     match error {
         MsgpackError::InvalidMarkerRead(_) | MsgpackError::InvalidDataRead(_) => {

@@ -1,4 +1,4 @@
-//! The messages of generated code.
+//! Generated messages.
 
 mod records;
 
@@ -8,7 +8,7 @@ use buffa::MessageName;
 use serde::de::{self, DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Generated protobuf code of the workloads and of the `hybrid` encoding's envelope.
+/// Generated protobuf code for the workloads and the envelope of the `hybrid` encoding.
 #[allow(warnings, clippy::all)]
 pub(crate) mod workloads {
     include!(concat!(env!("OUT_DIR"), "/workloads/mod.rs"));
@@ -18,17 +18,17 @@ pub(crate) mod workloads {
 pub(crate) const WORKLOADS_DESCRIPTOR_SET: &[u8] =
     include_bytes!(concat!(env!("OUT_DIR"), "/workloads.binpb"));
 
-/// What a type needs to be a generated message.
+/// What a generated message implements.
 pub(crate) trait GeneratedMessage:
     buffa::Message + MessageName + Serialize + DeserializeOwned + fmt::Debug + Send + Sync + 'static
 {
-    /// The message to be written with the names of the .proto file.
+    /// Returns the message in a form that serde writes with the field names of the .proto file.
     fn by_proto_names(&self) -> impl Serialize {
         self
     }
 }
 
-/// The types whose names in JSON are those of the .proto file.
+/// Types whose JSON names equal those of the .proto file.
 macro_rules! same_names {
     ($($message:ty),* $(,)?) => {$( impl GeneratedMessage for $message {} )*};
 }
@@ -46,16 +46,16 @@ same_names!(
     workloads::GetFollowerResponse,
 );
 
-/// Whether a field is left out.
+/// Whether a field has its default value, and is left out.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// 64-bit integers: written as numbers, read as numbers and as text.
+/// 64-bit integers: written as numbers, read from numbers and from text.
 mod int64 {
     use super::*;
 
-    /// One that is read in both forms.
+    /// An integer that is read from both forms.
     struct Int64(i64);
 
     impl<'de> Deserialize<'de> for Int64 {

@@ -1,10 +1,9 @@
-//! A message made longer: its outermost lists get more elements, or, where it has none, its texts
-//! and bytes more of themselves.
+//! Makes a message longer: its outermost lists get more elements; in a message without lists, texts and bytes
+//! get longer.
 //!
-//! What is added differs from what is there as one row differs from the next, or else a compressor
-//! would find the same thing again and again: by the descriptor, numbers are counted on, texts and
-//! bytes are drawn at random, so are booleans and the values of enums, and times move on. All of it is the
-//! same in every run.
+//! Added elements differ from the originals as one row differs from the next: otherwise a compressor would find
+//! repetitions. By field type, numbers count on, times advance, and texts, bytes, booleans and enum values are
+//! random. The result is the same in every run.
 
 mod vary;
 
@@ -21,11 +20,11 @@ use crate::path::all_fields;
 use crate::{Encoding, Message};
 
 impl Message {
-    /// The message `factor` times as long, as JSON; `None` where it has nothing that could be longer.
-    /// The caller must ensure that it does not get too long.
+    /// Returns the message made `factor` times as long, as JSON; `None` if nothing in it can be longer. The
+    /// caller must ensure that it does not get too long.
     ///
     /// # Errors
-    /// A message that has no form in JSON.
+    /// If JSON cannot represent the message.
     pub fn grown(&self, factor: usize) -> Result<Option<serde_json::Value>, EncodeError> {
         let no_form = |what: String| EncodeError::NoForm {
             message_type: self.type_name().to_owned(),
@@ -54,11 +53,11 @@ impl Message {
     }
 }
 
-/// Texts that are drawn to see whether any differs from the first: one alone may be the same by
+/// How often a text is varied to find out whether it can differ: one attempt may return the same text by
 /// chance.
 const TRIES: usize = 8;
 
-/// What grows.
+/// What is made longer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Lists,
@@ -115,7 +114,7 @@ impl Growing {
     }
 }
 
-/// Every field that is set; of an `Any` those of its payload.
+/// Calls `each` with every field that is set; for an `Any`, with those of its payload.
 fn for_each_field(message: &mut DynamicMessage, each: &mut dyn FnMut(FieldKind, &mut Value)) {
     let pool = Arc::clone(message.pool());
     let index = message.message_index();
@@ -129,7 +128,7 @@ fn for_each_field(message: &mut DynamicMessage, each: &mut dyn FnMut(FieldKind, 
     }
 }
 
-/// Changes what an `Any` holds, where the schema has its type.
+/// Changes the payload of an `Any`, if the schema has its type.
 fn in_payload(
     pool: &Arc<DescriptorPool>,
     message: &mut DynamicMessage,
@@ -150,7 +149,7 @@ fn in_payload(
     }
 }
 
-/// A map's values; its keys stay.
+/// Changes a map's values; its keys stay.
 fn for_each_entry(entries: &mut MapValue, mut each: impl FnMut(&mut Value)) {
     let changed = entries.iter().map(|(key, value)| {
         let mut value = value.clone();

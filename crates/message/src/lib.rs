@@ -1,10 +1,10 @@
-//! What is sent: descriptors from .proto files or a descriptor set, samples, encodings,
-//! compression, and the built-in workloads.
+//! Messages: descriptors from .proto files or a descriptor set, samples, encodings, compression, and the
+//! built-in workloads.
 //!
-//! A [`Schema`] has [`MessageType`]s and [`Method`]s; a [`MessageType`] reads a [`Message`] from a
-//! sample or from bytes; a [`Codec`] turns messages into bytes and back stage by stage. A
-//! [`Workload`] puts these together: what is called, with which requests, and what is the right
-//! response. Which protobuf library is used stays inside this crate.
+//! A [`Schema`] has [`MessageType`]s and [`Method`]s; a [`MessageType`] reads a [`Message`] from a sample or
+//! from bytes; a [`Codec`] encodes and decodes messages stage by stage. A [`Workload`] combines these: the
+//! method to call, its requests, and the correct response. Only this crate knows which protobuf library is
+//! used.
 
 pub mod codec;
 pub mod compress;

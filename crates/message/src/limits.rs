@@ -1,20 +1,19 @@
-//! How much of what another program sent is accepted.
+//! Limits on what is accepted from other programs.
 
 use serde::{Deserialize, Serialize};
 
-/// Bounds of decoding. Each has a name, a default and an option of the same name.
+/// Limits on decoding. Each has a default and an option of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Largest message in bytes, both as it arrived and after decompression
+    /// The maximum size of a message in bytes, both as received and after decompression
     /// (`--max-message-bytes`).
     pub max_message_bytes: usize,
-    /// Deepest nesting in levels of messages, the message itself being the first
-    /// (`--max-depth`). What a `google.protobuf.Struct` holds counts as the messages that it is.
+    /// The maximum nesting in levels of messages; the message itself is the first (`--max-depth`). The contents
+    /// of a `google.protobuf.Struct` count as the messages that they are.
     pub max_depth: usize,
-    /// How many times its compressed size a message may grow to (`--max-inflation`). Checked from
-    /// 64 KiB on.
+    /// How many times its compressed size a message may expand to (`--max-inflation`). Checked from 64 KiB on.
     pub max_inflation: usize,
 }
 
@@ -23,9 +22,9 @@ impl Limits {
     ///
     /// * 16 MiB: four times gRPC's usual default, since whole data sets are among the workloads.
     /// * [`MAX_DEPTH`] levels: protobuf's own default in most languages.
-    /// * 10,000 times: nearly what zstd reaches with the most repetitive honest data, and far above
-    ///   the 1,032 that DEFLATE can reach at all. What only a bomb reaches does not pass; how much
-    ///   memory any message takes is bounded by its largest size already.
+    /// * 10,000 times: nearly what zstd reaches with the most repetitive honest data, and far above the 1,032
+    ///   that DEFLATE can reach. Only a bomb exceeds it; the memory for any message is bounded by its maximum
+    ///   size anyway.
     pub const DEFAULT: Self = Self {
         max_message_bytes: 16 << 20,
         max_depth: MAX_DEPTH,
@@ -33,29 +32,28 @@ impl Limits {
     };
 }
 
-/// A decompressed message below this size is never refused for how far it grew: a few bytes can
-/// honestly stand for a few thousand.
+/// A decompressed message below this size is never refused for its expansion: a few bytes can honestly hold a
+/// few thousand.
 pub const INFLATION_FREE_BYTES: usize = 64 << 10;
 
-/// Memory that a decoded message may take, in multiples of the largest encoded one: a list of
-/// empty messages is two bytes each on the wire and a few dozen in memory.
+/// The memory that a decoded message may take, in multiples of the maximum encoded size: an empty message in a
+/// list takes two bytes on the wire and a few dozen in memory.
 pub const MEMORY_PER_BYTE: usize = 32;
 
-/// A decoded message below this size is never refused for its memory: a small message that was
-/// allowed few bytes can honestly take many times as much.
+/// A decoded message below this size is never refused for its memory: with a small `max_message_bytes`, an
+/// honest message can take many times as much.
 pub const MEMORY_FREE_BYTES: usize = 1 << 20;
 
-/// The most that [`Limits::max_depth`] may be: the protobuf library writes no JSON that is deeper, and
-/// readers take some of a thread's stack for each level.
+/// The maximum of [`Limits::max_depth`]: the protobuf library writes no deeper JSON, and readers use some of a
+/// thread's stack for each level.
 pub const MAX_DEPTH: usize = 100;
 
-/// The most that [`Limits::max_message_bytes`] may be, in bytes: gRPC has 32 bits for a
-/// message's length.
+/// The maximum of [`Limits::max_message_bytes`]: gRPC has 32 bits for a message's length.
 pub const MAX_MESSAGE_BYTES: usize = u32::MAX as usize;
 
-/// A limit that cannot be set so.
+/// A value that is out of range for a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("--{option} is {given}, and may be 1 to {most}")]
+#[error("--{option} must be from 1 to {most}, not {given}")]
 pub struct BadLimit {
     option: &'static str,
     given: usize,
@@ -63,10 +61,10 @@ pub struct BadLimit {
 }
 
 impl Limits {
-    /// The limits, where each can be kept to.
+    /// Returns the limits if each value is in its range.
     ///
     /// # Errors
-    /// A limit of nothing, a size above [`MAX_MESSAGE_BYTES`], and a depth above [`MAX_DEPTH`].
+    /// If a limit is 0, a size is above [`MAX_MESSAGE_BYTES`], or a depth is above [`MAX_DEPTH`].
     pub fn checked(self) -> Result<Self, BadLimit> {
         let most = [MAX_MESSAGE_BYTES, MAX_DEPTH, usize::MAX];
         for ((option, given), most) in self.by_option().into_iter().zip(most) {
@@ -81,7 +79,7 @@ impl Limits {
         Ok(self)
     }
 
-    /// Checks the size of what arrived.
+    /// Checks the size of received bytes.
     pub(crate) fn check_size(&self, bytes: &[u8]) -> Result<(), BrokenLimit> {
         if bytes.len() > self.max_message_bytes {
             Err(BrokenLimit::MessageBytes(self.max_message_bytes))
@@ -90,13 +88,13 @@ impl Limits {
         }
     }
 
-    /// Memory that a decoded message may take, in bytes.
+    /// The memory that a decoded message may take, in bytes.
     pub(crate) fn memory(&self) -> usize {
         let memory = self.max_message_bytes.saturating_mul(MEMORY_PER_BYTE);
         memory.max(MEMORY_FREE_BYTES)
     }
 
-    /// Each limit after the name of its option.
+    /// Each limit with the name of its option.
     #[must_use]
     pub fn by_option(&self) -> [(&'static str, usize); 3] {
         [
@@ -106,7 +104,7 @@ impl Limits {
         ]
     }
 
-    /// The limits that are not the defaults, as options: `--max-depth 50`. None where all are.
+    /// The limits that differ from the defaults, as options: `--max-depth 50`. `None` if none differs.
     #[must_use]
     pub fn changed(&self) -> Option<String> {
         let changed: Vec<String> = self
@@ -126,14 +124,14 @@ impl Default for Limits {
     }
 }
 
-/// A limit that a message broke.
+/// A limit that a message exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BrokenLimit {
     /// [`Limits::max_message_bytes`], with its value.
     #[error("the message is larger than {0} bytes; --max-message-bytes sets this limit")]
     MessageBytes(usize),
-    /// [`Limits::max_message_bytes`], for the memory that the message takes: [`MEMORY_PER_BYTE`]
-    /// times its value, and [`MEMORY_FREE_BYTES`] at least.
+    /// The memory limit that follows from [`Limits::max_message_bytes`]: [`MEMORY_PER_BYTE`] times its value,
+    /// and at least [`MEMORY_FREE_BYTES`].
     #[error("the message takes more than {0} bytes of memory; --max-message-bytes sets this limit")]
     Memory(usize),
     /// [`Limits::max_depth`], with its value.
@@ -141,14 +139,14 @@ pub enum BrokenLimit {
     Depth(usize),
     /// [`Limits::max_inflation`], with its value.
     #[error(
-        "the message grows to over {0} times its compressed size; --max-inflation sets this limit"
+        "the message expands to over {0} times its compressed size; --max-inflation sets this limit"
     )]
     Inflation(usize),
 }
 
 fn depth_words(limit: usize) -> &'static str {
     if limit >= MAX_DEPTH {
-        ", the most that is read"
+        ", the maximum"
     } else {
         "; --max-depth sets this limit"
     }
@@ -167,7 +165,7 @@ mod tests {
         };
         assert_eq!(
             deep.checked().unwrap_err().to_string(),
-            "--max-depth is 201, and may be 1 to 100"
+            "--max-depth must be from 1 to 100, not 201"
         );
         let large = Limits {
             max_message_bytes: usize::MAX,
@@ -175,7 +173,7 @@ mod tests {
         };
         assert_eq!(
             large.checked().unwrap_err().to_string(),
-            "--max-message-bytes is 18446744073709551615, and may be 1 to 4294967295"
+            "--max-message-bytes must be from 1 to 4294967295, not 18446744073709551615"
         );
         assert_eq!(Limits::DEFAULT.changed(), None);
         assert_eq!(deep.changed().unwrap(), "--max-depth 201");

@@ -1,4 +1,4 @@
-//! A message in memory, and its type, whether generated or dynamic code is behind them.
+//! Messages in memory and their types, for generated and for dynamic code.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -14,34 +14,33 @@ use crate::schema::types::Types;
 use crate::whole_file::without_mark;
 use crate::{Encoding, Limits};
 
-/// Levels of objects in the deepest of the workloads' messages, that of `list`.
+/// Levels of objects in the deepest message of the workloads, that of `list`.
 const GENERATED_LEVELS: usize = 4;
 
-/// Limits of what this program reads from the user or from itself: the size is checked when a message
-/// is sent.
+/// Limits for messages from the user or from this program: their size is checked when they are sent.
 const ANY_SIZE: Limits = Limits {
     max_message_bytes: usize::MAX,
     ..Limits::DEFAULT
 };
 
-/// Whether generated or dynamic code makes and reads the messages.
+/// Whether generated or dynamic code writes and reads the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CodeKind {
-    /// Code made from the message's description before the program was built.
+    /// Code that was generated from the message's descriptors before the program was built.
     Generated,
-    /// The description is read while the program runs.
+    /// Code that works from descriptors at run time.
     Dynamic,
 }
 
 /// The type of a message. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct MessageType {
-    /// The description, which dynamic code works with.
+    /// The descriptors, which dynamic code works with.
     types: Arc<Types>,
     index: MessageIndex,
-    /// What reads its messages with the code that was generated for it.
+    /// The generated code that reads messages of this type.
     generated: Option<DecodeFn>,
 }
 
@@ -77,7 +76,7 @@ impl MessageType {
     /// Reads a sample in the proto3 JSON mapping, with either kind of field names.
     ///
     /// # Errors
-    /// Text that is not JSON, and a value that does not fit, with its JSON path.
+    /// If the text is not JSON, or a value does not fit; the error has the value's JSON path.
     pub fn from_json(&self, json: &str) -> Result<Message, SampleError> {
         let json = without_mark(json);
         if let Some(decode) = self.generated
@@ -85,7 +84,7 @@ impl MessageType {
         {
             return Ok(self.of_generated(message));
         }
-        // The dynamic reader takes every form of the mapping, and knows where it is.
+        // The dynamic reader accepts every form of the mapping, and reports the path of an error.
         let sample_error = |error| match error {
             ReadError::Limit(limit) => SampleError::Limit(limit),
             ReadError::At { path, what } => SampleError::At { path, what },
@@ -104,10 +103,10 @@ impl MessageType {
         })
     }
 
-    /// Reads a message from its bytes, all of them.
+    /// Reads a message that is exactly `bytes`.
     ///
     /// # Errors
-    /// Damage, values that do not fit, and broken limits.
+    /// If the bytes are damaged, a value does not fit, or a limit is exceeded.
     pub fn decode(
         &self,
         bytes: &[u8],
@@ -117,13 +116,13 @@ impl MessageType {
         let dynamic = || self.decode_dynamic(bytes, encoding, limits);
         match self.generated {
             None => dynamic().map(|message| self.of_dynamic(message)),
-            // The derived readers count no levels: their types have few.
+            // The derived readers do not count levels, since their types have few.
             Some(_) if encoding != Encoding::Protobuf && limits.max_depth < GENERATED_LEVELS => {
                 self.adopt(dynamic()?)
             }
             Some(decode) => match decode(bytes, encoding, limits) {
                 Ok(message) => Ok(self.of_generated(message)),
-                // The dynamic reader knows where it is and what was meant.
+                // The dynamic reader's error has the path and the expected value.
                 Err(error) => Err(dynamic().err().unwrap_or(error)),
             },
         }
@@ -138,12 +137,12 @@ impl MessageType {
         format::decode_dynamic(&self.types, self.index, bytes, encoding, limits)
     }
 
-    /// Whether two are the same type, whatever code is behind them.
+    /// Whether both are the same type, generated or dynamic.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.full_name() == other.full_name()
     }
 
-    /// A dynamic message of this type as one that this type's code has made.
+    /// Converts a dynamic message of this type to the kind of code that the type has.
     fn adopt(&self, message: DynamicMessage) -> Result<Message, DecodeError> {
         match self.generated {
             None => Ok(self.of_dynamic(message)),
@@ -169,7 +168,7 @@ impl MessageType {
     }
 }
 
-/// A message in memory. Not changed after it was made, so that a clone is a counted reference.
+/// A message in memory. It is immutable, so a clone only copies a reference.
 #[derive(Debug, Clone)]
 pub struct Message {
     message_type: MessageType,
@@ -186,22 +185,22 @@ enum Value {
 #[derive(Debug)]
 struct Dynamic {
     message: DynamicMessage,
-    /// The same with the names of the .proto files, made when it is first written with them.
+    /// The message with the field names of the .proto file; made when it is first written with them.
     by_proto_names: OnceLock<Result<DynamicMessage, String>>,
 }
 
 impl Message {
-    /// Its type.
+    /// The message's type.
     pub fn message_type(&self) -> &MessageType {
         &self.message_type
     }
 
-    /// The full name of its type.
+    /// The full name of the message's type.
     pub fn type_name(&self) -> &str {
         self.message_type.full_name()
     }
 
-    /// Whether generated or dynamic code is behind it.
+    /// Whether it is a generated or a dynamic message.
     pub fn code(&self) -> CodeKind {
         match self.value {
             Value::Generated(_) => CodeKind::Generated,
@@ -209,10 +208,10 @@ impl Message {
         }
     }
 
-    /// Appends the message's bytes to `out`, which stays as it was when there is an error.
+    /// Appends the message's bytes to `out`, which is unchanged if there is an error.
     ///
     /// # Errors
-    /// A value that the encoding has no form for, such as a time before the year 1 in JSON.
+    /// If the encoding cannot represent a value, such as a time before the year 1 in JSON.
     pub fn encode(&self, encoding: Encoding, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         let result = match &self.value {
@@ -241,15 +240,14 @@ impl Message {
         format::encode_dynamic(message, self.type_name(), encoding, out)
     }
 
-    /// The message's bytes.
+    /// Returns the message's bytes.
     pub fn to_bytes(&self, encoding: Encoding) -> Result<Vec<u8>, EncodeError> {
         let mut out = Vec::new();
         self.encode(encoding, &mut out)?;
         Ok(out)
     }
 
-    /// The path to what JSON cannot hold: the library leaves out the extensions of what an
-    /// `Any` holds.
+    /// The path to something that is lost in JSON: the library leaves out the extensions of an `Any`'s payload.
     pub(crate) fn lost_in_json(&self) -> Option<String> {
         if !self.message_type().types.has_any {
             return None;
@@ -259,14 +257,14 @@ impl Message {
         first_difference(self, &read).map(|difference| difference.path)
     }
 
-    /// Whether both were made by generated code and have the same bytes, which only the same message has.
+    /// Whether both are generated messages with the same bytes, and thus equal.
     pub(crate) fn has_bytes_of(&self, other: &Self) -> bool {
         let bytes = |message: &Self| message.to_bytes(Encoding::Protobuf).ok();
         let both = (self.code(), other.code()) == (CodeKind::Generated, CodeKind::Generated);
         both && bytes(self).is_some_and(|own| Some(own) == bytes(other))
     }
 
-    /// The generated message, where it is one of type `M`.
+    /// Returns the generated message if it is of type `M`.
     pub(crate) fn downcast<M: 'static>(&self) -> Option<&M> {
         match &self.value {
             Value::Generated(message) => message.as_any().downcast_ref(),
@@ -274,7 +272,7 @@ impl Message {
         }
     }
 
-    /// The message as a dynamic one.
+    /// Returns the message as a dynamic one.
     pub(crate) fn to_dynamic(&self) -> Result<Cow<'_, DynamicMessage>, String> {
         match &self.value {
             Value::Dynamic(dynamic) => Ok(Cow::Borrowed(&dynamic.message)),

@@ -1,25 +1,25 @@
-//! "Did you mean": the known names nearest to one that is not known.
+//! "Did you mean": the known names that are most similar to an unknown one.
 
 use std::fmt;
 
-/// Names at least this similar (Jaro-Winkler, 0 to 1) are offered: lower ones look random.
+/// The minimum similarity (Jaro-Winkler, 0 to 1) of a suggestion: names below it look random.
 const SIMILAR: f64 = 0.75;
 
-/// Shortest part of a name, in bytes, that its whole is offered for.
+/// The minimum length in bytes of a part for which the whole name is suggested.
 const MIN_PART: usize = 3;
 
-/// How many names are offered at most.
+/// The maximum number of suggestions.
 const OFFERED: usize = 3;
 
-/// How many names are listed at most where none is near: more would hide the sentence before them.
+/// If nothing is similar, known names are listed up to this number: more would hide the sentence before them.
 const LISTED: usize = 25;
 
-/// What to say after a name that is not known: `; did you mean "x"?`, `; known are x, y`, or nothing.
+/// What follows an unknown name in a message: `; did you mean "x"?`, `; known are x, y`, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Nearest(String);
 
 impl Nearest {
-    /// The candidates that look most like `name`, best first, or none.
+    /// The candidates that are most similar to `name`, best first; empty if none is similar.
     pub fn of<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         let wanted = plain(name);
         let is_near = |candidate: &str| {
@@ -43,7 +43,7 @@ impl Nearest {
         Self(format!("; did you mean {near}?"))
     }
 
-    /// The same, but all the candidates when none is near and they are few.
+    /// As [`Self::of`], but lists all candidates if none is similar and they are few.
     pub fn or_known<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> Self {
         let nearest = Self::of(name, candidates.clone());
         let known: Vec<&str> = candidates.into_iter().collect();
@@ -54,7 +54,7 @@ impl Nearest {
         }
     }
 
-    /// Whether there is nothing to say.
+    /// Whether it has no text.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// Names that differ only in case or between `_` and `-` count as equal.
+/// A form in which names are equal that differ only in case or between `_` and `-`.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('_', "-")
 }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_comes_first_and_strangers_are_not_offered() {
+    fn the_most_similar_comes_first_and_others_are_not_suggested() {
         let names = [
             "protocol",
             "transport",
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn few_names_are_listed_when_none_is_near() {
+    fn few_names_are_listed_when_none_is_similar() {
         let hint = Nearest::or_known("x", ["tcp", "unix-socket"]);
         assert_eq!(hint.to_string(), "; known are tcp, unix-socket");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Places in messages and in texts, and parsers' words about them.
+//! Paths in messages, positions in texts, and parsers' error messages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -26,7 +26,7 @@ impl fmt::Display for Step<'_> {
     }
 }
 
-/// The path that steps from the outermost on make.
+/// The path of steps, which begin with the outermost.
 pub(crate) fn shown(steps: &[Step<'_>]) -> String {
     let mut path = String::from("$");
     path.extend(steps.iter().map(Step::to_string));
@@ -54,8 +54,9 @@ pub(crate) fn all_fields(
         .chain(extensions.map(|extension| (extension.json_key(), extension.field())))
 }
 
-/// The first thing that `check` finds in a message or in one that it holds, with its path. `check` gives the key of
-/// the field that it is about, or none for the whole message. A message comes before those that it holds.
+/// Returns the first result of `check` on a message or those nested in it, with its path. `check` also returns
+/// the key of the field at fault, or `None` for the whole message. A message is checked before those nested in
+/// it.
 pub(crate) fn find_in<T>(message: &DynamicMessage, check: &Check<'_, T>) -> Option<(String, T)> {
     let mut steps = Vec::new();
     let found = find_under(message, check, &mut steps)?;
@@ -65,7 +66,7 @@ pub(crate) fn find_in<T>(message: &DynamicMessage, check: &Check<'_, T>) -> Opti
 
 type Check<'c, T> = dyn Fn(&DynamicMessage) -> Option<(Option<&str>, T)> + 'c;
 
-/// Puts the path together from the inside out.
+/// Builds the path from the inside out.
 fn find_under<T>(
     message: &DynamicMessage,
     check: &Check<'_, T>,
@@ -103,7 +104,7 @@ fn find_under<T>(
     None
 }
 
-/// A map's key as JSON shows it.
+/// A map's key as in JSON.
 pub(crate) fn key_text(key: &MapKey) -> String {
     match key {
         MapKey::Bool(key) => key.to_string(),
@@ -115,7 +116,7 @@ pub(crate) fn key_text(key: &MapKey) -> String {
     }
 }
 
-/// Line and column of a byte, both from 1; columns count characters.
+/// The line and column of a byte, both from 1; columns count characters.
 pub fn position(text: &str, byte: usize) -> (usize, usize) {
     let end = (0..=byte.min(text.len())).rfind(|at| text.is_char_boundary(*at));
     let before = &text[..end.unwrap_or(0)];
@@ -123,17 +124,17 @@ pub fn position(text: &str, byte: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// A JSON reader's message without the position, which the error has as numbers.
+/// A JSON reader's message without the position: the error also has it as numbers.
 pub fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     text.strip_suffix(&position).unwrap_or(&text).to_owned()
 }
 
-/// Longest part of a parser's words that is shown, in characters: they repeat what they read.
+/// The maximum length of a parser's message, in characters: such messages repeat what they read.
 const SHOWN: usize = 240;
 
-/// One line of limited length without the parser's own position, for which the path stands.
+/// The message on one line, of limited length, without the parser's position: the path replaces it.
 pub(crate) fn tidy(what: &str) -> String {
     let what = match what.rsplit_once(" at line ") {
         Some((head, position)) if position.starts_with(|c: char| c.is_ascii_digit()) => head,
@@ -142,7 +143,7 @@ pub(crate) fn tidy(what: &str) -> String {
     clip(what)
 }
 
-/// One line of limited length.
+/// The text on one line, of limited length.
 pub(crate) fn clip(text: &str) -> String {
     let mut out = String::new();
     for (i, c) in text.chars().enumerate() {

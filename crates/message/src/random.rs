@@ -1,9 +1,9 @@
-//! Numbers that are the same in every run and every language.
+//! Random numbers that are the same in every run and every language.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// The numbers of a seed, by SplitMix64.
+/// The numbers that a seed gives, by SplitMix64.
 pub(crate) struct Random(SplitMix64);
 
 impl Random {
@@ -15,12 +15,12 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// A number from 0 to `bound` - 1, for small bounds.
+    /// A number from 0 to `bound` - 1. `bound` must be small: the remainder is slightly biased.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// `len` hexadecimal digits: of each number all 16, the last as many as are still missing.
+    /// `len` hexadecimal digits: 16 from each number, fewer from the last.
     pub(crate) fn hex(&mut self, len: usize) -> String {
         let mut text = String::with_capacity(len + 16);
         while text.len() < len {

@@ -1,29 +1,28 @@
-//! Files that are read whole, up to a limit, since a path may lead to a device without an
-//! end.
+//! Reads files whole, up to a size limit: a path may lead to an endless device.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The most bytes of a file: far above any message limit.
+/// The maximum size of a file: far above any message limit.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Text without the byte order mark that some editors put before it.
+/// Removes the byte order mark that some editors put before text.
 pub fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Reads a file.
+/// Reads a file of at most [`MAX_BYTES`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_within(File::open(path)?, MAX_BYTES)
 }
 
-/// Reads a file of text.
+/// Reads a text file of at most [`MAX_BYTES`].
 pub fn read_text(path: &Path) -> io::Result<String> {
     text_within(File::open(path)?, MAX_BYTES)
 }
 
-/// Reads text of at most `most` bytes.
+/// Reads at most `most` bytes of text; fails if there are more.
 pub fn text_within(from: impl Read, most: u64) -> io::Result<String> {
     String::from_utf8(read_within(from, most)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
@@ -47,14 +46,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_without_an_end_is_no_file() {
+    fn an_endless_device_is_refused() {
         let error = read(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(error.to_string(), "it has more than 256 MiB");
         assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
     }
 
     #[test]
-    fn text_may_have_all_bytes_and_no_more() {
+    fn text_may_have_exactly_the_maximum_size() {
         let most = 1 << 20;
         let text = |bytes: usize| "x".repeat(bytes);
         assert_eq!(

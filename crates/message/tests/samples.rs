@@ -197,7 +197,7 @@ fn a_sample_that_does_not_fit_is_refused_with_its_path() {
         ),
         (
             r#"{"card":"x","free":true}"#,
-            "$: more than one member of oneof set (\"free\"): of \"payment\" only one can be set",
+            "$: more than one member of oneof set (\"free\"): only one field of \"payment\" can be set",
         ),
         (
             r#"{"attachment":{"currency":"USD"}}"#,
@@ -334,7 +334,7 @@ fn values_without_a_form_are_refused_when_written() {
         .to_string();
     assert_eq!(out, b"kept");
     assert!(
-        error.starts_with("a shop.Order has no form in json: "),
+        error.starts_with("a shop.Order cannot be represented in json: "),
         "{error}"
     );
     assert!(error.contains("Timestamp seconds out of range"), "{error}");
@@ -367,7 +367,7 @@ fn deep_samples_are_refused_by_the_limit() {
     assert!(
         error
             .to_string()
-            .ends_with("deeper than 100 levels, the most that is read"),
+            .ends_with("deeper than 100 levels, the maximum"),
         "{error}"
     );
 }

@@ -67,7 +67,7 @@ fn unknown_methods_come_with_the_nearest() {
     let error = shop().method("x").unwrap_err().to_string();
     assert_eq!(
         error,
-        "no method \"x\"; there is shop.Orders/Get, shop.Orders/List, shop.Orders/Put or \
+        "no method \"x\"; use shop.Orders/Get, shop.Orders/List, shop.Orders/Put or \
          shop.Orders/Sync"
     );
     let error = shop().message_type("shop.Ordr").unwrap_err().to_string();
@@ -214,7 +214,7 @@ fn what_is_nested_or_chained_too_deeply_is_refused() {
     };
     assert_eq!(
         refused(&[("a.proto", &nested(5_000))]),
-        "DIR/a.proto:5:206: more than 64 brackets inside each other"
+        "DIR/a.proto:5:206: brackets are nested more than 64 deep"
     );
     // As many as are taken are not too many for the compiler, on a thread's small stack too.
     compiled(&[("a.proto", &nested(63))]).unwrap();
@@ -234,8 +234,8 @@ fn what_is_nested_or_chained_too_deeply_is_refused() {
     };
     assert_eq!(
         compile(&chain(8_000)).unwrap_err(),
-        "DIR/f200.proto: stands behind 200 files that import each other in a chain, which is the \
-         most; give a compiled descriptor set with --descriptor-set"
+        "DIR/f200.proto: is at the end of a chain of more than 200 files that import each other; \
+         give a compiled descriptor set with --descriptor-set"
     );
     compile(&chain(200)).unwrap();
 }
@@ -319,7 +319,7 @@ fn an_import_outside_of_the_include_paths_says_what_helps() {
         let source = format!("syntax = \"proto3\";\nimport '{import}';\n");
         assert_eq!(
             refused(&[("a.proto", &source)]),
-            "DIR/a.proto:2:8: an import is a path from an include path on, without \"..\", \".\", \
+            "DIR/a.proto:2:8: an import must be a path relative to an include path, without \"..\", \".\", \
              \"//\" or \"\\\"; name the folder that it starts from with --include"
         );
     }
@@ -356,9 +356,9 @@ fn a_name_that_cannot_be_shown_is_refused_with_its_file() {
 #[test]
 fn a_file_whose_name_generators_could_not_take_is_refused() {
     let sound = "syntax = \"proto3\";\n";
-    let rule = "is not a valid name of a .proto file: it has to be a relative path of at most 512 bytes, \
-                whose parts are of ASCII letters, digits and _ - . + @, are not \".\" or \"..\", and do \
-                not begin with - or @";
+    let rule = "is not a valid name of a .proto file: it must be a relative path of at most 512 bytes; \
+                its parts must consist of ASCII letters, digits and _ - . + @, must not be \".\" or \"..\", \
+                and must not begin with - or @";
     for name in ["a b.proto", "-a.proto", "\u{e4}.proto"] {
         let expected = format!("DIR/{name}: \"{name}\" {rule}");
         assert_eq!(refused(&[(name, sound)]), expected);

@@ -125,7 +125,7 @@ fn a_codec_takes_only_its_own_type() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a hello.HelloRequest was given where a hello.HelloReply is encoded"
+        "the codec encodes hello.HelloReply, not hello.HelloRequest"
     );
     let error = hello.respond(&hello.expected(0)).unwrap_err();
     assert_eq!(
@@ -312,7 +312,7 @@ fn a_server_answers_other_counts_and_refuses_impossible_ones() {
         None
     );
     let error = list.respond(&request(-1)).unwrap_err().to_string();
-    assert_eq!(error, "id is -1, and asks for 0 to 100000 items");
+    assert_eq!(error, "id is -1, but must be from 0 to 100000");
     let records = workload(&WorkloadSpec::Records { n: 3 });
     let request = records
         .request_type()
@@ -320,7 +320,7 @@ fn a_server_answers_other_counts_and_refuses_impossible_ones() {
         .unwrap();
     assert_eq!(
         records.respond(&request).unwrap_err().to_string(),
-        "count is 10001, and the data has 10000 rows"
+        "count is 10001, but the data has 10000 rows"
     );
 }
 
@@ -329,7 +329,7 @@ fn impossible_workloads_are_refused() {
     let error = |spec: &WorkloadSpec| Workload::new(spec).unwrap_err().to_string();
     assert_eq!(
         error(&WorkloadSpec::Records { n: 10_001 }),
-        "the workload \"records\" has 10000 items at most, not 10001"
+        "the workload \"records\" can have at most 10000 items, not 10001"
     );
     let broken = |change: fn(&mut OwnWorkload)| {
         let mut own = own();

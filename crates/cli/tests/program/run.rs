@@ -217,7 +217,7 @@ fn limits_that_cannot_be_kept_are_refused() {
     for command in [&["serve"][..], &["run", "study.toml"]] {
         place
             .run(&[command, &["--max-depth", "201"]].concat())
-            .refused(&["--max-depth is 201, and may be 1 to 100"]);
+            .refused(&["--max-depth must be from 1 to 100, not 201"]);
     }
     assert_eq!(place.names(), ["study.toml"]);
 }

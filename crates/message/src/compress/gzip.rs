@@ -6,19 +6,18 @@ use flate2::{Compress, Crc, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::{Refusal, Room, STEP};
 
-/// The first two bytes, and DEFLATE, the only method (RFC 1952, section 2.3.1).
+/// The magic bytes, and DEFLATE, the only compression method (RFC 1952, section 2.3.1).
 const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
-/// Header without any optional part, of no time and an unknown system, so that the same bytes
-/// always come out.
+/// A header without optional parts, timestamp or operating system, so that the same input always gives the same
+/// bytes.
 const HEADER: [u8; 10] = [MAGIC[0], MAGIC[1], MAGIC[2], 0, 0, 0, 0, 0, 0, 255];
 
 /// Checksum and size, 4 bytes each.
 const TRAILER_LEN: usize = 8;
 
-/// The first room for the output of a member that follows another one. The library's `_vec` functions
-/// would clear all that the vector has room for, at each call: for a member of 20 bytes as much as the
-/// largest message before it took.
+/// The output space for each member after the first. flate2's `_vec` functions would zero the vector's whole
+/// spare capacity at each call: for a member of 20 bytes as much as the largest earlier message took.
 const MEMBER_STEP: usize = 1 << 10;
 
 /// Optional parts of the header.
@@ -45,7 +44,7 @@ impl Compressor {
         self.deflate.reset();
         out.extend_from_slice(&HEADER);
         let start = out.len();
-        // Most data shrinks; the rest grows only a little.
+        // Most data shrinks; other data grows only a little.
         let mut step = bytes.len() / 2 + 64;
         out.reserve(step + TRAILER_LEN);
         loop {
@@ -91,7 +90,7 @@ impl Decompressor {
         room: &Room,
     ) -> Result<(), Refusal> {
         let mut rest = bytes;
-        // Most messages are one member, and decompressed in one go if they grow no further.
+        // Most messages are one member that expands at most 16 times: this decompresses them in one step.
         let mut step = bytes.len().saturating_mul(16).max(MEMBER_STEP);
         loop {
             rest = self.member(rest, out, room, step)?;
@@ -102,7 +101,7 @@ impl Decompressor {
         }
     }
 
-    /// Decompresses one member, into `step` bytes at first, and returns what follows it.
+    /// Decompresses one member, with `step` bytes of output space at first, and returns the bytes after it.
     fn member<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -144,7 +143,7 @@ impl Decompressor {
         found.update(&out[start..]);
         if (found.sum(), found.amount()) != stated {
             return Err(Refusal::Damage(
-                "the checksum is not that of the data".to_owned(),
+                "the checksum does not match the data".to_owned(),
             ));
         }
         Ok(rest)
@@ -155,11 +154,13 @@ fn ends_early() -> Refusal {
     Refusal::Damage("the data ends early".to_owned())
 }
 
-/// What follows a member's header (RFC 1952, section 2.3).
+/// Returns the bytes after a member's header (RFC 1952, section 2.3).
 fn after_header(bytes: &[u8]) -> Result<&[u8], Refusal> {
     let header = bytes.get(..HEADER.len()).ok_or_else(ends_early)?;
     if header[..MAGIC.len()] != MAGIC {
-        return Err(Refusal::Damage("it does not begin as gzip does".to_owned()));
+        return Err(Refusal::Damage(
+            "it does not begin with a gzip header".to_owned(),
+        ));
     }
     let flags = header[3];
     if flags & flag::RESERVED != 0 {
@@ -182,10 +183,10 @@ fn after_header(bytes: &[u8]) -> Result<&[u8], Refusal> {
         let (stated, after) = rest.split_first_chunk().ok_or_else(ends_early)?;
         let mut found = Crc::new();
         found.update(header);
-        // The lower half of the checksum.
+        // The header has only the lower half of the checksum.
         if found.sum() as u16 != u16::from_le_bytes(*stated) {
             return Err(Refusal::Damage(
-                "the header's checksum is not that of the header".to_owned(),
+                "the header's checksum does not match the header".to_owned(),
             ));
         }
         rest = after;
@@ -198,7 +199,7 @@ mod tests {
     use super::*;
     use crate::Limits;
 
-    /// Clearing is the only work here that is not proportional to the bytes in and out.
+    /// Zeroing output space is the only work that is not proportional to the bytes in and out.
     #[test]
     fn empty_members_after_a_large_message_clear_little() {
         let mut packed = Vec::new();

@@ -1,4 +1,4 @@
-//! Compressing and decompressing, with contexts that are kept from call to call.
+//! Compression and decompression with contexts that are reused between calls.
 
 mod gzip;
 mod zstd;
@@ -10,7 +10,7 @@ use crate::error::{DecodeError, EncodeError, Refusal};
 use crate::limits::{BrokenLimit, INFLATION_FREE_BYTES};
 use crate::{Compression, Limits};
 
-/// Compresses again and again. The compressor's state and tables are made once.
+/// Compresses any number of messages. Its state and tables are allocated once.
 pub struct Compressor(Compressing);
 
 enum Compressing {
@@ -21,12 +21,12 @@ enum Compressing {
 
 impl Compressor {
     /// # Errors
-    /// A level that the compression does not have.
+    /// If the compression does not have the level.
     pub fn new(compression: Compression) -> Result<Self, EncodeError> {
         if !compression.level_is_known() {
             return Err(EncodeError::Compress {
                 compression,
-                what: format!("\"{compression}\" is not a level of it"),
+                what: format!("\"{compression}\" is not a supported level"),
             });
         }
         Ok(Self(match compression {
@@ -39,10 +39,10 @@ impl Compressor {
         }))
     }
 
-    /// Appends `bytes` compressed to `out`; a plain copy without compression.
+    /// Appends `bytes`, compressed, to `out`; a plain copy without compression.
     ///
     /// # Errors
-    /// The library failed: in practice, it had no memory.
+    /// If the library fails: in practice, when memory runs out.
     pub fn compress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let (compression, result) = match &mut self.0 {
             Compressing::None => {
@@ -56,7 +56,7 @@ impl Compressor {
     }
 }
 
-/// Decompresses again and again, within limits. The level of a compression does not matter to it.
+/// Decompresses any number of messages, within limits. It ignores the compression's level.
 pub struct Decompressor {
     compression: Compression,
     limits: Limits,
@@ -71,7 +71,7 @@ enum Decompressing {
 
 impl Decompressor {
     /// # Errors
-    /// The library failed: in practice, it had no memory.
+    /// If the library fails: in practice, when memory runs out.
     pub fn new(compression: Compression, limits: Limits) -> Result<Self, DecodeError> {
         let decompressing = match compression {
             Compression::None => Decompressing::None,
@@ -88,11 +88,11 @@ impl Decompressor {
         })
     }
 
-    /// Replaces `out` by `bytes` decompressed; a plain copy without compression.
+    /// Replaces `out` with `bytes`, decompressed; a plain copy without compression.
     ///
     /// # Errors
-    /// Damage, bytes after the end, and broken limits. `out` then holds no more than the limits
-    /// allow, and nothing useful.
+    /// If the data is damaged, bytes follow its end, or a limit is exceeded. `out` then holds nothing useful,
+    /// and no more than the limits allow.
     pub fn decompress(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), DecodeError> {
         out.clear();
         self.limits.check_size(bytes)?;
@@ -115,15 +115,15 @@ impl Decompressor {
     }
 }
 
-/// The most bytes that compressed ones may expand to.
+/// How far compressed bytes may expand.
 struct Room {
-    /// The largest output.
+    /// The maximum size of the output.
     most: usize,
-    /// Which limit that is.
+    /// The limit that sets `most`.
     limit: BrokenLimit,
 }
 
-/// Steps in which the output grows where its size is not known.
+/// The step in which the output grows while its size is not known.
 const STEP: usize = 16 << 10;
 
 impl Room {
@@ -140,8 +140,8 @@ impl Room {
         Self { most, limit }
     }
 
-    /// Makes sure that there is room to write into, one byte more than is allowed at most: that
-    /// byte distinguishes a message that is too large from one that just fits.
+    /// Ensures that `out` has spare capacity, up to one byte beyond the maximum: that byte distinguishes a
+    /// message that is too large from one that just fits.
     fn grow(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.check(out)?;
         if out.len() == out.capacity() {
@@ -152,7 +152,7 @@ impl Room {
         Ok(())
     }
 
-    /// Checks the size of what has come out.
+    /// Checks the size of the output so far.
     fn check(&self, out: &[u8]) -> Result<(), Refusal> {
         if out.len() > self.most {
             Err(Refusal::Limit(self.limit))

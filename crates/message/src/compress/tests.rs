@@ -63,7 +63,7 @@ proptest! {
             let mut packed = compressed(compression, &message);
             let at = at.index(packed.len());
             packed[at] ^= flip;
-            // Times, names and flags of a header can change without changing the data.
+            // The header's time, name and flags can change without changing the data.
             if let Ok(unpacked) = decompressed(compression, Limits::DEFAULT, &packed) {
                 prop_assert_eq!(unpacked, message.clone());
             }

@@ -33,9 +33,9 @@ pub(super) struct Decompressor {
     context: Decoder<'static>,
 }
 
-/// Windows up to 8 MiB are what every decoder should take (RFC 8878, section 3.1.1.1.2).
+/// Every decoder should support windows up to 8 MiB (RFC 8878, section 3.1.1.1.2).
 const MIN_WINDOW_LOG: u32 = 23;
-/// The largest window that the library has on every platform.
+/// The largest window that the library supports on every platform.
 const MAX_WINDOW_LOG: u32 = 30;
 
 impl Decompressor {
@@ -63,7 +63,7 @@ impl Decompressor {
             room.grow(out)?;
             let (read, written) = (input.pos(), out.len());
             let mut output = OutBuffer::around_pos(out, written);
-            // What is still missing of the frame; nothing at its end.
+            // How many bytes the decoder still expects; 0 at the end of a frame.
             let missing = self.context.run(&mut input, &mut output).map_err(damage)?;
             if missing == 0 {
                 if input.pos() == bytes.len() {

@@ -1,28 +1,28 @@
-//! The bytes of rows, at most as many as one row may have.
+//! Reads the bytes of rows, and fails if a row is too long.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
-/// What a row that is over its bound fails with.
+/// The error text for a row that exceeds its maximum length.
 pub(super) const TOO_LONG: &str = "row too long";
 
-/// The bytes of the rows.
+/// Where the rows are read from.
 #[derive(Debug)]
 pub(super) enum Bytes {
     Memory(Cursor<Arc<[u8]>>),
     File(File),
 }
 
-/// A reader that fails where one row takes more than `most` bytes. What is read ahead of a row
-/// counts for the one before.
+/// A reader that fails if one row takes more than `most` bytes. Bytes that are read ahead count as part of the
+/// row that is being read.
 #[derive(Debug)]
 pub(super) struct Bounded {
     inner: Bytes,
     left: u64,
     most: u64,
-    /// Whether the row under way was read to the end of the bytes.
+    /// Whether the current row was read up to the end of the input.
     ended: bool,
 }
 
@@ -36,25 +36,26 @@ impl Bounded {
         }
     }
 
-    /// Another row begins.
+    /// Starts another row.
     pub(super) fn begin(&mut self) {
         self.left = self.most;
         self.ended = false;
     }
 
-    /// Whether the end of the bytes was met since the row began.
+    /// Whether the end of the input was reached since the row began.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// One byte, wherever reading is; none behind the end, or where it cannot be read.
+    /// Returns the byte at `place`, independent of the read position; `None` beyond the end, or if it cannot be
+    /// read.
     pub(super) fn byte_at(&self, place: u64) -> Option<u8> {
         let mut byte = [0];
         (self.read_at(place, &mut byte) == 1).then_some(byte[0])
     }
 
-    /// Fills a buffer from a place on, wherever reading is. How many bytes there are; none behind the end,
-    /// or where they cannot be read.
+    /// Fills a buffer from `place` on, independent of the read position. Returns the number of bytes; 0 beyond
+    /// the end, or if they cannot be read.
     pub(super) fn read_at(&self, place: u64, buffer: &mut [u8]) -> usize {
         match &self.inner {
             Bytes::Memory(bytes) => {

@@ -1,19 +1,19 @@
-//! What is wrong with a template or a data file.
+//! Errors in a template or a data file.
 
 /// A template or rows that cannot be used. Lines and columns count from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataError {
-    /// There is nothing to send.
+    /// There is neither a row nor a template to send.
     #[error("there are no rows; give a file with at least one row, or a text without rows")]
     NoRows,
-    /// A placeholder of the template that is not closed, not known or not right.
+    /// A placeholder of the template that is not closed, unknown or malformed.
     #[error("line {line}, column {column}: {what}")]
     Placeholder {
-        /// Where it begins.
+        /// The line on which it begins.
         line: usize,
-        /// Where it begins.
+        /// The column at which it begins.
         column: usize,
-        /// What is wrong, and what is wanted.
+        /// What is wrong, and what is expected.
         what: String,
     },
     /// A row that cannot be read.
@@ -21,18 +21,18 @@ pub enum DataError {
     Row {
         /// The line of the file.
         line: u64,
-        /// The column of the line, in bytes, where it is known.
+        /// The column in that line, in bytes, if known.
         column: Option<u64>,
         /// What is wrong.
         what: String,
     },
-    /// The file of the rows cannot be read any further: what the system said.
+    /// The data file cannot be read any further. Holds the system's message.
     #[error("cannot read its rows: {0}")]
     Unreadable(String),
 }
 
 impl DataError {
-    /// A row that is wrong as a whole.
+    /// An error about a row as a whole.
     pub(super) fn row(line: u64, what: impl Into<String>) -> Self {
         Self::Row {
             line,

@@ -12,7 +12,7 @@ pub(super) struct FilePlace {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Index {
     pub(super) places: Vec<FilePlace>,
-    /// One row in `every` has its place here.
+    /// Only every `every`-th row has an entry.
     every: u64,
     rows: u64,
 }
@@ -28,12 +28,12 @@ impl Default for Index {
 }
 
 impl Index {
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds the next row. If there are `most` places already, every other one is dropped.
+    /// Adds the next row. If there are `most` entries already, first drops every other one.
     pub(super) fn add(&mut self, place: FilePlace, most: usize) {
         if self.rows.is_multiple_of(self.every) && self.places.len() == most {
             let mut keep = false;
@@ -49,7 +49,7 @@ impl Index {
         self.rows += 1;
     }
 
-    /// The place to go to for a row, and how many rows lie between.
+    /// Returns the last indexed place at or before a row, and how many rows to skip from there.
     pub(super) fn find(&self, row: u64) -> Option<(FilePlace, u64)> {
         let place = self.places.get((row / self.every) as usize)?;
         Some((*place, row % self.every))

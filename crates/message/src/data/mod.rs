@@ -1,9 +1,9 @@
 //! The texts of many calls: a template, rows of a file, or both.
 //!
-//! A call's text is a message in JSON or a body as it is sent. What it holds follows from the
-//! call's number and the seed alone, so that a run can be repeated, and so that texts can be made
-//! in any order and on any thread. Rows that are taken in turn from a file too large for memory are
-//! the exception: they come in the order of the file, not of the calls.
+//! A call's text is a message in JSON or a body to be sent unchanged. It depends only on the call's number and
+//! the seed, so that a run can be repeated, and texts can be made in any order and on any thread. The exception
+//! is a file that is too large for memory and whose rows are used in turn: its rows come in the order in which
+//! texts are made, not in that of the calls.
 
 mod bounded;
 mod error;
@@ -27,22 +27,22 @@ pub use rows::Rows;
 use self::reader::RowReader;
 use self::template::{Place, Template};
 
-/// What a text is, which decides how values are put into it.
+/// What a text is. This decides how values are inserted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// JSON: a value inside a string is escaped, a value outside of one stands as it is.
+    /// JSON: a value inside a string is escaped, a value outside of one is inserted unchanged.
     Json,
-    /// Anything else: every value stands as it is.
+    /// Anything else: every value is inserted unchanged.
     Plain,
 }
 
-/// In which order calls take the rows.
+/// The order in which calls use the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// From the first to the last, then from the first again.
     InTurn,
-    /// Each call takes a random row, all equally likely.
+    /// Each call uses a random row, all equally likely.
     Random,
 }
 
@@ -56,12 +56,12 @@ pub struct Data {
 }
 
 impl Data {
-    /// Combines a template and rows. Without a template each row is a text: a line of JSON as
-    /// it stands, a line of CSV as an object with a string for each column.
+    /// Combines a template and rows. Without a template each row is a text: a line of JSON unchanged, a line of
+    /// CSV as an object with a string for each column.
     ///
     /// # Errors
-    /// A placeholder that is not closed or not known, a column that a row lacks, neither a template
-    /// nor a row, or a file that cannot be read to its end where its rows are drawn at random.
+    /// If a placeholder is not closed or unknown, a row lacks a column, there is neither a template nor a row,
+    /// or a file whose rows are drawn at random cannot be read to its end.
     pub fn new(
         template: Option<&str>,
         rows: Option<Rows>,
@@ -94,8 +94,8 @@ impl Data {
         })
     }
 
-    /// How many texts there are before they come again; `None` where every call may have a text of
-    /// its own, or where they come from a file that is too large for memory.
+    /// The number of distinct texts; `None` if every call may have its own text, or if the texts come from a
+    /// file that is too large for memory.
     pub fn distinct(&self) -> Option<u64> {
         let differs = self.template.as_ref().is_some_and(Template::differs);
         let of_rows = match &self.template {
@@ -110,8 +110,8 @@ impl Data {
         (!differs && !drawn).then_some(rows)
     }
 
-    /// Why a text may not be a message of its type though the template looks like one: placeholders without
-    /// quotes. Empty where there is none.
+    /// A hint for the error that a text is not a message of its type: it names a placeholder without quotes.
+    /// Empty if there is none.
     pub fn unquoted(&self) -> String {
         let template = self.template.as_ref();
         match template.map_or(&[][..], |template| &template.unquoted) {
@@ -122,7 +122,7 @@ impl Data {
         }
     }
 
-    /// Writes the texts, from the first row on where they come from a file.
+    /// Returns a writer of texts, which starts with the first row if the texts come from a file.
     pub fn writer(self: &Arc<Self>) -> Result<Writer, DataError> {
         Ok(Writer {
             data: Arc::clone(self),
@@ -130,19 +130,19 @@ impl Data {
         })
     }
 
-    /// What is drawn for one call. Neighbouring calls are far apart in the seed's space.
+    /// The random generator of one call. Its seed is far from those of the neighbouring calls.
     fn random(&self, call: u64) -> fastrand::Rng {
-        /// 2^64 over the golden ratio, odd: multiples of it never come near each other.
+        /// 2^64 divided by the golden ratio, odd: multiples of it stay far apart.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         fastrand::Rng::with_seed(self.seed ^ call.wrapping_add(1).wrapping_mul(STEP))
     }
 }
 
-/// Writes texts. Holds what reading rows needs.
+/// Writes texts. Holds what is needed to read rows.
 #[derive(Debug)]
 pub struct Writer {
     data: Arc<Data>,
-    /// Where there are rows.
+    /// `None` without rows.
     reader: Option<RowReader>,
 }
 
@@ -150,7 +150,7 @@ impl Writer {
     /// Appends the text of the `call`-th call, from 0, to `out`.
     ///
     /// # Errors
-    /// A row of a file that cannot be read, with its line. The next text takes another row.
+    /// If a row of a file cannot be read; the error names its line. The next text uses another row.
     pub fn text(&mut self, call: u64, out: &mut String) -> Result<(), DataError> {
         let data = &*self.data;
         let mut random = data.random(call);
@@ -173,8 +173,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Where the row of the last text is in its file, for messages: `, line 7`. Empty where there
-    /// are not rows.
+    /// The place of the last text's row in its file, for messages: `, line 7`. Empty without rows.
     pub fn place(&self) -> String {
         self.reader
             .as_ref()

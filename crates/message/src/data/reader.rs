@@ -1,4 +1,4 @@
-//! Reads rows one after the other, or each by its number, from a file or from memory.
+//! Reads rows in order, or one by its number, from a file or from memory.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,30 +13,30 @@ use super::error::DataError;
 use super::index::{FilePlace, Index};
 use super::row::Row;
 
-/// Bytes that are read of a file at once.
+/// The buffer size for reading a file.
 const READ_BYTES: usize = 64 << 10;
 
-/// Bytes that are copied at once where they are in memory.
+/// The buffer size for reading from memory, and for finding open quotes.
 const COPIED_BYTES: usize = 4 << 10;
 
 /// How the rows of a data file are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowFormat {
-    /// One JSON object a line. Empty lines are passed over.
+    /// One JSON object per line. Empty lines are skipped.
     JsonLines,
     /// Comma-separated values (RFC 4180). The first line names the columns.
     Csv,
 }
 
-/// Where rows are.
+/// Where rows are read from.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// Their text is in memory, and every one of them was read and found good.
+    /// Their text in memory. Every row was read once and is valid.
     Memory(Arc<[u8]>),
-    /// In their file, which is read as they are wanted.
+    /// A file, from which rows are read when they are needed.
     File {
         path: PathBuf,
-        /// The most bytes of one row.
+        /// The maximum size of one row in bytes.
         max_row_bytes: u64,
     },
 }
@@ -49,7 +49,7 @@ pub(super) struct RowReader {
     first: FilePlace,
     /// The number of the next row, from 0.
     number: u64,
-    /// Where the row that was taken last begins, or what line ends there are before it.
+    /// Where the last row begins, or the line ends before it.
     begins: FilePlace,
     max_row_bytes: u64,
     /// Why nothing more can be read.
@@ -62,7 +62,7 @@ enum Input {
         lines: BufReader<Bounded>,
         /// Where the next line begins.
         at: FilePlace,
-        /// The line being read, its memory used again and again.
+        /// The line being read; its memory is reused.
         line: Vec<u8>,
     },
     Csv {
@@ -133,7 +133,7 @@ impl RowReader {
         })
     }
 
-    /// The next row, and after the last one the first.
+    /// Returns the next row; after the last one, the first.
     pub(super) fn next_around(&mut self) -> Result<Row, DataError> {
         if let Some(row) = self.next()? {
             return Ok(row);
@@ -143,7 +143,7 @@ impl RowReader {
         self.next()?.ok_or(DataError::NoRows)
     }
 
-    /// A row by its number, from 0.
+    /// Returns a row by its number, from 0.
     pub(super) fn row(&mut self, index: &Index, number: u64) -> Result<Row, DataError> {
         if self.number != number {
             let (place, between) = index.find(number).ok_or(DataError::NoRows)?;
@@ -153,12 +153,12 @@ impl RowReader {
                 self.pass()?;
             }
         }
-        // It was there when the index was made.
+        // The row existed when the index was made.
         self.next()?
             .ok_or_else(|| DataError::unreadable("the file has become shorter"))
     }
 
-    /// The next row; `None` at the end.
+    /// Returns the next row; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Row>, DataError> {
         if !self.advance()? {
             return Ok(None);
@@ -187,17 +187,17 @@ impl RowReader {
         }
     }
 
-    /// Where the row that was taken last begins, or what line ends there are before it.
+    /// Where the last row begins, or the line ends before it.
     pub(super) fn begins(&self) -> FilePlace {
         self.begins
     }
 
-    /// The line on which the row that was taken last begins, from 1.
+    /// The line on which the last row begins, from 1.
     pub(super) fn line(&self) -> u64 {
         let Input::Csv { records, .. } = &self.input else {
             return self.begins.line;
         };
-        // Of `\r\n` the parser leaves the second to the next record, and empty lines too.
+        // The parser leaves the `\n` of a `\r\n`, and empty lines, to the next record.
         let FilePlace { mut byte, mut line } = self.begins;
         while let Some(end @ (b'\r' | b'\n')) = records.get_ref().byte_at(byte) {
             byte += 1;
@@ -206,7 +206,7 @@ impl RowReader {
         line
     }
 
-    /// Makes sure that the row that was taken last has these columns.
+    /// Checks that the last row has these columns.
     pub(super) fn check<'c>(
         &self,
         row: &Row,
@@ -252,7 +252,7 @@ impl RowReader {
         taken.map_err(|wrong| self.failed(wrong))
     }
 
-    /// What is wrong with the row that could not be read.
+    /// Converts the error of the last row. After an error of reading, every further read fails too.
     fn failed(&mut self, wrong: Wrong) -> DataError {
         let error = match wrong {
             Wrong::Row(what) => return DataError::row(self.line(), what),
@@ -288,14 +288,14 @@ impl RowReader {
 
 /// Why a row could not be read.
 enum Wrong {
-    /// The row itself. The next one can be taken.
+    /// The row itself is wrong. The next one can be read.
     Row(String),
-    /// Nothing more can be read: what the system said.
+    /// Nothing more can be read. Holds the system's message.
     Reading(String),
 }
 
 impl Wrong {
-    /// The error with the name of the column at fault, once the columns are known.
+    /// The error of a row, with the name of the column at fault once the columns are known.
     fn of_csv(error: &csv::Error, columns: &StringRecord) -> Self {
         Self::Row(match error.kind() {
             csv::ErrorKind::Io(error) => return Self::Reading(error.to_string()),
@@ -337,16 +337,16 @@ fn csv_columns(records: &mut csv::Reader<Bounded>) -> Result<StringRecord, DataE
     }
 }
 
-/// The line of a quote that is never closed, in the row that begins at a place and was read last. The
-/// parser takes the rest of the file for its value, and says nothing: such a row ends with the file.
+/// The line of a quote that is never closed, in the row that begins at a place and was read last. The parser
+/// reports no error: it takes the rest of the file as the value, so such a row ends at the end of the file.
 fn open_quote(bytes: &Bounded, begins: FilePlace) -> Option<u64> {
-    /// Where in a row a byte stands (RFC 4180, and as the parser continues where a file keeps to it less).
+    /// Where a byte is in its row (RFC 4180; for files that deviate from it, as the parser continues).
     enum At {
         ValueBegins,
         Value,
-        /// The line that the quote is on.
+        /// With the line of the opening quote.
         Quoted(u64),
-        /// Behind a quote inside quotes: it ends them, or stands for itself with another.
+        /// After a quote inside quotes: it closes them, or a second quote makes it a literal one.
         Quote(u64),
     }
     if !bytes.has_ended() {
@@ -386,7 +386,7 @@ fn unclosed(line: u64) -> DataError {
     DataError::row(line, "a quote is opened here and never closed")
 }
 
-/// Bytes of what some editors put before a text in UTF-8. The reader of CSV passes over it too.
+/// The length of the byte order mark that some editors put before UTF-8 text. The CSV reader skips it too.
 fn mark_len(text: &[u8]) -> usize {
     const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
     if text.starts_with(BYTE_ORDER_MARK) {
@@ -396,7 +396,7 @@ fn mark_len(text: &[u8]) -> usize {
     }
 }
 
-/// Reads the next line that is not empty, without its end. Where it begins; `None` at the end.
+/// Reads the next line that is not empty, without its line end. Returns where it begins; `None` at the end.
 fn next_line(
     lines: &mut BufReader<Bounded>,
     at: &mut FilePlace,

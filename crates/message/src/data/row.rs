@@ -12,15 +12,15 @@ use crate::path::without_position;
 /// One row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Row {
-    /// A value of CSV, what a string of JSON holds, or any other value of JSON as it was written: a
-    /// number keeps digits that no float holds.
+    /// A CSV value, the content of a JSON string, or the text of any other JSON value: a number keeps digits
+    /// that a float would lose.
     fields: BTreeMap<String, String>,
-    /// The row as it is in the file, where it is a message by itself.
+    /// The row's text, if the row itself can be a message.
     whole: Option<Box<str>>,
 }
 
 impl Row {
-    /// Reads a line of JSON, which is the `line`-th of its file.
+    /// Reads a line of JSON; `line` is its number in the file.
     pub(super) fn from_json(line: u64, text: &str) -> Result<Self, DataError> {
         let wrong = |error: &serde_json::Error, column: usize| DataError::Row {
             line,
@@ -33,7 +33,8 @@ impl Row {
         for (name, value) in raw {
             let value = value.get();
             let text = if value.starts_with('"') {
-                // An invalid escape was skipped before; its place is that in the value.
+                // Its column is unknown: `RawValue` does not check escapes, so this error counts from the
+                // value.
                 serde_json::from_str(value).map_err(|error| wrong(&error, 0))?
             } else {
                 value.to_owned()
@@ -46,7 +47,7 @@ impl Row {
         })
     }
 
-    /// Names the values of a record.
+    /// Combines the column names with the values of a record.
     pub(super) fn from_csv(columns: &StringRecord, record: &StringRecord) -> Self {
         let fields = columns.iter().zip(record);
         Self {
@@ -57,18 +58,17 @@ impl Row {
         }
     }
 
-    /// The names of its values.
+    /// The names of the row's values.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.fields.keys().map(String::as_str)
     }
 
-    /// Whether it has a value of this name.
+    /// Whether the row has a value of this name.
     pub(super) fn has(&self, column: &str) -> bool {
         self.fields.contains_key(column)
     }
 
-    /// Appends the value of a name that it has, escaped where that is `quoted`, inside a string of
-    /// JSON.
+    /// Appends the value of a column; escaped if it is `quoted`, that is, inside a JSON string.
     pub(super) fn append(&self, column: &str, quoted: bool, out: &mut String) {
         let text = self.fields.get(column).map_or("", String::as_str);
         if quoted {
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-/// The error without the place, which is always the first line of the text that was parsed.
+/// The error without its position: the line is always the first, since each row is parsed alone.
 fn json_words(error: &serde_json::Error) -> String {
     let what = without_position(error);
     match error.classify() {

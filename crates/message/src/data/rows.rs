@@ -1,8 +1,7 @@
 //! Rows of a data file: JSON lines or CSV.
 //!
-//! Rows are kept as the text that they are in, in memory or in their file, with an index of the
-//! places where they begin; what a row holds is read from its text when a call wants it. Kept apart
-//! in memory, short rows would take many times their text.
+//! Rows are kept as text, in memory or in their file, with an index of the places where they begin; a row is
+//! parsed when a call needs it. Parsed rows in memory would take many times the space of short ones.
 
 use std::path::Path;
 
@@ -11,11 +10,11 @@ use super::index::Index;
 use super::reader::{RowFormat, RowReader, Source};
 use super::row::Row;
 
-/// The most bytes of one row of a file that is not read into memory. A quote that is never closed
-/// must not read the whole file into memory after all.
+/// The maximum size of one row of a file that is not read into memory. Without it, a quote that is never closed
+/// would read the whole file into memory after all.
 const MAX_ROW_BYTES: u64 = 64 << 20;
 
-/// The most places that an index has, 16 bytes each.
+/// The maximum number of places in an index, 16 bytes each.
 const MAX_PLACES: usize = 1 << 20;
 
 /// The rows of a data file.
@@ -23,18 +22,18 @@ const MAX_PLACES: usize = 1 << 20;
 pub struct Rows {
     source: Source,
     format: RowFormat,
-    /// The names that the first row has.
+    /// The names in the first row.
     columns: Vec<String>,
-    /// Where its rows are: all that are in memory, and those of a file that are drawn at random.
+    /// Where rows begin: of those in memory, and of those of a file that are drawn at random.
     index: Option<Index>,
 }
 
 impl Rows {
-    /// Takes the rows from their file as they are wanted, for one that is too large for memory. Only
-    /// the first row is read now; one that cannot be read fails when its turn comes.
+    /// Reads rows from their file only when they are needed, for a file that is too large for memory. Only the
+    /// first row is read now; an invalid row fails when it is used.
     ///
     /// # Errors
-    /// A file that cannot be read, or whose first row cannot.
+    /// If the file or its first row cannot be read.
     pub fn in_file(path: &Path, format: RowFormat) -> Result<Self, DataError> {
         Self::in_file_bounded(path, format, MAX_ROW_BYTES)
     }
@@ -58,11 +57,11 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Reads all rows of a text in UTF-8.
+    /// Reads all rows of a text in UTF-8 into memory.
     ///
     /// # Errors
-    /// A row that is not a JSON object, that has more or fewer values than there are columns, or that
-    /// is not UTF-8, with its line; two columns with one name.
+    /// If two columns have one name; or, with its line, a row that is not a JSON object, has more or fewer
+    /// values than there are columns, or is not UTF-8.
     pub fn in_memory(bytes: &[u8], format: RowFormat) -> Result<Self, DataError> {
         let mut rows = Self {
             source: Source::Memory(bytes.into()),
@@ -82,8 +81,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// The same with an index, for which a file is read once. What is in its rows is not looked
-    /// at.
+    /// Adds an index, for which a file is read once. The rows are not parsed.
     pub(super) fn indexed(self) -> Result<Self, DataError> {
         self.indexed_at(MAX_PLACES)
     }
@@ -101,18 +99,18 @@ impl Rows {
         Ok(self)
     }
 
-    /// Reads them, from the first on.
+    /// A reader that starts with the first row.
     pub(super) fn reader(&self) -> Result<RowReader, DataError> {
         RowReader::open(&self.source, self.format)
     }
 
-    /// A row by its number, from 0, of rows that have an index.
+    /// Returns a row by its number, from 0. Needs an index.
     pub(super) fn row(&self, reader: &mut RowReader, number: u64) -> Result<Row, DataError> {
         let index = self.index.as_ref().ok_or(DataError::NoRows)?;
         reader.row(index, number)
     }
 
-    /// How many there are, where they are in memory.
+    /// The number of rows if they are in memory.
     pub(super) fn in_memory_count(&self) -> Option<u64> {
         match self.source {
             Source::Memory(_) => Some(self.count()),
@@ -120,17 +118,17 @@ impl Rows {
         }
     }
 
-    /// How many rows the index has.
+    /// The number of rows in the index.
     pub(super) fn count(&self) -> u64 {
         self.index.as_ref().map_or(0, Index::rows)
     }
 
-    /// The names that the first row has.
+    /// The names in the first row.
     pub(super) fn columns(&self) -> Vec<&str> {
         self.columns.iter().map(String::as_str).collect()
     }
 
-    /// Ensures that every row has `columns`. Those in a file are checked when their turn comes.
+    /// Checks that every row in memory has `columns`. Rows in a file are checked when they are used.
     pub(super) fn check_columns(&self, columns: &[&str]) -> Result<(), DataError> {
         let can_differ = self.format == RowFormat::JsonLines;
         if columns.is_empty() || !can_differ || self.in_memory_count().is_none() {

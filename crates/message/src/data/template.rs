@@ -4,10 +4,10 @@
 //! | --- | --- |
 //! | `{{n}}` | the call's number, from 0 |
 //! | `{{uuid}}` | a random UUID (RFC 9562, version 4) |
-//! | `{{random_int 1 100}}` | a random whole number, both ends included |
+//! | `{{random_int 1 100}}` | a random integer, both ends included |
 //! | `{{name}}` | the value of the column or field `name` in the call's row |
 //! | `{{base64 name}}` | any of these in base64, for a field of bytes |
-//! | `{{"text"}}` | `text` itself, for what would be read as a placeholder otherwise |
+//! | `{{"text"}}` | `text` itself, even if it would be read as a placeholder |
 
 use std::fmt::Write as _;
 
@@ -30,9 +30,9 @@ const UNCLOSED: &str = "the placeholder is not closed; end it with }}, or write 
                         two braces themselves";
 
 const RANDOM_INT_USAGE: &str =
-    "{{random_int A B}} takes two whole numbers of 64 bits, the smaller one first";
+    "{{random_int A B}} takes two 64-bit integers, the smaller one first";
 
-/// What one call fills a template with.
+/// The values for one call.
 pub(super) struct Place<'a> {
     pub(super) call: u64,
     /// The call's row.
@@ -44,7 +44,7 @@ pub(super) struct Place<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template {
     parts: Vec<Part>,
-    /// The placeholders that are outside of strings of JSON, as they are written.
+    /// The placeholders outside of JSON strings, as written.
     pub(super) unquoted: Vec<String>,
 }
 
@@ -59,14 +59,14 @@ enum Part {
     },
     Column {
         name: String,
-        /// Whether it is inside a string of JSON.
+        /// Whether it is inside a JSON string.
         quoted: bool,
     },
     Base64(Box<Part>),
 }
 
 impl Template {
-    /// Reads a template; `columns` are the names that placeholders may have beside the built-in ones.
+    /// Reads a template; `columns` are the names that placeholders may have besides the built-in ones.
     pub(super) fn parse(text: &str, form: Form, columns: &[&str]) -> Result<Self, DataError> {
         let (mut parts, mut unquoted) = (Vec::new(), Vec::new());
         let mut json = Quotes::default();
@@ -92,7 +92,7 @@ impl Template {
         Ok(Self { parts, unquoted })
     }
 
-    /// The columns that it asks for.
+    /// The columns that the template uses.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part.plain() {
             Part::Column { name, .. } => Some(name.as_str()),
@@ -116,7 +116,7 @@ impl Template {
 }
 
 impl Part {
-    /// What it becomes before base64.
+    /// The part without base64.
     fn plain(&self) -> &Self {
         match self {
             Self::Base64(part) => part,
@@ -143,7 +143,7 @@ impl Part {
         }
     }
 
-    /// Reads what is between the braces, or says what is wrong with it.
+    /// Reads the text between the braces, or returns what is wrong with it.
     fn parse(inner: &str, quoted: bool, columns: &[&str]) -> Result<Self, String> {
         if let Some(literal) = inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')) {
             return Ok(Self::Text(literal.to_owned()));
@@ -164,7 +164,7 @@ impl Part {
             && of.starts_with([' ', '"'])
             && !of.trim_start().starts_with(BASE64)
         {
-            // Base64 needs no escapes, and what it is made of must have none.
+            // Base64 needs no escapes, and its input must not be escaped.
             return Self::parse(of.trim_start(), false, columns)
                 .map(|part| Self::Base64(part.into()));
         }
@@ -174,7 +174,7 @@ impl Part {
         match (name, arguments.as_slice()) {
             (NUMBER, []) => Ok(Self::Number),
             (UUID, []) => Ok(Self::Uuid),
-            (NUMBER | UUID, _) => Err(format!("{{{{{name}}}}} takes nothing")),
+            (NUMBER | UUID, _) => Err(format!("{{{{{name}}}}} takes no arguments")),
             (RANDOM_INT, [from, to]) => match (from.parse(), to.parse()) {
                 (Ok(from), Ok(to)) if from <= to => Ok(Self::RandomInt { from, to }),
                 _ => Err(RANDOM_INT_USAGE.to_owned()),
@@ -189,7 +189,7 @@ impl Part {
     }
 }
 
-/// Splits at the `}}` that closes a placeholder; one inside a literal does not.
+/// Splits at the `}}` that closes a placeholder; `}}` inside a literal does not close it.
 fn inside(from: &str) -> Option<(&str, &str)> {
     let literal = from.trim_start();
     let literal = literal.strip_prefix(BASE64).unwrap_or(literal);
@@ -204,7 +204,7 @@ fn inside(from: &str) -> Option<(&str, &str)> {
     Some((&from[..end], &from[end + 2..]))
 }
 
-/// Whether the end of what was followed lies inside a string of JSON.
+/// Whether the text that was followed so far ends inside a JSON string.
 #[derive(Debug, Default)]
 struct Quotes {
     inside: bool,

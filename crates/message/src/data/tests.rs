@@ -18,7 +18,7 @@ fn texts(data: &Data, calls: u64) -> Vec<String> {
     (0..calls).map(text).collect()
 }
 
-/// Where the row of a call is.
+/// The place of a call's row.
 fn place(data: &Data, call: u64) -> String {
     let mut writer = Arc::new(data.clone()).writer().unwrap();
     writer.text(call, &mut String::new()).unwrap();
@@ -121,7 +121,7 @@ fn json_lines_are_messages_or_fill_a_template() {
 }
 
 #[test]
-fn values_of_json_stand_as_they_were_written() {
+fn json_values_are_inserted_as_written() {
     let line = r#"{"id": 12345678901234567890123, "price": 1.10, "of": {"b": 1, "a": 2}}"#;
     let rows = Rows::in_memory(line.as_bytes(), RowFormat::JsonLines).unwrap();
     let template = r#"{"id": {{id}}, "price": "{{price}} EUR", "of": {{of}}, "text": "{{of}}"}"#;
@@ -166,8 +166,8 @@ fn rows_drawn_at_random_all_come() {
 fn what_is_wrong_with_a_template_has_its_place() {
     insta::assert_snapshot!(refused("{\n  \"a\": {{nam}}}"), @r#"line 2, column 8: there is no placeholder "nam"; did you mean "name" or "n"?"#);
     insta::assert_snapshot!(refused("{\"a\": {{name}"), @r#"line 1, column 7: the placeholder is not closed; end it with }}, or write {{"{{"}} for the two braces themselves"#);
-    insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two whole numbers of 64 bits, the smaller one first");
-    insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes nothing");
+    insta::assert_snapshot!(refused("{{random_int 5 1}}"), @"line 1, column 1: {{random_int A B}} takes two 64-bit integers, the smaller one first");
+    insta::assert_snapshot!(refused("{{n 5}}"), @"line 1, column 1: {{n}} takes no arguments");
     insta::assert_snapshot!(refused("{{}}"), @r#"line 1, column 1: there is no placeholder ""; known are n, uuid, random_int, base64, city, name"#);
     insta::assert_snapshot!(refused("{{base64}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");
     insta::assert_snapshot!(refused("{{base64 base64 n}}"), @"line 1, column 1: {{base64 X}} takes a column or another placeholder");

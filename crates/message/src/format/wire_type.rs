@@ -1,4 +1,4 @@
-//! Finds fields that arrived with another wire type than their own, and what a MessageSet holds.
+//! Finds fields that arrived with the wrong wire type, and any field of a MessageSet.
 
 use buffa::unknown_fields::{UnknownField, UnknownFieldData};
 use buffa_descriptor::{
@@ -8,7 +8,7 @@ use buffa_descriptor::{
 use crate::path::find_in;
 use crate::schema::names::{MESSAGE_SET, is_message_set};
 
-/// What is wrong, with its path, when an unknown field has the number of a known one, or is in a MessageSet.
+/// Returns the path and the error if an unknown field has the number of a known one, or is in a MessageSet.
 pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
     let (path, what) = find_in(message, &|message| {
         let descriptor = message.message_descriptor();
@@ -31,7 +31,7 @@ pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
     Some(format!("{path}: {what}"))
 }
 
-/// Whether a field may be unknown with this wire type: a closed enum's value without a name is.
+/// Whether a field with this wire type may be unknown: an unnamed value of a closed enum is one.
 fn may_be(field: &FieldDescriptor, unknown: &UnknownField) -> bool {
     let is_length_delimited = matches!(unknown.data, UnknownFieldData::LengthDelimited(_));
     match field.kind() {

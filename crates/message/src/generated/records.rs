@@ -1,5 +1,5 @@
-//! The response of `records` with the names of the .proto file: the structs once more, as an
-//! application that keeps to these names would have them.
+//! Writes the response of `records` with the field names of the .proto file: the structs are declared again, as
+//! an application that keeps these names would declare them.
 
 use serde::{Serialize, Serializer};
 

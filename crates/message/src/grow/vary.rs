@@ -1,4 +1,4 @@
-//! One row made of another, by the descriptor.
+//! Makes a row from another one, by field type.
 
 use std::fmt::LowerExp;
 use std::str::FromStr;
@@ -17,14 +17,14 @@ const SEED: u64 = 14;
 /// Seconds between the times of two rows, on average.
 const ROW_SECONDS: i64 = 61;
 
-/// The last second that a `google.protobuf.Timestamp` may be: the end of the year 9999.
+/// The last second that a `google.protobuf.Timestamp` can hold: the end of the year 9999.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// Makes rows out of rows. Their size in each encoding stays about the same.
+/// Makes rows from rows. Their size in each encoding stays about the same.
 pub(super) struct Vary {
     pool: Arc<DescriptorPool>,
     pub(super) random: Random,
-    /// The distance of the new row from its original, in rows.
+    /// The distance of the new row from the original, in rows.
     pub(super) rows: usize,
 }
 
@@ -72,14 +72,14 @@ impl Vary {
 
     fn message(&mut self, message: &mut DynamicMessage) {
         match WellKnown::of(message.message_descriptor()) {
-            // Paths of fields, which have to be there.
+            // Its paths must name existing fields.
             Some(WellKnown::FieldMask) => {}
             Some(kind @ (WellKnown::Timestamp | WellKnown::Duration)) => self.time(kind, message),
             _ => for_each_field(message, &mut |kind, value| self.value(kind, value)),
         }
     }
 
-    /// A time some rows later, a duration counted on; parts of a second as fine as they were.
+    /// Moves a time forward by some rows, and counts a duration on; fractions of a second keep their precision.
     fn time(&mut self, kind: WellKnown, message: &mut DynamicMessage) {
         if let Some(Value::I64(seconds)) = message.field_by_number_mut(1) {
             *seconds = match kind {
@@ -101,7 +101,7 @@ impl Vary {
         }
     }
 
-    /// One of the enum's values; not zero where the row has another, since zero is not sent.
+    /// Returns a random value of the enum: zero only for zero, since zero is not sent.
     fn enum_value(&mut self, index: EnumIndex, number: i32) -> i32 {
         let values = self.pool.enumeration(index).values();
         let drawn: Vec<i32> = values
@@ -114,11 +114,12 @@ impl Vary {
     }
 
     fn signed(&self, number: i64, most: u64) -> i64 {
-        // Not above the type's largest, so that it has its own sign.
+        // At most the type's maximum, so that the cast keeps the sign.
         self.counted(number.unsigned_abs(), most) as i64 * number.signum()
     }
 
-    /// The number as many rows on, among those with as many digits. Zero stays: it is not sent.
+    /// Adds the distance in rows to a number, and wraps around within its number of digits. Zero stays: it is
+    /// not sent.
     fn counted(&self, number: u64, most: u64) -> u64 {
         let Some(digits) = number.checked_ilog10() else {
             return number;
@@ -129,7 +130,7 @@ impl Vary {
         low + (on % u128::from(count)) as u64
     }
 
-    /// A float from its shortest digits, as in `8.2e-1`, counted on at the last of them.
+    /// Counts a float on at the last of its shortest digits, as in `8.2e-1`.
     fn float<T: LowerExp + FromStr>(&self, number: T) -> Option<T> {
         let written = format!("{number:e}");
         let (mantissa, exponent) = written.split_once('e')?;
@@ -143,9 +144,8 @@ impl Vary {
         format!("{sign}{number}e{exponent}").parse().ok()
     }
 
-    /// A text of the same length, each letter and digit drawn from those like it. In one without
-    /// blanks that has digits, such as an address or a number of an order, the words without any
-    /// stay.
+    /// Returns a text of the same length with each letter and digit replaced by a random one of its kind. In a
+    /// text with digits and without blanks, such as an address or an order number, words without digits stay.
     pub(super) fn text(&mut self, text: &str) -> String {
         let is_id =
             text.contains(|c: char| c.is_ascii_digit()) && !text.contains(char::is_whitespace);
@@ -164,7 +164,7 @@ impl Vary {
         out
     }
 
-    /// A character like another one.
+    /// Returns a random character of the same kind.
     fn like(&mut self, c: char, is_hex: bool, others: &[char]) -> char {
         let letters = if is_hex { 6 } else { 26 };
         let first = match c {

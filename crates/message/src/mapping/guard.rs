@@ -1,6 +1,6 @@
-//! Between a format and the library that reads messages from it. The library has no limits, and its
-//! errors have no path. The guard passes everything on, reports it to a [`Watch`], and gives map
-//! keys and bytes the forms that the library takes.
+//! A guard between a format and the protobuf library's reader, which has no limits, and no paths in its errors.
+//! The guard passes everything on, reports it to a [`Watch`], and converts map keys and bytes to the forms that
+//! the library accepts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::watch::{Content, Watch};
 use crate::path::Step;
 
 impl Watch {
-    /// What `seed` reads, watched.
+    /// Wraps `seed`, so that the watch follows what it reads.
     pub(crate) fn over<S>(&self, seed: S) -> Watched<'_, S> {
         Watched {
             inner: seed,
@@ -26,13 +26,12 @@ impl Watch {
     }
 }
 
-/// A part of serde's reading, with the limits that are checked meanwhile: a seed, a deserializer, a visitor, or the
-/// elements of a list.
+/// A part of serde's reading (a seed, a deserializer or a visitor) that is watched.
 #[derive(Clone, Copy)]
 pub(crate) struct Watched<'w, T> {
     inner: T,
     watch: &'w Watch,
-    /// Whether it is an element of a list: a list in a list is a level, as an object is.
+    /// Whether it is an element of a list: a list in a list counts as a level, as an object does.
     in_list: bool,
 }
 
@@ -73,14 +72,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
         self.inner.deserialize_map(visitor)
     }
 
-    // All three formats say what comes.
+    // All three formats are self-describing.
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
         unit_struct newtype_struct seq tuple tuple_struct struct enum identifier ignored_any
     }
 }
 
-/// Single values: each is passed on, and noted where it is refused.
+/// Single values: each is passed on, and recorded if it is refused.
 macro_rules! visit {
     ($($visit:ident($value:ty) as $unexpected:ident,)*) => {$(
         fn $visit<E: Error>(self, v: $value) -> Result<V::Value, E> {
@@ -120,7 +119,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
                 self.watch.set_aside(Content::Number(v))?;
                 self.inner.visit_f64(f64::from(v as f32))
             }
-            // A payload of an `Any` is kept as JSON for a while, which has no such numbers.
+            // The library holds an `Any`'s payload as JSON before it reads it, and JSON has no such numbers.
             _ if v.is_finite() || !self.watch.bytes_as_text => self.inner.visit_f64(v),
             f64::INFINITY => self.inner.visit_str("Infinity"),
             f64::NEG_INFINITY => self.inner.visit_str("-Infinity"),
@@ -181,8 +180,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
     }
 }
 
-/// Whether a number is beyond the largest float and still rounds to it, as `3.4028235e38` does, its shortest
-/// decimal.
+/// Whether a number is beyond the largest float but rounds to it, like `3.4028235e38`, the shortest decimal of
+/// the largest float.
 fn rounds_to_max_float(number: f64) -> bool {
     number.abs() > f64::from(f32::MAX) && (number as f32).abs() == f32::MAX
 }
@@ -236,7 +235,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, 'de, A> {
         let Some(key) = self.inner.next_key_seed(AnyKey)? else {
             return Ok(None);
         };
-        // A message's fields are such a tree; a map is a list that takes less.
+        // A message's fields are a tree of such entries; a map is a list, which takes less.
         self.watch.take_entry::<(u32, Value), A::Error>(self.read)?;
         self.read += 1;
         self.key = key.clone();
@@ -254,7 +253,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Entries<'_, 'de, A> {
     }
 }
 
-/// A key of any kind, as the text that it is in JSON.
+/// Reads a key of any type, as its text in JSON.
 struct AnyKey;
 
 impl<'de> DeserializeSeed<'de> for AnyKey {

@@ -1,11 +1,11 @@
-//! Whole numbers that JSON writes with a point or an exponent.
+//! Integers that JSON text writes with a decimal point or an exponent.
 
-/// From here on a double cannot represent each whole number: the library, which reads such a
-/// number as one, refuses it as an integer.
+/// From here on, a double cannot represent every integer. The library reads a number with a point or an
+/// exponent as a double, and refuses one this large as an integer.
 const FIRST_DOUBTFUL: i128 = 1 << 53;
 
-/// The text with each of its numbers written in digits alone, as far as it is a whole number that a double
-/// may not hold and 64 bits do: `1e18` as `1000000000000000000`. None where there is none.
+/// Rewrites in plain digits each number that is an integer, is too large for an exact double, and fits into 64
+/// bits: `1e18` becomes `1000000000000000000`. `None` if there is none.
 pub(crate) fn in_digits(json: &str) -> Option<String> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
     let bytes = json.as_bytes();
@@ -33,7 +33,7 @@ pub(crate) fn in_digits(json: &str) -> Option<String> {
     (copied > 0).then(|| out + &json[copied..])
 }
 
-/// The length of a string, at whose opening quote the text begins.
+/// The length of the string whose opening quote is the first byte of `rest`, with its quotes.
 fn string_length(rest: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = rest.get(at) {
@@ -46,7 +46,7 @@ fn string_length(rest: &[u8]) -> usize {
     rest.len()
 }
 
-/// The value of a JSON number, if it is whole and has at most 64 bits.
+/// The value of a JSON number, if it is an integer of at most 64 bits.
 fn whole(number: &str) -> Option<i128> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (digits, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_numbers_beyond_a_double_are_changed() {
+    fn only_integers_beyond_a_double_are_changed() {
         for (json, expected) in [
             (r#"{"a":1e18}"#, Some(r#"{"a":1000000000000000000}"#)),
             ("[9007199254740993.0, 1]", Some("[9007199254740993, 1]")),
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken(text in "\\PC{0,40}") {
+        fn any_text_is_accepted(text in "\\PC{0,40}") {
             let _ = in_digits(&text);
         }
 

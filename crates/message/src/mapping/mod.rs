@@ -1,10 +1,8 @@
-//! How messages of dynamic code look in JSON, MessagePack and CBOR. `docs/encodings.md` is the
-//! description for readers.
+//! The mapping of dynamic messages to JSON, MessagePack and CBOR. `docs/encodings.md` describes it for users.
 //!
-//! JSON is the protobuf library's own: it writes it, and it reads all three ([`read`]) through a
-//! [`guard`] that keeps to the limits and knows the path to an error. MessagePack and CBOR are
-//! written here ([`write`]), in the same mapping with native forms: the library would write 64-bit
-//! integers and bytes as text.
+//! The protobuf library writes JSON, and reads all three ([`read`]) through a [`guard`], which enforces the
+//! limits and tracks the path for errors. MessagePack and CBOR are written here ([`write`]), in the same
+//! mapping with native types: the library would write 64-bit integers and bytes as text.
 
 pub(crate) mod guard;
 pub(crate) mod integers;

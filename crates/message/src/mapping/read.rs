@@ -1,4 +1,4 @@
-//! Reads a dynamic message by the protobuf library's JSON reader, with the guard before it.
+//! Reads a dynamic message with the protobuf library's JSON reader, through the guard.
 
 use std::collections::HashMap;
 use std::mem;
@@ -31,7 +31,7 @@ pub(crate) enum ReadError {
     NotJson(serde_json::Error),
 }
 
-/// One message, to be read.
+/// The state of reading one message.
 pub(crate) struct Reading<'a> {
     types: &'a Types,
     index: MessageIndex,
@@ -43,18 +43,18 @@ impl<'a> Reading<'a> {
         Self {
             types,
             index,
-            // A payload of an `Any` is read apart from the rest, and keeps nothing aside.
+            // The library reads an `Any`'s payload separately, so nothing can be set aside for it.
             watch: Watch::new(limits, types.has_any),
         }
     }
 
-    /// What reads the message from its format.
+    /// Returns the seed that reads the message from its format.
     pub(crate) fn seed(&self) -> Watched<'_, DynamicMessageSeed> {
         let pool = Arc::clone(&self.types.pool);
         self.watch.over(DynamicMessageSeed::new(pool, self.index))
     }
 
-    /// The message, with what was set aside.
+    /// Returns the message with the values that were set aside.
     pub(crate) fn finish(self, mut message: DynamicMessage) -> Result<DynamicMessage, ReadError> {
         match put(&mut message, &mut self.watch.into_aside(), 0) {
             Ok(()) => Ok(message),
@@ -67,7 +67,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Why it could not be read, from a parser's words.
+    /// Returns the error, given the parser's message.
     pub(crate) fn refused(self, said: String) -> ReadError {
         if let Some(broken) = self.watch.broken() {
             return ReadError::Limit(broken);
@@ -76,8 +76,8 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// A value that does not fit: the library's words, with what the descriptors know of that place.
-/// `said` is used if the whole message is at fault.
+/// The error for a value that does not fit: the library's message, with what the descriptors say about that
+/// place. `said` is used if the whole message is at fault.
 fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> ReadError {
     let pool = &*types.pool;
     let mut steps = fault.path;
@@ -89,7 +89,7 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
             format!("{said}, expected {wanted}")
         }
     };
-    // The name that the library did not know is in its words.
+    // The library's message quotes the name that it did not know.
     let name = said.split('"').nth(1).unwrap_or_default();
     let what = match kind_at(pool, index, &steps) {
         Some(FieldKind::Singular(SingularKind::Scalar(scalar))) => wanted(wanted_of(scalar)),
@@ -127,7 +127,7 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
                             descriptor.oneofs().get(usize::from(field.oneof_index()?))
                         });
                     oneof.map_or(said.clone(), |oneof| {
-                        format!("{said}: of \"{}\" only one can be set", oneof.name())
+                        format!("{said}: only one field of \"{}\" can be set", oneof.name())
                     })
                 }
             }
@@ -140,15 +140,15 @@ fn read_error(types: &Types, index: MessageIndex, fault: Fault, said: &str) -> R
     }
 }
 
-/// Puts what was set aside into the fields of a message that is `depth` levels deep. Fails with the first
-/// that does not belong where it is.
+/// Puts the values that were set aside into the fields of a message that is `depth` levels deep. Fails with the
+/// first value that does not fit its place.
 fn put(message: &mut DynamicMessage, aside: &mut [Aside], depth: usize) -> Result<(), Fault> {
     let pool = Arc::clone(message.pool());
     let index = message.message_index();
     let well_known = WellKnown::of(pool.message(index));
     for group in aside.chunk_by_mut(|a, b| a.path.get(depth) == b.path.get(depth)) {
         let step = group[0].path.get(depth);
-        // In JSON there is no step from these to the field that holds what they are.
+        // In JSON there is no step from these types to the field that holds their value.
         let held = match (well_known, step) {
             (Some(WellKnown::Wrapper(_) | WellKnown::Struct | WellKnown::ListValue), _) => {
                 Some(ONLY_FIELD)
@@ -206,7 +206,7 @@ fn put_value(value: &mut Value, aside: &mut [Aside], depth: usize) -> Result<(),
                 }
             }
         }
-        // Of a duplicate key the last value counts.
+        // The last value of a duplicate key counts.
         scalar => match aside {
             [.., last] if last.path.len() == depth => put_scalar(scalar, last)?,
             _ => no_place(aside)?,
@@ -229,8 +229,8 @@ fn put_scalar(value: &mut Value, aside: &mut Aside) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What was set aside has no field in the message. Text stays where the library put it, as in the payload of
-/// an `Any`, which it reads apart from the rest.
+/// Handles values that were set aside and have no field in the message: all but text are errors. Text stays
+/// where the library put it, as in the payload of an `Any`, which it reads separately.
 fn no_place(aside: &mut [Aside]) -> Result<(), Fault> {
     match aside
         .iter_mut()
@@ -241,7 +241,7 @@ fn no_place(aside: &mut [Aside]) -> Result<(), Fault> {
     }
 }
 
-/// A field by either of its names, or an extension by its full name in brackets.
+/// Finds a field by either of its names, or an extension by its full name in brackets.
 fn find_field<'a>(
     pool: &'a DescriptorPool,
     index: MessageIndex,
@@ -257,7 +257,7 @@ fn find_field<'a>(
     }
 }
 
-/// The kind of the value that the steps lead to from a message, where the descriptors know it.
+/// The kind of the value that the steps lead to from a message, if the descriptors know it.
 fn kind_at(pool: &DescriptorPool, index: MessageIndex, steps: &[Step<'_>]) -> Option<FieldKind> {
     let mut at = FieldKind::Singular(SingularKind::Message(index));
     for step in steps {
@@ -273,7 +273,7 @@ fn kind_at(pool: &DescriptorPool, index: MessageIndex, steps: &[Step<'_>]) -> Op
     Some(at)
 }
 
-/// What is wanted of a scalar.
+/// The values that a scalar accepts, in words.
 const fn wanted_of(scalar: ScalarType) -> &'static str {
     use ScalarType as T;
     match scalar {

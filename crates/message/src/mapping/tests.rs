@@ -1,5 +1,5 @@
-//! Messages of dynamic code with every kind of field: what is written is read, and what arrives is
-//! read or refused.
+//! Dynamic messages with every kind of field: what is written is read back, and what arrives is read or
+//! refused.
 
 mod bounds;
 mod strategies;
@@ -36,7 +36,7 @@ fn read(bytes: &[u8], encoding: Encoding) -> Result<Message, DecodeError> {
     sink_type().decode(bytes, encoding, &Limits::DEFAULT)
 }
 
-/// The message as one of dynamic code.
+/// The message as a dynamic one.
 fn dynamic(sink: &Sink) -> Message {
     let no_limits = Limits {
         max_message_bytes: usize::MAX,
@@ -108,9 +108,9 @@ fn read_or_refused(bytes: &[u8], encoding: Encoding) -> Result<(), TestCaseError
     Ok(())
 }
 
-/// 64-bit integers and bytes are text in the library's JSON, and in MessagePack and CBOR themselves.
+/// 64-bit integers and bytes are text in the library's JSON, but native in MessagePack and CBOR.
 #[test]
-fn binary_encodings_have_integers_and_bytes_of_their_own() {
+fn binary_encodings_have_native_integers_and_bytes() {
     let leafs = Leafs {
         an_int64: -5,
         a_bytes: vec![0xff; 9],
@@ -157,7 +157,7 @@ impl Leafs {
     }
 }
 
-/// Java writes the largest float so; a double of these digits is another number.
+/// Java writes the largest float like this; a double of these digits is another number.
 #[test]
 fn the_shortest_decimal_of_the_largest_float_is_one() {
     let json =
@@ -169,9 +169,9 @@ fn the_shortest_decimal_of_the_largest_float_is_one() {
     assert_eq!(sink.doubles, [-3.4028235e38]);
 }
 
-/// Bytes that are written nowhere here, but may arrive.
+/// Forms that are never written here, but may arrive.
 #[test]
-fn other_forms_are_taken_and_damage_refused() {
+fn other_forms_are_accepted_and_damage_is_refused() {
     let json = |text: &'static str| (Encoding::Json, text.as_bytes());
     let taken = [
         json(r#"{"leafs":{"an_int32":"12","anInt64":5,"aUint64":1e3,"aDouble":"Infinity"}}"#),
@@ -181,7 +181,7 @@ fn other_forms_are_taken_and_damage_refused() {
         json(r#"{"leafs":{"anInt64":1e18,"aUint64":9007199254740993.0}}"#),
         json(r#"{"leafs":{"aFloat":3.4028235e38,"aString":"nan","aDouble":"1e300"}}"#),
         json(r#"{"strings":["inf","1e400"],"doubles":["NaN","-Infinity"]}"#),
-        // {"leafs":{"anInt64":f64 2.0}}, 5 as u64, a float from an integer
+        // `{"leafs":{"anInt64":f64 2.0}}`, 5 as u64, a float from an integer
         (
             Encoding::Msgpack,
             b"\x81\xa5leafs\x81\xa7anInt64\xcb\x40\0\0\0\0\0\0\0".as_slice(),

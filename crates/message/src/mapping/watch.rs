@@ -1,8 +1,7 @@
-//! What is known of a message while it is read: levels, memory, the path to an error, and the bytes
-//! that were set aside.
+//! The state of reading a message: levels, memory, the path to an error, and values that were set aside.
 //!
-//! The path costs nothing until it is needed: it is built from the inside out while an error,
-//! or a value that is set aside, is on its way up.
+//! The path costs nothing until it is needed: it is built from the inside out while an error or a value that
+//! was set aside is passed up.
 
 use std::cell::{Cell, RefCell};
 use std::mem;
@@ -12,27 +11,27 @@ use serde::de::{Error, Unexpected};
 use crate::limits::{BrokenLimit, Limits};
 use crate::path::Step;
 
-/// What the library did not see in its original form.
+/// A value that was set aside, since the library cannot read its original form.
 pub(crate) struct Aside {
-    /// Where it belongs; from the innermost step outwards while it is on its way up.
+    /// The path to its place; while it is passed up, from the innermost step outwards.
     pub(crate) path: Vec<Step<'static>>,
     pub(crate) content: Content,
 }
 
-/// What was set aside.
+/// The original form of a value that was set aside.
 pub(crate) enum Content {
-    /// Bytes, which the library reads only as base64.
+    /// Bytes: the library reads them only as base64.
     Bytes(Vec<u8>),
-    /// A number that rounds to the largest float, which the library takes for one out of range. It saw
-    /// that float.
+    /// A number that rounds to the largest float. The library would refuse it as out of range, and gets that
+    /// float instead.
     Number(f64),
-    /// Text that the library takes for a number where a float belongs, and protobuf does not: "nan", or a
-    /// number that is out of range.
+    /// Text that the library would accept as a float, and protobuf does not: "nan", or a number that is out of
+    /// range.
     Text(String),
 }
 
 impl Aside {
-    /// That it does not belong where it is.
+    /// The error that the value does not fit its place.
     pub(super) fn fault(&mut self) -> Fault {
         let value = match &self.content {
             Content::Bytes(_) => "byte array".to_owned(),
@@ -47,42 +46,42 @@ impl Aside {
     }
 }
 
-/// Memory that what is set aside takes besides its bytes: a vector begins with room for four.
+/// The memory of a value that is set aside, without its content: a vector starts with space for four.
 const ASIDE_MEMORY: usize = size_of::<Aside>() + 4 * size_of::<Step<'static>>();
 
-/// Entries that a node of a `BTreeMap` has room for.
+/// The maximum number of entries in a node of a `BTreeMap`.
 const NODE: usize = 11;
 
-/// Entries that every node of a `BTreeMap` has at least, but for its root.
+/// The minimum number of entries in a node of a `BTreeMap`, except its root.
 const FULL_NODE: usize = 5;
 
-/// Where an error is; from the innermost step outwards while it is on its way up.
+/// Where an error is. While it is passed up, the path is from the innermost step outwards.
 #[derive(Default)]
 pub(crate) struct Fault {
     pub(crate) path: Vec<Step<'static>>,
-    /// What was said there first.
+    /// The first error message.
     pub(crate) said: Option<String>,
-    /// The single value that was refused, if it was one: "integer `7`".
+    /// The single value that was refused, if any: "integer `7`".
     pub(crate) value: Option<String>,
 }
 
-/// What is known of a message while it is read.
+/// The state of reading a message.
 pub(crate) struct Watch {
     levels_left: Cell<usize>,
     max_depth: usize,
-    /// What is in the bytes themselves, such as text, is bounded by the message's size; counted
-    /// is what each value takes in addition.
+    /// The message's size bounds the content of the values, such as text; this counts what each value takes in
+    /// addition.
     memory_left: Cell<usize>,
     max_memory: usize,
     broken: Cell<Option<BrokenLimit>>,
     fault: RefCell<Fault>,
-    /// Whether bytes are given to the library as base64, which is all that it reads.
+    /// Whether bytes are passed to the library as base64, the only form that it reads.
     pub(super) bytes_as_text: bool,
     aside: RefCell<Vec<Aside>>,
 }
 
 impl Watch {
-    /// Bytes are set aside, unless `bytes_as_text`.
+    /// Sets bytes aside, unless `bytes_as_text`.
     pub(crate) fn new(limits: &Limits, bytes_as_text: bool) -> Self {
         Self {
             levels_left: Cell::new(limits.max_depth),
@@ -96,26 +95,26 @@ impl Watch {
         }
     }
 
-    /// The limit that was broken, if that was it.
+    /// The limit that was exceeded, if that caused the error.
     pub(crate) fn broken(&self) -> Option<BrokenLimit> {
         self.broken.get()
     }
 
-    /// What is known of the error.
+    /// Returns the place of the error, with the path from the outermost step inwards.
     pub(crate) fn into_fault(self) -> Fault {
         let mut fault = self.fault.into_inner();
         fault.path.reverse();
         fault
     }
 
-    /// What the library did not see in its original form, in the order of the message.
+    /// Returns the values that were set aside, in the order of the message.
     pub(crate) fn into_aside(self) -> Vec<Aside> {
         let mut aside = self.aside.into_inner();
         aside.iter_mut().for_each(|one| one.path.reverse());
         aside
     }
 
-    /// Descends one level, within the limit.
+    /// Descends one level; fails beyond the limit.
     pub(super) fn enter<E: Error>(&self) -> Result<(), E> {
         let left = self.levels_left.get().checked_sub(1);
         let left = left.ok_or_else(|| self.refuse(BrokenLimit::Depth(self.max_depth)))?;
@@ -127,7 +126,7 @@ impl Watch {
         self.levels_left.set(self.levels_left.get() + 1);
     }
 
-    /// Counts `bytes` of memory, within the limit.
+    /// Counts `bytes` of memory; fails beyond the limit.
     pub(super) fn take<E: Error>(&self, bytes: usize) -> Result<(), E> {
         let left = self.memory_left.get().checked_sub(bytes);
         let left = left.ok_or_else(|| self.refuse(BrokenLimit::Memory(self.max_memory)))?;
@@ -135,8 +134,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Counts one more entry of a `BTreeMap` that has `before`: its nodes are counted when the entries
-    /// may need another one.
+    /// Counts one more entry of a `BTreeMap` that has `before` entries: a whole node, whenever the entry may
+    /// need a new one.
     pub(super) fn take_entry<T, E: Error>(&self, before: usize) -> Result<(), E> {
         if before.is_multiple_of(FULL_NODE) {
             self.take(NODE * size_of::<T>())
@@ -150,7 +149,7 @@ impl Watch {
         E::custom(limit)
     }
 
-    /// Sets something aside, which the library does not read as it is.
+    /// Sets a value aside that the library cannot read in its original form.
     pub(super) fn set_aside<E: Error>(&self, content: Content) -> Result<(), E> {
         self.take(ASIDE_MEMORY)?;
         self.aside.borrow_mut().push(Aside {
@@ -160,10 +159,10 @@ impl Watch {
         Ok(())
     }
 
-    /// Sets text aside that Rust reads as infinite or NaN, as the library does, unless it is protobuf's own name
-    /// for that. Where it stands for text, it stays.
+    /// Sets text aside that Rust, and so the library, reads as an infinite float or NaN, unless it is
+    /// protobuf's own name for that. In a string field it has no effect.
     pub(super) fn doubt<E: Error>(&self, text: &str) -> Result<(), E> {
-        /// The length of the shortest text that overflows a float.
+        /// The length of the shortest text that is read as an infinite float or NaN.
         const MIN: usize = "inf".len();
         let begins_as_number =
             text.starts_with(|c: char| "+-.iInN".contains(c) || c.is_ascii_digit());
@@ -177,12 +176,12 @@ impl Watch {
         }
     }
 
-    /// How much is set aside.
+    /// The number of values that are set aside.
     pub(super) fn kept(&self) -> usize {
         self.aside.borrow().len()
     }
 
-    /// Notes a single value that was refused.
+    /// Records a single value that was refused.
     pub(super) fn judged<T, E>(&self, read: Result<T, E>, value: Unexpected<'_>) -> Result<T, E> {
         if read.is_err() {
             self.fault.borrow_mut().value = Some(value.to_string());
@@ -190,7 +189,7 @@ impl Watch {
         read
     }
 
-    /// Notes the step for what came up from under it: an error, or what was set aside since then.
+    /// Adds a step to the path of an error from below, or of the values that were set aside below since `kept`.
     pub(super) fn passed<E: Error>(
         &self,
         kept: usize,

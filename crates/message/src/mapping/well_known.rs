@@ -1,10 +1,10 @@
-//! The well-known types: messages of `google.protobuf` whose forms are not those of their fields.
+//! The well-known types: messages of `google.protobuf` that JSON does not represent by their fields.
 
 use std::ops::RangeInclusive;
 
 use buffa_descriptor::{DescriptorPool, MessageDescriptor, MessageIndex, ScalarType};
 
-/// Field of `Struct` and of `ListValue`, and of each wrapper.
+/// The field of `Struct`, of `ListValue`, and of each wrapper.
 pub(crate) const ONLY_FIELD: u32 = 1;
 
 /// Fields of `Value`.
@@ -14,7 +14,7 @@ pub(crate) mod value {
     pub(crate) const NUMBER: u32 = 2;
     pub(crate) const STRUCT: u32 = 5;
     pub(crate) const LIST: u32 = 6;
-    /// All but null: number, string, bool, struct and list.
+    /// The fields that hold something: number, string, bool, struct and list, but not null.
     pub(crate) const HELD: RangeInclusive<u32> = NUMBER..=LIST;
 }
 
@@ -22,9 +22,9 @@ pub(crate) mod value {
 pub(crate) mod any {
     pub(crate) const TYPE_URL: u32 = 1;
     pub(crate) const VALUE: u32 = 2;
-    /// The key of the type in the mapping, always the first.
+    /// The key of the type's URL in the mapping, always the first.
     pub(crate) const TYPE_KEY: &str = "@type";
-    /// The key of a payload that is not an object of fields itself.
+    /// The key of a payload that has a special form itself.
     pub(crate) const VALUE_KEY: &str = "value";
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum WellKnown {
 }
 
 impl WellKnown {
-    /// Which of them a message type is.
+    /// Returns the well-known type that a message type is, if any.
     pub(crate) fn of(descriptor: &MessageDescriptor) -> Option<Self> {
         Some(
             match descriptor.full_name().strip_prefix("google.protobuf.")? {
@@ -72,7 +72,7 @@ impl WellKnown {
     }
 }
 
-/// The type that a `type.googleapis.com/package.Message` names.
+/// The type that a type URL names: `type.googleapis.com/package.Message`.
 pub(crate) fn payload_type(pool: &DescriptorPool, type_url: &str) -> Option<MessageIndex> {
     pool.message_index(type_url.rsplit('/').next()?)
 }

@@ -1,6 +1,6 @@
-//! Writes a dynamic message in MessagePack and CBOR, which the protobuf library has no form for: the
-//! mapping of JSON, but 64-bit integers as integers, bytes as bytes, NaN and the infinities as floats,
-//! and map keys in their own types.
+//! Writes a dynamic message in MessagePack and CBOR, which the protobuf library does not support. The mapping
+//! is that of JSON, but 64-bit integers are integers, bytes are bytes, NaN and the infinities are floats, and
+//! map keys have their own types.
 
 use buffa::DecodeOptions;
 use buffa_descriptor::{
@@ -14,11 +14,11 @@ use super::well_known::{self, WellKnown, any};
 use crate::limits::MAX_DEPTH;
 use crate::path::all_fields;
 
-/// A message, to be written.
+/// Serializes a message.
 #[derive(Clone, Copy)]
 pub(crate) struct WriteMessage<'a> {
     message: &'a DynamicMessage,
-    /// Levels of messages that may still follow.
+    /// How many more levels of messages are allowed.
     depth: usize,
 }
 
@@ -46,7 +46,7 @@ impl Serialize for WriteMessage<'_> {
     }
 }
 
-/// The fields that are set.
+/// Returns the fields that are set.
 fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)> {
     all_fields(message.pool(), message.message_index())
         .filter(|(_, field)| message.has(field))
@@ -54,7 +54,7 @@ fn set_fields(message: &DynamicMessage) -> Vec<(&str, &FieldDescriptor, &Value)>
         .collect()
 }
 
-/// A message as a map of its fields, after the name of its type where an `Any` holds it.
+/// Writes a message as a map of its fields; in an `Any`, after the URL of its type.
 fn write_fields<S: Serializer>(
     message: &DynamicMessage,
     type_url: Option<&str>,
@@ -83,7 +83,7 @@ fn write_fields<S: Serializer>(
     map.end()
 }
 
-/// A value of a field, or one of those that it has.
+/// Serializes a field's value, or one element or entry of it.
 #[derive(Clone, Copy)]
 struct WriteValue<'a> {
     pool: &'a DescriptorPool,
@@ -122,9 +122,9 @@ impl Serialize for WriteValue<'_> {
     }
 }
 
-/// The pool's messages hold only values of their fields' kinds; this is not reached.
+/// The pool's messages hold only values of their fields' kinds, so this is never reached.
 fn wrong_shape<E: Error>() -> E {
-    E::custom("a field holds a value of another kind than its own")
+    E::custom("a field holds a value of the wrong kind")
 }
 
 struct WriteMapKey<'a>(&'a MapKey);
@@ -157,7 +157,7 @@ fn write_scalar<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// A scalar that is not set, in a wrapper.
+/// Writes the default of a scalar that is not set in its wrapper.
 fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok, S::Error> {
     use ScalarType as T;
     match scalar {
@@ -166,12 +166,12 @@ fn write_zero<S: Serializer>(scalar: ScalarType, serializer: S) -> Result<S::Ok,
         T::Bool => serializer.serialize_bool(false),
         T::String => serializer.serialize_str(""),
         T::Bytes => serializer.serialize_bytes(&[]),
-        // Integers are written in the fewest bytes, whatever their width.
+        // All integers are written in the fewest bytes, so their width does not matter.
         _ => serializer.serialize_u32(0),
     }
 }
 
-/// An enum's value by its name, or by its number where that has no name here.
+/// Writes an enum's value as its name, or as its number if the number has no name.
 fn write_enum<S: Serializer>(
     pool: &DescriptorPool,
     index: EnumIndex,
@@ -195,7 +195,7 @@ fn write_well_known<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     match kind {
-        // Text in every format, as the library writes it.
+        // The library writes these as text in every format.
         WellKnown::Timestamp | WellKnown::Duration | WellKnown::FieldMask => {
             message.serialize(serializer)
         }
@@ -211,7 +211,7 @@ fn write_well_known<S: Serializer>(
     }
 }
 
-/// A `Struct` as a map, a `ListValue` as a list.
+/// Writes a `Struct` as a map, a `ListValue` as a list.
 fn write_only_field<S: Serializer>(
     kind: WellKnown,
     message: &DynamicMessage,
@@ -232,7 +232,7 @@ fn write_only_field<S: Serializer>(
     }
 }
 
-/// A `Value` as what it holds, and as null where it holds nothing.
+/// Writes a `Value` as what it holds, or as null if it holds nothing.
 fn write_value<S: Serializer>(
     message: &DynamicMessage,
     depth: usize,
@@ -243,14 +243,14 @@ fn write_value<S: Serializer>(
     match held {
         None => serializer.serialize_none(),
         Some(Value::F64(number)) if !number.is_finite() => Err(S::Error::custom(
-            "a google.protobuf.Value holds no NaN and no infinity",
+            "a google.protobuf.Value cannot hold NaN or infinity",
         )),
         Some(Value::Message(message)) => WriteMessage { message, depth }.serialize(serializer),
         Some(scalar) => write_scalar(scalar, serializer),
     }
 }
 
-/// An `Any` as its payload with the type's name put before it.
+/// Writes an `Any` as its payload, after the URL of the payload's type.
 fn write_any<S: Serializer>(
     message: &DynamicMessage,
     depth: usize,
@@ -266,7 +266,7 @@ fn write_any<S: Serializer>(
     let pool = message.pool();
     let index = well_known::payload_type(pool, type_url).ok_or_else(|| {
         S::Error::custom(format_args!(
-            "a google.protobuf.Any holds a \"{type_url}\", which the .proto files do not have"
+            "a google.protobuf.Any holds a \"{type_url}\", which the .proto files do not define"
         ))
     })?;
     let levels = DecodeOptions::new().with_recursion_limit(depth as u32);

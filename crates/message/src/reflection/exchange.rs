@@ -1,4 +1,4 @@
-//! What a client asks and what a server responds.
+//! A client's requests and a server's responses.
 
 use buffa::Message as _;
 
@@ -8,14 +8,14 @@ use super::proto::__buffa::oneof::server_reflection_response::MessageResponse;
 use super::proto::{ServerReflectionRequest, ServerReflectionResponse};
 use crate::path::clip;
 
-/// What a server is asked.
+/// A request to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReflectionRequest<'a> {
-    /// The file that declares a service, a method or a type, by its full name.
+    /// For the file that declares a service, a method or a type, by its full name.
     FileContaining(&'a str),
-    /// A file, by the name that it is imported by.
+    /// For a file, by the name in `import` statements.
     File(&'a str),
-    /// The full names of all services.
+    /// For the full names of all services.
     Services,
 }
 
@@ -35,30 +35,30 @@ impl ReflectionRequest<'_> {
     }
 }
 
-/// What a server responds.
+/// A server's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReflectionResponse {
-    /// Encoded `google.protobuf.FileDescriptorProto`s: the file asked for, and often its imports.
+    /// Encoded `google.protobuf.FileDescriptorProto`s: the requested file, and often its imports.
     Files(Vec<Vec<u8>>),
     /// The full names of all services.
     Services(Vec<String>),
-    /// The server does not have what was asked for, or refuses to send it.
+    /// The server does not have what was requested, or refuses to send it.
     Error {
-        /// A gRPC status code; 5, NOT_FOUND, as a rule.
+        /// A gRPC status code; usually 5, NOT_FOUND.
         code: u32,
-        /// The server's words, of any length: escape them.
+        /// The server's message, of any length: escape it.
         message: String,
     },
 }
 
 impl ReflectionResponse {
-    /// gRPC's code for what is not there.
+    /// The gRPC status code NOT_FOUND.
     pub const NOT_FOUND: u32 = 5;
 
     /// Reads a message of the reflection method.
     ///
     /// # Errors
-    /// Bytes that are not such a message, and a response to a request that this client never makes.
+    /// If the bytes are not such a message, or respond to a request that this client never makes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReflectionError> {
         let damaged = |what: &str| Err(ReflectionError::Damaged(what.to_owned()));
         let response = match ServerReflectionResponse::decode_from_slice(bytes) {

@@ -1,45 +1,45 @@
-//! The requests that lead to a service's schema.
+//! The requests that fetch a service's schema.
 
 use super::{Files, FilesError, ReflectionRequest, ReflectionResponse};
 use crate::nearest::Nearest;
 use crate::path::clip;
 use crate::schema::Schema;
 
-/// Why there is no schema.
+/// Why no schema could be fetched.
 #[derive(Debug)]
 pub enum FetchError<E> {
     /// A call failed.
     Call(E),
-    /// The server's responses make none.
+    /// The server's responses do not result in a schema.
     Reflection(ReflectionError),
 }
 
-/// A server from which no schema can be had: a sentence whose subject is the server. One line each;
-/// the server's own words are escaped and cut.
+/// Why a server's schema cannot be used: the rest of a sentence whose subject is the server. One line each; the
+/// server's own message is escaped and cut.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReflectionError {
     /// The server has other services.
     #[error("has no service \"{service}\"{nearest}")]
     NoService {
-        /// The service that was asked for.
+        /// The requested service.
         service: String,
-        /// What was probably meant.
+        /// Names that were probably meant.
         nearest: Nearest,
     },
-    /// The server lists the service, and says that it does not know it.
+    /// The server lists the service, but does not find it.
     #[error("lists \"{service}\", but sends no descriptor of it{said}")]
     ListedOnly {
-        /// The service that was asked for.
+        /// The requested service.
         service: String,
-        /// The server's words in brackets, if it has any.
+        /// The server's message in brackets, if there is one.
         said: String,
     },
-    /// An error in place of a descriptor.
+    /// The server responded with an error instead of a descriptor.
     #[error("refuses server reflection: status {code}{said}")]
     Refused {
         /// A gRPC status code.
         code: u32,
-        /// The server's words in brackets, if it has any.
+        /// The server's message in brackets, if there is one.
         said: String,
     },
     /// The server lacks a file that another one imports.
@@ -50,15 +50,15 @@ pub enum ReflectionError {
         /// The file that imports it.
         importer: String,
     },
-    /// A file without content, and types that are nowhere: the server's program was built without the file.
+    /// A file without content, while a type is missing: the server's program was built without the file.
     #[error("sends a placeholder, a name without content, for the file \"{file}\": {lacks}")]
     Placeholder {
         /// The file.
         file: String,
-        /// What no file declares.
+        /// What is missing.
         lacks: String,
     },
-    /// A response to another request.
+    /// A response to a different request.
     #[error("sends a reflection response that was not asked for")]
     Unexpected,
     /// A response that cannot be used.
@@ -66,12 +66,12 @@ pub enum ReflectionError {
     Damaged(String),
 }
 
-/// Asks a server for the file of a service, and then for the imports that are missing, which go to
-/// `files`. `call` sends a request and returns the bytes of its response. No request is made twice,
-/// and at most two beside those for the files that `files` lets in.
+/// Requests the file of a service from a server, then the missing imports, and adds them to `files`. `call`
+/// sends a request and returns the bytes of its response. No request is made twice, and at most two besides
+/// those for files, whose number `files` limits.
 ///
 /// # Errors
-/// An error of `call`, and responses that make no schema.
+/// If `call` fails, or the responses do not result in a schema.
 pub fn fetch_schema<E>(
     service: &str,
     mut files: Files,
@@ -106,7 +106,7 @@ pub fn fetch_schema<E>(
     let Some(file) = placeholder else {
         return Ok(schema?);
     };
-    // A file may well be empty, unless something is missing.
+    // A file may be empty if nothing is missing.
     let lacks = match schema {
         Ok(schema) if schema.has_service(service) => return Ok(schema),
         Ok(_) => format!("no file declares \"{service}\""),
@@ -115,7 +115,7 @@ pub fn fetch_schema<E>(
     Err(ReflectionError::Placeholder { file, lacks }.into())
 }
 
-/// The error for a service that the server does not know, with the nearest name it has.
+/// The error for a service that the server does not know, with the most similar names it has.
 fn unknown(service: &str, said: &str, listed: ReflectionResponse) -> ReflectionError {
     let ReflectionResponse::Services(services) = listed else {
         return unexpected(listed);
@@ -142,7 +142,7 @@ fn unexpected(response: ReflectionResponse) -> ReflectionError {
     }
 }
 
-/// A server's own words, if it has any.
+/// A server's message in brackets; empty if there is none.
 fn in_brackets(said: &str) -> String {
     match clip(said.trim()) {
         said if said.is_empty() => said,

@@ -1,4 +1,4 @@
-//! The files that a server has sent, until none is missing.
+//! Collects the files that a server sends until none is missing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,51 +10,51 @@ use protox::file::GoogleFileResolver;
 use crate::path::clip;
 use crate::schema::{Schema, SchemaError, descriptor_set, file_name};
 
-/// Files with their imports, as they come from a server, within bounds.
+/// Files and their imports as a server sends them, within bounds.
 #[derive(Debug)]
 pub struct Files {
-    /// Each file encoded, which takes a fraction of what it takes decoded.
+    /// The encoded files, which take a fraction of the memory of decoded ones.
     by_name: BTreeMap<Arc<str>, Vec<u8>>,
-    /// Imports that are not there, each with a file that imports it.
+    /// Imports that have not been added, each with a file that imports it.
     missing: BTreeMap<String, Arc<str>>,
-    /// A file that has a name and declares and imports nothing: some servers send one in place of a file
-    /// that their program was built without.
+    /// A file with a name that declares and imports nothing: some servers send one for a file that their
+    /// program was built without.
     placeholder: Option<Arc<str>>,
     bytes: usize,
     max_files: usize,
     max_bytes: usize,
 }
 
-/// Why a server's files are not a schema. One line each; a server's own words are escaped.
+/// Why a server's files are not a schema. One line each; the server's own text is escaped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilesError {
     /// Bytes that are not a file descriptor.
     #[error("a file descriptor is damaged: {0}")]
     Damaged(String),
-    /// A file, or one that it imports, has a name that no generator could be given.
+    /// A file or an import has a name that no code generator would accept.
     #[error("{0}")]
     Name(String),
-    /// More files than are taken.
+    /// There are more files than allowed.
     #[error("more than {0} files")]
     TooMany(usize),
-    /// More bytes than are taken.
+    /// There are more bytes than allowed.
     #[error("files of more than {0} bytes")]
     TooLarge(usize),
-    /// Files that do not fit together.
+    /// The files cannot be linked.
     #[error("the files do not fit together: {0}")]
     Unlinked(String),
 }
 
 impl Files {
-    /// Most files of a schema: some ten times what large schemas have.
+    /// The maximum number of files: about ten times that of large schemas.
     pub const MAX_FILES: usize = 10_000;
-    /// Most bytes of them together.
+    /// The maximum size of all files together.
     pub const MAX_BYTES: usize = 64 << 20;
-    /// Most bytes of memory that the messages, fields and other parts of all files may take when
-    /// they are decoded to be linked: those of some 100,000 fields.
+    /// The maximum memory in bytes of all files' messages, fields and other parts when they are decoded for
+    /// linking: enough for some 100,000 fields.
     pub const MAX_MEMORY: usize = 64 << 20;
 
-    /// No files yet; at most `files` of them, of `bytes` together.
+    /// Returns an empty collection, with at most this many files and bytes.
     pub fn at_most(files: usize, bytes: usize) -> Self {
         Self {
             by_name: BTreeMap::new(),
@@ -66,13 +66,13 @@ impl Files {
         }
     }
 
-    /// Adds an encoded `google.protobuf.FileDescriptorProto`. Of a file that comes again, the first
-    /// stays. Returns whether it is new.
+    /// Adds an encoded `google.protobuf.FileDescriptorProto`. Of files with the same name, the first stays.
+    /// Returns whether it was added.
     ///
     /// # Errors
-    /// Bytes that are not such a file, and more than the bounds allow.
+    /// If the bytes are not such a file, or exceed the bounds.
     pub fn add(&mut self, bytes: &[u8]) -> Result<bool, FilesError> {
-        // Checked first, so that no more is decoded than is allowed.
+        // Checked first, so that nothing beyond the bound is decoded.
         self.bytes = self.bytes.saturating_add(bytes.len());
         if self.bytes > self.max_bytes {
             return Err(FilesError::TooLarge(self.max_bytes));
@@ -86,7 +86,7 @@ impl Files {
         }
         let is_empty = is_empty(&file);
         if is_empty && name.starts_with("google/protobuf/") {
-            // The same as not sent: these files have content, which is known.
+            // Treated as not sent: these files have content, which is known.
             return Ok(false);
         }
         let name: Arc<str> = name.into();
@@ -94,7 +94,7 @@ impl Files {
             self.placeholder.get_or_insert_with(|| Arc::clone(&name));
         }
         self.missing.remove(&*name);
-        // The comments, which some servers send.
+        // Drops the comments, which some servers send.
         file.source_code_info = MessageField::none();
         self.by_name.insert(Arc::clone(&name), file.encode_to_vec());
         self.check_number()?;
@@ -113,7 +113,7 @@ impl Files {
         files.try_for_each(|file| self.add(file).map(drop))
     }
 
-    /// A missing file counts too: it has to come.
+    /// A missing file counts too, since it is still to come.
     fn check_number(&self) -> Result<(), FilesError> {
         if self.by_name.len() + self.missing.len() > self.max_files {
             Err(FilesError::TooMany(self.max_files))
@@ -122,8 +122,8 @@ impl Files {
         }
     }
 
-    /// Adds a file of the well-known types, as `google/protobuf/timestamp.proto`, with its imports:
-    /// they are the same everywhere, and some servers do not send them. Returns whether it is one.
+    /// Adds a file of the well-known types, such as `google/protobuf/timestamp.proto`, with its imports: they
+    /// are the same everywhere, and some servers do not send them. Returns false if it is not such a file.
     pub(super) fn add_well_known(&mut self, name: &str) -> Result<bool, FilesError> {
         let mut compiler = protox::Compiler::with_file_resolver(GoogleFileResolver::new());
         if compiler.include_imports(true).open_file(name).is_err() {
@@ -135,12 +135,12 @@ impl Files {
         self.add_all(&files).map(|()| true)
     }
 
-    /// Whether a file of this name is there.
+    /// Whether a file of this name was added.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// A file that another one imports and that is not there, with the importing file's name.
+    /// A file that was imported but not added, with the name of the file that imports it.
     pub fn missing(&self) -> Option<(&str, &str)> {
         let (import, importer) = self.missing.first_key_value()?;
         Some((import, importer))
@@ -151,7 +151,7 @@ impl Files {
         self.placeholder.as_deref()
     }
 
-    /// The schema of all files.
+    /// Links all files to a schema.
     pub fn into_schema(self) -> Result<Schema, FilesError> {
         let set = descriptor_set(self.by_name.into_values());
         Schema::from_set_within(set, Self::MAX_MEMORY).map_err(|error| match error {
@@ -175,7 +175,7 @@ fn is_empty(file: &FileDescriptorProto) -> bool {
 }
 
 impl Default for Files {
-    /// No files yet, within the bounds above.
+    /// Returns an empty collection with the default bounds.
     fn default() -> Self {
         Self::at_most(Self::MAX_FILES, Self::MAX_BYTES)
     }

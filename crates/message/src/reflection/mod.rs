@@ -1,5 +1,5 @@
-//! gRPC Server Reflection (the gRPC project's doc/server-reflection.md): the descriptors of a server's
-//! methods and messages, from the server itself.
+//! gRPC Server Reflection (doc/server-reflection.md of the gRPC project): fetches the descriptors of a server's
+//! methods and messages from the server itself.
 //!
 //! ```text
 //! client: ReflectionRequest ─► bytes ─► (a server) ─► bytes ─► ReflectionResponse ─► Files ─► Schema
@@ -7,8 +7,8 @@
 //! server: bytes ─► ReflectionServer ─► bytes
 //! ```
 //!
-//! A server responds to each message of the stream by one message, so that a stream of one request is
-//! a unary call on the wire. Versions v1 and v1alpha differ in nothing but their service's name.
+//! A server responds to each message of the stream with one message, so a stream with one request is a unary
+//! call on the wire. Versions v1 and v1alpha differ only in the name of their service.
 
 mod exchange;
 mod fetch;
@@ -31,8 +31,8 @@ mod generated {
 
 use generated::grpc::reflection::v1 as proto;
 
-/// The paths of the reflection method, in the order in which they are asked: version v1, then
-/// v1alpha, which is all that older servers have.
+/// The paths of the reflection method, in the order in which they are tried: version v1, then v1alpha, the only
+/// one that older servers have.
 pub const METHOD_PATHS: [&str; 2] = [
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",

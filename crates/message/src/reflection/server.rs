@@ -20,14 +20,14 @@ use crate::schema::{Schema, in_order};
 const NOT_FOUND: i32 = super::ReflectionResponse::NOT_FOUND as i32;
 const INVALID_ARGUMENT: i32 = 3;
 
-/// The reflection service's own file.
+/// The file of the reflection service itself.
 static OWN: LazyLock<Arc<DescriptorPool>> = LazyLock::new(|| {
     let set = include_bytes!(concat!(env!("OUT_DIR"), "/reflection.binpb"));
     let pool = DescriptorPool::decode(set);
     Arc::new(pool.expect("the build script compiled this descriptor set"))
 });
 
-/// The reflection service, as it is listed among a server's.
+/// The reflection service, which the server lists too.
 const OWN_SERVICE: &str = "grpc.reflection.v1.ServerReflection";
 
 /// Sends the descriptors of a server's services. Cheap to clone.
@@ -35,14 +35,13 @@ const OWN_SERVICE: &str = "grpc.reflection.v1.ServerReflection";
 pub struct ReflectionServer(Arc<Known>);
 
 struct Known {
-    /// The files of what is served, and the reflection service's own.
+    /// The files of the served schema, and those of the reflection service.
     pools: [Arc<DescriptorPool>; 2],
     services: Vec<String>,
 }
 
 impl ReflectionServer {
-    /// Has a schema's files, of which `services` are served, and those of the reflection service
-    /// itself.
+    /// Serves a schema's files, those of the reflection service, and a list of `services` and itself.
     pub fn new(schema: &Schema, services: impl IntoIterator<Item = String>) -> Self {
         let mut services: Vec<String> = services.into_iter().collect();
         services.push(OWN_SERVICE.to_owned());
@@ -53,7 +52,7 @@ impl ReflectionServer {
         }))
     }
 
-    /// The response to one message of the stream.
+    /// Responds to one message of the stream.
     pub fn respond(&self, request: &[u8]) -> Result<Vec<u8>, DecodeError> {
         let request = ServerReflectionRequest::decode_from_slice(request).map_err(|error| {
             DecodeError::Malformed {
@@ -85,7 +84,7 @@ impl fmt::Debug for ReflectionServer {
     }
 }
 
-/// A gRPC status code and what is wrong.
+/// A gRPC status code and an error message.
 type Refusal = (i32, String);
 
 impl Known {
@@ -125,7 +124,7 @@ impl Known {
         }
     }
 
-    /// A file with everything that it imports.
+    /// Returns a file and everything that it imports.
     fn file(
         &self,
         find: impl Fn(&DescriptorPool) -> Option<&FileDescriptorProto>,
@@ -133,7 +132,7 @@ impl Known {
     ) -> Result<MessageResponse, Refusal> {
         let found = self.pools.iter().find_map(|pool| Some((pool, find(pool)?)));
         let (pool, file) = found.ok_or((NOT_FOUND, what))?;
-        // It is the first, and each file before those that it imports.
+        // The file comes first, and each file before those that it imports.
         let files = in_order(pool, vec![file]).into_iter().rev();
         Ok(MessageResponse::from(FileDescriptorResponse {
             file_descriptor_proto: files.map(|file| file.encode_to_vec()).collect(),

@@ -39,7 +39,7 @@ fn a_schema_is_built_from_what_a_server_sends() {
     let mut fetched = Files::default();
     for file in files(ReflectionRequest::FileContaining(HELLO)) {
         assert!(fetched.add(&file).unwrap());
-        assert!(!fetched.add(&file).unwrap(), "it is there already");
+        assert!(!fetched.add(&file).unwrap(), "it was added before");
     }
     assert_eq!(fetched.missing(), None);
     let method = fetched
@@ -82,9 +82,9 @@ fn services_and_files_are_found_by_their_names() {
     }
 }
 
-/// What only other clients ask.
+/// Requests that only other clients make.
 #[test]
-fn every_kind_of_question_has_an_answer() {
+fn every_kind_of_request_gets_a_response() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
     let reflected = ReflectionServer::new(&schema, []);
     let ask = |asked| {
@@ -120,9 +120,9 @@ fn every_kind_of_question_has_an_answer() {
     assert!(matches!(nothing, ReflectionResponse::Error { code: 3, .. }));
 }
 
-/// A server may tell a file without its imports.
+/// A server may send a file without its imports.
 #[test]
-fn a_missing_import_is_named_until_it_is_there() {
+fn a_missing_import_is_named_until_it_is_added() {
     let schema = Schema::compile(&["tests/proto/reflected.proto".into()], &[]).unwrap();
     let pool = &schema.types.pool;
     let encoded = |name: &str| pool.file_by_name(name).unwrap().encode_to_vec();
@@ -136,7 +136,7 @@ fn a_missing_import_is_named_until_it_is_there() {
     assert!(files.into_schema().is_ok());
 }
 
-/// Asks a server that sends these responses one after the other, and then none.
+/// Fetches from a server that sends these responses in order.
 fn asked_of(answers: &[&[u8]]) -> (Result<Schema, ReflectionError>, Vec<String>) {
     let mut answers = answers.iter();
     let mut asked = Vec::new();
@@ -151,7 +151,7 @@ fn asked_of(answers: &[&[u8]]) -> (Result<Schema, ReflectionError>, Vec<String>)
     (schema, asked)
 }
 
-/// An answer of files with these names and imports.
+/// A response with files of these names and imports.
 fn telling(files: &[(&str, &[&str])]) -> Vec<u8> {
     let encoded = files.iter().map(|(name, imports)| {
         FileDescriptorProto {
@@ -195,7 +195,7 @@ fn services(names: &[&str]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_missing_is_asked_for_once_also_in_a_circle() {
+fn missing_files_are_requested_once_even_in_an_import_cycle() {
     let (schema, asked) = asked_of(&[
         &telling(&[("a.proto", &["b.proto", "c.proto", "a.proto"])]),
         &telling(&[("b.proto", &["c.proto"]), ("a.proto", &["d.proto"])]),
@@ -213,7 +213,7 @@ fn what_is_missing_is_asked_for_once_also_in_a_circle() {
 }
 
 #[test]
-fn files_without_end_are_not_asked_for() {
+fn an_endless_chain_of_imports_is_bounded() {
     let names: Vec<String> = (0..20).map(|number| format!("{number:02}")).collect();
     let chain: Vec<Vec<u8>> = names
         .windows(2)
@@ -224,16 +224,16 @@ fn files_without_end_are_not_asked_for() {
     let error = schema.unwrap_err().to_string();
     assert!(error.ends_with("response: more than 10 files"), "{error}");
     assert_eq!(asked.len(), 10);
-    // Nor is any of more imports than may come.
+    // A file with more imports than allowed is refused before any of them is requested.
     let imports: Vec<&str> = names.iter().map(String::as_str).collect();
     let (schema, asked) = asked_of(&[&telling(&[("a.proto", &imports)])]);
     assert!(schema.is_err());
     assert_eq!(asked.len(), 1);
 }
 
-/// Nothing here recurses without a bound, neither into messages inside each other nor along imports.
+/// Recursion is bounded, both into nested messages and along imports.
 #[test]
-fn nesting_is_bounded_and_chains_need_not_be() {
+fn nesting_is_bounded_and_import_chains_are_not() {
     let within = |field: u32, bytes: &[u8], out: &mut Vec<u8>| {
         Tag::new(field, WireType::LengthDelimited).encode(out);
         encode_bytes(bytes, out);
@@ -271,7 +271,7 @@ fn nesting_is_bounded_and_chains_need_not_be() {
     assert!(files.into_schema().is_ok());
 }
 
-/// Go's registry gives out a placeholder for an import that the program was built without.
+/// Go's registry sends a placeholder for an import that the program was built without.
 #[test]
 fn a_placeholder_is_named_or_replaced() {
     let needs = |import: &str, type_name: &str| {
@@ -320,7 +320,7 @@ fn a_placeholder_is_named_or_replaced() {
 }
 
 #[test]
-fn what_a_server_says_makes_no_second_line() {
+fn a_servers_message_adds_no_second_line() {
     let unknown = error(5, "no\nsuch symbol");
     let table: [(&[&[u8]], &str); 9] = [
         (&[b"\xff"], "sends a damaged reflection response: "),
@@ -365,7 +365,7 @@ fn what_a_server_says_makes_no_second_line() {
 }
 
 #[test]
-fn what_is_no_schema_says_why() {
+fn files_that_are_not_a_schema_are_refused_with_the_reason() {
     let hello = &files(ReflectionRequest::FileContaining(HELLO))[0];
     let why = |result: Result<bool, FilesError>| result.unwrap_err().to_string();
     assert_eq!(
@@ -400,14 +400,14 @@ fn what_is_no_schema_says_why() {
     wrong.add(&renamed.encode_to_vec()).unwrap();
     let wrong = wrong.into_schema().unwrap_err().to_string();
     assert!(
-        wrong.contains("reflected.proto: \"2a\", the name of a message"),
+        wrong.contains("reflected.proto: \"2a\" is not a valid name of a message"),
         "{wrong}"
     );
 }
 
 proptest! {
     #[test]
-    fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = ReflectionResponse::from_bytes(&bytes);
         let _ = Files::default().add(&bytes);
         if let Ok(answer) = workloads().respond(&bytes) {

@@ -1,4 +1,4 @@
-//! Compiles .proto files with the built-in compiler, and gives what that refuses to protoc or buf.
+//! Compiles .proto files with the built-in compiler, and with protoc or buf if that refuses them.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
         }
         let with_edition = external::first_with_edition(&names, &includes);
         external::compile(&names, &includes).map_err(|outside| match (with_edition, outside) {
-            // Only this error says which folder is missing.
+            // Only the built-in compiler's error says which folder is missing.
             _ if error.is_file_not_found() => describe(&error, &includes),
             // The built-in compiler does not know editions: its error would mislead.
             (Some(_), NotCompiled::Refused { compiler, what }) => {
@@ -45,7 +45,8 @@ pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>
     })
 }
 
-/// The error of what was compiled, about the .proto files, since no descriptor set was given.
+/// Makes an error about a compiled descriptor set one about the .proto files, since the user gave no descriptor
+/// set.
 pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBuf]) -> SchemaError {
     let SchemaError::DescriptorSet { file, what } = error else {
         return error;
@@ -57,12 +58,12 @@ pub(super) fn of_files(error: SchemaError, files: &[PathBuf], includes: &[PathBu
     SchemaError::File { file, what }
 }
 
-/// Most places that are kept for the error of a second compilation: enough for some 15,000 lines.
-/// The compiler looks through all of them for each error.
+/// The maximum number of places for which a second compilation is made: enough for some 15,000 lines. The
+/// compiler searches all of them for each error.
 const MAX_PLACES: usize = 100_000;
 
-/// Compiles without places, which take most of the compiler's memory. An error that needs its place
-/// is found once more in a second compilation.
+/// Compiles without places, which take most of the compiler's memory. If an error needs its place, a second
+/// compilation finds it.
 fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, protox::Error> {
     let found = Rc::new(Cell::new(0));
     let compile = |places| {
@@ -87,9 +88,9 @@ fn compile_built_in(names: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, 
     })
 }
 
-/// The compiler's error in our own words.
+/// Converts the compiler's error to ours.
 fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
-    // Its `Debug` is `file:line:column: what` where the place is known.
+    // Its `Debug` form is `file:line:column: what` if the place is known.
     let text = format!("{error:?}");
     let text = text.lines().next().unwrap_or_default();
     let message = error.to_string();
@@ -118,7 +119,7 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
         Some((line.parse().ok()?, column.parse().ok()?))
     });
     let position = position.or_else(|| {
-        // The compiler has no place for the end of the file; it is the last line's end.
+        // The compiler gives no place for the end of the file: use the end of the last line.
         error.is_parse().then(|| {
             let source = source_of(Path::new(&file));
             let last = source.lines().last().unwrap_or_default();
@@ -130,7 +131,7 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
         return SchemaError::File { file, what };
     };
     SchemaError::Proto {
-        // Where the name of a group should be there is no text in quotes.
+        // The compiler expects a group name where the import's quoted text is.
         what: if message == "invalid group name" && is_text(&file, line, column) {
             IMPORT_PATHS.to_owned()
         } else {
@@ -142,11 +143,11 @@ fn describe(error: &protox::Error, includes: &[PathBuf]) -> SchemaError {
     }
 }
 
-/// The right words for an error of the compiler that misleads.
-const IMPORT_PATHS: &str = "an import is a path from an include path on, without \"..\", \".\", \
+/// Replaces an error of the compiler that misleads.
+const IMPORT_PATHS: &str = "an import must be a path relative to an include path, without \"..\", \".\", \
                             \"//\" or \"\\\"; name the folder that it starts from with --include";
 
-/// Whether a text in quotes begins at a place.
+/// Whether quoted text begins at a place.
 fn is_text(file: &str, line: usize, column: usize) -> bool {
     let source = source_of(Path::new(file));
     let line = source.lines().nth(line.saturating_sub(1));
@@ -160,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// Needs a protoc on the PATH. A row that the built-in compiler has come to take can go.
+    /// Needs a protoc on the PATH. Remove a row once the built-in compiler accepts it.
     #[test]
     fn what_the_built_in_compiler_refuses_by_mistake_is_compiled_by_protoc() {
         let before = "syntax = \"proto2\"; package p; import \"google/protobuf/descriptor.proto\";

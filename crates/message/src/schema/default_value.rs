@@ -1,13 +1,13 @@
-//! Default values of fields (proto2 and editions). A descriptor holds each as text, which some generators
-//! write into source code as it is.
+//! Default values of fields (proto2 and editions). A descriptor holds each as text, which some generators write
+//! into source code unchanged.
 
 use buffa_descriptor::generated::descriptor::FieldDescriptorProto;
 use buffa_descriptor::generated::descriptor::field_descriptor_proto::Type;
 
 use super::names::is_identifier;
 
-/// Whether a field's default value is one of its type, written as in `descriptor.proto`. Text and bytes
-/// can be anything, and generators escape them.
+/// Whether a field's default value fits its type, in the notation of `descriptor.proto`. Strings and bytes can
+/// hold anything: generators escape them.
 pub(super) fn fits(field: &FieldDescriptorProto) -> bool {
     let Some(value) = field.default_value.as_deref() else {
         return true;
@@ -25,7 +25,7 @@ pub(super) fn fits(field: &FieldDescriptorProto) -> bool {
         Some(Type::TYPE_UINT64 | Type::TYPE_FIXED64) => value.parse::<u64>().is_ok(),
         // Also `inf`, `-inf` and `nan`.
         Some(Type::TYPE_FLOAT | Type::TYPE_DOUBLE) => value.parse::<f64>().is_ok(),
-        // A message has no default, and without a type a name stands for a message or an enum.
+        // Messages have no default. A field that names its type but has no `type` is a message or an enum.
         Some(Type::TYPE_ENUM) | None => is_identifier(value),
         Some(Type::TYPE_MESSAGE | Type::TYPE_GROUP) => false,
     }

@@ -1,12 +1,12 @@
-//! What can be wrong with a schema.
+//! Errors of schemas.
 
 use super::FIRST_PROTOC;
 use crate::nearest::Nearest;
 
-/// A schema that cannot be loaded, or that does not have what was asked for. One line each.
+/// A schema that cannot be loaded, or lacks what was requested. One line each.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// A .proto file is not right.
+    /// A .proto file has an error.
     #[error("{file}:{line}:{column}: {what}")]
     Proto {
         /// The file, as it was found.
@@ -26,12 +26,12 @@ pub enum SchemaError {
     MissingImport {
         /// The importing file with line and column.
         importer: String,
-        /// The file that is missing, as it is imported.
+        /// The missing file, as in the `import` statement.
         import: String,
         /// The folders that were searched.
         searched: String,
     },
-    /// A file is not there, cannot be read, or is in none of the include paths.
+    /// A file does not exist, cannot be read, or is in none of the include paths.
     #[error("{file}: {what}")]
     File {
         /// The file.
@@ -39,7 +39,7 @@ pub enum SchemaError {
         /// What is wrong, and what to do.
         what: String,
     },
-    /// A file needs a compiler for editions, and there is none.
+    /// A file needs a compiler that supports editions, and there is none.
     #[error(
         "{file}: `edition` files need protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where \
          {found}; or give a compiled descriptor set with --descriptor-set"
@@ -50,12 +50,12 @@ pub enum SchemaError {
         /// What was found on the PATH instead.
         found: String,
     },
-    /// The built-in compiler refused the files, which may be its own mistake, and no other can try them.
+    /// The built-in compiler refused the files, perhaps by mistake, and there is no other compiler to try.
     #[error(
         "{built_in}; if the file is valid, put protoc ({FIRST_PROTOC} or newer) or buf on the PATH, where {found}"
     )]
     BuiltInCompiler {
-        /// What the built-in compiler says.
+        /// The built-in compiler's error.
         built_in: Box<SchemaError>,
         /// What was found on the PATH instead.
         found: String,
@@ -63,19 +63,19 @@ pub enum SchemaError {
     /// The built-in compiler refused the files, and so did one on the PATH.
     #[error("{built_in}; {compiler} refuses it too: {what}")]
     BothCompilers {
-        /// What the built-in compiler says.
+        /// The built-in compiler's error.
         built_in: Box<SchemaError>,
-        /// The name of the other one.
+        /// The name of the compiler on the PATH.
         compiler: &'static str,
-        /// Its own words, one line.
+        /// The first line of its error.
         what: String,
     },
-    /// The compiler for editions refused the files.
+    /// The compiler that supports editions refused the files.
     #[error("{compiler}: {what}")]
     Compiler {
-        /// Its name.
+        /// The compiler's name.
         compiler: &'static str,
-        /// Its own words, one line.
+        /// The first line of its error.
         what: String,
     },
     /// The bytes are not a usable descriptor set.
@@ -84,20 +84,20 @@ pub enum SchemaError {
         .file.as_ref().map_or_else(String::new, |file| format!("{file}: "))
     )]
     DescriptorSet {
-        /// The file of it that is wrong, as it is imported, where that is known.
+        /// The wrong file in the set, by its import name, if known.
         file: Option<String>,
         /// What is wrong.
         what: String,
     },
-    /// No such method.
+    /// There is no such method.
     #[error("no method \"{name}\"{hint}")]
     UnknownMethod {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What was probably meant, or what there is where nothing is near.
+        /// Names that were probably meant; if none is similar, some that exist.
         hint: String,
     },
-    /// A method that streams.
+    /// The method is a streaming method.
     #[error(
         "\"{name}\" is a {kind}-streaming method; only unary methods (one request, one response) can be called for now"
     )]
@@ -107,12 +107,12 @@ pub enum SchemaError {
         /// `client`, `server` or `bidirectional`.
         kind: &'static str,
     },
-    /// No such message type.
+    /// There is no such message type.
     #[error("no message type \"{name}\"{nearest}")]
     UnknownType {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What was probably meant.
+        /// Names that were probably meant.
         nearest: Nearest,
     },
 }

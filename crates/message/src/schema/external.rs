@@ -1,5 +1,5 @@
-//! Compilers of .proto files on the PATH, `protoc` and `buf`: for files with `edition = "...";`, which the
-//! built-in compiler does not take, and for what it refuses by mistake.
+//! Uses the compilers of .proto files on the PATH, `protoc` and `buf`, for files with `edition = "...";`, which
+//! the built-in compiler does not support, and for files that it refuses by mistake.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -16,8 +16,8 @@ use super::sources::{source_of, without_comments};
 use crate::path::clip;
 use crate::whole_file;
 
-/// The first of the files, or of what they import, that declares an edition. A copy of a well-known file does not count,
-/// since the built-in compiler does not read it.
+/// Returns the first of the files and their imports that declares an edition. A copy of a well-known file does
+/// not count, since the built-in compiler does not read it.
 pub(super) fn first_with_edition(files: &[PathBuf], includes: &[PathBuf]) -> Option<PathBuf> {
     let mut seen = HashSet::new();
     let mut open: Vec<PathBuf> = files.to_vec();
@@ -48,25 +48,25 @@ fn is_assignment(statement: &str, keyword: &str) -> bool {
         .is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']))
 }
 
-/// Why no compiler on the PATH has compiled files.
+/// Why no compiler on the PATH compiled the files.
 pub(super) enum NotCompiled {
-    /// A compiler refused them, with its first line of errors.
+    /// A compiler refused them; with the first line of its error.
     Refused {
         compiler: &'static str,
         what: String,
     },
-    /// There is none that could: what was found instead.
+    /// There is no suitable compiler; says what was found instead.
     NoCompiler(String),
 }
 
-/// The release of a protoc by its response to `--version`: 29 for `libprotoc 29.3`, and 3 for all
-/// before 22, as in `libprotoc 3.21.12`.
+/// The release of protoc, from its output for `--version`: 29 for `libprotoc 29.3`, and 3 for all releases
+/// before 22, such as `libprotoc 3.21.12`.
 fn protoc_release(version: &str) -> Option<u32> {
     let numbers = version.trim().strip_prefix("libprotoc ")?;
     numbers.split('.').next()?.parse().ok()
 }
 
-/// Compiles with `protoc`, and where that is missing or too old, with `buf`.
+/// Compiles with `protoc`, or with `buf` if `protoc` is missing or too old.
 pub(super) fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Vec<u8>, NotCompiled> {
     let compilers = [("protoc", protoc as Compiler), ("buf", buf as Compiler)];
     let folder = tempfile::tempdir().map_err(|error| {
@@ -97,7 +97,7 @@ type Compiler = fn(&[PathBuf], &[PathBuf], &Path) -> io::Result<Outcome>;
 enum Outcome {
     Compiled(Vec<u8>),
     TooOld,
-    /// The compiler's first line of errors.
+    /// With the first line of the compiler's error.
     Refused(String),
 }
 
@@ -123,7 +123,7 @@ fn is_protoc_too_old() -> bool {
 }
 
 fn buf(files: &[PathBuf], includes: &[PathBuf], out: &Path) -> io::Result<Outcome> {
-    // buf has no include paths: each is a module, named relative to where buf is started.
+    // buf has no include paths: each is a module, whose path is relative to the folder in which buf is started.
     let root = Path::new("/");
     let mut config = String::from("version: v2\nmodules:\n");
     for include in includes {
@@ -155,7 +155,7 @@ fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
         let no_set = |error| Outcome::Refused(format!("it wrote no descriptor set ({error})"));
         return Ok(whole_file::read(out).map_or_else(no_set, Outcome::Compiled));
     }
-    // An edition that is younger than the compiler.
+    // The compiler is older than the edition.
     let too_old = words.contains("unknown edition")
         || words.contains("later than the maximum supported edition");
     if too_old {
@@ -168,11 +168,11 @@ fn run(mut command: Command, out: &Path) -> io::Result<Outcome> {
     Ok(Outcome::Refused(clip(first.trim())))
 }
 
-/// Most bytes of a compiler's output that are read.
+/// The maximum number of bytes that are read of a compiler's output.
 const MAX_OUTPUT: u64 = 1 << 20;
 
-/// Runs a compiler to its end, and reads what it writes to its two streams. One that writes more
-/// than [`MAX_OUTPUT`] is killed.
+/// Runs a compiler to its end and reads both its output streams. Kills it if it writes more than
+/// [`MAX_OUTPUT`].
 fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     let (reader, writer) = io::pipe()?;
     let mut child = command
@@ -180,12 +180,12 @@ fn output(command: &mut Command) -> io::Result<(ExitStatus, String)> {
         .stdout(writer.try_clone()?)
         .stderr(writer)
         .spawn()?;
-    // The command has the writing ends, without which reading ends when the compiler does.
+    // `command` holds the write ends of the pipe. Without them, reading ends when the compiler ends.
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut words = Vec::new();
     let read = reader.take(MAX_OUTPUT).read_to_end(&mut words);
     if read.is_err() || words.len() as u64 == MAX_OUTPUT {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = child.kill();
     }
     let status = child.wait()?;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edition_is_found_wherever_it_stands() {
+    fn an_edition_is_found_wherever_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let includes = [folder.path().to_owned()];
         let finds = |name: &str, source: &str| {

@@ -1,24 +1,24 @@
-//! The names of .proto files: what a file is imported by. Generators write a name into comments of
-//! source code, join it to folders, and take it as an argument; none of them checks it.
+//! The names by which .proto files are imported. Generators write a name into comments of source code, join it
+//! to folders, and accept it as an argument; none of them checks it.
 
 use crate::path::clip;
 
-/// The longest name, in bytes. Paths on disk have at most 4096 (`PATH_MAX`), and generators put folders
-/// before a name.
+/// The maximum length of a name in bytes. Paths on disk have at most 4096 (`PATH_MAX`), and generators put
+/// folders before a name.
 const MAX_BYTES: usize = 512;
 
-/// Checks that a name is a relative path which says the same in a path, in a command line and in source
-/// code. protoc takes more, such as spaces and line feeds.
+/// Checks that a name is a relative path that needs no escapes in paths, command lines and source code. protoc
+/// accepts more, such as spaces and line feeds.
 ///
 /// # Errors
-/// The rule, with the name escaped.
+/// The rule, after the escaped name.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     if name.len() <= MAX_BYTES && name.split('/').all(is_part) {
         return Ok(());
     }
     Err(format!(
-        "\"{}\" is not a valid name of a .proto file: it has to be a relative path of at most {MAX_BYTES} \
-         bytes, whose parts are of ASCII letters, digits and _ - . + @, are not \".\" or \"..\", and do \
+        "\"{}\" is not a valid name of a .proto file: it must be a relative path of at most {MAX_BYTES} bytes; \
+         its parts must consist of ASCII letters, digits and _ - . + @, must not be \".\" or \"..\", and must \
          not begin with - or @",
         clip(name)
     ))

@@ -1,11 +1,11 @@
-//! Include paths: under which name a file is imported, and where the file of a name lies.
+//! Include paths: finds the import name of a file, and the file of an import name.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::{SchemaError, file_name};
 
-/// The include paths, or the folder of each file where there are none.
+/// The include paths; if there are none, the folder of each file.
 pub(super) fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<PathBuf> {
     if !includes.is_empty() {
         return includes.to_vec();
@@ -23,8 +23,8 @@ pub(super) fn include_paths(files: &[PathBuf], includes: &[PathBuf]) -> Vec<Path
     folders
 }
 
-/// The name that a file would be imported by: its path from the first include path it is in,
-/// however either is spelled. A link is a file where it lies; where it leads is tried last.
+/// The import name of a file: its path relative to the first include path that contains it, however the two are
+/// spelled. A symbolic link is looked for by its own path first, and by its target last.
 pub(super) fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, SchemaError> {
     let wrong = |what: String| SchemaError::File {
         file: file.display().to_string(),
@@ -73,14 +73,14 @@ pub(super) fn import_name(file: &Path, includes: &[PathBuf]) -> Result<PathBuf, 
     Ok(name)
 }
 
-/// Where the file lies that is imported by a name.
+/// Where the file with an import name is.
 pub(super) fn located(name: &str, includes: &[PathBuf]) -> Option<PathBuf> {
     let is_there = |path: &PathBuf| fs::metadata(path).is_ok_and(|found| !found.is_dir());
     let mut paths = includes.iter().map(|include| include.join(name));
     paths.find(is_there)
 }
 
-/// A file's path on disk from the name it is imported by.
+/// A file's path on disk, by its import name.
 pub(super) fn find(name: &str, includes: &[PathBuf]) -> String {
     located(name, includes).map_or_else(|| name.to_owned(), |path| shown(&path))
 }

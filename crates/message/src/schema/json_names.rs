@@ -1,4 +1,4 @@
-//! The names that fields have in JSON.
+//! The JSON names of fields.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use buffa_descriptor::generated::descriptor::{
 
 use crate::path::clip;
 
-/// The name in JSON of a field that gives none: lowerCamelCase, as protoc makes it.
+/// The JSON name of a field without `json_name`: lowerCamelCase, as protoc derives it.
 pub(crate) fn derived(name: &str) -> String {
     let mut is_after_underscore = false;
     let mut json = String::with_capacity(name.len());
@@ -25,12 +25,13 @@ pub(crate) fn derived(name: &str) -> String {
     json
 }
 
-/// Gives fields of a message different names in JSON where their derived names are equal, and returns whether it
-/// renamed any. Proto2 allows `event_type` beside `eventType`: both are `eventType` in JSON. The field that has this
-/// name in the file, or else the first one, keeps it; the other is `event_type` in JSON too.
+/// Renames fields of a message in JSON whose derived names are equal, and returns whether it renamed any.
+/// Proto2 allows both `event_type` and `eventType`, and both are `eventType` in JSON. The field with this name
+/// in the file, or else the first one, keeps it; the other is `event_type` in JSON too.
 ///
 /// # Errors
-/// Fields that share a name otherwise: a reader accepts both names of a field, and could not tell them apart.
+/// If fields share a name in any other way: a reader accepts both names of a field, and could not tell them
+/// apart.
 pub(super) fn make_unique(file: &mut FileDescriptorProto) -> Result<bool, String> {
     let allows_shared = file.syntax.as_deref() != Some("proto3");
     let mut messages = file.message_type.iter_mut();
@@ -40,10 +41,10 @@ pub(super) fn make_unique(file: &mut FileDescriptorProto) -> Result<bool, String
 }
 
 fn in_message(message: &mut DescriptorProto, file_allows_shared: bool) -> Result<bool, String> {
-    /// A field that goes by a name.
+    /// A field that uses a name.
     struct Holder {
         name: String,
-        /// Whether the field has this name in JSON too, without a `json_name`.
+        /// Whether the field has this JSON name without a `json_name`.
         is_derived: bool,
     }
     let allows_shared =
@@ -90,8 +91,8 @@ fn in_message(message: &mut DescriptorProto, file_allows_shared: bool) -> Result
     Ok(changed)
 }
 
-/// Whether the fields of a message may share derived names in proto3 too. In a file that is only parsed, options are not
-/// interpreted yet.
+/// Whether the fields of a message may share derived names in proto3 too. If the file was only parsed, its
+/// options are uninterpreted.
 fn allows_shared(options: &MessageOptions) -> bool {
     let mut uninterpreted = options.uninterpreted_option.iter();
     options.deprecated_legacy_json_field_conflicts == Some(true)

@@ -1,4 +1,4 @@
-//! What messages and methods there are: from .proto files, or from a compiled descriptor set.
+//! Message types and methods, from .proto files or from a compiled descriptor set.
 
 mod compile;
 mod default_value;
@@ -27,7 +27,7 @@ use crate::generated::WORKLOADS_DESCRIPTOR_SET;
 use crate::message::MessageType;
 use crate::nearest::{Nearest, or_list};
 
-/// The first release of protoc that takes .proto files with editions without an option for it.
+/// The first release of protoc that accepts files with editions without an extra option.
 pub const FIRST_PROTOC: u32 = 27;
 
 /// Message types and methods of compiled .proto files. Cheap to clone.
@@ -48,30 +48,30 @@ pub struct Method {
 }
 
 impl Schema {
-    /// Compiles .proto files: proto2 and proto3 with the built-in compiler, and what that refuses, such as
-    /// files with editions, with `protoc` or `buf` from the PATH. Imports are looked for in `includes`; where
-    /// it is empty, in the folder of each file. The built-in compiler has its own well-known types.
+    /// Compiles .proto files: proto2 and proto3 with the built-in compiler; files that it refuses, such as
+    /// those with editions, with `protoc` or `buf` from the PATH. Imports are searched in `includes`; if it is
+    /// empty, in the folder of each file. The built-in compiler has its own well-known types.
     ///
     /// # Errors
-    /// Files that are not right, with line and column, and files that cannot be found.
+    /// If a file has an error, with its line and column, or cannot be found.
     pub fn compile(files: &[PathBuf], includes: &[PathBuf]) -> Result<Self, SchemaError> {
         let set = compile::compile(files, includes)?;
         Self::from_descriptor_set(&set).map_err(|error| compile::of_files(error, files, includes))
     }
 
-    /// Takes an encoded `google.protobuf.FileDescriptorSet` that holds its imports, as
-    /// `protoc --include_imports --descriptor_set_out` and `buf build` write it.
+    /// Reads an encoded `google.protobuf.FileDescriptorSet` with all imports, as `protoc --include_imports
+    /// --descriptor_set_out` and `buf build` write it.
     ///
     /// # Errors
-    /// Bytes that are not a descriptor set, or one that is not complete.
+    /// If the bytes are not a descriptor set, or the set is incomplete.
     pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self, SchemaError> {
-        /// Most bytes of memory of the messages, fields and other parts of the user's own files:
-        /// enough for some 800,000 fields.
+        /// The maximum memory in bytes of the messages, fields and other parts of the user's own files: enough
+        /// for some 800,000 fields.
         const MAX_MEMORY: usize = 512 << 20;
         Self::from_set_within(bytes.to_vec(), MAX_MEMORY)
     }
 
-    /// The same for a set whose decoded descriptors may take `max_memory` bytes.
+    /// As [`Self::from_descriptor_set`], for a set whose decoded descriptors may take `max_memory` bytes.
     pub(crate) fn from_set_within(
         descriptor_set: Vec<u8>,
         max_memory: usize,
@@ -90,16 +90,15 @@ impl Schema {
         &SCHEMA
     }
 
-    /// The encoded `google.protobuf.FileDescriptorSet`, complete with imports.
+    /// The encoded `google.protobuf.FileDescriptorSet` with all imports.
     pub fn descriptor_set(&self) -> &[u8] {
         &self.types.descriptor_set
     }
 
-    /// Finds a method by `package.Service/Method` (a leading `/`, or a `.` in place of the `/`, is
-    /// fine).
+    /// Finds a method by `package.Service/Method`; a leading `/`, or a `.` instead of the `/`, is accepted.
     ///
     /// # Errors
-    /// A name that no method has, and a method that streams.
+    /// If there is no such method, or it is a streaming method.
     pub fn method(&self, name: &str) -> Result<Method, SchemaError> {
         let wanted = name.strip_prefix('/').unwrap_or(name);
         let (name, method) = self
@@ -154,16 +153,16 @@ impl Schema {
     }
 
     fn unknown_method(&self, name: &str) -> SchemaError {
-        /// How many methods are listed where none is near.
+        /// How many methods are listed if none is similar.
         const LISTED: usize = 5;
         let names = self.method_names();
         let nearest = Nearest::of(name, names.iter().map(String::as_str));
         let hint = match names.len() {
             _ if !nearest.is_empty() => nearest.to_string(),
             0 => "; the files have no service".to_owned(),
-            1..=LISTED => format!("; there is {}", or_list(names)),
+            1..=LISTED => format!("; use {}", or_list(names)),
             more => format!(
-                "; there is {} and {} more",
+                "; known are {} and {} more",
                 names[..LISTED].join(", "),
                 more - LISTED
             ),
@@ -173,7 +172,7 @@ impl Schema {
     }
 }
 
-/// An encoded `google.protobuf.FileDescriptorSet` of encoded files.
+/// Encodes a `google.protobuf.FileDescriptorSet` from encoded files.
 pub(crate) fn descriptor_set(files: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     const FILE: u32 = 1;
     let mut set = Vec::new();
@@ -184,7 +183,7 @@ pub(crate) fn descriptor_set(files: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8
     set
 }
 
-/// The files and all that they import, each after what it imports. A user's set may have any order.
+/// Returns the files and all that they import, each after its imports. A user's set may have any order.
 pub(crate) fn in_order<'p>(
     pool: &'p DescriptorPool,
     needed: Vec<&'p FileDescriptorProto>,

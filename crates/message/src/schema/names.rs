@@ -1,6 +1,6 @@
-//! The names in a descriptor set, and other text that stands for something. A compiler of .proto files
-//! writes no others, but a server or a tool may, and they would go into errors, into messages, into
-//! look-ups by full name, and into the source code that generators write.
+//! Checks the names and default values in a descriptor set. A compiler of .proto files writes only valid ones,
+//! but a server or another tool may not, and they go into errors, messages, look-ups by full name, and the
+//! source code that generators write.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -16,7 +16,8 @@ use protox::file::GoogleFileResolver;
 use super::{default_value, file_name};
 use crate::path::clip;
 
-/// Says which name no .proto file could give, after the file that it is in.
+/// Checks that a .proto file could declare each name. The error has the file's name, if that is valid, and the
+/// rule.
 pub(super) fn check(set: &FileDescriptorSet) -> Result<(), (Option<String>, String)> {
     set.file.iter().try_for_each(|file| {
         let name = file.name.as_deref().unwrap_or_default();
@@ -71,12 +72,12 @@ fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
     check_name("a field", field.name.as_deref())?;
     if !default_value::fits(field) {
         return Err(format!(
-            "the field \"{}\" has the default value \"{}\", which is not one of its type",
+            "the field \"{}\" has the default value \"{}\", which is not valid for its type",
             field.name.as_deref().unwrap_or_default(),
             clip(field.default_value.as_deref().unwrap_or_default())
         ));
     }
-    // `json_name` may be any text.
+    // `json_name` may be any text without control characters.
     match &field.json_name {
         Some(name) if name.chars().any(char::is_control) => Err(format!(
             "\"{}\", a field's name in JSON, has control characters",
@@ -86,7 +87,7 @@ fn check_field(field: &FieldDescriptorProto) -> Result<(), String> {
     }
 }
 
-/// The files of the messages in `google.protobuf` that have forms of their own in JSON, and of `Empty`.
+/// The files of `Empty` and of the messages in `google.protobuf` with a special form in JSON.
 static WELL_KNOWN: LazyLock<Vec<FileDescriptorProto>> = LazyLock::new(|| {
     let files = [
         "any",
@@ -106,7 +107,7 @@ static WELL_KNOWN: LazyLock<Vec<FileDescriptorProto>> = LazyLock::new(|| {
     set.file
 });
 
-/// Whether a file is protobuf's own: the libraries of all languages have its code.
+/// Whether a file is one of protobuf's own: the libraries of all languages contain its code.
 pub(crate) fn is_well_known(file: &str) -> bool {
     const OTHERS: [&str; 5] = [
         "google/protobuf/api.proto",
@@ -119,7 +120,7 @@ pub(crate) fn is_well_known(file: &str) -> bool {
     OTHERS.contains(&file) || files.any(|known| known == file)
 }
 
-/// Whether a message may hold any other, in a `google.protobuf.Any`.
+/// Whether a message may hold any other one, in a `google.protobuf.Any`.
 pub(super) fn has_any(set: &FileDescriptorSet) -> bool {
     well_known(set).any(|message| message.name.as_deref() == Some("Any"))
 }
@@ -131,7 +132,7 @@ fn well_known(set: &FileDescriptorSet) -> impl Iterator<Item = &DescriptorProto>
         .flat_map(|file| &file.message_type)
 }
 
-/// Adds the well-known types that no file imports, which an `Any` may hold nevertheless.
+/// Adds the well-known types that no file imports: an `Any` may hold them nevertheless.
 pub(super) fn add_well_known(set: &mut FileDescriptorSet) {
     let there: HashSet<String> = well_known(set)
         .filter_map(|message| message.name.clone())
@@ -149,7 +150,7 @@ pub(super) fn add_well_known(set: &mut FileDescriptorSet) {
     set.file.extend(missing);
 }
 
-/// The protobuf library reads and writes these by their name alone.
+/// Checks a message of `google.protobuf`: the protobuf library handles well-known types by name only.
 fn check_well_known(message: &DescriptorProto) -> Result<(), String> {
     let mut known = WELL_KNOWN.iter().flat_map(|file| &file.message_type);
     let known = known.find(|known| known.name == message.name);
@@ -157,7 +158,7 @@ fn check_well_known(message: &DescriptorProto) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "its google.protobuf.{} has other fields than the well-known type",
+        "its google.protobuf.{} lacks fields of the well-known type",
         message.name.as_deref().unwrap_or_default()
     ))
 }
@@ -184,7 +185,7 @@ fn has_all_of(message: &DescriptorProto, known: &DescriptorProto) -> bool {
     known.field.iter().all(has_field) && known.nested_type.iter().all(has_nested)
 }
 
-/// Changes every field of a file, and every extension in it.
+/// Changes every field of a file, including its extensions.
 pub(crate) fn change_fields(
     file: &mut FileDescriptorProto,
     change: &dyn Fn(&mut FieldDescriptorProto),
@@ -200,18 +201,18 @@ pub(crate) fn change_fields(
     messages.for_each(|message| in_message(message, change));
 }
 
-/// Whether a message has the wire format of a MessageSet, which the protobuf library does not know: it would write
-/// an ordinary extension in place of a group with the extension's number and message.
+/// Whether a message has the wire format of a MessageSet. The protobuf library does not support it: it would
+/// write an ordinary extension instead of a group with the extension's number and message.
 pub(crate) fn is_message_set(options: Option<&MessageOptions>) -> bool {
     options.is_some_and(|options| options.message_set_wire_format == Some(true))
 }
 
-/// What is said of a MessageSet that holds something.
+/// The error for a MessageSet that is not empty.
 pub(crate) const MESSAGE_SET: &str =
     "the wire format of MessageSet is not supported; leave it empty";
 
-/// Leaves out the extensions of all MessageSets, so that nothing can be put into one. The library would refuse those
-/// with numbers that only a MessageSet allows.
+/// Leaves out the extensions of all MessageSets, so that no MessageSet can hold anything. The library would
+/// refuse extensions whose numbers only a MessageSet allows.
 pub(super) fn leave_out_message_set_extensions(set: &mut FileDescriptorSet) {
     fn find(scope: &str, messages: &[DescriptorProto], found: &mut HashSet<String>) {
         for message in messages {
@@ -255,19 +256,19 @@ pub(super) fn leave_out_message_set_extensions(set: &mut FileDescriptorSet) {
     }
 }
 
-/// Holds a name, or one part of a package's, to what compilers allow. An absent name is empty.
+/// Checks that a name, or one part of a package's name, is an identifier. An absent name counts as empty.
 fn check_name(of: &str, name: Option<&str>) -> Result<(), String> {
     let name = name.unwrap_or_default();
     if is_identifier(name) {
         return Ok(());
     }
     Err(format!(
-        "\"{}\", the name of {of}, has to be ASCII letters, digits and \"_\", and to begin with no digit",
+        "\"{}\" is not a valid name of {of}: it must consist of ASCII letters, digits and \"_\", and must not begin with a digit",
         clip(name)
     ))
 }
 
-/// Whether a text is an identifier of the protobuf language.
+/// Whether a text is an identifier in the protobuf language.
 pub(super) fn is_identifier(text: &str) -> bool {
     !text.starts_with(|first: char| first.is_ascii_digit())
         && !text.is_empty()

@@ -1,5 +1,5 @@
-//! Where the built-in compiler gets its .proto files from. It recurses into what is nested and into
-//! imports, and takes many times a file's size in memory: nothing goes to it that is over a bound.
+//! Opens .proto files for the built-in compiler. The compiler recurses into nested definitions and imports, and
+//! takes many times a file's size in memory, so it never gets a file that exceeds a bound.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -19,25 +19,25 @@ use super::{SchemaError, json_names};
 use crate::position;
 use crate::whole_file::{text_within, without_mark};
 
-/// Most bytes of all files together.
+/// The maximum size of all files together.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Most files that import each other in a chain.
+/// The maximum length of a chain of files that import each other.
 const MAX_CHAINED: usize = 200;
 
-/// Most brackets inside each other. Compilers take 31 messages inside each other, and option values
-/// are in them.
+/// The maximum nesting of brackets. Compilers accept messages nested 31 deep, and option values nest within
+/// these.
 const MAX_NESTED: usize = 64;
 
-/// Whether the compiler has the place of each name, type and number in its file. Places take most of
-/// its memory, and only errors need them.
+/// Whether the compiler keeps the place of each name, type and number in its file. Places take most of its
+/// memory, and only errors need them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Places {
     LeftOut,
     /// As line and column.
     Kept,
-    /// With the file's text, which the place of an import needs. The compiler goes through the text
-    /// for each error.
+    /// With the file's text, which is needed for the place of an import. The compiler scans the text for each
+    /// error.
     InText,
 }
 
@@ -46,10 +46,10 @@ pub(super) struct Sources {
     includes: Vec<PathBuf>,
     well_known: GoogleFileResolver,
     places: Places,
-    /// How many places the files have.
+    /// The number of places in the files.
     found: Rc<Cell<usize>>,
     bytes_left: Cell<u64>,
-    /// How long the chain of imports is that leads to a file which is still to be opened.
+    /// For each file that is still to be opened, the length of the chain of imports that leads to it.
     chained: RefCell<HashMap<String, usize>>,
 }
 
@@ -76,12 +76,12 @@ impl Sources {
             file: shown(path),
             line,
             column,
-            what: format!("more than {MAX_NESTED} brackets inside each other"),
+            what: format!("brackets are nested more than {MAX_NESTED} deep"),
         })
     }
 
-    /// The compiler opens a file when it comes to the first import of it, and all that import it
-    /// and are open then are in one chain.
+    /// Records the chain of imports that leads to a file's imports; fails if it is too long. The compiler opens
+    /// a file at its first import, and recurses along the chain.
     fn chain(&self, name: &str, path: &Path, imports: &[String]) -> Result<(), SchemaError> {
         let mut chained = self.chained.borrow_mut();
         let length = chained.get(name).copied().unwrap_or(0) + 1;
@@ -89,8 +89,8 @@ impl Sources {
             return Err(SchemaError::File {
                 file: shown(path),
                 what: format!(
-                    "stands behind {MAX_CHAINED} files that import each other in a chain, which is \
-                     the most; give a compiled descriptor set with --descriptor-set"
+                    "is at the end of a chain of more than {MAX_CHAINED} files that import each other; \
+                     give a compiled descriptor set with --descriptor-set"
                 ),
             });
         }
@@ -104,7 +104,7 @@ impl Sources {
 
 impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, Error> {
-        // The compiler may not take the copy in an include path: it may be of a newer release.
+        // The copy in an include path may be of a newer release, which the compiler may not accept.
         if let Ok(file) = self.well_known.open_file(name) {
             return Ok(file);
         }
@@ -132,7 +132,7 @@ impl FileResolver for Sources {
     }
 }
 
-/// The compiler refuses derived names that fields share in JSON, which proto2 allows.
+/// Renames fields that share a derived JSON name, which proto2 allows and the compiler refuses.
 fn with_unique_json_names(
     file: prost_types::FileDescriptorProto,
 ) -> Result<prost_types::FileDescriptorProto, String> {
@@ -146,7 +146,7 @@ fn with_unique_json_names(
     prost_types::FileDescriptorProto::decode(&*bytes).map_err(|error| error.to_string())
 }
 
-/// Carries an error of ours through the compiler.
+/// Carries our own error through the compiler.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Refusal(#[source] SchemaError);
@@ -155,18 +155,18 @@ fn refusal(error: SchemaError) -> Error {
     Error::new(Refusal(error))
 }
 
-/// The error of ours, where it was not the compiler that refused a file.
+/// Our own error, if it was not the compiler that refused a file.
 pub(super) fn refused(error: &Error) -> Option<SchemaError> {
     let source = std::error::Error::source(error)?;
     source.downcast_ref::<SchemaError>().cloned()
 }
 
-/// A file's text without a byte order mark; empty where it cannot be read.
+/// A file's text without a byte order mark; empty if it cannot be read.
 pub(super) fn source_of(path: &Path) -> String {
     read(path, MAX_BYTES).map_or_else(|_| String::new(), |(source, _)| source)
 }
 
-/// A file's text without a byte order mark, and how many bytes it has.
+/// Returns a file's text without a byte order mark, and the file's size in bytes.
 fn read(path: &Path, most: u64) -> Result<(String, u64), SchemaError> {
     let wrong = |what: String| SchemaError::File {
         file: shown(path),
@@ -184,8 +184,8 @@ fn read(path: &Path, most: u64) -> Result<(String, u64), SchemaError> {
     Ok((without_mark(&source).to_owned(), source.len() as u64))
 }
 
-/// Where more brackets are inside each other than are taken. In a file that is not right, what
-/// follows the first thing wrong may be counted otherwise than the compiler would: it ends there.
+/// Returns where brackets are nested too deep. After the first error in an invalid file, this may count
+/// differently from the compiler, but the compiler stops there.
 fn too_nested(source: &str) -> Option<usize> {
     let bytes = source.as_bytes();
     let (mut at, mut nested) = (0, 0_usize);
@@ -203,7 +203,7 @@ fn too_nested(source: &str) -> Option<usize> {
         }
         at += match byte {
             b'"' | b'\'' => text_len(rest),
-            // In option values, and nowhere else, a comment may begin so.
+            // In option values, and only there, `#` begins a comment.
             b'#' => line_len(rest),
             _ => comment_len(rest).unwrap_or(1),
         };
@@ -211,7 +211,7 @@ fn too_nested(source: &str) -> Option<usize> {
     None
 }
 
-/// A source with a space in place of each comment.
+/// Replaces each comment in a source with a space.
 pub(super) fn without_comments(source: &str) -> String {
     let bytes = source.as_bytes();
     let (mut code, mut at) = (Vec::with_capacity(bytes.len()), 0);
@@ -232,7 +232,7 @@ pub(super) fn without_comments(source: &str) -> String {
     String::from_utf8_lossy(&code).into_owned()
 }
 
-/// The length of a comment, where one begins here.
+/// The length of the comment that begins here, if any.
 fn comment_len(rest: &[u8]) -> Option<usize> {
     if rest.starts_with(b"//") {
         return Some(line_len(rest));
@@ -248,7 +248,7 @@ fn line_len(rest: &[u8]) -> usize {
     end.unwrap_or(rest.len())
 }
 
-/// The length of a text in quotes, at whose first one the bytes begin.
+/// The length of the quoted text that begins here.
 fn text_len(rest: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = rest.get(at) {
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_are_counted_where_they_stand_for_themselves() {
+    fn brackets_in_comments_and_quotes_are_not_counted() {
         let nested = |depth: usize| format!("{}{}", "{".repeat(depth), "}".repeat(depth));
         let fits = nested(MAX_NESTED);
         assert_eq!(too_nested(&fits.repeat(3)), None);
@@ -281,7 +281,7 @@ mod tests {
                 "{aside}"
             );
         }
-        // The end of each is seen.
+        // The end of each comment and quoted text is found.
         for aside in ["//\n", "/**/", r#""""#, r#""\\""#, "''"] {
             let deep = format!("{aside}{{").repeat(MAX_NESTED + 1);
             assert!(too_nested(&deep).is_some(), "{aside}");

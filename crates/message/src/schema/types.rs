@@ -11,17 +11,17 @@ use buffa_descriptor::{DescriptorPool, DynamicMessage, PoolError, ReflectMessage
 use super::{SchemaError, json_names, names};
 use crate::path::{self, clip};
 
-/// The linked descriptors of a schema, with the bytes that they came from.
+/// The linked descriptors of a schema and their encoded set.
 pub(crate) struct Types {
     pub(crate) pool: Arc<DescriptorPool>,
     pub(crate) descriptor_set: Vec<u8>,
-    /// Whether any field is required, which is looked for only then.
+    /// Whether any field is required: if not, messages are not searched for missing ones.
     has_required: bool,
-    /// Whether a message may hold any other, in a `google.protobuf.Any`.
+    /// Whether a message may hold any other one, in a `google.protobuf.Any`.
     pub(crate) has_any: bool,
-    /// The same types, whose names in JSON are those of the .proto files.
+    /// The same types, with the names of the .proto files as their JSON names.
     by_proto_names: OnceLock<Arc<DescriptorPool>>,
-    /// Whether a message has arrived with unknown fields: its sender's others have them too.
+    /// Whether a message with unknown fields has arrived: others from its sender have them too.
     pub(crate) unknown_fields: AtomicBool,
 }
 
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Types {
 }
 
 impl Types {
-    /// Links a set whose decoded descriptors take at most `max_memory` bytes.
+    /// Links a set; its decoded descriptors may take at most `max_memory` bytes.
     pub(crate) fn new(descriptor_set: Vec<u8>, max_memory: usize) -> Result<Self, SchemaError> {
         let unusable = |file: Option<&str>, what: &str| SchemaError::DescriptorSet {
             file: file.map(clip),
@@ -70,7 +70,7 @@ impl Types {
         })
     }
 
-    /// The message with the names of the .proto files, which its JSON then has.
+    /// Returns the message with the field names of the .proto file as its JSON names.
     pub(crate) fn by_proto_names(
         &self,
         message: &DynamicMessage,
@@ -91,7 +91,7 @@ impl Types {
             .map_err(|e| e.to_string())
     }
 
-    /// The path to the first required field (proto2) that a message lacks.
+    /// The path to the first required field (proto2) that the message lacks.
     pub(crate) fn missing_required(&self, message: &DynamicMessage) -> Option<String> {
         if !self.has_required {
             return None;

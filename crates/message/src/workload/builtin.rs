@@ -1,4 +1,4 @@
-//! The workloads of made-up data.
+//! The workloads with synthetic data.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::generated::workloads::{
 use crate::message::Message;
 use crate::random::Random;
 
-/// Seed of the strings in `echo`'s list.
+/// The seed of the strings in `echo`'s list.
 const ECHO_SEED: u64 = 2018;
 
-/// Characters of each of these strings.
+/// The length of each of these strings.
 const ECHO_STRING_LEN: usize = 20;
 
 /// `echo`: the response is the request.
@@ -47,7 +47,7 @@ pub(super) fn echo(n: u32) -> Result<Workload, WorkloadError> {
     ))
 }
 
-/// `hello`: a name that differs from call to call, and a greeting of it.
+/// `hello`: a name that differs from call to call, and a greeting with it.
 pub(super) fn hello() -> Workload {
     Workload::built_in::<HelloRequest, HelloReply>(
         "/hello.Hello/SayHello",
@@ -68,7 +68,7 @@ pub(super) fn hello() -> Workload {
     )
 }
 
-/// `list`: a short request, a response of as many items as it asks for.
+/// `list`: a short request, and a response with the requested number of items.
 pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
     check_items("list", n, MAX_ITEMS)?;
     let n = n as i32;
@@ -86,7 +86,7 @@ pub(super) fn list(n: u32) -> Result<Workload, WorkloadError> {
             id if id == n => Ok(response.clone()),
             id if (0..=MAX_ITEMS as i32).contains(&id) => Ok(items(id)),
             id => Err(BadRequest(format!(
-                "id is {id}, and asks for 0 to {MAX_ITEMS} items"
+                "id is {id}, but must be from 0 to {MAX_ITEMS}"
             ))),
         },
     ))
@@ -100,8 +100,8 @@ fn items(n: i32) -> Message {
     })
 }
 
-/// The `i`-th item, counted from 1. Its texts are as long as makes the sizes in JSON and protobuf
-/// those that were published.
+/// The `i`-th item, counted from 1. The lengths of its texts reproduce the published sizes in JSON and
+/// protobuf.
 fn item(i: i32) -> ExampleResponse1 {
     let message = ExampleMessage {
         double: f64::from(i) + 0.5,
@@ -130,7 +130,7 @@ fn common(id: i32) -> MessageField<ExampleCommonMessage, buffa::Inline<ExampleCo
     })
 }
 
-/// Members whose ids the requests have in turn, from 1.
+/// The requests use the ids of this many members in turn, from 1.
 const MEMBERS: u64 = 100;
 
 fn member(call: u64) -> i64 {
@@ -165,11 +165,11 @@ pub(super) fn profile() -> Workload {
     )
 }
 
-/// The first follower's id is the member's plus this, which makes ids of two bytes in protobuf and
-/// of five digits in JSON: the sizes that were published.
+/// The first follower's id is the member's plus this. Such ids take two bytes in protobuf and five digits in
+/// JSON, which gives the published sizes.
 const FIRST_FOLLOWER: i64 = 10_000;
 
-/// `followers`: an id, and the ids of those who follow.
+/// `followers`: an id, and the ids of the member's followers.
 pub(super) fn followers(n: u32) -> Result<Workload, WorkloadError> {
     check_items("followers", n, MAX_ITEMS)?;
     let workload = Workload::built_in::<GetFollowerRequest, GetFollowerResponse>(

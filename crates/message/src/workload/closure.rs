@@ -1,5 +1,5 @@
-//! The part of a set of files that one method needs: a generator takes minutes for a large API, of which a method
-//! reaches a few messages.
+//! Reduces a set of files to what one method needs: a generator takes minutes for a large API, and a method
+//! uses only a few of its messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -11,18 +11,18 @@ use buffa_descriptor::generated::descriptor::{
 /// The definitions of a set, by their full names with a leading dot.
 #[derive(Default)]
 struct Definitions<'f> {
-    /// Messages and enums with the file that each is in, and the fields of messages.
+    /// Messages and enums: the file of each, and the fields of messages.
     types: BTreeMap<String, (&'f str, &'f [FieldDescriptorProto])>,
-    /// Extensions with the file that each is in, by the message that they extend.
+    /// Extensions and their files, by the message that they extend.
     extensions: BTreeMap<&'f str, Vec<(&'f str, &'f FieldDescriptorProto)>>,
 }
 
-/// Holds any message, so that none can be left out.
+/// May hold any message, so no message can be left out.
 const ANY: &str = ".google.protobuf.Any";
 
-/// Cuts files down to one method, the types that its messages can hold, and the extensions of these. A
-/// message around a type that is needed stays as an empty one. Files are left as they are where a message
-/// can hold any other, and where the set does not name each type in full.
+/// Reduces files to one method, the types that its messages can hold, and the extensions of these. A message
+/// around a needed type stays, but empty. The files are unchanged if a message can hold any other one, or if
+/// the set does not use full type names.
 pub(super) fn reduce(
     files: Vec<FileDescriptorProto>,
     service: &str,
@@ -48,7 +48,7 @@ pub(super) fn reduce(
         })
         .collect();
     for file in &mut reduced {
-        // What was imported by way of a file that is gone is imported directly.
+        // Imports directly what was imported through a file that is left out.
         let used = references(file)
             .into_iter()
             .filter_map(|name| home.get(name).cloned());
@@ -62,7 +62,7 @@ pub(super) fn reduce(
     reduced
 }
 
-/// The full names of the types that a method's messages can hold; none where some name is not full.
+/// The full names of the types that a method's messages can hold; `None` if a type is not named in full.
 fn reached(files: &[FileDescriptorProto], service: &str, method: &str) -> Option<BTreeSet<String>> {
     let definitions = Definitions::of(files);
     let mut open: Vec<&str> = Vec::new();
@@ -152,7 +152,7 @@ fn reduce_file(
     file
 }
 
-/// Keeps the messages that are needed, or hold a type or an extension that is.
+/// Keeps the messages that are needed, or contain a needed type or extension.
 fn retain_types(messages: &mut Vec<DescriptorProto>, prefix: &str, needed: &BTreeSet<String>) {
     messages.retain_mut(|message| {
         let full_name = format!("{prefix}.{}", name(&message.name));
@@ -205,7 +205,7 @@ fn references(file: &FileDescriptorProto) -> Vec<&str> {
     names
 }
 
-/// A file's package as names in it begin: with a dot, unless it has none.
+/// A file's package as full names in it begin: with a leading dot, or empty.
 fn prefix(file: &FileDescriptorProto) -> String {
     match name(&file.package) {
         "" => String::new(),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_method_reaches_is_kept_and_nothing_else() {
+    fn only_what_a_method_reaches_is_kept() {
         let files = reduced();
         let kept: Vec<String> = Definitions::of(&files).types.into_keys().collect();
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_a_whole_set_with_the_same_messages() {
+    fn the_reduced_set_is_complete_and_has_the_same_messages() {
         let set = FileDescriptorSet {
             file: reduced(),
             ..Default::default()

@@ -1,4 +1,4 @@
-//! The messages that a stack's code is generated for, as files for generators.
+//! The messages for which a stack's code is generated, as files for code generators.
 
 use buffa::{Message as _, MessageField};
 use buffa_descriptor::generated::descriptor::FileDescriptorProto;
@@ -9,12 +9,12 @@ use crate::schema::json_names;
 use crate::schema::names::{change_fields, is_well_known};
 use crate::schema::{Schema, SchemaError, descriptor_set, in_order};
 
-/// A set of messages: those of all built-in workloads, or those of one method of a user's own.
+/// A set of messages: those of all built-in workloads, or those of one method of the user's.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageSet {
-    /// Those of the built-in workloads.
+    /// The messages of the built-in workloads.
     BuiltIn,
-    /// A user's own.
+    /// The messages of a user's own method.
     Own {
         /// As in the workload.
         descriptor_set: String,
@@ -23,12 +23,12 @@ pub enum MessageSet {
     },
 }
 
-/// A set of messages as its generators get it.
+/// A set of messages in the form that its generators need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageFiles {
-    /// A `google.protobuf.FileDescriptorSet`: each file after those that it imports.
+    /// A `google.protobuf.FileDescriptorSet`, with each file after its imports.
     pub descriptors: Vec<u8>,
-    /// Which of its files need code, and which methods are called, as JSON.
+    /// JSON: which of the files need code, and which methods are called.
     pub list: String,
 }
 
@@ -45,10 +45,10 @@ impl From<&WorkloadSpec> for MessageSet {
 }
 
 impl MessageSet {
-    /// The files for generators.
+    /// Returns the files for generators.
     ///
     /// # Errors
-    /// The workload's descriptor set is not valid, or does not have its method.
+    /// If the workload's descriptor set is not valid or lacks its method.
     pub fn files(&self) -> Result<MessageFiles, WorkloadError> {
         match self {
             Self::BuiltIn => {
@@ -70,7 +70,7 @@ impl MessageSet {
     }
 }
 
-/// The files of a schema; of a user's own only what the method needs.
+/// The files of a schema; with `only`, reduced to what that method needs.
 fn files_of(
     schema: &Schema,
     methods: &[String],
@@ -79,9 +79,9 @@ fn files_of(
     let pool = &schema.types.pool;
     let files = in_order(pool, pool.files().iter().collect());
     let files = files.into_iter().cloned().map(|mut file| {
-        // Comments, which some generators would write into source code.
+        // Drops the comments, which some generators would write into source code.
         file.source_code_info = MessageField::none();
-        // A tool may have left them out, and generators do not make them up.
+        // Adds missing JSON names: some tools leave them out, and generators do not derive them.
         change_fields(&mut file, &|field| {
             let name = field.name.as_deref().unwrap_or_default();
             field
@@ -130,7 +130,7 @@ mod tests {
         serde_json::from_str(&files.list).unwrap()
     }
 
-    /// A set of files of the package `p`, one of which has the method `p.S/M`.
+    /// A set of files in package `p`, one of which has the method `p.S/M`.
     fn own(files: &[(&str, &str)]) -> MessageSet {
         let folder = tempfile::tempdir().unwrap();
         let paths = files.iter().map(|(name, source)| {
@@ -143,7 +143,7 @@ mod tests {
         let paths: Vec<_> = paths.collect();
         let schema = Schema::compile(&paths, &[folder.path().to_owned()]).unwrap();
         let mut set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).unwrap();
-        // As a careless tool leaves them.
+        // Some tools leave files in this form.
         set.file.reverse();
         for file in &mut set.file {
             file.source_code_info.get_or_insert_default().location = vec![Location {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_comes_after_what_it_imports_with_names_for_json() {
+    fn each_file_comes_after_its_imports_and_has_json_names() {
         let [timestamp, extra] =
             ["timestamp", "extra"].map(|name| format!("google/protobuf/{name}.proto"));
         let c =
@@ -220,7 +220,7 @@ mod tests {
         let set = own(&[("held.proto", "message H {}"), ("a.proto", &a)]);
         let kept = names(&set.files().unwrap());
         assert!(kept.contains(&"held.proto".to_owned()), "{kept:?}");
-        // Not where only another message of the API has one.
+        // It is not kept if only another message of the API has an `Any`.
         let a = a
             .replace("service", "message N {} service")
             .replace("rpc M(M) returns (M)", "rpc M(N) returns (N)");

@@ -1,5 +1,5 @@
-//! What is called: the built-in workloads and a user's own method. `contract/workloads.md` says
-//! what each request and response holds, for servers in other languages.
+//! The calls of a benchmark: the built-in workloads and a user's own method. `contract/workloads.md` specifies
+//! their requests and responses, for servers in other languages.
 
 mod builtin;
 mod closure;
@@ -40,7 +40,7 @@ type Respond = dyn Fn(&Message) -> Result<Message, BadRequest> + Send + Sync;
 enum Requests {
     /// All are the same.
     Same(Message),
-    /// Each is made for its call, counted from 0.
+    /// A function makes the request of each call, counted from 0.
     Each(fn(u64) -> Message),
 }
 
@@ -56,11 +56,10 @@ fn generated<M: GeneratedMessage>(message: M) -> Message {
 }
 
 impl Workload {
-    /// Makes the samples of a workload ready.
+    /// Prepares a workload and its samples.
     ///
     /// # Errors
-    /// More items than the workload has or allows, and a user's method or sample that is not
-    /// right.
+    /// If the workload does not allow this number of items, or a user's method or sample is not valid.
     pub fn new(spec: &WorkloadSpec) -> Result<Self, WorkloadError> {
         match spec {
             WorkloadSpec::Echo { n } => builtin::echo(*n),
@@ -73,7 +72,7 @@ impl Workload {
         }
     }
 
-    /// A built-in workload, on generated code.
+    /// A built-in workload, with generated code.
     fn built_in<Q: GeneratedMessage, R: GeneratedMessage>(
         method_path: &str,
         rest_path: &str,
@@ -96,13 +95,12 @@ impl Workload {
         &self.0.method_path
     }
 
-    /// The path of a REST call, always by `POST`: `/several/data`. A user's own method has its
-    /// gRPC path.
+    /// The path of a REST call, always a `POST`: `/several/data`. For a user's own method, it is the gRPC path.
     pub fn rest_path(&self) -> &str {
         &self.0.rest_path
     }
 
-    /// The schema of its method and messages.
+    /// The schema of the workload's method and messages.
     pub fn schema(&self) -> &Schema {
         &self.0.schema
     }
@@ -117,12 +115,12 @@ impl Workload {
         &self.0.response_type
     }
 
-    /// Whether generated or dynamic code reads and writes its messages.
+    /// Whether generated or dynamic code reads and writes the workload's messages.
     pub fn code(&self) -> CodeKind {
         self.request_type().code()
     }
 
-    /// Whether each call's request differs. Where not, one encoding serves every call.
+    /// Whether each call's request differs. If not, it needs to be encoded only once.
     pub fn request_varies(&self) -> bool {
         matches!(self.0.requests, Requests::Each(_))
     }
@@ -135,7 +133,7 @@ impl Workload {
         }
     }
 
-    /// The right response to the `call`-th request.
+    /// The correct response to the `call`-th request.
     pub fn expected(&self, call: u64) -> Message {
         self.respond(&self.request(call))
             .expect("a workload answers its own requests")
@@ -144,7 +142,7 @@ impl Workload {
     /// Checks that the messages of a call are within the limits of their readers.
     ///
     /// # Errors
-    /// Which message breaks which limit.
+    /// Which message exceeds which limit.
     pub fn check_limits(
         &self,
         encoding: Encoding,
@@ -165,10 +163,10 @@ impl Workload {
             .map_err(over(Sample::Response))
     }
 
-    /// What a server answers to a request.
+    /// Returns a server's response to a request.
     ///
     /// # Errors
-    /// A request of another type, or for more than the workload has.
+    /// If the request is of another type, or asks for more than the workload has.
     pub fn respond(&self, request: &Message) -> Result<Message, BadRequest> {
         if !request.message_type().is_same(self.request_type()) {
             return Err(BadRequest(format!(
@@ -187,7 +185,7 @@ impl std::fmt::Debug for Workload {
     }
 }
 
-/// A workload that cannot be made. One line.
+/// Why a workload cannot be prepared. One line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WorkloadError(String);
@@ -196,11 +194,11 @@ pub struct WorkloadError(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the {} as {encoding}: {limit}", sample_word(*.sample))]
 pub struct OverLimit {
-    /// Which of the two messages.
+    /// Which of the two messages it is.
     pub sample: Sample,
-    /// How it would be sent.
+    /// The encoding in which it would be sent.
     pub encoding: Encoding,
-    /// What it breaks.
+    /// The limit that it exceeds.
     pub limit: BrokenLimit,
 }
 
@@ -211,22 +209,22 @@ fn sample_word(sample: Sample) -> &'static str {
     }
 }
 
-/// A request that has no response: gRPC's INVALID_ARGUMENT, HTTP's 400.
+/// A request that is refused: gRPC's INVALID_ARGUMENT, HTTP's 400.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadRequest(String);
 
-/// The request as generated code's message, which it is where generated code serves.
+/// Returns the request as a generated message. Servers with generated code always read it as one.
 fn generated_request<M: 'static>(request: &Message) -> Result<&M, BadRequest> {
     request.downcast().ok_or_else(|| {
         BadRequest(format!(
-            "the {} was not read by the workload's own code",
+            "the {} was not read by generated code",
             request.type_name()
         ))
     })
 }
 
-/// Most items that a workload of made-up data is asked for: some 20 MB of JSON.
+/// The maximum number of items of a workload with synthetic data: some 20 MB of JSON.
 const MAX_ITEMS: u32 = 100_000;
 
 fn check_items(workload: &str, n: u32, most: u32) -> Result<(), WorkloadError> {
@@ -234,6 +232,6 @@ fn check_items(workload: &str, n: u32, most: u32) -> Result<(), WorkloadError> {
         return Ok(());
     }
     Err(WorkloadError(format!(
-        "the workload \"{workload}\" has {most} items at most, not {n}"
+        "the workload \"{workload}\" can have at most {most} items, not {n}"
     )))
 }

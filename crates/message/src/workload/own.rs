@@ -1,4 +1,4 @@
-//! A user's own method, on dynamic code.
+//! A user's own method, with dynamic code.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use crate::schema::{Schema, SchemaError};
 use crate::whole_file::without_mark;
 
 impl OwnWorkload {
-    /// A method of a schema with its two samples, as text in the proto3 JSON mapping.
+    /// Creates the workload from a method of a schema and its two samples in the proto3 JSON mapping.
     ///
     /// # Errors
-    /// A method that is not there or streams, and samples that do not fit, with their JSON path.
+    /// If the method does not exist or is a streaming method, or a sample does not fit; the error has its JSON
+    /// path.
     pub fn new(
         schema: &Schema,
         method: &str,
@@ -34,11 +35,11 @@ impl OwnWorkload {
         })
     }
 
-    /// A sample of a message, as it is in a workload.
+    /// Parses a sample of a message for a workload.
     ///
     /// # Errors
-    /// Text that does not fit the message, a sample nested too deeply for the JSON of a plan or of a settings
-    /// line, and one that JSON would lose a part of.
+    /// If the text does not fit the message, is nested too deeply for the JSON of a plan or of a settings line,
+    /// or holds something that is lost in JSON.
     pub fn sample(message_type: &MessageType, json: &str) -> Result<Value, SampleError> {
         let message = message_type.from_json(json)?;
         if let Some(path) = message.lost_in_json() {
@@ -52,8 +53,8 @@ impl OwnWorkload {
     }
 }
 
-/// Deepest nesting of a sample's objects and lists. JSON readers stop at 128 levels, and a plan has
-/// a few of its own around the sample.
+/// The maximum nesting of a sample's objects and lists. JSON readers stop at 128 levels, and a plan adds a few
+/// levels around the sample.
 const MAX_SAMPLE_DEPTH: usize = 112;
 
 fn levels(value: &Value) -> usize {
@@ -64,7 +65,7 @@ fn levels(value: &Value) -> usize {
     }
 }
 
-/// A user's own method: always the same request, always the same response.
+/// A user's own method: always the same request and the same response.
 pub(super) fn own(spec: &OwnWorkload) -> Result<Workload, WorkloadError> {
     let schema = schema(&spec.descriptor_set)?;
     let method = schema.method(&spec.method)?;
@@ -88,7 +89,7 @@ fn wrong_sample(which: &str) -> impl Fn(SampleError) -> WorkloadError {
     move |error| WorkloadError(format!("{which} sample: {error}"))
 }
 
-/// The schema of a descriptor set as base64.
+/// Reads the schema from a descriptor set in base64.
 pub(super) fn schema(descriptor_set: &str) -> Result<Schema, WorkloadError> {
     let set = STANDARD
         .decode(descriptor_set)

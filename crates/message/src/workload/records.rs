@@ -8,13 +8,13 @@ use super::{
 use crate::generated::workloads::records::{Record, RecordsReply, RecordsRequest};
 use crate::message::Message;
 
-/// The data, with its note in the same folder: studies/data/README.md.
+/// The data. studies/data/README.md describes it.
 pub const CSV: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../studies/data/birdstrikes.csv"
 ));
 
-/// `records`: a count, and that many rows, from the first one.
+/// `records`: a count, and that many rows from the first one on.
 pub(super) fn records(n: u32) -> Result<Workload, WorkloadError> {
     check_items("records", n, rows().len() as u32)?;
     let n = n as i32;
@@ -35,7 +35,7 @@ pub(super) fn records(n: u32) -> Result<Workload, WorkloadError> {
             match usize::try_from(count) {
                 Ok(count) if count <= rows().len() => Ok(first_rows(count)),
                 _ => Err(BadRequest(format!(
-                    "count is {count}, and the data has {} rows",
+                    "count is {count}, but the data has {} rows",
                     rows().len()
                 ))),
             }
@@ -51,7 +51,7 @@ fn first_rows(count: usize) -> Message {
     })
 }
 
-/// All rows of the file, read once. Its columns are in the order of a [`Record`]'s fields.
+/// All rows of the file, parsed once. Its columns are in the order of a [`Record`]'s fields.
 fn rows() -> &'static [Record] {
     static ROWS: LazyLock<Vec<Record>> = LazyLock::new(|| {
         let (_names, rows) = CSV.split_once('\n').expect("a line of names");

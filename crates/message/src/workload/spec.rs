@@ -1,39 +1,39 @@
-//! Which workload is called, as studies name it too.
+//! The choice of a workload, as written in studies and in the subject contract.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a server serves and a client calls. Part of the subject contract.
+/// The workload that a server serves and a client calls. Part of the subject contract.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WorkloadSpec {
     /// `several.SeveralService/GetSeveralData`: the response is the request.
     Echo {
-        /// Strings in the message's list.
+        /// The number of strings in the message's list.
         n: u32,
     },
-    /// `hello.Hello/SayHello`: a name, and a greeting of it.
-    // Its braces let serde refuse unknown keys.
+    /// `hello.Hello/SayHello`: a name, and a greeting with it.
+    // The braces make serde refuse unknown keys.
     Hello {},
-    /// `ExampleService/ExampleResponse1List`: a short request, a response of `n` items.
+    /// `ExampleService/ExampleResponse1List`: a short request, and a response with `n` items.
     List {
-        /// Items in the response.
+        /// The number of items in the response.
         n: u32,
     },
     /// Rows of the bird strikes data file.
     Records {
-        /// Rows in the response: the first `n` of the file.
+        /// The number of rows in the response: the first `n` of the file.
         n: u32,
     },
     /// `GetMemberProfileService/GetMemberProfileCall`: an id, and a member's profile.
     Profile {},
     /// `GetFollowerService/GetFollowerCall`: an id, and `n` ids.
     Followers {
-        /// Ids in the response.
+        /// The number of ids in the response.
         n: u32,
     },
-    /// A user's own method with a request sample and the response to give.
+    /// A user's own method, with a sample request and the response to send.
     Own(Box<OwnWorkload>),
 }
 
@@ -42,18 +42,18 @@ pub enum WorkloadSpec {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sample {
-    /// What a client sends.
+    /// The message that a client sends.
     Request,
-    /// What a server sends back.
+    /// The message that a server sends back.
     Response,
 }
 
-/// A user's own method and its samples, complete in itself.
+/// A user's own method with everything that is needed to serve and call it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OwnWorkload {
-    /// A compiled `google.protobuf.FileDescriptorSet`, with its imports, as base64.
+    /// A compiled `google.protobuf.FileDescriptorSet` with all imports, in base64.
     pub descriptor_set: String,
     /// `package.Service/Method`.
     pub method: String,

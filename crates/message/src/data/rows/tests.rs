@@ -1,4 +1,4 @@
-//! Rows are the same from memory and from their file, and those that were written.
+//! Tests that rows read from memory and from a file are those that were written.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ fn file(text: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-/// A call's text and where its row stands, or why there is none.
+/// A call's text and the place of its row, or an error.
 type Given = Result<(String, String), String>;
 
-/// What the first calls get.
+/// The texts of the first calls.
 fn texts(data: Data, calls: u64) -> Vec<Given> {
     let mut writer = Arc::new(data).writer().unwrap();
     let text = |call| {
@@ -32,8 +32,8 @@ fn whole(rows: Rows, order: Order) -> Data {
     Data::new(None, Some(rows), Form::Json, order, 7).unwrap()
 }
 
-/// The rows of `text` are `expected`, each with its line, in turn and around, and at random, both in
-/// memory and in their file.
+/// Asserts that the rows of `text` are `expected`, each with its line; in turn, starting over after the last
+/// one, and at random; both in memory and in their file.
 fn assert_rows(text: &str, format: RowFormat, expected: &[(String, u64)]) {
     let on_disk = file(text.as_bytes());
     let expected: Vec<Given> = expected
@@ -59,7 +59,7 @@ fn rows<const N: usize>(rows: [(&str, u64); N]) -> [(String, u64); N] {
 }
 
 #[test]
-fn lines_of_json_come_in_turn_and_around_with_their_places() {
+fn lines_of_json_come_in_turn_and_start_over_with_their_places() {
     assert_rows(
         "{\"a\":1}\n\n  {\"a\":2}\r\n{\"a\":\"\u{e4}\"}",
         RowFormat::JsonLines,
@@ -150,7 +150,7 @@ fn a_quote_that_is_never_closed_is_refused_where_it_opens() {
 }
 
 #[test]
-fn texts_are_as_many_as_there_are_calls() {
+fn texts_from_a_file_are_not_counted() {
     let rows = file(b"x\n1\n2\n");
     let rows = Rows::in_file(rows.path(), RowFormat::Csv).unwrap();
     let of_rows = Data::new(
@@ -230,7 +230,7 @@ fn a_row_without_end_is_not_taken_into_memory() {
     let seen = texts(whole(bounded, Order::InTurn), 3);
     assert!(seen[0].is_ok());
     assert_eq!(seen[1], Err(words.to_owned()));
-    assert_eq!(seen[2], Err(words.to_owned()), "there is no way on");
+    assert_eq!(seen[2], Err(words.to_owned()), "reading cannot continue");
 }
 
 #[test]
@@ -247,8 +247,7 @@ fn what_cannot_be_opened_or_has_no_rows_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever values there are, with commas, quotes and line breaks in them, and whatever ends the
-    /// lines.
+    /// With any values, including commas, quotes and line breaks, and with both line ends.
     #[test]
     fn any_values_come_back(
         values in prop::collection::vec(("[a,\"\r\n\u{e4}]{0,6}", "[b ,\"\n]{1,4}"), 1..20),

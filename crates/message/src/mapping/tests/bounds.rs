@@ -1,4 +1,4 @@
-//! The limits of what is read: depth, size and memory.
+//! The limits on depth, size and memory.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn nesting_is_bounded_in_every_encoding() {
 }
 
 #[test]
-fn hostile_nesting_ends_early() {
+fn hostile_nesting_is_refused_early() {
     let deep = 200_000;
     let json = r#"{"child":"#.repeat(deep);
     let msgpack = b"\x81\xa5child".repeat(deep);
@@ -84,7 +84,7 @@ fn memory_is_bounded_in_every_mapped_encoding() {
         (Encoding::Hybrid, &list),
         (Encoding::Msgpack, &list),
         (Encoding::Cbor, &list),
-        // In JSON the keys of a map are long enough to pay for what they name.
+        // In JSON, a map's keys make the message large enough for the memory that its values take.
         (Encoding::Msgpack, &map),
         (Encoding::Cbor, &map),
     ];

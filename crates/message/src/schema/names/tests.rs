@@ -7,7 +7,7 @@ use buffa_descriptor::generated::descriptor::{
 use super::*;
 use crate::Schema;
 
-/// A sound file to which one thing is done.
+/// The error for a valid file after one change.
 fn refusal(change: impl FnOnce(&mut FileDescriptorProto)) -> String {
     let name = |name: &str| Some(name.to_owned());
     let mut file = FileDescriptorProto {
@@ -92,7 +92,7 @@ fn a_name_that_no_proto_file_could_give_is_refused() {
             });
         }),
     ];
-    // The linker panics at an enum whose full name begins with a dot.
+    // The linker would panic on an enum whose full name begins with a dot.
     for name in [
         None,
         Some(""),
@@ -105,7 +105,7 @@ fn a_name_that_no_proto_file_could_give_is_refused() {
         for (of, change) in changes {
             let error = refusal(|file| change(file, name.map(str::to_owned)));
             assert!(
-                error.contains(&format!("the name of {of}, ")),
+                error.contains(&format!("is not a valid name of {of}: ")),
                 "{name:?}: {error}"
             );
             assert!(!error.contains('\n'), "{error}");
@@ -134,7 +134,7 @@ fn files_and_imports_have_valid_names() {
 }
 
 #[test]
-fn a_default_value_is_one_of_its_field_s_type() {
+fn a_default_value_is_valid_for_its_field_s_type() {
     let of = |kind: Option<Type>, value: &str| {
         refusal(|file| {
             let field = &mut file.message_type[0].field[0];
@@ -174,7 +174,7 @@ fn a_default_value_is_one_of_its_field_s_type() {
         }
         let wrong = of(kind, "(process.exit(1),0)");
         assert!(
-            wrong.contains("which is not one of its type"),
+            wrong.contains("which is not valid for its type"),
             "{kind:?}: {wrong}"
         );
     }
@@ -191,11 +191,14 @@ fn packages_are_names_between_dots() {
         assert_eq!(of(sound), "", "{sound}");
     }
     for wrong in [".", ".a", "a.", "a..b", "a/b", "a.2b"] {
-        assert!(of(wrong).contains("the name of a package, "), "{wrong}");
+        assert!(
+            of(wrong).contains("is not a valid name of a package: "),
+            "{wrong}"
+        );
     }
 }
 
-/// The protobuf library would put a time's seconds into a field that holds something else.
+/// The protobuf library would put a timestamp's seconds into a field with another meaning.
 #[test]
 fn a_well_known_type_has_its_fields() {
     let named = |name: &'static str| {
@@ -204,7 +207,7 @@ fn a_well_known_type_has_its_fields() {
             file.message_type[0].name = Some(name.to_owned());
         })
     };
-    assert!(named("Timestamp").contains("its google.protobuf.Timestamp has other fields"));
+    assert!(named("Timestamp").contains("its google.protobuf.Timestamp lacks fields"));
     assert_eq!(named("Another"), "");
 }
 

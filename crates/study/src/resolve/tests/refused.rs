@@ -18,7 +18,7 @@ fn contradictory_settings() {
 fn workloads_that_do_not_fit() {
     assert_snapshot!(refused("# ?!\n[base]\nprotocol = \"grpc\""), @r#"my.toml:1:1: variant "base": it calls nothing; write [workload] with name = "echo" and n = 10, or [service] with a target"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nn = 3"), @r#"my.toml:6:5: the workload "hello" has one size; leave "n" out"#);
-    assert_snapshot!(two_and("[factors]\nn = [10, 4294967295]"), @r#"my.toml:13:10: the workload "echo" has 100000 items at most, not 4294967295"#);
+    assert_snapshot!(two_and("[factors]\nn = [10, 4294967295]"), @r#"my.toml:13:10: the workload "echo" can have at most 100000 items, not 4294967295"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\nscale = 3"), @r#"my.toml:6:9: "scale" is for your own method; built-in workloads have "n""#);
     assert_snapshot!(refused("# Is it?\n[workload]\nname = \"list\"\n[base]\nprotocol = \"grpc\""), @r#"my.toml:3:8: the workload "list" needs its size; write n = 10"#);
 }

@@ -108,7 +108,7 @@ fn a_run_with_limits_that_cannot_be_kept_is_not_resumed() {
     scene.edit(names::PLAN, |text| {
         text.replace("\"max_depth\": 100", "\"max_depth\": 100000")
     });
-    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth is 100000, and may be 1 to 100; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"the run is damaged: run/plan.json: --max-depth must be from 1 to 100, not 100000; restore it from a copy, or run the study again");
 }
 
 #[test]
