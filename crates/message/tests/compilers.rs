@@ -1,5 +1,5 @@
-//! What protoc takes of .proto files, and the built-in compiler or the protobuf library does not. These tests need a
-//! protoc on the PATH, as `make test` installs one.
+//! .proto files that protoc accepts, and the built-in compiler or the protobuf library does not. These tests
+//! need a protoc on the PATH, as `make test` installs it.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use rpcgauge_message::{Encoding, Limits, MessageType, Schema};
 use tempfile::TempDir;
 
-/// Compiles `a.proto` of files in their own folder.
+/// Compiles `a.proto` among files in their own folder.
 fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let folder = TempDir::new().unwrap();
     for (name, source) in files {
@@ -29,7 +29,7 @@ fn message(source: &str, name: &str) -> MessageType {
     schema.message_type(name).unwrap()
 }
 
-/// The descriptor set that protoc writes of a file, if it takes it.
+/// The descriptor set that protoc writes for a file, if it accepts the file.
 fn protoc(source: &str) -> Option<Vec<u8>> {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("a.proto"), source).unwrap();
@@ -54,7 +54,7 @@ fn a_copy_of_a_well_known_file_in_an_include_path_is_not_read() {
         import \"google/protobuf/timestamp.proto\";
         extend google.protobuf.FieldOptions { string unit = 50000; }
         message A { google.protobuf.Timestamp at = 1 [(unit) = \"s\"]; }";
-    // Neither compiler could read it.
+    // Neither compiler accepts it.
     let unreadable = "edition = \"2999\"; message FileOptions { extensions 1 [new = NEW]; }";
     let schema = compiled(&[
         ("a.proto", file),
@@ -78,16 +78,16 @@ fn a_public_import_reaches_through_two_files() {
     schema.unwrap().message_type("D").unwrap();
 }
 
-/// protoc has it in its own include folder.
+/// protoc has this file in its own include folder.
 #[test]
-fn a_file_that_only_protoc_has_may_be_imported() {
+fn a_file_that_only_protoc_includes_may_be_imported() {
     let source =
         "syntax = \"proto3\"; import \"google/protobuf/java_features.proto\"; message A {}";
     compiled(&[("a.proto", source)]).unwrap();
 }
 
 #[test]
-fn where_both_compilers_refuse_a_file_both_are_quoted() {
+fn the_error_quotes_both_compilers_if_both_refuse_a_file() {
     let error = compiled(&[(
         "a.proto",
         "syntax = \"proto3\";\nmessage A { Nope n = 1; }\n",
@@ -121,11 +121,11 @@ fn fields_that_share_a_derived_name_in_json_get_a_name_each() {
         assert!(set.windows(6).any(|part| part == b"a mark"));
     };
     check(&compiled(&[("a.proto", source)]).unwrap());
-    // protoc writes a set in which both have one name.
+    // In the set that protoc writes, both fields have the same name.
     let set = protoc(source).unwrap();
     let schema = Schema::from_descriptor_set(&set).unwrap();
     check(&schema);
-    // Subjects get the same names.
+    // Subjects get the same names from the set.
     let again = Schema::from_descriptor_set(schema.descriptor_set()).unwrap();
     assert_eq!(again.descriptor_set(), schema.descriptor_set());
     assert_ne!(schema.descriptor_set(), set);
@@ -136,7 +136,7 @@ fn fields_that_share_a_derived_name_in_json_get_a_name_each() {
     assert_eq!(read.to_bytes(Encoding::Protobuf).unwrap(), [0x10, 1]);
 }
 
-/// A reader takes `b` for either of them, as the name of one in JSON and of the other in the file.
+/// For a reader, `b` could be either field: the JSON name of one, and the name in the file of the other.
 #[test]
 fn fields_that_share_a_given_name_in_json_are_refused() {
     for (fields, shared) in [
@@ -172,7 +172,7 @@ fn fields_that_share_a_given_name_in_json_are_refused() {
             );
             let error = compiled(&[("a.proto", &source)]).unwrap_err();
             assert_eq!(error, format!("DIR/{what}"), "{source}");
-            // protoc takes most of them.
+            // protoc accepts most of them.
             if let Some(set) = protoc(&source) {
                 let error = Schema::from_descriptor_set(&set).unwrap_err().to_string();
                 assert!(error.contains(&what), "{source}: {error}");
@@ -182,7 +182,7 @@ fn fields_that_share_a_given_name_in_json_are_refused() {
 }
 
 #[test]
-fn a_message_set_may_be_there_and_must_be_empty() {
+fn a_message_set_may_be_declared_and_must_be_empty() {
     const WHAT: &str = "the wire format of MessageSet is not supported; leave it empty";
     let message = message(
         "syntax = \"proto2\"; package p; import \"google/protobuf/any.proto\";
@@ -247,7 +247,7 @@ fn a_message_set_may_be_there_and_must_be_empty() {
     }
 }
 
-/// What is looked for in messages is looked for in those of extensions too.
+/// The searches for damage in messages also cover the messages in extensions.
 #[test]
 fn damage_in_extensions_is_found() {
     let message = message(

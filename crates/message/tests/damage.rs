@@ -1,4 +1,4 @@
-//! Whatever arrives: an error or a message, never a panic, with every kind of field there is.
+//! Any input leads to an error or a message and never to a panic, for every kind of field.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -71,7 +71,7 @@ proptest! {
     }
 }
 
-/// What was read can be written in protobuf, and reads back the same from it.
+/// A message that was read can be written in protobuf, and reads back the same.
 fn check(
     message_type: &MessageType,
     bytes: &[u8],
@@ -80,9 +80,9 @@ fn check(
     match message_type.decode(bytes, encoding, &Limits::DEFAULT) {
         Err(error) => prop_assert_eq!(error.to_string().lines().count(), 1, "{}", error),
         Ok(message) => {
-            // A damaged map entry can lack its value. The library takes 0 for it, which a closed
-            // enum may not have; what it writes then, it reads as an unknown field. So protobuf is
-            // read twice, the second time without damage.
+            // A damaged map entry can lack its value. The library then uses 0, which a closed enum may not
+            // have; it writes the 0, and reads it as an unknown field. So protobuf is read again, the second
+            // time without damage.
             let again = |message: Message| {
                 let written = message.to_bytes(Encoding::Protobuf).unwrap();
                 message_type
@@ -100,7 +100,7 @@ fn check(
                 .unwrap();
             prop_assert_eq!(first_difference(&message, &back), None);
             for encoding in Encoding::ALL {
-                // Damaged payloads of an `Any`, and times without a form, are refused here.
+                // Encoding refuses damaged payloads of an `Any`, and times that JSON cannot represent.
                 if let Ok(bytes) = message.to_bytes(encoding) {
                     let back = message_type.decode(&bytes, encoding, &Limits::DEFAULT);
                     prop_assert!(back.is_ok(), "{} {:?}", encoding, back.err());
@@ -187,8 +187,8 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
-/// The deepest that the default limits let in fits into the smallest usual stack of a thread,
-/// also without optimisation.
+/// The deepest message that the default limits allow fits into the smallest usual stack of a thread, even
+/// without optimisation.
 #[test]
 fn the_deepest_message_fits_the_stack() {
     let depth = Limits::DEFAULT.max_depth;
@@ -265,11 +265,11 @@ fn payloads_before_their_type_are_bounded_too() {
 }
 
 #[test]
-fn unknown_fields_are_looked_through_in_every_message() {
+fn unknown_fields_are_checked_in_every_message() {
     let schema = Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap();
     let order = schema.message_type("shop.Order").unwrap();
     let read = |bytes: &[u8]| order.decode(bytes, Encoding::Protobuf, &Limits::DEFAULT);
-    // Field 1000 as a varint, and field 1 as one, which is a string.
+    // Field 1000 as a varint, and field 1, a string, as a varint.
     let unknown = [0xc0, 0x3e, 1];
     let wrong = [0x08, 1];
     for _ in 0..3 {

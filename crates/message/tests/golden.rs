@@ -1,6 +1,6 @@
-//! The bytes of the built-in workloads' messages, which servers and codecs in other languages have
-//! to produce too: `contract/golden/`. `RPCGAUGE_UPDATE_GOLDEN=1` rewrites them; a change there
-//! is a change of the contract.
+//! The bytes of the built-in workloads' messages in `contract/golden/`, which servers and codecs in other
+//! languages must produce too. `RPCGAUGE_UPDATE_GOLDEN=1` rewrites them; a change there is a change of the
+//! contract.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rpcgauge_message::{
 };
 use serde::{Deserialize, Serialize};
 
-/// One file: a workload, and the bytes of its first request and answer.
+/// One file: a workload, and the bytes of its first request and response.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Golden {
     workload: WorkloadSpec,
@@ -100,7 +100,7 @@ fn both_kinds_of_code_read_the_golden_bytes_and_dynamic_code_writes_binary_ones(
                     .unwrap();
                 assert_eq!(read.code(), message_type.code());
                 assert_eq!(first_difference(expected, &read), None, "{encoding}");
-                // Dynamic code has protobuf's own JSON: 64-bit integers as text.
+                // Dynamic code writes protobuf's own JSON: 64-bit integers as strings.
                 let is_json = encoding.is_json() || *encoding == Encoding::Hybrid;
                 let own_json = read.code() == CodeKind::Dynamic && is_json;
                 if !own_json {

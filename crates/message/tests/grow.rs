@@ -1,4 +1,4 @@
-//! Messages made longer by rows that differ as real ones do.
+//! Messages are made longer with rows that differ as real ones do.
 
 use std::collections::BTreeSet;
 
@@ -117,8 +117,8 @@ fn added_rows_differ_in_every_field_that_can() {
             distinct(path)
         );
     }
-    assert_eq!(distinct("/mask"), 1, "a path of fields has to be there");
-    // Their lengths stay, and so do the words of an address.
+    assert_eq!(distinct("/mask"), 1, "the path must name existing fields");
+    // The lengths do not change, and neither do the words of an address.
     for row in rows {
         let length = |path: &str| row.pointer(path).and_then(Value::as_str).unwrap().len();
         for path in ["/id", "/name", "/link", "/hash", "/digest", "/at", "/took"] {
@@ -141,7 +141,7 @@ fn added_rows_differ_in_every_field_that_can() {
 }
 
 #[test]
-fn a_compressor_finds_no_row_twice() {
+fn a_compressor_finds_no_duplicate_row() {
     let gzip = |value: &Value| {
         let mut out = Vec::new();
         let mut compressor = Compressor::new(Compression::GZIP).unwrap();
@@ -190,11 +190,11 @@ fn without_lists_texts_and_bytes_grow() {
 }
 
 #[test]
-fn what_cannot_be_longer_does_not_grow() {
+fn a_message_that_cannot_be_longer_does_not_grow() {
     for sample in [json!({}), json!({"n": 7}), json!({"mask": "text"})] {
         assert_eq!(grown("Text", &sample, 3), None, "{sample}");
     }
-    // A text of nothing that could vary would be the same again and again.
+    // Nothing in this text can vary, so it would only be repeated.
     assert_eq!(grown("Empties", &json!({"rule": "-----"}), 3), None);
     let empties = grown("Empties", &json!({"pages": [{}]}), 3).unwrap();
     assert_eq!(empties["pages"].as_array().unwrap().len(), 3);

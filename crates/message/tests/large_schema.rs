@@ -1,4 +1,4 @@
-//! A schema of many messages. Alone in its program, whose peak of memory is looked at.
+//! A schema of many messages. The only test in its program, since it measures the program's peak memory.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 const MESSAGES: u64 = 11_000;
 
-/// The most memory that this program had at any time, in KiB.
+/// The program's peak memory so far, in KiB.
 fn peak() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -32,7 +32,7 @@ fn a_message_takes_a_few_kilobytes() {
     let schema = compiled(dir.path());
     let each = (peak() - before) / MESSAGES;
     assert!(each < 25, "{each} KiB for each message of five fields");
-    // A set of more descriptors than the decoder takes where nothing is said.
+    // The set has more descriptors than the decoder's default limit allows.
     let message = schema.message_type("M1").unwrap();
     let message = message.from_json(r#"{"eF":{"b":1}}"#).unwrap();
     let bytes = message.to_bytes(Encoding::JsonProtoNames).unwrap();

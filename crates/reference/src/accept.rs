@@ -1,4 +1,4 @@
-//! New connections, and which thread serves them.
+//! Accepts new connections and assigns them to threads.
 
 use std::io;
 use std::net;
@@ -20,21 +20,20 @@ use crate::listen::Socket;
 use crate::service::Service;
 use crate::{connection, log};
 
-/// After a failed accept (no file descriptors left, for one) the next is tried this much later.
+/// The pause after a failed accept, for example when no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// TCP keepalive: the kernel probes a client that was silent for this long, so that no call pays for
-/// it.
+/// TCP keepalive: the kernel probes a client that was silent for this long, so no call is delayed by it.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 
-/// A thread that serves: its runtime and its own service.
+/// A thread that serves connections: its runtime and its own service.
 pub(crate) struct Worker {
     pub(crate) handle: Handle,
     pub(crate) service: Arc<Service>,
 }
 
-/// Accepts connections and hands them to the workers round-robin. The first worker's runtime must be
-/// the one that this runs on. Ends only when the socket cannot be used at all.
+/// Accepts connections and distributes them to the workers round-robin. Must run on the first worker's runtime.
+/// Returns only if the socket cannot be used at all.
 pub(crate) async fn accept(
     socket: &Socket,
     tls: Option<TlsAcceptor>,
@@ -60,7 +59,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// Responses leave at once, and clients that vanished are noticed.
+/// Sends responses without delay, and detects clients that vanished.
 fn tune(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -80,7 +79,7 @@ async fn deal<S: Stream>(
             match next().await {
                 Ok(stream) => break stream,
                 Err(error) => {
-                    log::connection_error(&format!("not accepted: {error}"));
+                    log::connection_error(&format!("cannot accept a connection: {error}"));
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -88,12 +87,12 @@ async fn deal<S: Stream>(
         let http = (tls.clone(), Arc::clone(&builder));
         spawn(stream, index == 0, worker, http, stop.clone());
     }
-    // The cycle ends only without workers.
-    Err(io::Error::other("no thread serves"))
+    // The cycle ends only if there are no workers.
+    Err(io::Error::other("there are no threads to serve"))
 }
 
-/// Serves a connection on a worker. On this very runtime it stays registered as it is; for another
-/// one it is registered again.
+/// Serves a connection on a worker. For a worker with another runtime, the connection is registered again
+/// there.
 fn spawn<S: Stream>(
     stream: S,
     own_runtime: bool,
@@ -116,7 +115,7 @@ fn spawn<S: Stream>(
                 connection::serve(TokioIo::new(stream), &builder, service, stop).await;
             }
             Ok(Err(error)) => log::connection_error(&format!("TLS handshake: {error}")),
-            Err(_) => log::connection_error(&"TLS handshake: not over in time"),
+            Err(_) => log::connection_error(&"TLS handshake: not completed in time"),
         }
     };
     if own_runtime {
@@ -132,7 +131,7 @@ fn spawn<S: Stream>(
     });
 }
 
-/// A connection that can go from one runtime to another.
+/// A connection that can move between runtimes.
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     type Std: Send + 'static;
     fn into_std(self) -> io::Result<Self::Std>;

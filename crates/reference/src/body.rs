@@ -1,4 +1,4 @@
-//! Bodies: a request's, read within bounds, and a response's, written in one piece.
+//! Bodies: those of requests, read within bounds, and those of responses, written in one piece.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -13,15 +13,15 @@ use rpcgauge_message::Limits;
 
 use crate::budget::{Charge, Exhausted, Ledger};
 
-/// Memory that is allocated at once for a body with a known length: the longest message, unless
-/// another limit is set. Beyond it memory follows what has come, since claiming a length is cheap.
+/// The memory that is allocated in advance for a body of known length: up to the default maximum of a message.
+/// Beyond it, memory grows with the received bytes, since announcing a length costs nothing.
 const ROOM_AT_ONCE: usize = Limits::DEFAULT.max_message_bytes;
 
-/// A request's body, as far as it was read. A body in one piece is never copied.
+/// A request's body as far as it was read. A body in one piece is never copied.
 pub(crate) struct RequestBody {
     incoming: Incoming,
     read: Read,
-    /// What it holds of the budget, once it has to be waited for or has more than one piece.
+    /// Its share of the budget, once it has to be waited for or has more than one piece.
     charge: Charge,
 }
 
@@ -30,7 +30,7 @@ enum Read {
     Pieces(Vec<u8>),
 }
 
-/// Why a body did not come whole.
+/// Why a body could not be read to its end.
 pub(crate) enum BodyError {
     BrokenOff(hyper::Error),
     Exhausted(Exhausted),
@@ -45,13 +45,12 @@ impl RequestBody {
         }
     }
 
-    /// How many bytes the client said it would send, if it did.
+    /// The body's length as announced by the client, if it was.
     pub(crate) fn announced_bytes(&self) -> Option<u64> {
         self.incoming.size_hint().exact()
     }
 
-    /// Waits for more; false at the body's end. `whole` is how many bytes it should have in all, 0
-    /// where that is not known.
+    /// Waits for more; false at the body's end. `whole` is the expected length of the body, 0 if unknown.
     pub(crate) async fn more(&mut self, whole: usize) -> Result<bool, BodyError> {
         loop {
             if self.incoming.is_end_stream() {
@@ -67,7 +66,7 @@ impl RequestBody {
             let Some(frame) = frame.await.map_err(BodyError::Exhausted)? else {
                 return Ok(false);
             };
-            // Trailers of a request mean nothing to this server.
+            // This server ignores the trailers of a request.
             if let Ok(data) = frame.map_err(BodyError::BrokenOff)?.into_data()
                 && !data.is_empty()
             {
@@ -99,7 +98,7 @@ impl Read {
             }
             Self::Pieces(all) => {
                 if all.capacity() - have < data.len() {
-                    // At least twice the room, so that bytes are not copied again and again.
+                    // At least doubles the capacity, so that bytes are not copied again and again.
                     let more = more.max(all.capacity());
                     charge.cover(have + more)?;
                     all.reserve_exact(more);
@@ -120,20 +119,19 @@ impl Read {
 
 /// A response's body.
 pub(crate) enum ResponseBody {
-    /// All its bytes, then trailers if it has any.
+    /// All bytes, then trailers if there are any.
     Whole {
         data: Piece,
         trailers: Option<HeaderMap>,
     },
-    /// Frames that are made while the call lasts.
+    /// Frames that are made during the call.
     Streamed(Pin<Box<Streamed>>),
 }
 
-/// A body whose frames come one by one.
+/// A body whose frames are made one by one.
 pub(crate) type Streamed = dyn Body<Data = Piece, Error = Infallible> + Send;
 
-/// Bytes of a response, with what they hold of the budget until they have been sent. A refusal holds
-/// nothing.
+/// Bytes of a response, with their share of the budget until they have been sent. A refusal has no share.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
     bytes: Bytes,
@@ -217,7 +215,7 @@ impl Body for ResponseBody {
                 data,
                 trailers: None,
             } => SizeHint::with_exact(data.remaining() as u64),
-            // gRPC frames its messages itself and sends no content-length.
+            // gRPC has its own framing and sends no content-length.
             _ => SizeHint::default(),
         }
     }
@@ -227,15 +225,15 @@ impl Body for ResponseBody {
 mod tests {
     use super::*;
 
-    /// A piece of the size of an HTTP/2 frame.
+    /// A piece as large as an HTTP/2 frame.
     const PIECE: Bytes = Bytes::from_static(&[7; 16 << 10]);
 
-    /// A charge that any body fits into.
+    /// A charge on an unlimited budget.
     fn charge() -> Charge {
         Charge::new(&Ledger::sharing(usize::MAX, 1)[0])
     }
 
-    /// A body's memory after each piece; `whole` is known from the first one on.
+    /// A body's capacity after each piece; `whole` is known after the first one.
     fn room(pieces: usize, whole: usize) -> Vec<usize> {
         let (mut read, mut charge) = (Read::OnePiece(Bytes::new()), charge());
         let room = (0..pieces).map(|piece| {
@@ -251,17 +249,17 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_says_how_long_it_is_gets_its_room_at_once() {
+    fn a_body_of_known_length_is_allocated_at_once() {
         let whole = 20 * PIECE.len();
         let want = [vec![0], vec![whole; 19]].concat();
         assert_eq!(room(20, whole), want);
-        // One that is longer than it says, or does not say, is read nevertheless.
+        // A body that is longer than announced, or of unknown length, is read nevertheless.
         assert!(room(20, 2 * PIECE.len()).last() >= Some(&whole));
         assert!(room(20, 0).last() >= Some(&whole));
     }
 
     #[test]
-    fn saying_alone_takes_no_more_room_than_a_message_may_have() {
+    fn an_announced_length_takes_no_more_memory_than_a_message_may_have() {
         let most = ROOM_AT_ONCE + 3 * PIECE.len();
         let room = room(3, u32::MAX as usize);
         assert!(room.iter().all(|room| *room <= most), "{room:?}");

@@ -1,8 +1,8 @@
-//! How much memory all calls together may hold: request bodies on their way in, responses on
-//! their way out.
+//! The memory budget of all calls: for request bodies being received and responses being sent.
 //!
-//! A request body that arrived whole with its head is handled at once and is not counted. A response
-//! is counted: [`Ledger`] touches nothing that threads share while clients read their responses.
+//! A request body that arrives together with its head is handled at once and is not counted. Every response is
+//! counted, which is cheap: while clients read their responses, a [`Ledger`] touches no state that threads
+//! share.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::{Resource, getrlimit};
 
-/// What a call that waits holds beside its body: its head (16 KiB at most by HTTP/2), its stream and
-/// its task.
+/// The memory of a waiting call besides its body: its head (at most 16 KiB over HTTP/2), its stream and its
+/// task.
 pub(crate) const CALL_BYTES: usize = 16 << 10;
 
-/// How much a thread takes from the budget at a time, so that it rarely has to.
+/// How much a thread draws from the shared budget at a time, so that it rarely needs to.
 const DRAWN_BYTES: usize = 1 << 20;
 
-/// The share of the machine's memory that is used unless another budget is set. The rest is for the
-/// messages that threads are decoding, and for other programs.
+/// The default budget is the available memory divided by this. The rest is for the messages that threads are
+/// decoding, and for other programs.
 const SHARE: usize = 4;
 
-/// A quarter of the memory that this process may have: the machine's, its control group's or that of
-/// its limit of address space, whichever is smallest.
+/// A quarter of the memory available to this process: the minimum of the machine's memory, its control group's
+/// limit and its address space limit.
 pub fn default_memory() -> usize {
     let system = rustix::system::sysinfo();
     let machine = (system.totalram as u64).saturating_mul(system.mem_unit.into());
     let group = ["memory.max", "memory/memory.limit_in_bytes"].map(|file| {
         let text = fs::read_to_string(format!("/sys/fs/cgroup/{file}")).ok()?;
-        // Without a limit version 2 says `max`, and version 1 more than any machine has.
+        // If there is no limit, version 2 has `max`, and version 1 more than any machine has.
         text.trim().parse().ok()
     });
     let bounds = group.into_iter().chain([getrlimit(Resource::As).current]);
@@ -36,26 +36,26 @@ pub fn default_memory() -> usize {
     usize::try_from(least).unwrap_or(usize::MAX) / SHARE
 }
 
-/// There is no room for this call now.
+/// There is no memory for this call at present.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error(
-    "other calls hold the memory that this server has for them; try again later, or give it more \
+    "other calls use all the memory that this server has for them; try again later, or give it more \
      with --max-memory"
 )]
 pub(crate) struct Exhausted;
 
-/// One thread's part of the budget of all threads.
+/// One thread's part of the shared budget.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// What is left for any thread.
+    /// What is left for all threads.
     left: Arc<AtomicUsize>,
-    /// What this thread has drawn and no call of it holds. Only this thread writes it: a connection
-    /// and its calls live and end on their own thread.
+    /// What this thread has drawn and its calls do not use. Only this thread writes it: a connection and its
+    /// calls start and end on one thread.
     spare: AtomicUsize,
 }
 
 impl Ledger {
-    /// A ledger for each of the threads that share a budget of `bytes`.
+    /// Returns a ledger for each of the threads that share a budget of `bytes`.
     pub(crate) fn sharing(bytes: usize, threads: u32) -> Vec<Arc<Self>> {
         let left = Arc::new(AtomicUsize::new(bytes));
         let ledger = |_| {
@@ -101,7 +101,7 @@ impl Ledger {
     }
 }
 
-/// What one call holds of the budget, until it is dropped.
+/// A call's share of the budget, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     ledger: Arc<Ledger>,
@@ -109,7 +109,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Nothing yet.
+    /// An empty share.
     pub(crate) fn new(ledger: &Arc<Ledger>) -> Self {
         Self {
             ledger: Arc::clone(ledger),
@@ -117,13 +117,13 @@ impl Charge {
         }
     }
 
-    /// `bytes`, and what a call takes beside them.
+    /// A share for `bytes` and for the call itself.
     pub(crate) fn of(ledger: &Arc<Ledger>, bytes: usize) -> Result<Self, Exhausted> {
         let mut charge = Self::new(ledger);
         charge.cover(bytes).map(|()| charge)
     }
 
-    /// Grows to `bytes`, and what a call takes beside them.
+    /// Grows the share to one for `bytes` and for the call itself.
     pub(crate) fn cover(&mut self, bytes: usize) -> Result<(), Exhausted> {
         let bytes = bytes.saturating_add(CALL_BYTES);
         if bytes > self.bytes {
@@ -150,16 +150,16 @@ mod tests {
         let body = 4 << 20;
         let charges = [0, 1].map(|thread| Charge::of(&ledgers[thread], body).expect("room"));
         for ledger in &ledgers {
-            assert!(Charge::of(ledger, body).is_err(), "others hold it");
+            assert!(Charge::of(ledger, body).is_err(), "the charges hold it");
             Charge::of(ledger, 0).expect("there is some left");
         }
         drop(charges);
-        // All but what the other thread keeps for its next call.
+        // Everything except what the other thread keeps for its next call.
         let all = (10 << 20) - DRAWN_BYTES - CALL_BYTES;
         let mut charge = Charge::of(&ledgers[1], 0).expect("room");
         charge.cover(all).expect("it was given back");
         assert!(charge.cover(all + DRAWN_BYTES + 1).is_err());
-        assert_eq!(charge.bytes, all + CALL_BYTES, "what it had it keeps");
+        assert_eq!(charge.bytes, all + CALL_BYTES, "it keeps what it had");
     }
 
     #[test]

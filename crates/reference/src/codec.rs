@@ -1,4 +1,4 @@
-//! Role `codec`: a sample encoded or decoded again and again, slice by slice.
+//! The role `codec`: encodes or decodes a sample again and again, slice by slice.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ use rpcgauge_message::{CodeKind, Codec, Encoding, Limits, Message, Sample, Workl
 
 use crate::clock::{monotonic_ns, process_cpu_ns};
 
-/// A sample, its bytes, and the buffers that are kept from operation to operation.
+/// A sample, its bytes, and the buffers that are reused between operations.
 pub(crate) struct Bench {
     codec: Codec,
     operation: Operation,
@@ -26,7 +26,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Makes the sample ready in both forms, and checks that it decodes.
+    /// Prepares the sample as a message and as bytes, and checks that it decodes.
     pub(crate) fn new(asked: &CodecSettings) -> Result<Self, Failed> {
         let workload = Workload::new(&asked.workload).map_err(refused)?;
         let message_type = match asked.sample {
@@ -45,7 +45,7 @@ impl Bench {
         )
         .map_err(refused)?;
         let records = File::create(&asked.records).map_err(|error| {
-            let error = format!("cannot make {}: {error}", asked.records.display());
+            let error = format!("cannot create {}: {error}", asked.records.display());
             failed(Fault::Machine, error)
         })?;
         let mut bench = Self {
@@ -63,12 +63,12 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Whether generated or dynamic code is timed.
+    /// Whether the timed code is generated or dynamic.
     pub(crate) fn code(&self) -> CodeKind {
         self.message.code()
     }
 
-    /// What the operation makes, so that it can be compared with what is right.
+    /// Returns the operation's result, so that it can be compared with the expected one.
     pub(crate) fn verify(&mut self) -> Result<Verified, Failed> {
         match self.operation {
             Operation::Encode => {
@@ -84,7 +84,7 @@ impl Bench {
         }
     }
 
-    /// Makes one slice of batches and appends their records.
+    /// Runs one slice of batches and appends their records.
     pub(crate) fn slice(&mut self, asked: &SliceAsk) -> Result<SliceDone, Failed> {
         let operations = asked.batch.unwrap_or(1);
         for _ in 0..asked.skip {

@@ -1,4 +1,4 @@
-//! One connection: which version of HTTP it uses, and how long it may be silent.
+//! One connection: its HTTP version, and how long it may be silent.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -18,13 +18,13 @@ use tokio::time::Instant;
 use crate::service::Service;
 use crate::{grpc, log, rest};
 
-/// Calls in flight on one HTTP/2 connection: more than any study has, so that the server's setting
-/// is never what is measured.
+/// The maximum number of calls in flight on one HTTP/2 connection: more than any study has, so that no figure
+/// depends on this setting.
 const MAX_CONCURRENT_STREAMS: u32 = 4096;
 
-/// How every connection is served. HTTP/1.1 has no timer of its own: hyper would make and drop one
-/// for each request, and none by HTTP/2, so that the two could not be compared. [`serve`] has one for
-/// the whole connection.
+/// The settings of every connection. hyper's timer for HTTP/1.1 is off: hyper would create and drop one for
+/// each request, but none over HTTP/2, so the two could not be compared. [`serve`] has one timer for the whole
+/// connection.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().header_read_timeout(None);
@@ -35,7 +35,7 @@ pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// The calls of a connection.
+/// Counts the calls of a connection.
 #[derive(Default)]
 struct Calls {
     begun: AtomicU64,
@@ -44,20 +44,20 @@ struct Calls {
 }
 
 impl Calls {
-    /// One more. Only this connection's own thread counts.
+    /// Adds one. Only the connection's own thread counts.
     fn count(counter: &AtomicU64) {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    /// Calls so far, where none is in flight.
+    /// The number of calls so far, if none is in flight.
     fn at_rest(&self) -> Option<u64> {
         let begun = self.begun.load(Ordering::Relaxed);
         (begun == self.ended.load(Ordering::Relaxed)).then_some(begun)
     }
 }
 
-/// Serves one connection to its end. When `stop` changes, calls in flight are finished and no new
-/// ones are taken.
+/// Serves one connection to its end. When `stop` changes, calls in flight are completed and no new ones are
+/// accepted.
 pub(crate) async fn serve<I>(
     io: I,
     builder: &auto::Builder<TokioExecutor>,
@@ -75,7 +75,7 @@ pub(crate) async fn serve<I>(
         let by_http1 = request.version() < Version::HTTP_2;
         calls.by_http1.store(by_http1, Ordering::Relaxed);
         async move {
-            // Content type and path distinguish gRPC from the others, on any connection.
+            // Content type and path distinguish gRPC from other requests, on any connection.
             let response = if grpc::is_meant(&service, &request) {
                 grpc::respond(&service, request).await
             } else {
@@ -120,7 +120,7 @@ pub(crate) async fn serve<I>(
     }
 }
 
-/// An error with its causes in one line.
+/// An error and its causes in one line.
 fn chain(error: &(dyn Error + 'static)) -> String {
     std::iter::successors(Some(error), |&error| error.source())
         .map(ToString::to_string)

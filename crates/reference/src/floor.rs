@@ -1,7 +1,8 @@
-//! The server of the floor's calibration: it reads requests of a fixed size and answers with responses of a fixed size.
+//! The server for the floor's calibration: it reads requests of a fixed size and sends responses of a fixed
+//! size.
 //!
-//! Nothing is framed or parsed, so that what a call over this loop costs is the kernel's, and no
-//! client or server can be faster on the same transport. The protocol is in `contract/README.md`.
+//! Nothing is framed or parsed, so a call over this loop costs what the kernel costs, and no client or server
+//! can be faster on the same transport. `contract/README.md` describes the protocol.
 
 use std::io::{self, Read, Write};
 
@@ -10,15 +11,15 @@ use crate::listen::{Listener, Socket};
 #[cfg(test)]
 mod tests;
 
-/// A connection's first bytes: two unsigned 64-bit little-endian numbers, the request's and the
-/// response's length in bytes.
+/// The length of a connection's header: the lengths in bytes of request and response, as two unsigned 64-bit
+/// little-endian numbers.
 pub const HEADER_BYTES: usize = 16;
 
-/// Longest request and longest response, in bytes: more than any message of a study.
+/// The maximum length of a request and of a response, in bytes: more than any message of a study has.
 pub const MAX_BYTES: u64 = 64 << 20;
 
-/// Serves one connection after the other, each until its client closes it, with blocking calls on
-/// this thread. Returns only when the socket itself fails.
+/// Serves connections one after the other with blocking calls on this thread, each until its client closes it.
+/// Returns only if the socket itself fails.
 pub fn serve(listener: &Listener) -> io::Error {
     loop {
         let accepted = match &listener.socket {
@@ -54,7 +55,7 @@ fn respond_until_closed(mut stream: impl Read + Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a whole request came; not if the client closed the connection before its first byte.
+/// Whether a whole request was read; false if the client closed the connection before its first byte.
 fn read_request(stream: &mut impl Read, request: &mut [u8]) -> io::Result<bool> {
     let mut filled = 0;
     while filled < request.len() {
@@ -72,7 +73,7 @@ fn read_request(stream: &mut impl Read, request: &mut [u8]) -> io::Result<bool> 
     Ok(true)
 }
 
-/// The request's and the response's length, each from 1 to [`MAX_BYTES`].
+/// The lengths of request and response, each from 1 to [`MAX_BYTES`].
 fn lengths(header: &[u8; HEADER_BYTES]) -> io::Result<(usize, usize)> {
     let (numbers, _) = header.as_chunks();
     Ok((

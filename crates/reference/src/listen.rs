@@ -1,4 +1,4 @@
-//! Where the server listens, and every way that listening there can fail.
+//! The addresses that servers listen on, and why listening can fail.
 
 use std::fmt;
 use std::fs;
@@ -15,7 +15,7 @@ use rpcgauge_contract::{self as contract, Address, Fault, MAX_SOCKET_PATH_BYTES}
 #[cfg(test)]
 mod tests;
 
-/// Where a server should listen.
+/// The address that a server is to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenOn {
     /// TCP.
@@ -40,7 +40,7 @@ impl ListenOn {
 }
 
 impl From<contract::Listen> for ListenOn {
-    /// The contract has no ports: a subject listens at a free one and says which.
+    /// The contract has no ports: a subject listens on a free one and reports it.
     fn from(listen: contract::Listen) -> Self {
         match listen {
             contract::Listen::Tcp { host } => Self::Tcp { host, port: 0 },
@@ -52,7 +52,7 @@ impl From<contract::Listen> for ListenOn {
 impl FromStr for ListenOn {
     type Err = ListenError;
 
-    /// Takes `HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`.
+    /// Parses `HOST:PORT`, `[IPV6]:PORT` or `unix:PATH`.
     fn from_str(text: &str) -> Result<Self, ListenError> {
         let wrong = || ListenError::Syntax(text.to_owned());
         if let Some(path) = text.strip_prefix("unix:") {
@@ -89,7 +89,7 @@ impl fmt::Display for ListenOn {
     }
 }
 
-/// Why the server cannot listen where it should.
+/// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each is")]
 pub enum ListenError {
@@ -104,15 +104,15 @@ pub enum ListenError {
     #[error("{0} is not an address of this machine: use 127.0.0.1, or one that `ip address` shows")]
     AddressNotAvailable(String),
     #[error(
-        "socket path {} is {bytes} bytes long and the system takes {MAX_SOCKET_PATH_BYTES}: \
-         use a shorter one, in /tmp for example", path.display()
+        "socket path {} is {bytes} bytes long, but the system allows {MAX_SOCKET_PATH_BYTES}: \
+         use a shorter one, for example in /tmp", path.display()
     )]
     PathTooLong { path: PathBuf, bytes: usize },
     #[error("{} exists and is not a socket: use another path", .0.display())]
     NotASocket(PathBuf),
     #[error("socket {} is in use: stop the server that listens there, or use another path", .0.display())]
     SocketInUse(PathBuf),
-    #[error("cannot make socket {}: its folder is not there; make it, or use another path", .0.display())]
+    #[error("cannot create socket {}: its folder does not exist; create it, or use another path", .0.display())]
     NoFolder(PathBuf),
     #[error(
         "not permitted to listen on {0}: use a port from 1024 on, or a folder that you may write to"
@@ -123,7 +123,7 @@ pub enum ListenError {
 }
 
 impl ListenError {
-    /// Errors for which the system's text is the best.
+    /// An error for which the system's message is the best.
     fn system(on: &ListenOn, source: io::Error) -> Self {
         match source.kind() {
             ErrorKind::PermissionDenied => Self::NotPermitted(on.clone()),
@@ -134,7 +134,7 @@ impl ListenError {
         }
     }
 
-    /// Who can do something about it.
+    /// Who can fix it.
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Syntax(_) | Self::UnknownHost { .. } | Self::PathTooLong { .. } => Fault::User,
@@ -143,13 +143,13 @@ impl ListenError {
     }
 }
 
-/// A socket that is listened on. A Unix domain socket's file goes away with it.
+/// A listening socket. A Unix domain socket's file is removed with it.
 #[derive(Debug)]
 pub struct Listener {
     /// The socket, in blocking mode.
     pub(crate) socket: Socket,
     address: Address,
-    // Dropped with the listener, which removes the file.
+    // Removes the file when the listener is dropped.
     file: Option<SocketFile>,
 }
 
@@ -160,8 +160,8 @@ pub(crate) enum Socket {
 }
 
 impl Listener {
-    /// Listens. A stale socket file (without a listener) is replaced; anything else
-    /// that has the path is left alone.
+    /// Starts to listen. A stale socket file, which no server listens on, is replaced; any other file at the
+    /// path is left alone.
     pub fn bind(on: &ListenOn) -> Result<Self, ListenError> {
         match on {
             ListenOn::Tcp { host, port } => bind_tcp(on, host, *port),
@@ -169,12 +169,12 @@ impl Listener {
         }
     }
 
-    /// Where it listens, with the port that the system gave.
+    /// The address, with the port that the system assigned.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Takes over the socket's file, for a listener that outlives its use.
+    /// Moves the socket's file out, if something else is to remove it later.
     pub(crate) fn take_file(&mut self) -> Option<SocketFile> {
         self.file.take()
     }
@@ -190,7 +190,7 @@ fn bind_tcp(on: &ListenOn, host: &str, port: u16) -> Result<Listener, ListenErro
         .map_err(|error| unknown(error.to_string()))?
         .collect();
     if candidates.is_empty() {
-        return Err(unknown("the resolver gave none".to_owned()));
+        return Err(unknown("the resolver returned none".to_owned()));
     }
     let socket = net::TcpListener::bind(&candidates[..]).map_err(|source| match source.kind() {
         ErrorKind::AddrInUse => ListenError::PortInUse {
@@ -232,7 +232,7 @@ fn bind_unix(on: &ListenOn, path: &Path) -> Result<Listener, ListenError> {
     })
 }
 
-/// Removes a socket file without a listener; refuses everything else that has the path.
+/// Removes a stale socket file, which no server listens on; refuses any other file at the path.
 fn clear_stale_socket(
     path: &Path,
     system: &impl Fn(io::Error) -> ListenError,
@@ -254,7 +254,7 @@ fn clear_stale_socket(
     }
 }
 
-/// A socket's file, removed when it goes out of scope if it is still the one that was made.
+/// A socket's file. Removed on drop, if it is still the same file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     path: PathBuf,
@@ -278,7 +278,7 @@ impl Drop for SocketFile {
         let ours = fs::symlink_metadata(&self.path)
             .is_ok_and(|now| now.dev() == self.device && now.ino() == self.inode);
         if ours {
-            // The next server treats a file that stays as stale.
+            // If it cannot be removed, the next server treats it as stale.
             let _ = fs::remove_file(&self.path);
         }
     }

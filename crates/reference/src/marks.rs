@@ -5,7 +5,7 @@ use rpcgauge_contract::{HANDLER_END, HANDLER_START};
 
 use crate::clock::monotonic_ns;
 
-/// When the handler worked: CLOCK_MONOTONIC nanoseconds.
+/// The handler's start and end: CLOCK_MONOTONIC nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Marks {
     start_ns: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Carries the handler out between two readings of the clock.
+    /// Runs the handler between two readings of the clock.
     pub(crate) fn around<T>(handler: impl FnOnce() -> T) -> (T, Marks) {
         let start_ns = monotonic_ns();
         let result = handler();
@@ -21,12 +21,12 @@ impl Marks {
         (result, Marks { start_ns, end_ns })
     }
 
-    /// Puts them into a response's initial headers.
+    /// Adds the marks to a response's initial headers.
     pub(crate) fn insert(self, headers: &mut HeaderMap) {
         for (name, ns) in [(HANDLER_START, self.start_ns), (HANDLER_END, self.end_ns)] {
             let mut value = HeaderValue::from(ns);
-            // Never indexed in HTTP/2: new in each response, they would push the response's own fields
-            // out of HPACK's table.
+            // Never indexed in HTTP/2: they differ in each response, and would evict the response's other
+            // fields from HPACK's table.
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }

@@ -1,7 +1,7 @@
-//! The server: a listener, threads that serve, and an end.
+//! The server: a listener, threads that serve, and a shutdown.
 //!
-//! Each thread runs its own single-threaded runtime. The first one also accepts, and hands new
-//! connections to the threads round-robin; a connection stays on its thread.
+//! Each thread runs its own single-threaded runtime. The first one also accepts connections and distributes
+//! them to the threads round-robin; a connection stays on its thread.
 
 use std::future::Future;
 use std::io;
@@ -23,7 +23,7 @@ use crate::service::Service;
 use crate::settings::ServerOptions;
 use crate::tls::Tls;
 
-/// Calls in flight have this long to finish when the server ends.
+/// How long calls in flight may take to complete when the server ends.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why the server cannot run.
@@ -34,17 +34,17 @@ pub enum ServeError {
     Listen(#[from] ListenError),
     #[error("cannot serve the workload: {0}")]
     Workload(#[from] WorkloadError),
-    /// The compression of responses does not exist, or no compressor can be had.
+    /// The level of the response compression does not exist, or a compressor cannot be created.
     #[error("cannot compress or decompress: {0}")]
     Compression(String),
-    #[error("{0} threads cannot serve: use 1 to {MAX_THREADS}")]
+    #[error("cannot serve with {0} threads: use 1 to {MAX_THREADS}")]
     Threads(u32),
     #[error("the server cannot continue: {0}")]
     System(#[from] io::Error),
 }
 
 impl ServeError {
-    /// Who can do something about it.
+    /// Who can fix it.
     pub const fn fault(&self) -> Fault {
         match self {
             Self::Listen(error) => error.fault(),
@@ -54,7 +54,7 @@ impl ServeError {
     }
 }
 
-/// A server that listens but does not serve yet: calls made now wait until it does.
+/// A server that listens but does not serve yet: calls wait until it does.
 pub struct Server {
     listener: Listener,
     tls: Option<Tls>,
@@ -64,13 +64,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes the workload ready and listens.
+    /// Prepares the workload and starts to listen.
     pub fn bind(settings: &ServerOptions) -> Result<Self, ServeError> {
         Self::bind_with(settings, &Methods::new())
     }
 
-    /// As [`Server::bind`], with more gRPC methods beside the workload's. One at the workload's own
-    /// path takes its place.
+    /// Like [`Server::bind`], with further gRPC methods. A method at the path of the workload's replaces it.
     pub fn bind_with(settings: &ServerOptions, methods: &Methods) -> Result<Self, ServeError> {
         if !(1..=MAX_THREADS).contains(&settings.threads) {
             return Err(ServeError::Threads(settings.threads));
@@ -95,12 +94,12 @@ impl Server {
         })
     }
 
-    /// Where it listens, with the port that the system gave.
+    /// The address that the server listens on, with the port that the system assigned.
     pub fn address(&self) -> &Address {
         self.listener.address()
     }
 
-    /// Its certificate in PEM, where it speaks TLS.
+    /// The server's certificate in PEM, if it uses TLS.
     pub fn certificate(&self) -> Option<&str> {
         self.tls.as_ref().map(|tls| tls.certificate.as_str())
     }
@@ -120,25 +119,24 @@ impl Server {
         self.workload.rest_path()
     }
 
-    /// Serves until `wait`, on its own thread, returns. Otherwise as [`Server::serve`].
+    /// Like [`Server::serve`]: serves until `wait`, which runs on its own thread, returns.
     pub fn serve_until(self, wait: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
         let (done, waited) = oneshot::channel();
         thread::Builder::new()
             .name("wait-for-end".to_owned())
             .spawn(move || {
                 wait();
-                // Without a receiver the server has ended already.
+                // If there is no receiver, the server has ended already.
                 let _ = done.send(());
             })?;
         self.serve(async move {
-            // Without a sender (`wait` panicked) there is no way to end but this one.
+            // If there is no sender, `wait` panicked, and the server must end now.
             let _ = waited.await;
         })
     }
 
-    /// Serves until `shutdown` is done; then finishes the calls that are in flight, for at most two
-    /// seconds, and removes a Unix domain socket's file. Blocks its thread, which must not belong
-    /// to an async runtime.
+    /// Serves until `shutdown` is ready, then completes the calls in flight within at most two seconds, and
+    /// removes the file of a Unix domain socket. Blocks its thread, which must not belong to an async runtime.
     pub fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), ServeError> {
         let (stop, stopped) = watch::channel(());
         let runtime = runtime()?;
@@ -163,7 +161,7 @@ impl Server {
                 result = accept(socket, tls, &workers, &stopped) => result,
             };
             drop(stopped);
-            // Without a receiver every connection has ended already.
+            // If there is no receiver, every connection has ended already.
             let _ = stop.send(());
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, stop.closed()).await;
             result
@@ -173,7 +171,7 @@ impl Server {
     }
 }
 
-/// Another thread's runtime.
+/// The runtime of another thread.
 struct Helper {
     handle: Handle,
     thread: JoinHandle<()>,
@@ -188,7 +186,7 @@ impl Helper {
         let thread = thread::Builder::new()
             .name(format!("serve-{index}"))
             .spawn(move || {
-                // Sent or dropped, either way it is the end.
+                // Ends when the sender sends or is dropped.
                 let _ = runtime.block_on(ended);
             })?;
         Ok(Self {
@@ -198,10 +196,10 @@ impl Helper {
         })
     }
 
-    /// Ends the thread and what is left of its connections.
+    /// Ends the thread and its remaining connections.
     fn end(self) {
         drop(self.end);
-        // A panic of the thread loses nothing that is still needed.
+        // If the thread panicked, nothing that is still needed is lost.
         let _ = self.thread.join();
     }
 }

@@ -1,7 +1,8 @@
-//! A workload behind bytes: request bytes in, response bytes and handler marks out.
+//! Serves a workload on bytes: takes the bytes of a request, returns the bytes of the response and the
+//! handler's marks.
 //!
-//! Both protocols come here with the body of a call; what differs between them (framing, headers,
-//! statuses) stays in [`crate::grpc`] and [`crate::rest`].
+//! Both protocols pass the body of a call to this module; framing, headers and statuses, in which they differ,
+//! stay in [`crate::grpc`] and [`crate::rest`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,27 +22,28 @@ use crate::rest::negotiation::Accepted;
 use crate::settings::ServerOptions;
 use crate::timeouts::Timeouts;
 
-/// A workload, how it is served, and what is kept from call to call. Each serving thread has its
-/// own, so that its lock is never waited for.
+/// A workload, its settings, and state that is reused between calls. Each serving thread has its own, so its
+/// lock is never contended.
 pub(crate) struct Service {
     pub(crate) workload: Workload,
-    /// gRPC methods beside the workload's.
+    /// gRPC methods besides the workload's.
     pub(crate) methods: Methods,
     pub(crate) limits: Limits,
     pub(crate) timeouts: Timeouts,
-    /// Memory for calls that wait.
+    /// The memory budget for waiting calls.
     pub(crate) ledger: Arc<Ledger>,
-    /// Server reflection, where it is offered.
+    /// Server reflection, if it is offered.
     pub(crate) reflected: Option<ReflectionServer>,
     /// How responses are compressed for a client that accepts it.
     pub(crate) response_compression: Compression,
-    /// The meaning of a content type that encodings share.
+    /// The encoding that a content type stands for if several encodings share it.
     pub(crate) encoding: Encoding,
     /// Whether successful responses carry the handler's marks.
     marks: bool,
-    /// How long the handler works before it returns: a twin that is slower by a known time.
+    /// How long the handler spins before it returns: for comparing the server with one that is slower by a
+    /// known time.
     handler_spin: Duration,
-    /// What REST's clients accept.
+    /// The last `accept` header of REST clients.
     pub(crate) accepted: Accepted,
     kept: Mutex<Kept>,
 }
@@ -49,17 +51,17 @@ pub(crate) struct Service {
 /// One call's body and what to do with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    /// The request's bytes as they came.
+    /// The request's bytes as received.
     pub(crate) request: &'a [u8],
-    /// What they are compressed with.
+    /// The compression of the request.
     pub(crate) request_compression: Compression,
-    /// Their encoding.
+    /// The encoding of the request.
     pub(crate) request_encoding: Encoding,
     /// The response's encoding.
     pub(crate) response_encoding: Encoding,
-    /// Whether the response is compressed with [`Service::response_compression`].
+    /// Whether to compress the response with [`Service::response_compression`].
     pub(crate) compress_response: bool,
-    /// Zero bytes to leave before the response's bytes, for the protocol's framing.
+    /// How many zero bytes to put before the response's bytes, for the protocol's framing.
     pub(crate) prefix_bytes: usize,
 }
 
@@ -67,7 +69,7 @@ pub(crate) struct Call<'a> {
 pub(crate) struct CallResponse {
     /// The prefix, then the encoded and compressed response.
     pub(crate) bytes: Vec<u8>,
-    /// When the handler worked, where responses carry marks.
+    /// The handler's times, if responses carry marks.
     pub(crate) marks: Option<Marks>,
 }
 
@@ -83,14 +85,14 @@ pub(crate) enum CallError {
     /// The response cannot be encoded or compressed.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// There is no room for the response.
+    /// There is no memory for the response.
     #[error(transparent)]
     Exhausted(#[from] Exhausted),
 }
 
 impl CallError {
-    /// Whether the request is larger, or grows to more, than is accepted. One that nests too deep
-    /// is not: a smaller request would not help.
+    /// Whether the request is larger, or expands to more, than is accepted. One that nests too deep does not
+    /// count: a smaller request would not help.
     pub(crate) fn is_too_large(&self) -> bool {
         matches!(
             self,
@@ -101,21 +103,21 @@ impl CallError {
     }
 }
 
-/// What is kept from call to call, to allocate it once.
+/// Contexts and buffers that are allocated once and reused between calls.
 struct Kept {
     gzip: Decompressor,
     zstd: Decompressor,
     compressor: Compressor,
     decompressed: Vec<u8>,
     encoded: Vec<u8>,
-    /// Lengths of the last uncompressed and compressed response: most workloads' responses are alike,
-    /// so that room for one is taken in one piece.
+    /// The lengths of the last uncompressed and compressed response. Most workloads' responses are alike, so
+    /// that the buffer of the next one is allocated in one step.
     last_response_bytes: usize,
     last_compressed_bytes: usize,
 }
 
-/// Set for a server that `make bench-sharp` compares with one that is not: nanoseconds of work before
-/// each response.
+/// The variable that `make bench-sharp` sets for one of two servers that it compares: nanoseconds of work
+/// before each response.
 const HANDLER_SPIN: &str = "RPCGAUGE_HANDLER_SPIN_NS";
 
 fn handler_spin() -> Duration {
@@ -133,8 +135,8 @@ fn spin(time: Duration) {
 }
 
 impl Service {
-    /// A service of a workload, with everything else from the settings. Fails for a compression
-    /// level that does not exist, and where a compressor cannot be had.
+    /// A service of a workload, with everything else from the settings. Fails if the compression level does not
+    /// exist, or a compressor cannot be created.
     pub(crate) fn new(
         workload: Workload,
         methods: Methods,
@@ -168,7 +170,7 @@ impl Service {
         })
     }
 
-    /// The encoding of the response where the content type says `encoding`.
+    /// The encoding of the response if the content type stands for `encoding`.
     pub(crate) fn named_as_set(&self, encoding: Encoding) -> Encoding {
         if encoding.is_json() && self.encoding.is_json() {
             self.encoding
@@ -199,7 +201,7 @@ impl Service {
         Ok(CallResponse { bytes, marks })
     }
 
-    /// A request's bytes decompressed, for a method that decodes them itself.
+    /// Returns a request's bytes decompressed, for a method that decodes them itself.
     pub(crate) fn decompress(
         &self,
         request: &[u8],
@@ -209,12 +211,12 @@ impl Service {
         Ok(kept.decompress(request, compression)?.to_vec())
     }
 
-    /// A response's bytes, charged until they have been sent.
+    /// A response's bytes with their share of the budget, until they have been sent.
     pub(crate) fn charged(&self, bytes: Vec<u8>) -> Result<Piece, CallError> {
         Ok(Piece::charged(bytes, &self.ledger)?)
     }
 
-    /// Zero bytes for a prefix, then an encoded response, compressed or as it is.
+    /// Returns zero bytes for a prefix, then an encoded response, compressed or not.
     pub(crate) fn compress(
         &self,
         encoded: &[u8],
@@ -231,12 +233,12 @@ impl Service {
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // Every call replaces what it uses, so that an interrupted call leaves no damage.
+        // Every call overwrites what it uses, so an interrupted call leaves no damage.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The reflection of a workload's service.
+/// Server reflection for a workload's service.
 fn reflected(workload: &Workload) -> ReflectionServer {
     let path = workload.method_path().trim_start_matches('/');
     let service = path.split('/').next().map(str::to_owned);
@@ -244,7 +246,7 @@ fn reflected(workload: &Workload) -> ReflectionServer {
 }
 
 impl Kept {
-    /// A request's bytes decompressed.
+    /// Returns a request's bytes decompressed.
     fn decompress<'a>(
         &'a mut self,
         request: &'a [u8],
@@ -259,7 +261,7 @@ impl Kept {
         Ok(&self.decompressed)
     }
 
-    /// The prefix and the response's bytes.
+    /// Returns the prefix and the response's bytes.
     fn encode(&mut self, response: &Message, call: &Call<'_>) -> Result<Vec<u8>, EncodeError> {
         let last_bytes = if call.compress_response {
             &mut self.last_compressed_bytes

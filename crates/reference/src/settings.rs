@@ -1,4 +1,4 @@
-//! What a server serves, where and how.
+//! The settings of a server.
 
 use rpcgauge_message::{Compression, Encoding, Limits, WorkloadSpec};
 
@@ -9,35 +9,36 @@ use crate::timeouts::Timeouts;
 /// A server's settings.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// What is called.
+    /// The workload.
     pub workload: WorkloadSpec,
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: ListenOn,
-    /// Whether TLS is spoken, with a certificate that the server makes.
+    /// Whether the server uses TLS, with a certificate that it creates.
     pub tls: bool,
     /// How responses are compressed for a client that accepts it.
     pub response_compression: Compression,
-    /// The meaning of a content type that encodings share. For JSON: the form of responses; all forms
-    /// are read. For gRPC without a subtype: this, unless it is JSON, and then protobuf.
+    /// The encoding that a content type stands for if several encodings share it. For JSON: the form of
+    /// responses; all forms are accepted in requests. For gRPC without a subtype: this encoding, or protobuf if
+    /// this is JSON.
     pub encoding: Encoding,
-    /// Threads that serve, 1 to [`MAX_THREADS`](rpcgauge_contract::MAX_THREADS).
+    /// The number of threads that serve, 1 to [`MAX_THREADS`](rpcgauge_contract::MAX_THREADS).
     pub threads: u32,
     /// Whether successful responses carry the handler's times (contract/README.md, "Marks").
     pub marks: bool,
     /// Whether gRPC Server Reflection (v1 and v1alpha) is offered.
     pub reflection: bool,
-    /// Bounds of what is accepted.
+    /// The limits on requests.
     pub limits: Limits,
-    /// Bytes that the calls of all connections may hold together, of requests that are not whole and
-    /// of responses that are not read. A call beyond it is refused.
+    /// The memory budget in bytes of all calls together, for requests that have not fully arrived and responses
+    /// that have not been read. A call beyond it is refused.
     pub memory: usize,
     /// How long clients may take.
     pub timeouts: Timeouts,
 }
 
 impl ServerOptions {
-    /// A workload on the loopback interface at a free port: without TLS, uncompressed, one thread, the default
-    /// limits, a quarter of the machine's memory, no marks, no reflection.
+    /// A workload on the loopback interface with a free port: without TLS, uncompressed, one thread, the
+    /// default limits, a quarter of the machine's memory, no marks, no reflection.
     pub fn new(workload: WorkloadSpec) -> Self {
         Self {
             workload,

@@ -7,22 +7,21 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// How long a client may take before its connection or its call is given up.
+/// How long a client may take before its connection is closed or its call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// A new connection has this long to bring its first request.
+    /// The time in which a new connection must send its first request.
     pub first_request: Duration,
-    /// An HTTP/1.1 connection that has brought no whole head of a request for this long, idle time
-    /// included, is closed, at the latest after twice this time.
+    /// An HTTP/1.1 connection that sends no complete request head for this long, idle time included, is closed;
+    /// at the latest after twice this time.
     pub request_head: Duration,
-    /// A request has this long to bring its body after its head. A gRPC call's own `grpc-timeout`
-    /// can only shorten this.
+    /// The time in which a request's body must arrive after its head. A gRPC call's own `grpc-timeout` can only
+    /// shorten it.
     pub request_body: Duration,
 }
 
 impl Timeouts {
-    /// The defaults: long enough for a busy machine, and for a connection that is kept between two
-    /// calls per minute.
+    /// The defaults: long enough for a busy machine, and for a connection that makes two calls per minute.
     pub const DEFAULT: Self = Self {
         first_request: Duration::from_secs(30),
         request_head: Duration::from_secs(120),
@@ -30,17 +29,17 @@ impl Timeouts {
     };
 }
 
-/// Which time passed before something was there.
+/// Which time limit passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
     /// The client's own deadline.
     Deadline,
-    /// The time that the server gives it.
+    /// The server's time limit.
     Patience,
 }
 
-/// Waits for something. Most bodies come with their head: a timer is made, and the timeout begins,
-/// only for something that is not there at once.
+/// Waits for `work`. Most bodies arrive with their head, so a timer is created, and the timeout begins, only if
+/// `work` is not ready at once.
 pub(crate) async fn within<T>(
     work: impl Future<Output = T>,
     patience: Duration,
@@ -65,7 +64,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_timer_is_made_only_to_wait() {
+    async fn a_timer_is_created_only_to_wait() {
         let passed = Instant::now();
         let done = within(ready(7), Duration::ZERO, Some(passed)).await;
         assert_eq!(done, Ok(7));

@@ -1,4 +1,4 @@
-//! TLS with a certificate that the server makes for itself when it starts.
+//! TLS with a self-signed certificate that the server creates when it starts.
 
 use std::io;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::TlsAcceptor;
 
-/// What HTTP/2 and HTTP/1.1 are called in ALPN (RFC 7301, RFC 9113).
+/// The names of HTTP/2 and HTTP/1.1 in ALPN (RFC 7301, RFC 9113).
 const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// TLS of a server.
+/// A server's TLS.
 pub(crate) struct Tls {
     pub(crate) acceptor: TlsAcceptor,
-    /// The certificate, PEM.
+    /// The certificate in PEM.
     pub(crate) certificate: String,
 }
 
 impl Tls {
-    /// Makes a certificate for `localhost` and the address' own IP, with a key on P-256, as most of the web has.
-    /// No session can be resumed, so that every connection has a whole handshake.
+    /// Creates a certificate for `localhost` and the IP address, with a P-256 key like most of the web.
+    /// Sessions cannot be resumed, so every connection has a full handshake.
     pub(crate) fn for_address(address: &Address) -> io::Result<Self> {
         let mut names = vec!["localhost".to_owned()];
         match address {
-            // Nobody calls a server by 0.0.0.0.
+            // No client connects to 0.0.0.0.
             Address::Tcp(address) if address.ip().is_unspecified() => {
                 names.push(LOOPBACK.to_owned())
             }

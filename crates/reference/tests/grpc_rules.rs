@@ -101,13 +101,13 @@ fn a_unary_call_has_exactly_one_message() {
     assert_failed(
         &call_with(&server, &[], Vec::new()),
         UNIMPLEMENTED,
-        "no message came",
+        "no message arrived",
     );
     let two = [framed(false, &hello()), framed(false, &hello())].concat();
     assert_failed(
         &call_with(&server, &[], two),
         UNIMPLEMENTED,
-        "more than one message came",
+        "more than one message arrived",
     );
 }
 

@@ -18,8 +18,8 @@ fn what_cannot_be_served_is_one_line() {
     let mut level = ServerOptions::new(WorkloadSpec::Hello {});
     level.response_compression = Compression::Gzip { level: 77 };
     for (settings, want) in [
-        (none, "0 threads cannot serve: use 1 to 1024"),
-        (many, "1000000 threads cannot serve: use 1 to 1024"),
+        (none, "cannot serve with 0 threads: use 1 to 1024"),
+        (many, "cannot serve with 1000000 threads: use 1 to 1024"),
         (level, "cannot compress or decompress: "),
     ] {
         let error = Server::bind(&settings).err().expect("refused").to_string();

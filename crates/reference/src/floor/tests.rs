@@ -1,4 +1,4 @@
-//! The floor's loop, on byte arrays and on real sockets.
+//! Tests the floor's loop on byte arrays and on real sockets.
 
 use std::io::Cursor;
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use rpcgauge_contract::Address;
 use super::*;
 use crate::listen::ListenOn;
 
-/// Longest wait for bytes that must come; a test that reaches it has failed.
+/// The maximum wait for bytes; a test that reaches it fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn header(request: u64, response: u64) -> Vec<u8> {
@@ -26,7 +26,7 @@ struct Duplex {
 
 impl Read for Duplex {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        // One byte at a time: requests come in pieces.
+        // One byte at a time, so that requests arrive in pieces.
         let one = buffer.len().min(1);
         self.input.read(&mut buffer[..one])
     }

@@ -8,7 +8,7 @@
 
 use super::status::{Code, Status};
 
-/// Bytes before each message.
+/// The length of a message's prefix.
 pub(super) const PREFIX_BYTES: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct Prefix {
     pub(super) message_bytes: usize,
 }
 
-/// Takes the first prefix apart, once it is there.
+/// Parses the first prefix, once it is complete.
 fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     let Some(&[flag, a, b, c, d]) = bytes.first_chunk::<PREFIX_BYTES>() else {
         return Ok(None);
@@ -46,30 +46,30 @@ fn prefix(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     }
 }
 
-/// The prefix of the first message of a stream, once that message is there whole.
+/// The prefix of a stream's first message, once the whole message has arrived.
 pub(super) fn first(bytes: &[u8], most: usize) -> Result<Option<Prefix>, Status> {
     let prefix = prefix(bytes, most)?;
     Ok(prefix.filter(|prefix| bytes.len() - PREFIX_BYTES >= prefix.message_bytes))
 }
 
-/// How long a body will be in all, 0 while its prefix is not there. It is refused as soon as it
-/// cannot become exactly one message of at most `most` bytes.
+/// The length of the whole body; 0 while its prefix is incomplete. Fails as soon as the body cannot become
+/// exactly one message of at most `most` bytes.
 pub(super) fn announced_bytes(bytes: &[u8], most: usize) -> Result<usize, Status> {
     let Some(prefix) = prefix(bytes, most)? else {
         return Ok(0);
     };
     let whole = PREFIX_BYTES + prefix.message_bytes;
     if bytes.len() > whole {
-        Err(cardinality("more than one message came"))
+        Err(cardinality("more than one message arrived"))
     } else {
         Ok(whole)
     }
 }
 
-/// The prefix of a whole body, which must be exactly one message.
+/// Returns the prefix of a whole body, which must be exactly one message.
 pub(super) fn read(bytes: &[u8], most: usize) -> Result<Prefix, Status> {
     if bytes.is_empty() {
-        return Err(cardinality("no message came"));
+        return Err(cardinality("no message arrived"));
     }
     announced_bytes(bytes, most)?;
     match prefix(bytes, most)? {
@@ -92,12 +92,12 @@ fn cardinality(what: &str) -> Status {
     )
 }
 
-/// Fills in the prefix that was left free before a response.
+/// Fills in the prefix, for which space was left before a response's message.
 pub(super) fn write(bytes: &mut [u8], compressed: bool) -> Result<(), Status> {
     let length = u32::try_from(bytes.len() - PREFIX_BYTES).map_err(|_| {
         Status::new(
             Code::ResourceExhausted,
-            "the response is longer than gRPC's 4 GiB for a message",
+            "the response exceeds gRPC's maximum of 4 GiB for a message",
         )
     })?;
     bytes[0] = u8::from(compressed);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_several_messages_is_seen_once_it_is_whole() {
+    fn the_first_of_several_messages_is_read_once_it_is_complete() {
         let bytes = [0, 0, 0, 0, 2, 9, 9, 0, 0, 0, 0, 0];
         let end = |bytes| first(bytes, MAX).map(|prefix| prefix.map(|p| p.message_bytes));
         assert_eq!(end(&bytes).ok(), Some(Some(2)));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_refused_by_what_it_announces() {
+    fn a_message_is_refused_by_its_announced_length() {
         assert_eq!(announced_bytes(&[0, 0, 0, 0, 100], MAX).ok(), Some(105));
         assert_eq!(announced_bytes(&[0, 0, 0, 0], MAX).ok(), Some(0));
         assert_eq!(
@@ -176,7 +176,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             // If all of it is accepted, every prefix of it must be too.
             if read(&bytes, MAX).is_ok() {
                 for end in 0..bytes.len() {

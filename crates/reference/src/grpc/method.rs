@@ -1,4 +1,4 @@
-//! Methods that a server has beside its workload's one.
+//! Methods that a server has besides that of its workload.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -11,13 +11,13 @@ use rpcgauge_message::Encoding;
 
 use super::status::Status;
 
-/// Methods by their path, as in `/package.Service/Method`.
+/// Methods by their paths: `/package.Service/Method`.
 pub type Methods = BTreeMap<String, Arc<dyn UnaryMethod>>;
 
-/// A unary method. The server frames and compresses its messages and keeps its deadline; the
-/// method reads and writes their encoding.
+/// A unary method. The server frames and compresses its messages and enforces its deadline; the method decodes
+/// and encodes them.
 pub trait UnaryMethod: Send + Sync {
-    /// Serves one call. It is dropped when the call's time is up or its client goes away.
+    /// Serves one call. The future is dropped when the call's deadline passes or its client disconnects.
     fn call(&self, call: MethodCall) -> Pin<Box<dyn Future<Output = MethodResponse> + Send + '_>>;
 }
 
@@ -34,9 +34,9 @@ where
 /// A call's request.
 #[derive(Debug, Clone)]
 pub struct MethodCall {
-    /// All fields of the request's head: metadata, and gRPC's own.
+    /// All header fields of the request: metadata, and gRPC's own.
     pub fields: HeaderMap,
-    /// The time that the client gives the call.
+    /// The timeout that the client sets, if any.
     pub timeout: Option<Duration>,
     /// The encoding of the request, and of the response.
     pub encoding: Encoding,
@@ -44,13 +44,13 @@ pub struct MethodCall {
     pub message: Vec<u8>,
 }
 
-/// What a method returns.
+/// A method's response.
 #[derive(Debug, Clone)]
 pub struct MethodResponse {
-    /// Fields before the message.
+    /// Header fields, sent before the message.
     pub initial_metadata: HeaderMap,
-    /// The message, encoded, or why there is none.
+    /// The encoded message, or the error status.
     pub result: Result<Vec<u8>, Status>,
-    /// Fields after the message, beside the status.
+    /// Trailer fields, sent after the message and besides the status.
     pub trailing_metadata: HeaderMap,
 }

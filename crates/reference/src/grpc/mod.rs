@@ -1,5 +1,5 @@
-//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md), and the
-//! one method that streams: server reflection.
+//! Unary gRPC over HTTP/2 (the gRPC project's doc/PROTOCOL-HTTP2.md and doc/compression.md), and one streaming
+//! method: server reflection.
 
 mod frame;
 pub(crate) mod method;
@@ -29,11 +29,11 @@ const GRPC_ENCODING: &str = "grpc-encoding";
 const GRPC_ACCEPT_ENCODING: &str = "grpc-accept-encoding";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// What request messages may be compressed with.
+/// The compressions that are accepted for request messages.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("identity,gzip,zstd");
 
-/// Whether a request is meant as gRPC's: by its content type, or by the path of a method that is
-/// not REST's too, unless it is Connect's. Another content type there gets HTTP's 415.
+/// Whether a request is treated as gRPC: by its content type, or by a path that only a gRPC method has, unless
+/// it is a Connect request. Such a path with another content type gets HTTP status 415.
 pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
     let prefix = content_type::GRPC.as_bytes();
     let typed = request.headers().get(CONTENT_TYPE).is_some_and(|value| {
@@ -47,15 +47,15 @@ pub(crate) fn is_meant(service: &Service, request: &Request<Incoming>) -> bool {
             && Rules::of(request.headers()) == Rules::Rest
 }
 
-/// Whether a path is a gRPC method's, and not REST's.
+/// Whether a path is a gRPC method's and not REST's.
 fn is_methods_alone(service: &Service, path: &str) -> bool {
     let workload = &service.workload;
     path != workload.rest_path()
         && (path == workload.method_path() || service.methods.contains_key(path))
 }
 
-/// Serves one call. What HTTP itself forbids gets an HTTP status; everything else is HTTP's 200
-/// with a gRPC status.
+/// Serves one call. A request that is not gRPC at all (its content type, HTTP version or method) gets an HTTP
+/// error status; everything else gets 200 with a gRPC status.
 pub(crate) async fn respond(
     service: &Arc<Service>,
     request: Request<Incoming>,
@@ -67,12 +67,12 @@ pub(crate) async fn respond(
     let Some(content_type) = content_type else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
-    // A subtype that is not known here cannot even carry a gRPC status (PROTOCOL-HTTP2.md, 415).
+    // For an unknown subtype not even a gRPC status can be sent (PROTOCOL-HTTP2.md, 415).
     let Some(encoding) = content_type::parse_grpc(content_type) else {
         return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE);
     };
-    // Several libraries' clients name no subtype, whatever their messages are. JSON is also what settings have that
-    // name no encoding.
+    // Clients of several libraries send no subtype, whatever their encoding is. JSON is excluded, since it is
+    // also the default of settings that name no encoding.
     let encoding = match service.encoding {
         Encoding::Msgpack | Encoding::Cbor | Encoding::Hybrid if !content_type.contains('+') => {
             service.encoding
@@ -95,7 +95,7 @@ pub(crate) async fn respond(
         .unwrap_or_else(|status| failed(status, reply_type))
 }
 
-/// The response's content type: the request's own, without a subtype where it had none.
+/// The response's content type: the request's, without a subtype if that has none.
 fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     HeaderValue::from_static(if asked.contains('+') {
         content_type::grpc(encoding)
@@ -104,7 +104,7 @@ fn reply_type(asked: &str, encoding: Encoding) -> HeaderValue {
     })
 }
 
-/// Reads, handles and encodes within the client's deadline.
+/// Reads, handles and encodes one call within the client's deadline.
 async fn serve_call(
     service: &Arc<Service>,
     encoding: Encoding,
@@ -170,7 +170,7 @@ async fn serve_call(
     }
 }
 
-/// The time that the client gives the call.
+/// The timeout that the client sets.
 fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     let Some(value) = headers.get(GRPC_TIMEOUT) else {
         return Ok(None);
@@ -178,7 +178,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, Status> {
     timeout::parse(value).map(Some).ok_or_else(|| {
         Status::new(
             Code::Internal,
-            "grpc-timeout is not 1 to 8 digits and a unit of HMSmun",
+            "grpc-timeout must be 1 to 8 digits and one of the units HMSmun",
         )
     })
 }
@@ -191,7 +191,7 @@ fn unknown_method(service: &Service, path: &str) -> Status {
     )
 }
 
-/// Waits for what must be there before the deadline, if there is one.
+/// Waits for `work`, at most until the deadline if there is one.
 async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Result<T, Status> {
     match deadline {
         None => Ok(work.await),
@@ -201,8 +201,8 @@ async fn before<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> 
     }
 }
 
-/// Reads the body as far as one message goes. More than one is refused as soon as it is seen, and
-/// so is one that announces itself as too large.
+/// Reads a body of one message. Refuses a second message, or a message whose announced length is too large, as
+/// soon as possible.
 async fn read_message(
     service: &Service,
     body: Incoming,
@@ -222,7 +222,7 @@ async fn read_message(
         Ok(result) => result.map(|()| body),
         Err(Late::Deadline) => Err(deadline_exceeded()),
         Err(Late::Patience) => {
-            let detail = format!("the request's message did not come within {patience:?}");
+            let detail = format!("the request's message did not arrive within {patience:?}");
             Err(Status::new(Code::Cancelled, detail))
         }
     }
@@ -242,7 +242,7 @@ fn broken_off(error: hyper::Error) -> Status {
     )
 }
 
-/// What a compressed request message would be compressed with.
+/// The compression of those request messages that are compressed.
 fn request_coding(headers: &HeaderMap) -> Result<Compression, Status> {
     let Some(value) = headers.get(GRPC_ENCODING) else {
         return Ok(Compression::None);
@@ -254,12 +254,12 @@ fn request_coding(headers: &HeaderMap) -> Result<Compression, Status> {
         .ok_or_else(|| {
             let shown = String::from_utf8_lossy(value.as_bytes());
             let detail =
-                format!("grpc-encoding {shown} is not known here; see grpc-accept-encoding");
+                format!("grpc-encoding {shown} is not supported; see grpc-accept-encoding");
             Status::new(Code::Unimplemented, detail).with(GRPC_ACCEPT_ENCODING, ACCEPTED_CODINGS)
         })
 }
 
-/// What this message is compressed with, by its own flag.
+/// The compression of this message, by its own flag.
 fn message_compression(prefix: &Prefix, coding: Compression) -> Result<Compression, Status> {
     match (prefix.compressed, coding) {
         (false, _) => Ok(Compression::None),
@@ -271,7 +271,7 @@ fn message_compression(prefix: &Prefix, coding: Compression) -> Result<Compressi
     }
 }
 
-/// Whether the client takes messages in this compression.
+/// Whether the client accepts messages in this compression.
 fn accepts(headers: &HeaderMap, compression: Compression) -> bool {
     !compression.is_none()
         && headers.get_all(GRPC_ACCEPT_ENCODING).iter().any(|value| {
@@ -292,9 +292,9 @@ impl From<BodyError> for Status {
 }
 
 impl From<CallError> for Status {
-    /// The codes of the gRPC project's doc/statuscodes.md: a request that cannot be decompressed
-    /// or parsed is INTERNAL, also one that nests too deep to be; one that is too large, or grows
-    /// too large in memory, is RESOURCE_EXHAUSTED, and so is one for which there is no room now.
+    /// The codes of the gRPC project's doc/statuscodes.md: INTERNAL for a request that cannot be decompressed
+    /// or parsed, including one that nests too deep; RESOURCE_EXHAUSTED for one that is too large, takes too
+    /// much memory, or comes when there is no memory left for it.
     fn from(error: CallError) -> Self {
         let code = match &error {
             error if error.is_too_large() => Code::ResourceExhausted,
@@ -306,7 +306,7 @@ impl From<CallError> for Status {
     }
 }
 
-/// The initial headers, the message, and the trailers with status OK.
+/// The response of a call that succeeded: headers, message, and trailers with status OK.
 fn succeeded(
     service: &Service,
     called: CallResponse,
@@ -329,8 +329,8 @@ fn succeeded(
     Ok(response)
 }
 
-/// The response of a method beside the workload's: a head, the message if there is one, and trailers
-/// with the status.
+/// The response of a method other than the workload's: headers, the message if there is one, and trailers with
+/// the status.
 fn of_method(
     service: &Service,
     returned: MethodResponse,
@@ -361,7 +361,7 @@ fn of_method(
     Ok(response)
 }
 
-/// A failed call's response, all in one header block: "Trailers-Only".
+/// The response of a failed call, in a single header block: "Trailers-Only".
 fn failed(status: Status, content_type: HeaderValue) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::default());
     let headers = response.headers_mut();
@@ -370,7 +370,7 @@ fn failed(status: Status, content_type: HeaderValue) -> Response<ResponseBody> {
     response
 }
 
-/// A refusal by HTTP itself.
+/// A refusal with an HTTP status.
 fn refused(status: StatusCode) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::default());
     *response.status_mut() = status;

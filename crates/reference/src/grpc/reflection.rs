@@ -1,4 +1,4 @@
-//! Server reflection: a stream of requests, with one response to each as it comes.
+//! Server reflection: a stream of requests, each with one response as soon as it arrives.
 
 use std::convert::Infallible;
 use std::future::Future as _;
@@ -20,12 +20,12 @@ use crate::body::{Piece, ResponseBody};
 use crate::budget::Charge;
 use crate::service::{CallError, Service};
 
-/// Whether a path is the reflection method's, in either of its versions.
+/// Whether a path is the reflection method's, in either version.
 pub(super) fn is_at(path: &str) -> bool {
     METHOD_PATHS.contains(&path)
 }
 
-/// What a client's stream begins with.
+/// The client's stream, with what its head says.
 pub(super) struct Opening {
     pub(super) encoding: Encoding,
     pub(super) coding: Compression,
@@ -34,7 +34,7 @@ pub(super) struct Opening {
     pub(super) requests: Incoming,
 }
 
-/// Responds to a stream of requests for as long as it lasts.
+/// Responds to a stream of requests until it ends.
 pub(super) fn respond(
     service: &Arc<Service>,
     reflected: &ReflectionServer,
@@ -43,7 +43,7 @@ pub(super) fn respond(
     if opening.encoding != Encoding::Protobuf {
         return Err(Status::new(
             Code::Unimplemented,
-            "server reflection has its messages in protobuf; use application/grpc",
+            "server reflection supports only protobuf; use application/grpc",
         ));
     }
     let until = next_until(service, opening.deadline);
@@ -64,7 +64,7 @@ pub(super) fn respond(
     Ok(response)
 }
 
-/// When the next request must be there: an idle stream is not kept for ever.
+/// When the next request must have arrived: an idle stream is not kept forever.
 fn next_until(service: &Service, deadline: Option<Instant>) -> Instant {
     let patience = Instant::now() + service.timeouts.request_body;
     deadline.map_or(patience, |deadline| deadline.min(patience))
@@ -74,12 +74,12 @@ fn next_until(service: &Service, deadline: Option<Instant>) -> Instant {
 struct ReflectionStream {
     service: Arc<Service>,
     reflected: ReflectionServer,
-    /// What compressed requests are compressed with.
+    /// The compression of those requests that are compressed.
     coding: Compression,
     requests: Incoming,
-    /// Bytes of requests without a response yet: at most one message and a piece of the next.
+    /// The received bytes that have no response yet: at most one message and a piece of the next.
     received: Vec<u8>,
-    /// What the stream holds of the budget.
+    /// The stream's share of the budget.
     charge: Charge,
     deadline: Option<Instant>,
     patience: Pin<Box<Sleep>>,
@@ -90,7 +90,7 @@ impl Body for ReflectionStream {
     type Data = Piece;
     type Error = Infallible;
 
-    /// The next response, the trailers at the end, and then nothing.
+    /// Returns the next response, the trailers at the end, and then `None`.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -112,7 +112,7 @@ impl Body for ReflectionStream {
 }
 
 impl ReflectionStream {
-    /// The next response, framed; none after the client's last request.
+    /// The next framed response; `None` after the client's last request.
     fn poll_response(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Piece>, Status>> {
         loop {
             if let Some(response) = self.respond_to_received()? {
@@ -142,7 +142,7 @@ impl ReflectionStream {
         }
     }
 
-    /// The response to the request that has arrived whole, if one has.
+    /// The response to the first request, once that has arrived whole.
     fn respond_to_received(&mut self) -> Result<Option<Piece>, Status> {
         let most = self.service.limits.max_message_bytes;
         let Some(prefix) = frame::first(&self.received, most)? else {
@@ -166,13 +166,13 @@ impl ReflectionStream {
             Some(deadline) if deadline <= Instant::now() => deadline_exceeded(),
             _ => {
                 let patience = self.service.timeouts.request_body;
-                let detail = format!("no request came within {patience:?}");
+                let detail = format!("no request arrived within {patience:?}");
                 Status::new(Code::Cancelled, detail)
             }
         }
     }
 
-    /// The trailers, after which there is nothing.
+    /// Ends the stream, and returns its trailers.
     fn end(&mut self, failed: Option<Status>) -> Frame<Piece> {
         self.is_over = true;
         let mut trailers = HeaderMap::new();

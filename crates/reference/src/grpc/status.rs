@@ -52,7 +52,7 @@ impl Code {
         Self::Unauthenticated,
     ];
 
-    /// The code of a number; `None` for 0, which is not a failure, and for unknown ones.
+    /// Returns the code with a number; `None` for 0, which is not a failure, and for unknown numbers.
     pub fn from_number(number: u16) -> Option<Self> {
         Self::ALL.into_iter().find(|code| *code as u16 == number)
     }
@@ -78,14 +78,14 @@ impl Status {
         }
     }
 
-    /// With details: an encoded `google.rpc.Status` that repeats code and message.
+    /// Adds details: an encoded `google.rpc.Status` that repeats code and message.
     #[must_use]
     pub fn with_details(mut self, details: Vec<u8>) -> Self {
         self.details = details;
         self
     }
 
-    /// With one more header.
+    /// Adds one more header.
     pub(super) fn with(mut self, name: &'static str, value: HeaderValue) -> Self {
         self.header = Some((name, value));
         self
@@ -96,12 +96,12 @@ impl Status {
         self.code
     }
 
-    /// Adds its fields to a header block or to trailers.
+    /// Adds the status's fields to a header block or to trailers.
     pub(super) fn insert_into(self, fields: &mut HeaderMap) {
         fields.insert(GRPC_STATUS, HeaderValue::from(self.code as u16));
         fields.insert(GRPC_MESSAGE, percent_encoded(&self.message));
         if !self.details.is_empty() {
-            // Without padding, as the protocol asks ("Binary-Header").
+            // The protocol sends binary headers without padding ("Binary-Header").
             let details = ascii(STANDARD_NO_PAD.encode(&self.details));
             fields.insert(GRPC_STATUS_DETAILS, details);
         }
@@ -116,16 +116,16 @@ pub(super) fn insert_ok(trailers: &mut HeaderMap) {
     trailers.insert(GRPC_STATUS, HeaderValue::from_static("0"));
 }
 
-/// A value that is known to be printable ASCII.
+/// Converts a value that is known to be printable ASCII.
 fn ascii(text: impl Into<Bytes>) -> HeaderValue {
     HeaderValue::from_maybe_shared(text.into()).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
-/// Longest text of a status, in bytes: header lists are bounded, and a text that breaks the bound
-/// would take the status with it. A longer one ends in "...".
+/// The maximum length of a status message in bytes; a longer one is cut and ends in "...". Header lists are
+/// bounded, and a message that exceeds the bound would lose the whole status.
 const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// A status message as a header: printable ASCII but `%` stands for itself, all else as `%XX`.
+/// Encodes a status message for a header: printable ASCII except `%` is literal, everything else is `%XX`.
 fn percent_encoded(message: &str) -> HeaderValue {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut end = message.len().min(MAX_MESSAGE_BYTES);

@@ -1,4 +1,4 @@
-//! Addresses as written, and sockets that cannot be had.
+//! Tests of addresses as written, and of sockets that cannot be bound.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -9,7 +9,7 @@ fn refused(on: &ListenOn) -> ListenError {
 }
 
 #[test]
-fn addresses_are_taken_apart() {
+fn addresses_are_parsed() {
     let tcp = |host: &str, port| ListenOn::Tcp {
         host: host.into(),
         port,
@@ -131,14 +131,14 @@ fn a_socket_path_is_bounded() {
     assert!(
         error
             .to_string()
-            .contains("is 108 bytes long and the system takes 107"),
+            .contains("is 108 bytes long, but the system allows 107"),
         "{error}"
     );
     assert_eq!(error.fault(), Fault::User);
 }
 
 #[test]
-fn what_is_no_socket_is_left_alone() {
+fn a_file_that_is_no_socket_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notes.txt");
     fs::write(&path, "keep").expect("written");
@@ -178,7 +178,7 @@ fn a_folder_that_may_not_be_written_is_refused() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).expect("closed");
     match Listener::bind(&ListenOn::Unix(closed.join("s"))) {
         Err(error) => assert!(matches!(error, ListenError::NotPermitted(_)), "{error:?}"),
-        // Permissions do not bind the superuser.
+        // Permissions do not apply to the superuser.
         Ok(_) => assert!(runs_as_root(), "only root may write to a closed folder"),
     }
 }

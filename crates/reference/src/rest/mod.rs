@@ -1,5 +1,5 @@
-//! Calls whose body is the message: REST's, which `POST` it to a resource in the encoding's media type
-//! (RFC 9110), and Connect's unary ones.
+//! Calls whose body is the message: REST calls, which `POST` it to a resource in the encoding's media type (RFC
+//! 9110), and unary Connect calls.
 
 pub(crate) mod negotiation;
 mod problem;
@@ -19,7 +19,7 @@ use crate::timeouts::{Late, within};
 use problem::Problem;
 use rules::Rules;
 
-/// Codings that a request's body may have.
+/// The codings that are accepted for a request's body.
 const ACCEPTED_CODINGS: HeaderValue = HeaderValue::from_static("gzip, zstd");
 
 pub(crate) async fn respond(
@@ -41,7 +41,7 @@ async fn serve_call(
     let (head, body) = request.into_parts();
     let path = rules.path(&service.workload);
     if head.uri.path() != path {
-        let detail = format!("{} is not here; there is {path}", head.uri.path());
+        let detail = format!("unknown path {}; this server has {path}", head.uri.path());
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     if head.method != Method::POST {
@@ -59,7 +59,7 @@ async fn serve_call(
         ..agreed
     };
     if rules == Rules::Connect && call.request.is_empty() {
-        // Nothing is never compressed.
+        // In Connect, an empty body is never compressed.
         call.request_compression = Compression::None;
     }
     let called = service.call(&call)?;
@@ -69,8 +69,7 @@ async fn serve_call(
     }
 }
 
-/// Settles encodings and codings, or fails with what there is to choose from. The body is still to
-/// come.
+/// Chooses encodings and codings before the body is read; an error lists the possible ones.
 fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'static>, Problem> {
     let request_encoding = request_encoding(rules, headers)?;
     let request_compression = request_compression(rules, headers)?;
@@ -80,7 +79,7 @@ fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'s
             service.accepted.encoding(headers, request_encoding),
             compress,
         ),
-        // The type is the request's, and plain bytes are always fine.
+        // The response's type is the request's, and uncompressed bytes are always acceptable.
         Rules::Connect => (Some(request_encoding), compress.or(Some(false))),
     };
     let response_encoding = response_encoding
@@ -90,7 +89,7 @@ fn agree(service: &Service, rules: Rules, headers: &HeaderMap) -> Result<Call<'s
             Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
         })?;
     let compress_response = compress_response.ok_or_else(|| {
-        let detail = "accept-encoding forbids identity and allows no coding that is served";
+        let detail = "accept-encoding forbids identity and allows no coding that this server has";
         Problem::new(StatusCode::NOT_ACCEPTABLE, detail)
     })?;
     Ok(Call {
@@ -114,7 +113,7 @@ fn request_encoding(rules: Rules, headers: &HeaderMap) -> Result<Encoding, Probl
             None => "a body without content-type".to_owned(),
         };
         let types = media_types(rules);
-        let detail = format!("{given} is not taken; use one of {types}");
+        let detail = format!("{given} is not supported; use one of {types}");
         let problem = Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail);
         match HeaderValue::from_str(&types) {
             Ok(types) => problem.with(ACCEPT, types),
@@ -129,18 +128,18 @@ fn request_compression(rules: Rules, headers: &HeaderMap) -> Result<Compression,
         Rules::Connect => StatusCode::NOT_IMPLEMENTED,
     };
     negotiation::coding(headers).map_err(|given| {
-        let detail = format!("content-encoding {given} is not taken; use gzip, zstd or none");
+        let detail = format!("content-encoding {given} is not supported; use gzip, zstd or none");
         Problem::new(status, detail).with(ACCEPT_ENCODING, ACCEPTED_CODINGS)
     })
 }
 
-/// The media types that are taken and served, as `accept` lists them.
+/// The supported media types, in the form of the `accept` header.
 fn media_types(rules: Rules) -> String {
     let types = negotiation::SERVED.map(|encoding| rules.media_type(encoding));
     types.join(", ")
 }
 
-/// Reads the whole body within the limit and the time for it.
+/// Reads the whole body within the limits of size and time.
 async fn read_body(
     service: &Service,
     body: Incoming,
@@ -165,7 +164,7 @@ async fn read_body(
         Ok(result) => result.map(|()| body),
         Err(Late::Deadline) => Err(deadline_exceeded()),
         Err(Late::Patience) => {
-            let detail = format!("the body did not come within {patience:?}");
+            let detail = format!("the body did not arrive within {patience:?}");
             Err(Problem::new(StatusCode::REQUEST_TIMEOUT, detail))
         }
     }
@@ -221,9 +220,9 @@ fn succeeded(
         let coding = HeaderValue::from_static(compression.coding());
         headers.insert(CONTENT_ENCODING, coding);
     }
-    // No cache keeps the response to a POST that does not allow it (RFC 9110, section 9.3.3), so that
-    // `vary` may be left out. Servers that compress commonly send it anyway, those that only
-    // write JSON do not, and what they send is what is to be measured.
+    // Caches do not store the response to a POST unless it allows that (RFC 9110, section 9.3.3), so `vary` is
+    // optional. Servers that compress commonly send it anyway, and servers that only write JSON do not; this
+    // server does as they do, so that their responses are measured.
     if !compression.is_none() && rules == Rules::Rest {
         headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     }

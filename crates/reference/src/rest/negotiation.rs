@@ -7,7 +7,7 @@ use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, HeaderName, HeaderValue};
 use rpcgauge_message::{Compression, Encoding, content_type};
 
-/// What is served, most widely read first. JSON's two kinds of names share a media type.
+/// The supported encodings, most widely used first. JSON's two kinds of names share a media type.
 pub(super) const SERVED: [Encoding; 5] = [
     Encoding::Json,
     Encoding::Msgpack,
@@ -16,17 +16,17 @@ pub(super) const SERVED: [Encoding; 5] = [
     Encoding::Hybrid,
 ];
 
-/// A weight in thousandths (section 12.4.2); 0 is "not acceptable".
+/// A weight in thousandths (section 12.4.2); 0 means "not acceptable".
 type Weight = u16;
 
 const FULL_WEIGHT: Weight = 1000;
 
-/// The last `accept` and what came of it: a client sends the same one with every call.
+/// The last `accept` header and the encoding chosen for it: a client sends the same one with every call.
 #[derive(Default)]
 pub(crate) struct Accepted(Mutex<Option<(HeaderValue, Encoding, Option<Encoding>)>>);
 
 impl Accepted {
-    /// As [`encoding`].
+    /// Like [`encoding`], but cached.
     pub(super) fn encoding(&self, headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
         let mut values = headers.get_all(ACCEPT).iter();
         let (value, more) = (values.next(), values.next());
@@ -38,7 +38,7 @@ impl Accepted {
             Some((same, of, chosen)) if same == value && *of == request => *chosen,
             _ => {
                 let chosen = encoding(headers, request);
-                // A copy: a part of what was read would keep all of it.
+                // Copied, since a part of the received bytes would keep all of them in memory.
                 if let Ok(copy) = HeaderValue::from_bytes(value.as_bytes()) {
                     *last = Some((copy, request, chosen));
                 }
@@ -48,8 +48,8 @@ impl Accepted {
     }
 }
 
-/// The encoding of the response; `None` when `accept` allows no served one. Between equals the
-/// request's own wins, and without `accept` it is always that.
+/// Chooses the encoding of the response; `None` if `accept` allows none of the supported ones. Among equal
+/// weights, and without `accept`, the request's encoding is chosen.
 pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encoding> {
     if !headers.contains_key(ACCEPT) {
         return Some(request);
@@ -65,7 +65,7 @@ pub(super) fn encoding(headers: &HeaderMap, request: Encoding) -> Option<Encodin
     (best.1 > 0).then_some(best.0)
 }
 
-/// The weight of the most specific range that covers an encoding's media type.
+/// The weight of the most specific range that matches an encoding's media type.
 fn weight_of_encoding(ranges: &[(&str, Weight)], encoding: Encoding) -> Weight {
     let named = |range: &str| {
         content_type::parse_rest(range).map(content_type::rest)
@@ -84,8 +84,8 @@ fn weight_of_encoding(ranges: &[(&str, Weight)], encoding: Encoding) -> Weight {
         .unwrap_or(0)
 }
 
-/// Whether the response is compressed; `None` when the client allows neither that nor the plain
-/// bytes. A client without a preference, or with one for plain bytes, gets them plain.
+/// Whether to compress the response; `None` if the client accepts neither this compression nor uncompressed
+/// bytes. Without a preference for compression, the response is not compressed.
 pub(super) fn compress(headers: &HeaderMap, compression: Compression) -> Option<bool> {
     if !headers.contains_key(ACCEPT_ENCODING) {
         return Some(false);
@@ -108,12 +108,12 @@ pub(super) fn compress(headers: &HeaderMap, compression: Compression) -> Option<
     if own > 0 && own >= identity.unwrap_or(0) {
         return Some(true);
     }
-    // Plain bytes are fine unless they are refused by name or by a `*;q=0`.
+    // Uncompressed bytes are acceptable unless `identity;q=0` or `*;q=0` refuses them.
     (identity.or(any.filter(|weight| *weight == 0)) != Some(0)).then_some(false)
 }
 
-/// The coding of the request's body. Fails with what was given when it is unknown, or when there
-/// is more than one.
+/// Returns the coding of the request's body. If it is unknown, or there is more than one, the error is the text
+/// of the header.
 pub(super) fn coding(headers: &HeaderMap) -> Result<Compression, String> {
     let mut found = Compression::None;
     for value in headers.get_all(CONTENT_ENCODING) {
@@ -135,8 +135,8 @@ pub(super) fn coding(headers: &HeaderMap) -> Result<Compression, String> {
     Ok(found)
 }
 
-/// The elements of a list header with their weights. Elements whose weight is malformed, and
-/// values that are not text, are passed over.
+/// The elements of a list header with their weights. Skips elements whose weight is malformed, and values that
+/// are not text.
 fn weighted<'a>(
     headers: &'a HeaderMap,
     name: &'a HeaderName,
@@ -150,7 +150,7 @@ fn weighted<'a>(
         .filter(|(name, _)| !name.is_empty())
 }
 
-/// One element: a name, and parameters of which only `q` counts.
+/// Parses one element: a name, and parameters, of which all but `q` are ignored.
 fn element(text: &str) -> Option<(&str, Weight)> {
     let mut parts = text.split(';').map(str::trim);
     let name = parts.next()?;
@@ -163,7 +163,7 @@ fn element(text: &str) -> Option<(&str, Weight)> {
     Some((name, weight))
 }
 
-/// `0` to `1` with at most three digits after the point.
+/// Parses `0` to `1` with at most three digits after the point.
 fn parse_weight(text: &str) -> Option<Weight> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 3 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_are_of_the_rfcs_form() {
+    fn weights_have_the_form_of_the_rfc() {
         for (text, want) in [
             ("1", Some(1000)),
             ("1.000", Some(1000)),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_accepted_last_is_not_taken_for_another() {
+    fn the_last_choice_is_not_used_for_another_header() {
         let accepted = Accepted::default();
         for (accept, request) in [
             (&["application/cbor"][..], Encoding::Json),

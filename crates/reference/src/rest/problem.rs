@@ -24,7 +24,7 @@ impl Problem {
         }
     }
 
-    /// With a header that says what would have worked.
+    /// Adds a header with the supported values.
     pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.header = Some((name, value));
         self
@@ -52,8 +52,8 @@ impl Problem {
         response
     }
 
-    /// The status and body of Connect's error. What HTTP itself refuses, a method or a content type, has no
-    /// code there, and so no body.
+    /// The status and body of Connect's error. An error without a code in Connect, such as a wrong method or
+    /// content type, has no body.
     fn of_connect(&self) -> (StatusCode, String) {
         let (code, status) = match self.status {
             StatusCode::BAD_REQUEST => ("invalid_argument", self.status),
@@ -73,8 +73,8 @@ impl Problem {
         (status, body.to_string())
     }
 
-    /// `type` is left out: it then is `about:blank`, and `title` the status' own name (RFC 9457,
-    /// section 4.2.1). `path` is an extension member: the JSON path of the value at fault.
+    /// `type` is left out, so it is `about:blank`, and `title` is the name of the status (RFC 9457, section
+    /// 4.2.1). `path` is an extension member: the JSON path of the value at fault.
     fn body(&self) -> Value {
         let mut body = Map::new();
         body.insert("status".into(), self.status.as_u16().into());
@@ -89,7 +89,7 @@ impl Problem {
     }
 }
 
-/// The JSON path (`$.items[2].price`) that an error's text names before a colon.
+/// The JSON path (`$.items[2].price`) before a colon in an error's text.
 fn json_path(detail: &str) -> Option<&str> {
     let start = if detail.starts_with('$') {
         0

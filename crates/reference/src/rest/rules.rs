@@ -1,4 +1,4 @@
-//! Whose rules a call follows that has its message as its body: REST's, or those of Connect's unary calls
+//! The rules for a call whose body is the message: those of REST, or those of unary Connect calls
 //! (connectrpc.com/docs/protocol).
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) enum Rules {
 }
 
 impl Rules {
-    /// Connect's calls name its version.
+    /// A Connect call names the protocol's version.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         if headers.contains_key(CONNECT_PROTOCOL_VERSION) {
             Self::Connect
@@ -51,23 +51,23 @@ impl Rules {
         }
     }
 
-    /// The time that the client gives the call.
+    /// The timeout that the client sets.
     ///
     /// # Errors
-    /// A header of the protocol is not as it must be.
+    /// If a header of the protocol is malformed.
     pub(super) fn timeout(self, headers: &HeaderMap) -> Result<Option<Duration>, &'static str> {
         if self == Self::Rest {
             return Ok(None);
         }
         if headers[CONNECT_PROTOCOL_VERSION] != "1" {
-            return Err("connect-protocol-version is not 1");
+            return Err("connect-protocol-version must be 1");
         }
         let Some(value) = headers.get(CONNECT_TIMEOUT) else {
             return Ok(None);
         };
         milliseconds(value.as_bytes())
             .map(Some)
-            .ok_or("connect-timeout-ms is not 1 to 10 digits")
+            .ok_or("connect-timeout-ms must be 1 to 10 digits")
     }
 }
 

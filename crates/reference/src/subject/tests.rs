@@ -1,4 +1,4 @@
-//! The contract's lines, from the subject's side.
+//! Tests of the contract's lines, from the subject's side.
 
 use std::fs;
 use std::io::{Cursor, PipeReader, PipeWriter, pipe};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A subject on a thread, behind pipes as its process would be.
+/// A subject on a thread, connected by pipes like its process would be.
 struct Subject {
     input: Option<PipeWriter>,
     output: BufReader<PipeReader>,
@@ -40,14 +40,14 @@ impl Subject {
         }
     }
 
-    /// Closes its input; the exit code.
+    /// Closes the subject's input and returns its exit code.
     fn end(mut self) -> u8 {
         self.input.take();
         self.thread.join().expect("no panic")
     }
 }
 
-/// The error line and exit code of a subject that cannot do what it is asked.
+/// The error line and exit code of a subject that refuses its settings.
 fn refused(line: &str) -> (Failed, u8) {
     let mut output = Vec::new();
     let code = run(Cursor::new(format!("{line}\n")), &mut output);
@@ -80,7 +80,7 @@ fn a_server_says_where_it_listens_and_ends_with_its_input() {
         panic!("TCP")
     };
     assert!(address.ip().is_loopback());
-    TcpStream::connect(address).expect("ready means that calls are taken");
+    TcpStream::connect(address).expect("ready means that connections are accepted");
     assert_eq!(subject.end(), 0);
     TcpStream::connect(address).expect_err("it has ended");
 }
@@ -172,7 +172,7 @@ fn settings_that_cannot_be_had_are_the_users_fault() {
     let (failed, _) = refused(&server_line(r#","threads":0"#));
     assert_eq!(
         (failed.error.as_str(), failed.fault),
-        ("0 threads cannot serve: use 1 to 1024", Fault::User)
+        ("cannot serve with 0 threads: use 1 to 1024", Fault::User)
     );
 }
 
@@ -181,7 +181,10 @@ fn limits_that_cannot_be_kept_are_the_users_fault() {
     let deep = r#","limits":{"max_depth":100000}"#;
     for line in [server_line(deep), codec_line(deep)] {
         let (failed, code) = refused(&line);
-        assert_eq!(failed.error, "--max-depth is 100000, and may be 1 to 100");
+        assert_eq!(
+            failed.error,
+            "--max-depth must be from 1 to 100, not 100000"
+        );
         assert_eq!((failed.fault, code), (Fault::User, 2));
     }
 }
