@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// The suites' own files, and the well-known types that they use.
+/// The suites' .proto files, and the well-known types that they use.
 const FILES: [&str; 9] = [
     "connectrpc/conformance/v1/client_compat.proto",
     "connectrpc/conformance/v1/config.proto",

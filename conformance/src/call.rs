@@ -1,4 +1,4 @@
-//! One unary gRPC call by the engine's client, over its own socket.
+//! Makes one unary gRPC call with the engine's client, over its own socket.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -12,36 +12,36 @@ use rpcgauge_wire::{Client, Event, Failure, Fields, Head, Protocol};
 
 use crate::tls::{ClientTls, Stream};
 
-/// The one call on its connection.
+/// The only call on its connection.
 const TOKEN: rpcgauge_wire::Token = 0;
 
-/// A call without an end after this long is broken; every call of the suites ends far earlier.
+/// A call that does not end within this time fails; every call of the suites ends far earlier.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Names and values, in order.
 pub(crate) type Metadata = Vec<(String, String)>;
 
-/// What is called, and how.
+/// A call to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
-    /// TLS, where the server speaks it.
+    /// TLS, if the server uses it.
     pub(crate) tls: Option<ClientTls>,
     /// `/package.Service/Method`.
     pub(crate) path: &'a str,
     pub(crate) metadata: Metadata,
-    /// Of the request and the response.
+    /// The encoding of the request and the response.
     pub(crate) encoding: Encoding,
-    /// The request, encoded.
+    /// The encoded request.
     pub(crate) message: &'a [u8],
-    /// Of the request, and what the response may have.
+    /// The compression of the request, which the response may use too.
     pub(crate) compression: Compression,
     /// The call's deadline, from its start.
     pub(crate) timeout: Option<Duration>,
-    /// When the call is given up, from its start.
+    /// When the client cancels the call, from its start.
     pub(crate) cancel_after: Option<Duration>,
-    /// The largest message that is taken, in bytes, as it comes and decompressed.
+    /// The maximum size of a message in bytes, both as received and decompressed.
     pub(crate) max_message_bytes: u32,
 }
 
@@ -49,15 +49,15 @@ pub(crate) struct Call<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) code: Code,
-    /// The server's text, or what the client has to say.
+    /// The server's message, or the client's.
     pub(crate) text: String,
     pub(crate) initial_metadata: Metadata,
     pub(crate) trailing_metadata: Metadata,
-    /// The response, decompressed. Empty when the call failed.
+    /// The response, decompressed. Empty if the call failed.
     pub(crate) message: Vec<u8>,
 }
 
-/// Why a call could not be made at all.
+/// Why a call could not be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
     #[error(transparent)]
@@ -103,7 +103,7 @@ impl Call<'_> {
         Ok(head.build()?)
     }
 
-    /// The content-subtype of the encoding.
+    /// The content-subtype for the encoding.
     fn subtype(&self) -> Option<&'static str> {
         content_type::grpc(self.encoding).strip_prefix("application/grpc+")
     }
@@ -117,8 +117,8 @@ impl Call<'_> {
         Ok(grpc::frame_message(&compressed, true)?)
     }
 
-    /// Carries bytes both ways until the call has ended or is given up. What comes after its time
-    /// is up is not looked at.
+    /// Transfers bytes both ways until the call has ended or its time is up; bytes that arrive after that are
+    /// ignored.
     fn exchange(
         &self,
         client: &mut Client,
@@ -154,7 +154,7 @@ impl Call<'_> {
         Ok(None)
     }
 
-    /// How long the call may take, and how it ends then.
+    /// How much time the call has left, and how it ends after that.
     fn time_left(&self, elapsed: Duration) -> (Duration, GivenUp) {
         let deadline = self.timeout.map(|time| (time, GivenUp::Deadline));
         let cancel = self.cancel_after.map(|time| (time, GivenUp::Cancelled));
@@ -172,7 +172,7 @@ impl Call<'_> {
 enum GivenUp {
     Deadline,
     Cancelled,
-    /// No end came within [`PATIENCE`].
+    /// The call did not end within [`PATIENCE`].
     Silent,
 }
 
@@ -187,7 +187,7 @@ impl GivenUp {
     }
 }
 
-/// Writes all that is ready.
+/// Writes all pending output.
 fn send(client: &mut Client, stream: &mut impl Write) -> io::Result<()> {
     while !client.output().is_empty() {
         let written = stream.write(client.output())?;
@@ -196,14 +196,14 @@ fn send(client: &mut Client, stream: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What has come of the response.
+/// The response so far.
 struct Response {
     grpc: UnaryResponse,
     subtype: Option<&'static str>,
     max_message_bytes: u32,
     initial_metadata: Metadata,
     trailing_metadata: Metadata,
-    /// The message as carried.
+    /// The message as received.
     message: Vec<u8>,
     failure: Option<Failure>,
     has_ended: bool,
@@ -231,7 +231,7 @@ impl Response {
                 end,
                 ..
             } => {
-                // What is wrong with it is reported at the end.
+                // `finish` reports what is wrong with it.
                 let _ = self.grpc.head(status, &fields, end, self.subtype);
                 let trailers_only = end && fields.get(b"grpc-status").is_some();
                 if trailers_only {
@@ -257,7 +257,7 @@ impl Response {
         }
     }
 
-    /// The call's end; `failed` says why the client ended it before the server did.
+    /// Returns how the call ended; `failed` is set if the client ended it before the server did.
     fn end(mut self, failed: Option<(Code, String)>) -> Ended {
         let failure = self.failure.as_ref();
         let failed = failed.or_else(|| failure.map(|f| (Code::from_failure(f), f.to_string())));
@@ -278,7 +278,7 @@ impl Response {
         }
     }
 
-    /// The message of a complete response, or its status.
+    /// Returns the message of a successful response, or the status of a failed one.
     fn finish(&mut self) -> Result<Vec<u8>, (Code, String)> {
         let outcome = self.grpc.finish();
         match outcome.source {
@@ -288,7 +288,7 @@ impl Response {
         }
     }
 
-    /// The message, decompressed as the head says.
+    /// Returns the message, decompressed as the head says.
     fn decompressed(&mut self) -> Result<Vec<u8>, (Code, String)> {
         if !self.grpc.is_compressed() {
             return Ok(std::mem::take(&mut self.message));
@@ -308,7 +308,7 @@ impl Response {
     }
 }
 
-/// A response over the limit is refused as one that says so in its prefix.
+/// A response that exceeds the limit when decompressed fails like one whose prefix announces that.
 fn decompression_code(error: &DecodeError) -> Code {
     match error {
         DecodeError::Limit(BrokenLimit::MessageBytes(_)) => Code::RESOURCE_EXHAUSTED,

@@ -1,5 +1,5 @@
-//! The client under test: makes the calls that the suite's runner asks for on standard input, and
-//! tells on standard output how each ended.
+//! The client under test: makes the calls that the suite's runner requests on standard input, and reports on
+//! standard output how each ended.
 
 use std::error::Error;
 use std::io;
@@ -18,10 +18,10 @@ use crate::{codec, delimited};
 use suite::__buffa::oneof::client_compat_request::cancel::CancelTiming;
 use suite::__buffa::oneof::client_compat_response::Result as Outcome;
 
-/// Calls in flight; most of the suite's time is spent waiting for delays it asked for.
+/// The number of parallel calls; most of the suite's time is spent waiting for delays that it requests.
 const PARALLEL: usize = 8;
 
-/// Answers requests until the runner closes standard input.
+/// Serves requests until the runner closes standard input.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let (send, requests) = mpsc::channel::<suite::ClientCompatRequest>();
     let requests = Mutex::new(requests);
@@ -41,7 +41,7 @@ pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Takes requests in turn with the other workers.
+/// Serves requests, which the workers take in turn.
 fn serve_requests(requests: &Mutex<mpsc::Receiver<suite::ClientCompatRequest>>) -> io::Result<()> {
     loop {
         let next = requests
@@ -65,7 +65,7 @@ fn serve_requests(requests: &Mutex<mpsc::Receiver<suite::ClientCompatRequest>>) 
     }
 }
 
-/// Makes one call. An error says that it could not be made.
+/// Makes one call; an error means that the call could not be made.
 pub(crate) fn call_target(
     request: &suite::ClientCompatRequest,
 ) -> Result<suite::ClientResponseResult, Box<dyn Error>> {
@@ -102,7 +102,7 @@ pub(crate) fn call_target(
     Ok(result(ended, &format!("{method}Response"), encoding))
 }
 
-/// Refuses what the configuration should keep away.
+/// Refuses requests that the suite's configuration should exclude.
 fn check_supported(request: &suite::ClientCompatRequest) -> Result<(), String> {
     let known = request.protocol == suite::Protocol::PROTOCOL_GRPC
         && request.http_version == suite::HTTPVersion::HTTP_VERSION_2
@@ -154,7 +154,7 @@ fn milliseconds(count: u32) -> Duration {
     Duration::from_millis(count.into())
 }
 
-/// The report to the runner of a call that ended, with a message of the type `response`.
+/// The report to the runner of how a call ended; `response` is the type of its message.
 fn result(ended: Ended, response: &str, encoding: Encoding) -> suite::ClientResponseResult {
     let mut result = suite::ClientResponseResult {
         response_headers: to_headers(&ended.initial_metadata),
@@ -174,7 +174,7 @@ fn result(ended: Ended, response: &str, encoding: Encoding) -> suite::ClientResp
     result
 }
 
-/// What is in a response. That of IdempotentUnary has the same fields.
+/// Decodes the payload of a response. The response of IdempotentUnary has the same fields.
 fn payload(
     message: Vec<u8>,
     response: &str,
@@ -185,7 +185,7 @@ fn payload(
     Ok(response.payload.into_option().unwrap_or_default())
 }
 
-/// A status as the suite writes it, with the details that trailers bring.
+/// A status in the suite's form, with the details from the trailers.
 fn error(code: Code, text: String, trailers: &Metadata) -> suite::Error {
     let details = value(trailers, "grpc-status-details-bin")
         .and_then(|details| decode_binary(details.as_bytes()))

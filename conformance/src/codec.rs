@@ -1,7 +1,7 @@
-//! The suite's messages in the encodings that it asks for.
+//! The suite's messages in the encodings that it requests.
 //!
-//! The code that is generated for them here reads and writes protobuf. Every other encoding goes
-//! through `rpcgauge-message`, as a user's own messages do.
+//! The code that is generated for them reads and writes protobuf. Every other encoding goes through
+//! `rpcgauge-message`, like the messages of a user.
 
 use std::error::Error;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
         .expect("the build script compiled this descriptor set")
 });
 
-/// A message, encoded in protobuf again. `name` is that of its type, as in `UnaryRequest`.
+/// Converts a message from protobuf to `encoding`. `name` is its type's, as in `UnaryRequest`.
 pub(crate) fn from_protobuf(
     name: &str,
     message: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) fn from_protobuf(
     reencoded(name, message, Encoding::Protobuf, encoding)
 }
 
-/// A message in any encoding, as protobuf.
+/// Converts a message from `encoding` to protobuf.
 pub(crate) fn to_protobuf(
     name: &str,
     message: Vec<u8>,

@@ -1,13 +1,13 @@
-//! Messages on standard input and output: each after its length in four bytes, big-endian.
+//! Messages on standard input and output, each after its length in four bytes, big-endian.
 
 use std::io::{self, ErrorKind, Read, Write};
 
 use buffa::Message;
 
-/// The longest message that is taken, in bytes. The suite's are a few hundred thousand at most.
+/// The maximum size of a message in bytes. The suite's messages have at most a few hundred thousand.
 const MAX_BYTES: u32 = 64 << 20;
 
-/// The next message; `None` at the end of the stream.
+/// Reads the next message; `None` at the end of the stream.
 pub(crate) fn read<M: Message>(stream: &mut impl Read) -> io::Result<Option<M>> {
     let mut length = [0; 4];
     match stream.read(&mut length[..1])? {
@@ -26,7 +26,7 @@ pub(crate) fn read<M: Message>(stream: &mut impl Read) -> io::Result<Option<M>> 
         .map_err(|error| io::Error::new(ErrorKind::InvalidData, error.to_string()))
 }
 
-/// Writes one message, and lets it go at once.
+/// Writes one message and flushes it.
 pub(crate) fn write(stream: &mut impl Write, message: &impl Message) -> io::Result<()> {
     let message = message.encode_to_vec();
     let length = u32::try_from(message.len()).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Compressed messages: bounds, damage, and the same bytes as another reader gets.
+//! Compressed messages: bounds, damage, and a comparison with another reader.
 
 use std::io::Read;
 
@@ -7,10 +7,11 @@ use rpcgauge_message::{BrokenLimit, Compression, Compressor, DecodeError, Decomp
 use crate::meter;
 use crate::script::Args;
 
-/// Any bytes as gzip and zstd. First byte: which of them, and whether the limits are small.
+/// Decompresses any bytes as gzip or zstd. The first byte chooses which, and whether the limits are small.
 ///
-/// What comes out is within the limits, is what a decompressor that has seen damage makes too, and
-/// comes out again after it was compressed. gzip is read by flate2's own reader to compare.
+/// Checks that the output is within the limits, that a decompressor which has seen damage gives the same
+/// result, and that compressing the output and decompressing it again restores it. For gzip it also compares
+/// with flate2's reader.
 pub fn decompress(input: &[u8]) {
     let mut args = Args(input);
     let choice = args.u8();
@@ -31,14 +32,14 @@ pub fn decompress(input: &[u8]) {
     let mut out = Vec::new();
     meter::reset();
     let result = meter::metered(|| fresh.decompress(bytes, &mut out));
-    // The output and one byte, the error's text, and what zlib-rs allocates for each (32 KiB window);
-    // zstd's own memory is not seen by this allocator.
+    // The output and one byte, the error's text, and what zlib-rs allocates for each (32 KiB window). This
+    // allocator does not see zstd's memory.
     let most = limits.max_message_bytes + (64 << 10);
     assert!(meter::peak() <= most as u64, "{} held", meter::peak());
 
     let mut used_out = Vec::new();
     let used = fresh.decompress(bytes, &mut used_out);
-    assert_eq!(used, result, "a used decompressor makes the same");
+    assert_eq!(used, result, "a used decompressor gives the same result");
     match result {
         Ok(()) => {
             assert_eq!(used_out, out);
@@ -56,7 +57,7 @@ pub fn decompress(input: &[u8]) {
     }
 }
 
-/// What was decompressed comes back after it is compressed.
+/// Checks that the output is restored after it is compressed and decompressed again.
 fn check_again(compression: Compression, limits: Limits, message: &[u8]) {
     let mut compressed = Vec::new();
     Compressor::new(compression)
@@ -65,7 +66,7 @@ fn check_again(compression: Compression, limits: Limits, message: &[u8]) {
     let mut out = Vec::new();
     let again = Decompressor::new(compression, limits)
         .and_then(|mut d| d.decompress(&compressed, &mut out));
-    // Small limits refuse what compresses too well.
+    // Small limits refuse data that compresses too well.
     match again {
         Ok(()) => assert_eq!(out, message),
         Err(DecodeError::Limit(BrokenLimit::Inflation(_))) => {}
@@ -73,7 +74,7 @@ fn check_again(compression: Compression, limits: Limits, message: &[u8]) {
     }
 }
 
-/// flate2's reader gets the same, and accepts nothing more.
+/// Checks that flate2's reader gets the same, and accepts nothing more.
 fn check_gzip(compression: Compression, bytes: &[u8], expected: Option<&[u8]>) {
     if compression != Compression::GZIP {
         return;

@@ -1,4 +1,4 @@
-//! A client in conversation with a server that says anything, and what must hold whatever it says.
+//! A client connected to a server that may send anything, and checks of what must always hold.
 
 use std::io::IoSlice;
 use std::sync::LazyLock;
@@ -9,16 +9,16 @@ use rpcgauge_wire::{Client, Event, Fields, Head, Limits, Protocol, StartError, T
 use crate::meter;
 use crate::script::Cut;
 
-/// The largest request body, in bytes: more than a connection's first window.
+/// The maximum size of a request body, in bytes: more than a connection's initial window.
 const MAX_BODY: usize = 100_000;
 
 static ZEROS: [u8; MAX_BODY] = [0; MAX_BODY];
 
-/// Lengths of request bodies, in bytes: none, short, just by reference, some frames, many.
+/// The lengths of request bodies, in bytes: empty, short, passed by reference, some frames, many frames.
 const BODY_LENGTHS: [usize; 6] = [0, 1, 100, 4096, 40_000, MAX_BODY];
 
-/// The number of the head that is longer than a frame. It takes long to encode, and so is chosen by
-/// one byte alone.
+/// The number of the head that is longer than a frame. Encoding it takes long, so only one value of a byte
+/// chooses it.
 pub const LONG_HEAD: u8 = 0xff;
 
 static LONG: LazyLock<Head> = LazyLock::new(|| {
@@ -37,13 +37,13 @@ static HEADS: LazyLock<[Head; 5]> = LazyLock::new(|| {
     .map(|builder| builder.build().expect("a head that can be sent"))
 });
 
-/// How far a call has come, by its events.
+/// The progress of a call, by its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Started,
     FirstByte,
     Head,
-    /// The head said that nothing follows.
+    /// The head with the end of the response.
     HeadEnds,
     Trailers,
     Ended,
@@ -55,43 +55,43 @@ struct Call {
     body_bytes: u64,
 }
 
-/// A call as the caller made it.
+/// A call that was started.
 #[derive(Debug, Clone, Copy)]
 pub struct Started {
-    /// Bytes of the request's body.
+    /// The size of the request's body in bytes.
     pub body: usize,
 }
 
-/// What the caller sees, written down so that two conversations can be compared, and checked
-/// against the promises of [`Event`] and [`Client`].
+/// Records what the caller sees, so that two conversations can be compared, and checks it against the
+/// guarantees of [`Event`] and [`Client`].
 #[derive(Debug)]
 struct Notes {
     protocol: Protocol,
     limits: Limits,
     log: Vec<u8>,
-    /// The call whose body the log ends with: pieces of one body are joined.
+    /// The call to whose body the end of the log belongs: pieces of one body are joined.
     body_of: Option<Token>,
-    /// By token.
+    /// Indexed by token.
     calls: Vec<Call>,
     closing: bool,
 }
 
-/// A client, and all that it was given and has said.
+/// A client with all its input and output.
 #[derive(Debug)]
 pub struct Conversation {
     client: Client,
     notes: Notes,
     cut: Cut,
-    /// Each call started, in order; its place is its token.
+    /// The calls in the order in which they were started. A call's index is its token.
     pub started: Vec<Started>,
     /// All input.
     pub given: Vec<u8>,
-    /// All output that was taken.
+    /// All output that was consumed.
     pub taken: Vec<u8>,
 }
 
 impl Conversation {
-    /// A new connection whose input is cut so.
+    /// A new connection, with the way to cut its input.
     pub fn new(protocol: Protocol, limits: Limits, cut: Cut) -> Conversation {
         meter::reset();
         let client = meter::metered(|| Client::new(protocol, limits.clone()));
@@ -112,7 +112,7 @@ impl Conversation {
         }
     }
 
-    /// Starts a call with the head and body of these numbers.
+    /// Starts a call with the head and the body of these numbers.
     pub fn start(&mut self, head: u8, body: u8) {
         let head = match head {
             LONG_HEAD => &LONG,
@@ -138,7 +138,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Gives input, cut as this conversation cuts.
+    /// Passes input to the client, cut into pieces.
     pub fn give(&mut self, bytes: &[u8]) {
         self.given.extend_from_slice(bytes);
         for piece in self.cut.pieces(bytes) {
@@ -152,7 +152,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Gives a call up.
+    /// Cancels a call.
     pub fn cancel(&mut self, number: u8) {
         let count = self.notes.calls.len();
         let token = usize::from(number).checked_rem(count).unwrap_or(0);
@@ -166,7 +166,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Takes `n` bytes of output at most; all of it for 0.
+    /// Consumes at most `n` bytes of output; all of it if `n` is 0.
     pub fn take(&mut self, n: u16) {
         let mut left = match n {
             0 => usize::MAX,
@@ -186,7 +186,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Ends the connection in an orderly way.
+    /// Shuts the connection down.
     pub fn shut_down(&mut self) {
         let client = &mut self.client;
         meter::metered(|| client.shut_down());
@@ -194,7 +194,7 @@ impl Conversation {
         self.check();
     }
 
-    /// Ends the transport.
+    /// Ends the transport, orderly or not.
     pub fn end(&mut self, orderly: bool) {
         let (client, notes) = (&mut self.client, &mut self.notes);
         meter::metered(|| {
@@ -206,8 +206,8 @@ impl Conversation {
         self.check();
     }
 
-    /// Takes all output, ends the transport, and checks the accounts: every call ended once, and
-    /// every byte was counted once.
+    /// Consumes all output, ends the transport, and checks that every call ended once, and that no more bytes
+    /// were counted than received.
     pub fn finish(&mut self) {
         self.take(0);
         assert!(self.client.traffic().received.total() <= self.given.len() as u64);
@@ -218,12 +218,12 @@ impl Conversation {
         }
     }
 
-    /// Everything that the caller could see.
+    /// Everything that the caller could see: the log and the output.
     pub fn seen(&self) -> (&[u8], &[u8]) {
         (&self.notes.log, &self.taken)
     }
 
-    /// What must hold at any time; and a note of what can be seen now.
+    /// Checks what must always hold, and records the visible state.
     fn check(&mut self) {
         let client = &self.client;
         let (in_flight, capacity) = (client.in_flight(), client.capacity());
@@ -236,7 +236,7 @@ impl Conversation {
         assert!(!self.notes.closing || capacity == 0, "after Closing");
         let sent = client.traffic().sent;
         assert_eq!(sent.total(), self.taken.len() as u64, "{sent:?}");
-        // What of a damaged part was interpreted before the damage showed depends on the cuts.
+        // How much of a damaged part is interpreted before the damage is detected depends on the cuts.
         let received = if self.notes.closing || client.is_closed() {
             0
         } else {
@@ -254,8 +254,9 @@ impl Conversation {
         self.notes.log.extend(state.map(u64::to_le_bytes).concat());
     }
 
-    /// A bound on memory from the limits: what may be held of input, twice for buffers that grow by
-    /// doubling, and what may be queued. Generous, since it is growth that is looked for.
+    /// Checks memory against a bound from the limits: the input that may be held, twice for buffers that grow
+    /// by doubling, and the output that may be queued. The bound is generous, since the check is for unbounded
+    /// growth.
     fn check_memory(&self) {
         let limits = &self.notes.limits;
         let heads = limits.max_head_bytes.min(self.given.len());
@@ -350,7 +351,7 @@ impl Notes {
     }
 }
 
-/// Limits to choose from: the defaults, and ones that short inputs reach.
+/// Limits to choose from: the defaults, and limits that short inputs reach.
 pub fn limits(choice: u8) -> Limits {
     let small = Limits {
         max_head_bytes: 600,
@@ -372,7 +373,7 @@ pub fn limits(choice: u8) -> Limits {
     match choice % 4 {
         0 => Limits::default(),
         1 => small,
-        // A window below the protocol's default, and tables of other sizes than it.
+        // A window below the protocol's default, and table sizes other than the default.
         2 => Limits {
             stream_window: 100,
             header_table_size: 8192,
@@ -381,7 +382,7 @@ pub fn limits(choice: u8) -> Limits {
             max_frame_size: 20_000,
             ..Limits::default()
         },
-        // Nothing that a server could reach.
+        // Limits that no server can reach.
         _ => Limits {
             max_head_bytes: usize::MAX,
             max_body_bytes: u64::MAX,

@@ -1,4 +1,4 @@
-//! Messages in every encoding, of generated and of dynamic types.
+//! Decoding of messages in every encoding, with generated and dynamic code.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// The workloads' responses, which have generated code; then two types with every kind of field.
+/// The types of the workloads' responses, which have generated code, then two types with every kind of field.
 pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
     let workload = |spec| Workload::new(&spec).expect("a workload");
     let response = |spec| workload(spec).response_type().clone();
@@ -36,33 +36,33 @@ pub static TYPES: LazyLock<[MessageType; 8]> = LazyLock::new(|| {
     ]
 });
 
-/// Bit of the first byte: a nesting of few levels is allowed.
+/// A bit of the first byte: allow only a few levels of nesting.
 pub const SHALLOW: u8 = 0x80;
 
-/// Any bytes as protobuf, or as JSON in protobuf. First byte: bits 0 to 2 the type
-/// ([`TYPES`]), bit 3 the second encoding, and [`SHALLOW`].
+/// Decodes any bytes as protobuf, or as JSON in protobuf. First byte: bits 0 to 2 choose the type ([`TYPES`]),
+/// bit 3 the second encoding, and [`SHALLOW`] the depth.
 pub fn decode_protobuf(input: &[u8]) {
     decode(input, [Encoding::Protobuf, Encoding::Hybrid]);
 }
 
-/// Any bytes as JSON with either names. First byte as for [`decode_protobuf`].
+/// Decodes any bytes as JSON with either kind of names. The first byte is as in [`decode_protobuf`].
 pub fn decode_json(input: &[u8]) {
     decode(input, [Encoding::Json, Encoding::JsonProtoNames]);
 }
 
-/// Any bytes as MessagePack. First byte as for [`decode_protobuf`].
+/// Decodes any bytes as MessagePack. The first byte is as in [`decode_protobuf`].
 pub fn decode_msgpack(input: &[u8]) {
     decode(input, [Encoding::Msgpack; 2]);
 }
 
-/// Any bytes as CBOR. First byte as for [`decode_protobuf`].
+/// Decodes any bytes as CBOR. The first byte is as in [`decode_protobuf`].
 pub fn decode_cbor(input: &[u8]) {
     decode(input, [Encoding::Cbor; 2]);
 }
 
-/// What is read can be written in protobuf and reads back the same; what generated and dynamic code
-/// read is the same; an error is one line; and memory stays within the documented multiple of the
-/// input.
+/// Checks that a decoded message can be written in protobuf and reads back the same, that generated and dynamic
+/// code decode the same, that an error is one line, and that memory stays within the documented multiple of the
+/// input's size.
 fn decode(input: &[u8], encodings: [Encoding; 2]) {
     let mut args = Args(input);
     let choice = args.u8();
@@ -87,8 +87,8 @@ fn decode(input: &[u8], encodings: [Encoding; 2]) {
     }
 }
 
-/// Generated and dynamic code read the same, or both refuse. In JSON, MessagePack and CBOR either
-/// takes forms that the other does not: one is serde's derives, the other protobuf's JSON.
+/// Checks that generated and dynamic code decode the same, or both refuse. In JSON, MessagePack and CBOR, each
+/// accepts forms that the other does not: one uses serde's derives, the other protobuf's JSON.
 fn check_agreement(
     message_type: &MessageType,
     encoding: Encoding,
@@ -99,14 +99,16 @@ fn check_agreement(
         (Ok(generated), Ok(dynamic)) => assert_eq!(first_difference(generated, dynamic), None),
         (Err(_), Err(_)) => {}
         _ if encoding != Encoding::Protobuf => {}
-        // They take different memory, so that one meets the limit first.
+        // They need different amounts of memory, so one can reach the limit before the other.
         (Ok(_), Err(DecodeError::Limit(BrokenLimit::Memory(_))))
         | (Err(DecodeError::Limit(BrokenLimit::Memory(_))), Ok(_)) => {}
-        // Inside a map's entry, the dynamic library (buffa-descriptor 0.9.2) reads key and value as
-        // if they had the right wire type. Anywhere else a wrong one is kept as an unknown field,
-        // and would be there again when the message is written.
+        // Inside a map entry, the dynamic library (buffa-descriptor 0.9.2) reads key and value as if they had
+        // the right wire type. Anywhere else, a field with a wrong one is kept as an unknown field, and is
+        // still there when the message is written.
         (Err(DecodeError::Malformed { what, .. }), Ok(dynamic)) if what.contains("wire type") => {
-            let written = dynamic.to_bytes(Encoding::Protobuf).expect("a form");
+            let written = dynamic
+                .to_bytes(Encoding::Protobuf)
+                .expect("an encoded message");
             let again = message_type.decode(&written, Encoding::Protobuf, &Limits::DEFAULT);
             let again = again.expect("a message without a trace of it");
             assert_eq!(first_difference(&again, dynamic), None);
@@ -115,7 +117,7 @@ fn check_agreement(
     }
 }
 
-/// Reads a message and looks at the memory that this takes.
+/// Decodes a message and checks how much memory that takes.
 fn check_memory(
     message_type: &MessageType,
     bytes: &[u8],
@@ -130,19 +132,19 @@ fn check_memory(
     read
 }
 
-/// What a message may take at each level whatever its size: a list may reserve room for the 1,024
-/// elements that it says it has, and the innermost level holds the text of an error.
+/// The memory that a message of any size may take per level: a list may reserve space for the 1,024 elements
+/// that it announces, and the innermost level holds the text of an error.
 const MEMORY_FOR_A_LEVEL: usize = 256 << 10;
 
-/// Memory for a byte of input: a list that grows by doubling takes three times what is in it.
+/// The memory for a byte of input: a list that grows by doubling takes three times the size of its elements.
 const MEMORY_PER_BYTE: usize = 3 * rpcgauge_message::limits::MEMORY_PER_BYTE;
 
-/// What was read has a form in protobuf, and reads back the same from every encoding that has a
-/// form for it.
+/// Checks that a decoded message can be written in protobuf, and reads back the same from every encoding that
+/// can represent it.
 fn check_forms(message: Message, encoding: Encoding) {
-    // A damaged map entry can lack its value. The library takes 0 for it, which a closed enum may
-    // not have; what it writes then, it reads as an unknown field. So protobuf is read twice, the
-    // second time without damage.
+    // A damaged map entry can lack its value. The library then uses 0, which a closed enum may not have; it
+    // writes the 0, and reads it as an unknown field. So protobuf is read again, the second time without
+    // damage.
     let message = match encoding {
         Encoding::Protobuf => written_and_read(&message),
         _ => message,
@@ -154,24 +156,26 @@ fn check_forms(message: Message, encoding: Encoding) {
     check_mapped(&message);
 }
 
-/// What a reader makes of the message in protobuf.
+/// Encodes the message in protobuf, and decodes it again.
 pub(crate) fn written_and_read(message: &Message) -> Message {
-    let written = message.to_bytes(Encoding::Protobuf).expect("a form");
+    let written = message
+        .to_bytes(Encoding::Protobuf)
+        .expect("an encoded message");
     message
         .message_type()
         .decode(&written, Encoding::Protobuf, &Limits::DEFAULT)
         .expect("what was written")
 }
 
-/// Every encoding that has a form for the message can be read.
+/// Checks that the message can be read from every encoding that can represent it.
 pub(crate) fn check_mapped(message: &Message) {
     for encoding in Encoding::ALL {
-        // Damaged payloads of an `Any`, and times without a form, are refused here.
+        // Encoding refuses damaged payloads of an `Any`, and times that JSON cannot represent.
         if let Ok(bytes) = message.to_bytes(encoding) {
             let back = message
                 .message_type()
                 .decode(&bytes, encoding, &Limits::DEFAULT);
-            // NaN is null in the JSON of serde's derives, which they do not take for a number.
+            // serde's derives write NaN as null in JSON, and do not accept null as a number.
             let null =
                 message.code() == CodeKind::Generated && bytes.windows(5).any(|w| w == b":null");
             assert!(back.is_ok() || null, "{encoding}: {back:?}");

@@ -1,4 +1,4 @@
-//! HPACK: any blocks, and what our encoder makes, read by us and by another library.
+//! HPACK: decodes any blocks, and the blocks of our encoder, with our decoder and with another library.
 
 use loona_hpack::decoder::{DecoderError as TheirError, IntegerDecodingError};
 use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList, HpackError};
@@ -6,27 +6,27 @@ use rpcgauge_wire::http2::hpack::{DecodedFields, Decoder, Encoder, FieldList, Hp
 use crate::meter;
 use crate::script::{Args, Script};
 
-/// What a step does, by its number; higher numbers wrap around.
+/// The kinds of steps; higher numbers wrap around.
 pub mod step {
-    /// A field block: the payload to [`super::hpack_decode`], the end of the fields so far to
-    /// [`super::hpack_encode`].
+    /// For [`super::hpack_decode`], a field block in the payload; for [`super::hpack_encode`], the end of a
+    /// block with the fields so far.
     pub const BLOCK: u8 = 0;
-    /// Another table size is allowed. Two bytes.
+    /// Changes the allowed table size. Arguments: two bytes.
     pub const ALLOW: u8 = 1;
-    /// A field of a block, for [`super::hpack_encode`]. Length of its name, name, value.
+    /// A field of a block, for [`super::hpack_encode`]. Arguments: the length of its name, its name, its value.
     pub const FIELD: u8 = 2;
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: u8 = 3;
 }
 
-/// The most that a list of decoded fields may take, in bytes.
+/// The maximum size of a list of decoded fields, in bytes.
 const MAX_LIST: u32 = 4000;
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Blocks of one connection. What we accept, another library reads as the same fields, and what we
-/// refuse, it refuses too, but for the rules that only one of us has. Lists and tables stay within
-/// their bounds.
+/// Decodes the blocks of one connection. Checks that another library reads the same fields from blocks that we
+/// accept, that it refuses blocks that we refuse, except for rules that only one of us has, and that lists and
+/// tables stay within their bounds.
 pub fn hpack_decode(input: &[u8]) {
     let script = Script::read(input);
     meter::reset();
@@ -45,7 +45,7 @@ pub fn hpack_decode(input: &[u8]) {
         let result = meter::metered(|| ours.decode(block, &mut fields));
         match (result, theirs.decode(block)) {
             (Ok(()), Ok(list)) => check_same(&fields, &list),
-            // It takes no integer of six bytes, and no block that only changes the table.
+            // It does not accept integers of six bytes, or blocks that only change the table.
             (Ok(()), Err(TheirError::SizeUpdateAtEnd)) => return,
             (
                 Ok(()),
@@ -54,7 +54,7 @@ pub fn hpack_decode(input: &[u8]) {
                 return;
             }
             (Ok(()), Err(error)) => panic!("it refuses what we accept: {error}"),
-            // It takes changes of the table anywhere, and blocks without one that is due.
+            // It accepts changes of the table anywhere, and blocks without a change that is due.
             (Err(HpackError::TableSize | HpackError::TableSizePosition), Ok(_)) => return,
             (Err(error), Ok(_)) => panic!("it accepts what we refuse: {error}"),
             (Err(_), Err(_)) => break,
@@ -63,9 +63,9 @@ pub fn hpack_decode(input: &[u8]) {
     check_memory(input.len());
 }
 
-/// The text of a block is at most 8/5 of it (the shortest Huffman code has five bits) and the list.
-/// A field of the list takes 16 bytes and counts 32. The table's text lies in a buffer of up to
-/// twice its size. All of these grow by doubling.
+/// Checks the peak memory. The decoded text of a block is at most 8/5 of its size (the shortest Huffman code
+/// has five bits) plus the list. A field of the list takes 16 bytes and counts as 32. The table's text is in a
+/// buffer of up to twice its size. All of these grow by doubling.
 fn check_memory(longest: usize) {
     const MAX_TABLE: usize = 1 << 16;
     let most = 2 * (2 * longest + 2 * MAX_LIST as usize) + 2 * (3 * MAX_TABLE + longest);
@@ -88,8 +88,8 @@ fn check_same(fields: &DecodedFields, theirs: &Pairs) {
     }
 }
 
-/// Lists of fields through our encoder, with tables whose size changes, are read as they were by us
-/// and by another library. Setup: the table size that the encoder prefers, two bytes.
+/// Encodes lists of fields with our encoder, while the table size changes, and checks that our decoder and
+/// another library read the same fields. Setup: the table size that the encoder prefers, two bytes.
 pub fn hpack_encode(input: &[u8]) {
     let script = Script::read(input);
     let mut encoder = Encoder::new(Args(&script.setup).u16().into());
@@ -108,7 +108,7 @@ pub fn hpack_encode(input: &[u8]) {
             }
             step::BLOCK => {
                 let list = std::mem::take(&mut list);
-                // No request is without a field.
+                // Every request has a field.
                 if list.iter().next().is_some() {
                     check_block(&list, &mut encoder, &mut ours, &mut theirs);
                 }
@@ -137,5 +137,9 @@ fn check_block(
     let mut fields = DecodedFields::new(u32::MAX);
     ours.decode(&block, &mut fields).expect("we read it");
     check_same(&fields, &expected);
-    assert_eq!(theirs.decode(&block), Ok(expected), "the other reads it");
+    assert_eq!(
+        theirs.decode(&block),
+        Ok(expected),
+        "the other library reads it"
+    );
 }

@@ -1,34 +1,34 @@
-//! HTTP/1.1: a connection and its calls, and heads against another parser.
+//! HTTP/1.1: a connection and its calls, and heads compared with another parser.
 
 use rpcgauge_wire::{Client, Event, Head, Limits, Protocol};
 
 use crate::conversation::{self, Conversation};
 use crate::script::{Args, Cut, Script};
 
-/// What a step does, by its number; higher numbers wrap around.
+/// The kinds of steps; higher numbers wrap around.
 pub mod step {
-    /// Server: the payload, as it is.
+    /// Server: sends the payload unchanged.
     pub const BYTES: u8 = 0;
-    /// Client: starts a call. Number of its head, number of its body's length.
+    /// Client: starts a call. Arguments: the number of its head and that of its body's length.
     pub const START: u8 = 1;
-    /// Client: gives a call up. Its number.
+    /// Client: cancels a call. Arguments: its number.
     pub const CANCEL: u8 = 2;
-    /// Client: writes output. How many bytes, two bytes; 0 for all.
+    /// Client: writes output. Arguments: the number of bytes in two bytes; 0 for all.
     pub const TAKE: u8 = 3;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 4;
     /// Does nothing. It stays, so that the numbers in recorded seeds keep their meaning.
     pub const NOTHING: u8 = 5;
-    /// The transport ends. 1 when it broke.
+    /// The transport ends. Arguments: 1 if it ends with an error.
     pub const END: u8 = 6;
-    /// Server: a chunk of the payload, framed rightly.
+    /// Server: sends a correctly framed chunk of the payload.
     pub const CHUNK: u8 = 7;
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: u8 = 8;
 }
 
-/// A connection with several calls. Setup: limits, length of the pieces, calls started at once.
-/// However the server's bytes are cut, the caller sees the same.
+/// Runs a connection with several calls, and checks that the caller sees the same however the server's bytes
+/// are cut. Setup: limits, length of the pieces, calls started at once.
 pub fn http1(input: &[u8]) {
     let script = Script::read(input);
     let whole = play(&script, Cut::WHOLE);
@@ -70,8 +70,8 @@ fn play(script: &Script, cut: Cut) -> Conversation {
     talk
 }
 
-/// The first head of a response, read by httparse too: what we accept, it accepts with the same
-/// status and fields. (It accepts more: we are strict where RFC 9112 lets a client be.)
+/// Parses the first head of a response with httparse too: checks that httparse accepts what we accept, with the
+/// same status and fields. (It accepts more: we are strict where RFC 9112 lets a client be strict.)
 pub fn http1_head(input: &[u8]) {
     const MAX_FIELDS: usize = 64;
     let limits = Limits {

@@ -1,5 +1,5 @@
-//! Bodies of the fuzz targets: each takes any bytes and panics when something that must hold does
-//! not. `docs/fuzzing.md` says what each is about and how they are run.
+//! The bodies of the fuzz targets: each accepts any bytes, and panics if a property does not hold.
+//! `docs/fuzzing.md` describes the targets and how to run them.
 
 pub mod compress;
 pub mod conversation;

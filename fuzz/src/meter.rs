@@ -1,7 +1,7 @@
-//! How much memory a piece of code holds.
+//! Measures how much memory a piece of code holds.
 //!
-//! Only what is allocated while [`metered`] runs is counted, so that the harness's own notes do not
-//! disturb the figure. The counters are of one thread.
+//! Only memory that is allocated while [`metered`] runs is counted, so that the harness's own records do not
+//! change the result. The counters are per thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,7 +15,7 @@ thread_local! {
 }
 
 fn count(bytes: i64) {
-    // Without a thread-local left, as at a thread's end, there is nothing to measure any more.
+    // At a thread's end its thread-locals are gone, and there is nothing left to measure.
     if ON.try_with(Cell::get) == Ok(true) {
         let held = HELD.get() + bytes;
         HELD.set(held);
@@ -49,18 +49,18 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Forgets what was counted on this thread.
+/// Resets the counters of this thread.
 pub fn reset() {
     HELD.set(0);
     PEAK.set(0);
 }
 
-/// Counts what `run` allocates and frees.
+/// Counts the memory that `run` allocates and frees.
 pub fn metered<T>(run: impl FnOnce() -> T) -> T {
     switched(true, run)
 }
 
-/// Leaves out of the count what `run` allocates and frees, inside of [`metered`].
+/// Excludes the memory that `run` allocates and frees from the count of an enclosing [`metered`].
 pub fn unmetered<T>(run: impl FnOnce() -> T) -> T {
     switched(false, run)
 }
@@ -72,12 +72,12 @@ fn switched<T>(on: bool, run: impl FnOnce() -> T) -> T {
     result
 }
 
-/// The most that was held at once since [`reset`], in bytes.
+/// The peak of the memory held since [`reset`], in bytes.
 pub fn peak() -> u64 {
     PEAK.get().max(0) as u64
 }
 
-/// What is held now of what was allocated since [`reset`], in bytes.
+/// The memory that was allocated since [`reset`] and is still held, in bytes.
 pub fn held() -> u64 {
     HELD.get().max(0) as u64
 }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_at_once_is_told_and_the_harness_left_out() {
+    fn the_peak_is_counted_without_the_harness() {
         reset();
         metered(|| {
             drop(vec![0u8; 1000]);

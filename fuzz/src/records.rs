@@ -1,13 +1,13 @@
-//! What other programs leave for this one in lines of JSON.
+//! Lines of JSON that other programs write for this one.
 
 use rpcgauge_contract::{Answer, Record as CallRecord, Reply};
 use rpcgauge_study::record::Record;
 
-/// A line of `trials.jsonl`, which people and tools may have edited, a subject's reply, a client's
-/// answer and its records. What is read can be written, and reads as the same again.
+/// Reads a line of `trials.jsonl`, which people and tools may have edited, a subject's reply, a client's answer
+/// and its records. Checks that what is read can be written, and reads back the same.
 pub fn records(input: &[u8]) {
     if let Ok(record) = serde_json::from_slice::<Record>(input) {
-        let text = serde_json::to_string(&record).expect("a record has a form");
+        let text = serde_json::to_string(&record).expect("a record can be written");
         let again: Record = serde_json::from_str(&text).expect("what was written");
         assert_eq!(again, record);
     }

@@ -1,32 +1,32 @@
-//! Inputs with structure, as bytes.
+//! Structured inputs, encoded as bytes.
 //!
-//! An input is some setup bytes, then steps. Each step begins with [`MARK`] and the number of what
-//! it does; its payload continues to the next mark. A mark inside a payload is doubled. So bytes can
-//! be put in, taken out and changed anywhere, as fuzzers do, and what follows stays what it was.
+//! An input is some setup bytes, then steps. Each step begins with [`MARK`] and the number of its kind; its
+//! payload continues to the next mark. A mark inside a payload is doubled. So fuzzers can insert, remove and
+//! change bytes anywhere, and the steps after them stay the same.
 
-/// Begins a step.
+/// The byte that begins a step.
 pub const MARK: u8 = 0xfe;
 
 /// One step of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What to do; each target has its own numbers.
+    /// What the step does; each target has its own numbers.
     pub kind: u8,
-    /// With what.
+    /// The step's arguments.
     pub payload: Vec<u8>,
 }
 
-/// A script taken apart.
+/// A parsed script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// What stands before the first step.
+    /// The bytes before the first step.
     pub setup: Vec<u8>,
     /// The steps in order.
     pub steps: Vec<Step>,
 }
 
 impl Script {
-    /// Takes any bytes apart.
+    /// Parses any bytes.
     pub fn read(input: &[u8]) -> Script {
         let mut setup = Vec::new();
         let mut steps: Vec<Step> = Vec::new();
@@ -57,7 +57,7 @@ impl Script {
     }
 }
 
-/// Reads numbers off the front of bytes; zeros when there are no more.
+/// Reads numbers from the front of bytes; zeros when no bytes are left.
 #[derive(Debug, Clone, Copy)]
 pub struct Args<'a>(pub &'a [u8]);
 
@@ -73,36 +73,36 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The next two bytes, the higher first.
+    /// The next two bytes, big-endian.
     pub fn u16(&mut self) -> u16 {
         u16::from_be_bytes([self.u8(), self.u8()])
     }
 
-    /// The next four bytes, the highest first.
+    /// The next four bytes, big-endian.
     pub fn u32(&mut self) -> u32 {
         u32::from(self.u16()) << 16 | u32::from(self.u16())
     }
 
-    /// One of these.
+    /// One of these values, chosen by the next byte.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[usize::from(self.u8()) % from.len()]
     }
 
-    /// All that is left.
+    /// The remaining bytes.
     pub fn rest(self) -> &'a [u8] {
         self.0
     }
 }
 
-/// How the bytes of one step reach a parser.
+/// How the bytes of a step are cut into pieces for a parser: the length of the pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut(pub usize);
 
 impl Cut {
-    /// In one piece.
+    /// Not cut.
     pub const WHOLE: Cut = Cut(usize::MAX);
 
-    /// The pieces, none of them empty.
+    /// The pieces, none of which is empty.
     pub fn pieces(self, bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         bytes.chunks(self.0)
     }
@@ -117,7 +117,7 @@ mod tests {
         let input = [
             &[1, MARK, MARK, 2, MARK, 3, MARK, MARK, 7][..],
             &[MARK, 0, MARK, 255, b'a'],
-            // A mark at the end is nothing.
+            // A mark at the end is ignored.
             &[MARK],
         ];
         let step = |kind, payload: &[u8]| Step {

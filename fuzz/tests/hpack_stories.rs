@@ -1,6 +1,6 @@
-//! The HPACK stories of the HTTP/2 working group's Japanese community (http2jp/hpack-test-case):
-//! headers of real sites as compressed by several encoders. They come with the `httlib-hpack`
-//! package, whose checksum the lock file holds, and are read from where cargo unpacks it.
+//! Checks HPACK against the stories of http2jp/hpack-test-case: headers of real sites, compressed by several
+//! encoders. The `httlib-hpack` package contains them, the lock file has its checksum, and they are read from
+//! where cargo unpacks it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,11 +33,11 @@ struct Block {
     /// The table size that the decoder allows from this block on.
     table: usize,
     wire: Vec<u8>,
-    /// What it stands for.
+    /// The decoded fields.
     fields: Fields,
 }
 
-/// A story: the blocks of one connection.
+/// Reads a story: the blocks of one connection.
 fn read_story(path: &Path) -> Vec<Block> {
     let text = fs::read(path).expect("a story");
     let story: Value = serde_json::from_slice(&text).expect("a story is JSON");
@@ -101,5 +101,5 @@ fn every_story_is_read_and_written_again() {
         }
     }
     println!("{blocks} blocks");
-    assert!(blocks > 10_000, "{blocks} blocks only");
+    assert!(blocks > 10_000, "only {blocks} blocks");
 }

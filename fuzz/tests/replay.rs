@@ -1,14 +1,14 @@
-//! Every target over its seeds, and over changes of them: a short run without the fuzzer.
+//! Runs every target with its seeds and with changed seeds: a short run without the fuzzer.
 
 use std::fs;
 use std::path::Path;
 
 use rpcgauge_fuzz::{TARGETS, reflection};
 
-/// Changed inputs for each target.
+/// The number of changed inputs for each target.
 const CHANGED: u64 = 3000;
 
-/// The longest input, in bytes; seeds may be longer.
+/// The maximum length of a changed input in bytes; seeds may be longer.
 const MAX: usize = 4096;
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
@@ -41,7 +41,7 @@ impl Numbers {
     }
 }
 
-/// A seed with a few bytes changed, put in, taken out or doubled, or a part of another seed.
+/// A seed with a few bytes changed, inserted, removed or doubled, or with a part of another seed.
 fn changed(seeds: &[Vec<u8>], numbers: &mut Numbers) -> Vec<u8> {
     let mut input = seeds[numbers.below(seeds.len())].clone();
     for _ in 0..=numbers.below(4) {

@@ -1,5 +1,4 @@
-//! Samples in JSON of a user's own messages, in every encoding; and what is said of those that do
-//! not fit.
+//! Samples in JSON of a user's own messages in every encoding, and the errors for samples that do not fit.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -30,7 +29,7 @@ fn legacy() -> MessageType {
     SCHEMA.message_type("legacy.Request").unwrap()
 }
 
-/// A sample in the form that it is written in.
+/// A sample in the same form in which it is written.
 const ORDER: &str = include_str!("samples/order.json");
 
 #[test]
@@ -73,7 +72,7 @@ fn proto2_goes_through_every_encoding() {
 }
 
 #[test]
-fn other_forms_that_readers_take() {
+fn readers_accept_other_forms() {
     let same = [
         (
             r#"{"order_id":"a","placed_at":"2026-11-20T13:00:00+01:00"}"#,
@@ -272,7 +271,7 @@ fn a_sample_in_a_file_is_refused_by_its_place() {
 }
 
 #[test]
-fn proto2_says_what_is_required_and_closed() {
+fn required_fields_and_closed_enums_of_proto2_are_checked() {
     let refused = [
         ("{}", "$.id: a required field is missing"),
         (
@@ -321,7 +320,7 @@ fn unknown_values_of_a_closed_enum_stay_unknown_fields() {
 }
 
 #[test]
-fn values_without_a_form_are_refused_when_written() {
+fn values_that_json_cannot_represent_are_refused_when_written() {
     // A time in the year 10000, as protobuf can carry it.
     let bytes = [0x4a, 0x07, 0x08, 0x80, 0xdc, 0xce, 0xfe, 0xe6, 0x07];
     let message = order()
@@ -442,7 +441,7 @@ fn payloads_of_an_any_are_compared_as_messages() {
         message.unwrap()
     };
     let expected = with(b"\x10\x01\x18\x02");
-    // The order of the fields is the library's own.
+    // Each library has its own order of fields.
     let other_order = with(b"\x18\x02\x10\x01");
     assert_eq!(first_difference(&expected, &other_order), None);
     let wrong = first_difference(&expected, &with(b"\x18\x03\x10\x01")).unwrap();

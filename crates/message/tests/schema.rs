@@ -1,4 +1,4 @@
-//! Schemas from .proto files and descriptor sets, and what is said of those that are not right.
+//! Schemas from .proto files and descriptor sets, and the errors for invalid ones.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -17,7 +17,7 @@ fn shop() -> Schema {
     Schema::compile(&[proto("shop/orders.proto")], &[proto("")]).unwrap()
 }
 
-/// Compiles the first of files in their own folder; the error has the folder's path as `DIR`.
+/// Compiles the first of the files in their own folder; errors show the folder's path as `DIR`.
 fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     let dir = TempDir::new().unwrap();
     for (name, source) in files {
@@ -30,7 +30,7 @@ fn compiled(files: &[(&str, &str)]) -> Result<Schema, String> {
     })
 }
 
-/// What the built-in compiler says of files that protoc refuses too.
+/// The built-in compiler's error for files that protoc refuses too.
 fn refused(files: &[(&str, &str)]) -> String {
     let error = compiled(files).unwrap_err();
     let inside = error.split("; protoc refuses it too: ").next();
@@ -151,7 +151,7 @@ fn an_error_in_an_imported_file_names_that_file() {
     assert!(error.starts_with("DIR/b.proto:2:9: "), "{error}");
 }
 
-/// The compiler looks through all places for each error, which takes minutes where both are many.
+/// The compiler searches all places for each error, which takes minutes if there are many of both.
 #[test]
 fn an_error_in_very_large_files_is_named_without_its_place() {
     let wrong = |values: usize| {
@@ -178,7 +178,7 @@ fn a_missing_import_is_named_with_its_importer_and_the_paths() {
 }
 
 #[test]
-fn files_that_are_not_there_or_nowhere_included() {
+fn missing_files_and_those_outside_the_include_paths_are_refused() {
     let dir = TempDir::new().unwrap();
     let missing = dir.path().join("missing.proto");
     let error = Schema::compile(std::slice::from_ref(&missing), &[]).unwrap_err();
@@ -202,7 +202,7 @@ fn files_that_are_not_there_or_nowhere_included() {
     );
 }
 
-/// A compiler that recurses into each of them ends the program, which no error is.
+/// A compiler that recursed into all of them would overflow its stack and end the program.
 #[test]
 fn what_is_nested_or_chained_too_deeply_is_refused() {
     let nested = |depth: usize| {
@@ -216,7 +216,7 @@ fn what_is_nested_or_chained_too_deeply_is_refused() {
         refused(&[("a.proto", &nested(5_000))]),
         "DIR/a.proto:5:206: brackets are nested more than 64 deep"
     );
-    // As many as are taken are not too many for the compiler, on a thread's small stack too.
+    // The compiler handles the maximum that is accepted, even on a thread's small stack.
     compiled(&[("a.proto", &nested(63))]).unwrap();
 
     let chain = |length: usize| -> Vec<(String, String)> {
@@ -240,9 +240,9 @@ fn what_is_nested_or_chained_too_deeply_is_refused() {
     compile(&chain(200)).unwrap();
 }
 
-/// An import that two files have counts by the longer way to it.
+/// If two files import the same file, the longer chain to it counts.
 #[test]
-fn a_file_that_many_import_is_in_no_longer_chain() {
+fn a_file_with_many_importers_is_not_in_a_longer_chain() {
     let names: Vec<String> = (0..300).map(|n| format!("f{n}.proto")).collect();
     let imports: String = names
         .iter()
@@ -257,7 +257,7 @@ fn a_file_that_many_import_is_in_no_longer_chain() {
 }
 
 #[test]
-fn files_without_an_end_are_refused() {
+fn endless_files_are_refused() {
     let dir = TempDir::new().unwrap();
     let link = dir.path().join("a.proto");
     symlink("/dev/zero", &link).unwrap();
@@ -276,7 +276,7 @@ fn files_without_an_end_are_refused() {
     }
 }
 
-/// The compiler knows them with every place in the source, and they may be many.
+/// The compiler keeps the source place of each definition; they can be many.
 #[test]
 fn a_schema_is_without_the_places_in_its_source() {
     let sized = |lines: &str| {
@@ -289,7 +289,7 @@ fn a_schema_is_without_the_places_in_its_source() {
 }
 
 #[test]
-fn a_link_is_a_file_of_the_folder_it_lies_in() {
+fn a_symbolic_link_is_a_file_of_the_folder_it_is_in() {
     let (dir, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let (include, outside) = (dir.path().to_owned(), elsewhere.path().to_owned());
     let file = outside.join("a.proto");
@@ -354,7 +354,7 @@ fn a_name_that_cannot_be_shown_is_refused_with_its_file() {
 }
 
 #[test]
-fn a_file_whose_name_generators_could_not_take_is_refused() {
+fn a_file_name_that_generators_would_not_accept_is_refused() {
     let sound = "syntax = \"proto3\";\n";
     let rule = "is not a valid name of a .proto file: it must be a relative path of at most 512 bytes; \
                 its parts must consist of ASCII letters, digits and _ - . + @, must not be \".\" or \"..\", \
@@ -372,13 +372,13 @@ fn a_file_whose_name_generators_could_not_take_is_refused() {
 }
 
 #[test]
-fn bytes_that_are_no_descriptor_set() {
+fn bytes_that_are_no_descriptor_set_are_refused() {
     let error = Schema::from_descriptor_set(b"\xff\xff").unwrap_err();
     assert!(
         matches!(error, SchemaError::DescriptorSet { .. }),
         "{error}"
     );
-    // A set without what its files import.
+    // A set without the imports of its files.
     let dir = TempDir::new().unwrap();
     let set = dir.path().join("set.binpb");
     let status = std::process::Command::new("protoc")

@@ -1,4 +1,4 @@
-//! The built-in workloads: their names, answers and sizes; and a user's own.
+//! The built-in workloads: names, responses and sizes; and a user's own workload.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -96,7 +96,7 @@ fn every_call_goes_both_ways_in_every_encoding_and_compression() {
     }
 }
 
-/// A message to compressed bytes, behind a frame's head, and back through a used buffer.
+/// Converts a message to compressed bytes after a frame's head, and back through a buffer that was used before.
 fn through(codec: &mut Codec, message: &Message) -> Message {
     const HEAD: &[u8] = b"head";
     let (mut encoded, mut sent) = (Vec::new(), HEAD.to_vec());
@@ -111,7 +111,7 @@ fn through(codec: &mut Codec, message: &Message) -> Message {
 }
 
 #[test]
-fn a_codec_takes_only_its_own_type() {
+fn a_codec_encodes_only_its_own_type() {
     let hello = workload(&WorkloadSpec::Hello {});
     let mut codec = Codec::new(
         hello.response_type().clone(),
@@ -163,7 +163,7 @@ fn samples_are_those_of_the_studies() {
     assert_eq!(text(&profile.expected(100)), info);
 }
 
-/// As an application with serde has them: numbers, which some clients send as text.
+/// Applications with serde write them as numbers; some clients send them as text.
 #[test]
 fn integers_of_64_bits_are_numbers_in_json_and_are_read_from_text_too() {
     let followers = workload(&WorkloadSpec::Followers { n: 2 });
@@ -176,7 +176,8 @@ fn integers_of_64_bits_are_numbers_in_json_and_are_read_from_text_too() {
     assert_eq!(first_difference(&answer, &read.unwrap()), None);
 }
 
-/// The readers of the built-in messages count no levels; below what these have, others read.
+/// The generated readers do not count levels. If the limit is lower than their types' depth, dynamic code
+/// reads.
 #[test]
 fn the_depth_of_built_in_messages_is_bounded() {
     let list = workload(&WorkloadSpec::List { n: 1 });
@@ -195,7 +196,7 @@ fn the_depth_of_built_in_messages_is_bounded() {
                     DecodeError::Limit(BrokenLimit::Depth(max_depth)),
                     "{encoding}"
                 ),
-                // A map is a level where it is an object.
+                // In these encodings a map is an object, which counts as a level.
                 3 if encoding != Encoding::Protobuf => assert!(read.is_err(), "{encoding}"),
                 _ => assert_eq!(
                     first_difference(&answer, &read.unwrap()),
@@ -207,7 +208,7 @@ fn the_depth_of_built_in_messages_is_bounded() {
     }
 }
 
-/// Bytes of the response in JSON and protobuf.
+/// The sizes in bytes of the response in JSON and protobuf.
 fn answer_sizes(spec: &WorkloadSpec) -> [usize; 2] {
     let answer = workload(spec).expected(0);
     [Encoding::Json, Encoding::Protobuf].map(|e| answer.to_bytes(e).unwrap().len())
@@ -247,7 +248,7 @@ fn rows_differ_from_one_another() {
         (WorkloadSpec::Echo { n: 500 }, "/list", 500),
         (WorkloadSpec::List { n: 500 }, "/response", 500),
         (WorkloadSpec::Followers { n: 500 }, "/userId", 500),
-        // Real ones, of which some are the same.
+        // Real rows, some of which are equal.
         (WorkloadSpec::Records { n: 500 }, "/records", 490),
     ] {
         let answer: serde_json::Value =

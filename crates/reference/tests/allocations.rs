@@ -1,5 +1,5 @@
-//! What one call allocates, counted: REST over HTTP/1.1 does nothing for each call that gRPC over
-//! HTTP/2 does not do. Alone in its program, since the allocator is the whole process's.
+//! Counts the allocations of one call: REST over HTTP/1.1 must do nothing per call that gRPC over HTTP/2 does
+//! not do. The only test in its program, since the allocator is global.
 
 mod common;
 
@@ -31,7 +31,7 @@ static ALLOCATOR: Counting = Counting;
 const CALLS: u64 = 200;
 
 #[test]
-fn a_call_makes_no_timer_and_weighs_nothing_anew() {
+fn a_call_creates_no_timer_and_does_not_parse_accept_again() {
     let server = Running::hello();
     let body = r#"{"name":"a"}"#;
     let request = format!(
@@ -42,7 +42,7 @@ fn a_call_makes_no_timer_and_weighs_nothing_anew() {
     );
     let mut stream = server.raw();
     let mut response = [0; 1024];
-    // The client allocates nothing: each response comes in one piece.
+    // The client allocates nothing: each response arrives in one piece.
     let mut call = || {
         stream.write_all(request.as_bytes()).expect("sent");
         let length = stream.read(&mut response).expect("answered");
@@ -56,7 +56,7 @@ fn a_call_makes_no_timer_and_weighs_nothing_anew() {
         call();
     }
     let each = (ALLOCATIONS.load(Ordering::Relaxed) - before) as f64 / CALLS as f64;
-    // A timer for each call and parsing `accept` again are one more each. On a busy machine there
-    // may be one more in all.
+    // A timer for each call, or parsing `accept` again, would add one allocation per call. On a busy machine
+    // there may be one more in all.
     assert!(each < 10.5, "{each} allocations per call");
 }

@@ -1,4 +1,4 @@
-//! What Connect's protocol asks of unary calls (connectrpc.com/docs/protocol).
+//! The rules of Connect's protocol for unary calls (connectrpc.com/docs/protocol).
 
 mod common;
 
@@ -16,7 +16,7 @@ fn call(server: &Running, headers: &[(&str, &str)], body: impl Into<Bytes>) -> R
     server.post(server.workload.method_path(), headers, body)
 }
 
-/// Whether a response is an error with this code, and names what is wrong.
+/// Checks that a response is an error with this code, and that its message contains `names`.
 fn assert_error(response: &Response, status: u16, code: &str, names: &str) {
     assert_eq!(response.status, status, "{response:?}");
     assert_eq!(response.header("content-type"), "application/json");
@@ -27,7 +27,7 @@ fn assert_error(response: &Response, status: u16, code: &str, names: &str) {
 }
 
 #[test]
-fn errors_have_connects_code_and_the_status_of_that() {
+fn errors_have_connects_code_and_its_status() {
     let server = Running::hello();
     let wrong = call(&server, &[JSON, VERSION], r#"{"name":7}"#);
     assert_error(&wrong, 400, "invalid_argument", "$.name");
@@ -51,7 +51,7 @@ fn errors_have_connects_code_and_the_status_of_that() {
 }
 
 #[test]
-fn what_http_refuses_has_its_status_alone() {
+fn a_refusal_by_http_has_only_a_status() {
     let server = Running::hello();
     for content_type in ["application/protobuf", "application/connect+proto", ""] {
         let response = call(&server, &[("content-type", content_type), VERSION], HELLO);
@@ -66,7 +66,7 @@ fn what_http_refuses_has_its_status_alone() {
 }
 
 #[test]
-fn a_call_has_the_time_that_its_client_gives() {
+fn a_call_has_its_clients_timeout() {
     let server = Running::hello();
     let within = |ms: &str| call(&server, &[JSON, VERSION, ("connect-timeout-ms", ms)], HELLO);
     assert_eq!(within("9999999999").status, 200);
@@ -78,7 +78,7 @@ fn a_call_has_the_time_that_its_client_gives() {
 }
 
 #[test]
-fn plain_bytes_are_sent_where_no_coding_is_known() {
+fn plain_bytes_are_sent_if_no_coding_is_known() {
     let server = Running::start(&ServerOptions {
         response_compression: Compression::GZIP,
         ..ServerOptions::new(WorkloadSpec::Hello {})
@@ -92,7 +92,7 @@ fn plain_bytes_are_sent_where_no_coding_is_known() {
 }
 
 #[test]
-fn nothing_is_not_decompressed() {
+fn an_empty_body_is_not_decompressed() {
     let server = Running::hello();
     let proto = ("content-type", "application/proto");
     let headers = [proto, VERSION, ("content-encoding", "gzip")];
@@ -100,7 +100,7 @@ fn nothing_is_not_decompressed() {
 }
 
 #[test]
-fn the_version_tells_connect_from_rest_where_they_share_a_path() {
+fn the_version_distinguishes_connect_from_rest_on_the_same_path() {
     let own = rpcgauge_message::workload::OwnWorkload::new(
         rpcgauge_message::Schema::workloads(),
         "hello.Hello/SayHello",

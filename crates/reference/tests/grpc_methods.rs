@@ -1,4 +1,4 @@
-//! Methods that are given to the server beside its workload's.
+//! gRPC methods besides the workload's.
 
 mod common;
 
@@ -33,7 +33,7 @@ fn answered(result: Result<Vec<u8>, Status>) -> MethodResponse {
     }
 }
 
-/// Answers with the request, turned round.
+/// Responds with the request's bytes in reverse order.
 fn reversed() -> Methods {
     method(|call| async {
         let mut message = call.message;
@@ -47,7 +47,7 @@ fn hello() -> ServerOptions {
 }
 
 #[test]
-fn a_method_is_answered_beside_the_workload() {
+fn a_method_is_served_besides_the_workload() {
     let server = Running::start_with(&hello(), &reversed());
     let response = server.call(Http::Two, post(PATH, &GRPC, framed(false, b"abc")));
     assert_eq!(response.body, framed(false, b"cba"));
@@ -101,7 +101,7 @@ fn messages_are_decompressed_and_compressed_for_a_method() {
 }
 
 #[test]
-fn a_failure_brings_its_details_and_metadata() {
+fn a_failure_has_its_details_and_metadata() {
     let methods = method(|_| async {
         let status = Status::new(Code::DataLoss, "lost: 100%");
         answered(Err(status.with_details(vec![0, 1, 2, 3])))
@@ -122,7 +122,7 @@ fn a_failure_brings_its_details_and_metadata() {
 }
 
 #[test]
-fn a_method_that_takes_longer_than_its_call_has_is_given_up() {
+fn a_method_that_exceeds_the_deadline_of_its_call_fails() {
     let methods = method(|_| async {
         tokio::time::sleep(Duration::from_secs(60)).await;
         answered(Ok(Vec::new()))
@@ -134,7 +134,7 @@ fn a_method_that_takes_longer_than_its_call_has_is_given_up() {
 }
 
 #[test]
-fn a_methods_path_takes_no_other_content_type() {
+fn a_methods_path_accepts_no_other_content_type() {
     let server = Running::start_with(&hello(), &reversed());
     for path in [PATH, server.workload.method_path()] {
         for headers in [&[("content-type", "application/json")][..], &[]] {

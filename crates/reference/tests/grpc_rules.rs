@@ -1,6 +1,6 @@
-//! What gRPC's own rules ask for: statuses, trailers, negotiation, deadlines, bounds.
+//! The rules of gRPC: statuses, trailers, negotiation, deadlines, limits.
 //!
-//! Codes as in the gRPC project's doc/statuscodes.md and doc/compression.md.
+//! The codes are those of the gRPC project's doc/statuscodes.md and doc/compression.md.
 
 mod common;
 
@@ -34,7 +34,7 @@ fn call_with(server: &Running, more: &[(&str, &str)], body: Vec<u8>) -> Response
     )
 }
 
-/// A failed call: HTTP's 200, a status and no message, all in one header block.
+/// A failed call has HTTP status 200, a gRPC status and no message, all in one header block.
 fn assert_failed(response: &Response, code: &str, message: &str) {
     assert_eq!(response.status, 200);
     assert_eq!(response.header("content-type"), "application/grpc");
@@ -114,7 +114,7 @@ fn a_unary_call_has_exactly_one_message() {
 #[test]
 fn damaged_messages_are_internal_errors() {
     let server = Running::hello();
-    // Field 1, length-delimited, longer than what follows.
+    // Field 1, length-delimited, with a length that exceeds the message.
     let damaged = framed(false, &[0x0A, 0x7F, b'x']);
     assert_failed(
         &call_with(&server, &[], damaged),
@@ -172,7 +172,7 @@ fn compressed_messages_need_a_known_and_named_coding() {
 }
 
 #[test]
-fn a_response_is_compressed_only_for_who_accepts_it() {
+fn a_response_is_compressed_only_if_the_client_accepts_it() {
     let mut settings = ServerOptions::new(WorkloadSpec::List { n: 50 });
     settings.response_compression = Compression::ZSTD;
     let server = Running::start(&settings);
@@ -209,10 +209,10 @@ fn too_large_messages_exhaust_resources() {
     let server = Running::start(&settings);
     let response = call_with(&server, &[], framed(false, &[0; 1001]));
     assert_failed(&response, RESOURCE_EXHAUSTED, "the limit is 1000");
-    // By its announcement alone, before its bytes are there.
+    // The announced length alone is refused, before its bytes arrive.
     let response = call_with(&server, &[], vec![0, 0xFF, 0xFF, 0xFF, 0xFF]);
     assert_failed(&response, RESOURCE_EXHAUSTED, "the limit is 1000");
-    // Small as it comes, large as it is.
+    // Small when compressed, too large when decompressed.
     let mut echo = server
         .workload
         .request(0)
@@ -235,7 +235,7 @@ fn requests_without_a_response_are_invalid() {
     let mut settings = ServerOptions::new(WorkloadSpec::List { n: 3 });
     settings.limits.max_message_bytes = 1 << 20;
     let server = Running::start(&settings);
-    // ExampleRequest.id = -1: no list has that many items.
+    // ExampleRequest.id = -1: no list has this number of items.
     let negative = framed(
         false,
         &[
@@ -246,7 +246,7 @@ fn requests_without_a_response_are_invalid() {
 }
 
 #[test]
-fn what_http_forbids_gets_an_http_status() {
+fn a_request_that_is_not_grpc_gets_an_http_status() {
     let server = Running::hello();
     let path = server.workload.method_path();
     for kind in [
@@ -278,7 +278,7 @@ fn with_body<B>(server: &Running, more: &[(&str, &str)], body: B) -> Request<B> 
 }
 
 #[test]
-fn a_deadline_ends_a_call_whose_message_does_not_come() {
+fn a_deadline_ends_a_call_whose_message_does_not_arrive() {
     let server = Running::hello();
     for sent in [Bytes::new(), Bytes::from_static(&[0, 0, 0, 0, 9, 1])] {
         let request = with_body(

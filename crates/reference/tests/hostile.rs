@@ -1,5 +1,5 @@
-//! Bytes that no client should send, and clients that go away: the server answers or closes, and
-//! lives on.
+//! Bytes that no client should send, and clients that disconnect: the server responds or closes the connection,
+//! and keeps running.
 
 mod common;
 
@@ -16,9 +16,9 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 const EMPTY_SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 
-/// hyper chooses the answer. Here the connection has to end, and the server to live on.
+/// hyper chooses the response. The connection must end, and the server must keep running.
 #[test]
-fn what_is_no_request_is_refused_and_closed() {
+fn bytes_that_are_no_request_are_refused_and_the_connection_is_closed() {
     let server = Running::hello();
     let huge = format!(
         "GET / HTTP/1.1\r\nhost: a\r\nx: {}\r\n\r\n",
@@ -44,7 +44,7 @@ fn what_is_no_request_is_refused_and_closed() {
 }
 
 #[test]
-fn half_requests_and_clients_that_go_away_are_survived() {
+fn the_server_survives_half_requests_and_clients_that_disconnect() {
     let server = Running::hello();
     let path = server.workload.rest_path();
     let whole = format!(
@@ -89,7 +89,7 @@ fn a_unix_socket_is_no_less_robust() {
     assert!(read_to_close(stream).starts_with(b"HTTP/1.1 404"));
 }
 
-/// A server that gives up soon.
+/// A server with short timeouts.
 fn impatient() -> Running {
     let soon = Duration::from_millis(150);
     let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
@@ -102,7 +102,7 @@ fn impatient() -> Running {
 }
 
 #[test]
-fn clients_that_say_nothing_or_only_half_are_given_up() {
+fn connections_without_a_whole_request_are_closed() {
     let server = impatient();
     for start in [
         &b""[..],
@@ -120,7 +120,7 @@ fn clients_that_say_nothing_or_only_half_are_given_up() {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_given_up() {
+fn a_body_that_does_not_arrive_times_out() {
     let server = impatient();
     let head = format!(
         "POST {} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n\
@@ -142,7 +142,7 @@ fn an_idle_connection_is_closed_after_its_last_response() {
     assert!(response.starts_with(b"HTTP/1.1 404"));
 }
 
-/// A real request with some of its bytes changed, cut or added to.
+/// A real request with some of its bytes changed or cut off.
 fn damaged() -> impl Strategy<Value = (Encoding, Vec<u8>)> {
     let workload = Workload::new(&WorkloadSpec::Echo { n: 3 }).expect("a workload");
     let encoding = proptest::sample::select(Encoding::ALL.to_vec());

@@ -1,4 +1,4 @@
-//! A server's beginning and end.
+//! The start and the end of a server.
 
 mod common;
 
@@ -10,7 +10,7 @@ use rpcgauge_message::{Compression, WorkloadSpec};
 use rpcgauge_reference::{Server, ServerOptions};
 
 #[test]
-fn what_cannot_be_served_is_one_line() {
+fn a_server_that_cannot_start_fails_with_one_line() {
     let mut none = ServerOptions::new(WorkloadSpec::Hello {});
     none.threads = 0;
     let mut many = ServerOptions::new(WorkloadSpec::Hello {});
@@ -28,7 +28,7 @@ fn what_cannot_be_served_is_one_line() {
 }
 
 #[test]
-fn an_idle_connection_does_not_hold_up_the_end() {
+fn an_idle_connection_does_not_delay_the_end() {
     let mut server = Running::hello();
     let mut idle_http1 = server.raw();
     idle_http1
@@ -49,7 +49,7 @@ fn an_idle_connection_does_not_hold_up_the_end() {
 }
 
 #[test]
-fn a_call_in_flight_is_answered_before_the_end() {
+fn a_call_in_flight_is_completed_before_the_end() {
     let mut server = Running::hello();
     let body = r#"{"name":"late"}"#;
     let mut stream = server.raw();
@@ -60,7 +60,7 @@ fn a_call_in_flight_is_answered_before_the_end() {
         body.len()
     );
     stream.write_all(head.as_bytes()).expect("sent");
-    // It has taken the head in when it asks for the body.
+    // The server has read the head when it asks for the body.
     let mut interim = [0; "HTTP/1.1 100 Continue\r\n\r\n".len()];
     stream.read_exact(&mut interim).expect("100 Continue");
     let ending = std::thread::spawn(move || server.end());

@@ -1,5 +1,5 @@
-//! What the calls of all connections may hold together: beyond it they are refused, and its room
-//! comes back.
+//! The memory budget of all calls together: calls beyond it are refused, and memory that is released can be
+//! used again.
 
 mod common;
 
@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 
 const MESSAGE_BYTES: usize = 1 << 20;
 
-/// Calls at a time, of which the server has room for three.
+/// The number of concurrent calls, and for how many of them the server has memory.
 const CALLS: usize = 8;
 const ROOM_FOR: usize = 3;
 
@@ -31,14 +31,14 @@ fn cramped(workload: WorkloadSpec) -> Running {
     Running::start(&settings)
 }
 
-/// A request as JSON, so long, whose response is short.
+/// A request of this length in JSON, whose response is short.
 fn padded() -> Vec<u8> {
     let (start, end) = (r#"{"name":"a""#, "}");
     let spaces = " ".repeat(MESSAGE_BYTES - start.len() - end.len());
     [start, &spaces, end].concat().into_bytes()
 }
 
-/// What has come on a connection by now.
+/// What has arrived on a connection so far.
 fn come(stream: &TcpStream) -> Vec<u8> {
     let mut start = vec![0; 16];
     stream.set_nonblocking(true).expect("set");
@@ -67,7 +67,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     for _ in 0..CALLS {
         let mut stream = server.raw();
         stream.write_all(head.as_bytes()).expect("sent");
-        // One that is refused may be closed before it has all.
+        // The server may close a refused connection before it has read everything.
         let _ = stream.write_all(first);
         waiting.push(stream);
     }
@@ -81,7 +81,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
         std::thread::yield_now();
     }
     assert_eq!(waiting.len(), ROOM_FOR);
-    // Calls that need no waiting are answered meanwhile.
+    // Calls that need not wait are served meanwhile.
     server.assert_alive();
     let ended = |mut stream: TcpStream| {
         stream.write_all(rest).expect("sent");
@@ -95,7 +95,7 @@ fn rest_bodies_beyond_the_budget_are_refused() {
     ended(stream);
 }
 
-/// An HTTP/2 connection with a window of `window` bytes for responses.
+/// An HTTP/2 connection with a receive window of `window` bytes per stream.
 async fn connected<B>(server: &Running, window: u32) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + Unpin + 'static,
@@ -167,7 +167,7 @@ fn unread_responses_are_within_the_budget() {
             untaken.push(response);
         }
         assert!(!untaken.is_empty());
-        // The client takes them back, after which there is room again.
+        // The client cancels its calls, and their memory is available again.
         drop(untaken);
         while refused(&call().await) {}
     });

@@ -1,4 +1,4 @@
-//! Server reflection, as other projects' clients ask it: several questions on one stream.
+//! Server reflection as other projects' clients use it: several requests on one stream.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn asked(question: ReflectionRequest<'_>) -> Vec<u8> {
     framed(false, &question.to_bytes())
 }
 
-/// The responses in a body.
+/// Parses the responses in a body.
 fn responses(mut body: &[u8]) -> Vec<ReflectionResponse> {
     let mut responses = Vec::new();
     while let Some((prefix, rest)) = body.split_first_chunk::<5>() {
@@ -50,7 +50,7 @@ fn call(server: &Running, path: &str, body: Vec<u8>) -> Response {
 }
 
 #[test]
-fn every_question_of_a_stream_is_answered_in_both_versions() {
+fn every_request_of_a_stream_gets_a_response_in_both_versions() {
     let server = Running::start(&settings());
     for path in METHOD_PATHS {
         let questions = [
@@ -77,14 +77,14 @@ fn every_question_of_a_stream_is_answered_in_both_versions() {
 }
 
 #[test]
-fn a_stream_without_a_question_ends_well() {
+fn a_stream_without_a_request_succeeds() {
     let server = Running::start(&settings());
     let response = call(&server, METHOD_PATHS[0], Vec::new());
     assert_eq!((response.grpc_status(), response.body.len()), ("0", 0));
 }
 
 #[test]
-fn compressed_questions_are_answered() {
+fn compressed_requests_get_a_response() {
     let server = Running::start(&settings());
     let compressed = gzip(&ReflectionRequest::Services.to_bytes());
     let headers = [&GRPC[..], &[("grpc-encoding", "gzip")]].concat();
@@ -97,7 +97,7 @@ fn compressed_questions_are_answered() {
 }
 
 #[test]
-fn what_is_no_question_ends_the_stream_with_a_status() {
+fn a_malformed_request_ends_the_stream_with_a_status() {
     let server = Running::start(&settings());
     let good = asked(ReflectionRequest::Services);
     let cases: [(Vec<u8>, &str); 4] = [
@@ -108,14 +108,14 @@ fn what_is_no_question_ends_the_stream_with_a_status() {
     ];
     for (damage, status) in cases {
         let response = call(&server, METHOD_PATHS[0], [good.clone(), damage].concat());
-        assert_eq!(responses(&response.body).len(), 1, "what was asked before");
+        assert_eq!(responses(&response.body).len(), 1, "the request before it");
         assert_eq!(response.grpc_status(), status);
     }
     server.assert_alive();
 }
 
 #[test]
-fn it_is_not_there_unless_it_is_offered() {
+fn reflection_is_unimplemented_unless_it_is_enabled() {
     let server = Running::hello();
     for path in METHOD_PATHS {
         let response = call(&server, path, asked(ReflectionRequest::Services));
@@ -123,7 +123,7 @@ fn it_is_not_there_unless_it_is_offered() {
     }
 }
 
-/// Questions that are sent when the test says so.
+/// Requests that are sent when the test says so.
 struct Questions(mpsc::Receiver<Vec<u8>>);
 
 impl Body for Questions {
@@ -139,7 +139,7 @@ impl Body for Questions {
     }
 }
 
-/// Asks over a stream that stays open, and gives back the sender and the response's body.
+/// Opens a stream, which stays open. Returns the sender of requests and the response's body.
 async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming) {
     let (sender, questions) = mpsc::channel(1);
     let stream = tokio::net::TcpStream::connect(server.tcp()).await;
@@ -154,7 +154,7 @@ async fn open(server: &Running) -> (mpsc::Sender<Vec<u8>>, hyper::body::Incoming
 }
 
 #[test]
-fn a_response_comes_before_the_next_question() {
+fn a_response_is_sent_before_the_next_request() {
     let server = Running::start(&settings());
     block_on(async {
         let (sender, mut body) = open(&server).await;
@@ -174,7 +174,7 @@ fn a_response_comes_before_the_next_question() {
 }
 
 #[test]
-fn a_stream_without_questions_ends() {
+fn an_idle_stream_times_out() {
     let server = Running::start(&ServerOptions {
         timeouts: Timeouts {
             request_body: Duration::from_millis(50),

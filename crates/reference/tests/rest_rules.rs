@@ -1,4 +1,4 @@
-//! What HTTP's own rules ask for (RFC 9110), and problems as JSON (RFC 9457).
+//! The rules of HTTP (RFC 9110), and errors as JSON (RFC 9457).
 
 mod common;
 
@@ -63,7 +63,7 @@ fn a_query_does_not_change_the_path() {
 }
 
 #[test]
-fn a_body_of_another_media_type_is_refused_with_those_that_are_taken() {
+fn an_unsupported_media_type_is_refused_with_the_supported_ones() {
     let server = Running::hello();
     for headers in [
         &[][..],
@@ -87,7 +87,7 @@ fn a_body_of_another_media_type_is_refused_with_those_that_are_taken() {
 }
 
 #[test]
-fn a_body_of_another_coding_is_refused_with_those_that_are_taken() {
+fn an_unsupported_coding_is_refused_with_the_supported_ones() {
     let server = Running::hello();
     for coding in ["br", "gzip, gzip", "deflate"] {
         let response = call(&server, &[JSON, ("content-encoding", coding)], HELLO);
@@ -117,7 +117,7 @@ fn accept_chooses_the_responses_media_type() {
     ] {
         let response = call(&server, &[JSON, ("accept", accept)], HELLO);
         assert_eq!(response.header("content-type"), want);
-        assert_eq!(response.header("vary"), "", "nothing here is cached");
+        assert_eq!(response.header("vary"), "", "responses are not cached");
     }
     let response = call(
         &server,

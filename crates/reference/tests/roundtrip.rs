@@ -1,4 +1,4 @@
-//! Every workload, encoding, protocol, transport and compression, there and back.
+//! Calls with every workload, encoding, protocol, transport and compression.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn workloads() -> [WorkloadSpec; 7] {
     ]
 }
 
-/// A user's own method, which dynamic code reads and writes.
+/// A user's own method, which needs dynamic code.
 fn own() -> WorkloadSpec {
     WorkloadSpec::Own(Box::new(OwnWorkload {
         descriptor_set: STANDARD.encode(Schema::workloads().descriptor_set()),
@@ -43,14 +43,14 @@ fn own() -> WorkloadSpec {
 
 fn decompress(compression: Compression, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut decompressor = Decompressor::new(compression, Limits::DEFAULT).expect("had");
+    let mut decompressor = Decompressor::new(compression, Limits::DEFAULT).expect("a decompressor");
     decompressor
         .decompress(bytes, &mut out)
         .expect("decompressed");
     out
 }
 
-/// One way to call.
+/// One combination of encoding and compressions.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     encoding: Encoding,
@@ -103,7 +103,7 @@ fn call_grpc(server: &Running, way: Way, number: u64) -> (Response, Vec<u8>) {
     (response, plain)
 }
 
-/// REST's or Connect's call, whose body is the message.
+/// Makes a REST or a Connect call, whose body is the message.
 fn call_plain(
     server: &Running,
     by_connect: bool,
@@ -227,7 +227,7 @@ fn names_as_written_in_the_proto_file_are_a_setting() {
             .filter(|part| part.contains('_'))
             .collect()
     };
-    // Both kinds of names are read; the setting decides what is written.
+    // Both kinds of names are accepted; the setting decides which are written.
     let (_, plain) = call_plain(&server, false, Http::One, way(Encoding::Json), 0);
     assert!(
         !keys(&plain).is_empty(),
@@ -258,7 +258,7 @@ fn long_integers_are_text_in_the_mapping_of_protobuf() {
 }
 
 #[test]
-fn responses_carry_marks_only_where_they_are_asked_for() {
+fn responses_carry_marks_only_if_the_settings_say_so() {
     let way = Way {
         encoding: Encoding::Json,
         request: Compression::None,

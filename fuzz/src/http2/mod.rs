@@ -1,4 +1,4 @@
-//! HTTP/2: a whole connection with calls in flight, its server scripted.
+//! HTTP/2: a whole connection with calls in flight and a scripted server.
 
 mod sent;
 pub mod server;
@@ -10,58 +10,58 @@ use crate::conversation::{self, Conversation};
 use crate::script::{Args, Cut, Script};
 use server::Frame;
 
-/// What a step does, by its number; higher numbers wrap around.
+/// The kinds of steps; higher numbers wrap around.
 pub mod step {
-    /// Server: the payload, as it is.
+    /// Server: sends the payload unchanged.
     pub const BYTES: u8 = 0;
-    /// Server: a frame. Kind, flags, stream ([`super::server::stream`]), then its payload.
+    /// Server: sends a frame. Arguments: kind, flags, stream ([`super::server::stream`]), payload.
     pub const FRAME: u8 = 1;
-    /// Server: a field block ([`super::server::fields`]) in HEADERS. Flags, stream, length of the
-    /// first part (0 for all), then the fields. The rest is in CONTINUATION.
+    /// Server: sends a field block ([`super::server::fields`]) in HEADERS. Arguments: flags, stream, length of
+    /// the first part (0 for all), fields. The rest is sent in CONTINUATION.
     pub const HEADERS: u8 = 2;
-    /// Client: starts a call. Number of its head, number of its body's length.
+    /// Client: starts a call. Arguments: the number of its head and that of its body's length.
     pub const START: u8 = 3;
-    /// Client: gives a call up. Its number.
+    /// Client: cancels a call. Arguments: its number.
     pub const CANCEL: u8 = 4;
-    /// Client: writes output. How many bytes, two bytes; 0 for all.
+    /// Client: writes output. Arguments: the number of bytes in two bytes; 0 for all.
     pub const TAKE: u8 = 5;
     /// Client: shuts down.
     pub const SHUT_DOWN: u8 = 6;
     /// Does nothing. It stays, so that the numbers in recorded seeds keep their meaning.
     pub const NOTHING: u8 = 7;
-    /// Server: SETTINGS. Numbers of one byte, values of four.
+    /// Server: sends SETTINGS. Arguments: identifiers of one byte, values of four.
     pub const SETTINGS: u8 = 8;
-    /// Server: DATA of zeros. Flags, stream, length of two bytes.
+    /// Server: sends DATA of zeros. Arguments: flags, stream, length in two bytes.
     pub const ZEROS: u8 = 9;
-    /// Server: WINDOW_UPDATE. Stream, increment of four bytes.
+    /// Server: sends WINDOW_UPDATE. Arguments: stream, increment in four bytes.
     pub const WINDOW_UPDATE: u8 = 10;
     /// Server: acknowledges the client's SETTINGS.
     pub const SETTINGS_ACK: u8 = 11;
-    /// Server: PING, many times. How often, one byte.
+    /// Server: sends PING many times. Arguments: how often, one byte.
     pub const PINGS: u8 = 12;
-    /// Server: GOAWAY. Last stream, code of four bytes.
+    /// Server: sends GOAWAY. Arguments: last stream, code in four bytes.
     pub const GOAWAY: u8 = 13;
-    /// Server: RST_STREAM. Stream, code of four bytes.
+    /// Server: sends RST_STREAM. Arguments: stream, code in four bytes.
     pub const RST_STREAM: u8 = 14;
-    /// The transport ends. 1 when it broke.
+    /// The transport ends. Arguments: 1 if it ends with an error.
     pub const END: u8 = 15;
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: u8 = 16;
 }
 
-/// Bit of the setup's third byte: the server begins with SETTINGS and acknowledges the client's.
+/// A bit of the setup's third byte: the server begins with SETTINGS and acknowledges the client's.
 pub const HANDSHAKE: u8 = 0x80;
 
-/// A connection with calls in flight. Setup: limits, length of the pieces, calls started at once
-/// (and [`HANDSHAKE`]), then a head's and a body's number for each of these. However the server's
-/// bytes are cut, the caller and the server see the same; and what the client sent is HTTP/2.
+/// Runs a connection with calls in flight. Checks that the caller and the server see the same however the
+/// server's bytes are cut, and that the client's output is valid HTTP/2. Setup: limits, length of the pieces,
+/// calls started at once (and [`HANDSHAKE`]), then the numbers of a head and a body for each of these.
 pub fn http2(input: &[u8]) {
     let script = Script::read(input);
     let whole = play(&script, Cut::WHOLE);
     sent::check(&whole.taken, &whole.given, &whole.started);
     let pieces = 2 + usize::from(script.setup.get(1).copied().unwrap_or(0)) % 60;
     for cut in [Cut(1), Cut(pieces)] {
-        // Every byte by itself takes long where there are many.
+        // Single bytes take too long if there are many.
         let many = whole.given.len() > 1000 && cut == Cut(1);
         let again = play(&script, if many { Cut(509) } else { cut });
         assert!(

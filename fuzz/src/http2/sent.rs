@@ -1,4 +1,4 @@
-//! Whether what the client sent is HTTP/2, and within what the server allowed.
+//! Checks that the client's output is valid HTTP/2, and within what the server allowed.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::conversation::Started;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The protocol's own values until SETTINGS say otherwise (RFC 9113 §6.5.2).
+/// The protocol's defaults until SETTINGS change them (RFC 9113 §6.5.2).
 const WINDOW: u64 = 65_535;
 const FRAME_SIZE: usize = 16_384;
 
-/// The setting of each stream's window, and of the largest frame.
+/// The settings for each stream's window and for the maximum frame size.
 const INITIAL_WINDOW_SIZE: u16 = 0x4;
 const MAX_FRAME_SIZE: u16 = 0x5;
 
@@ -25,7 +25,7 @@ struct Seen<'a> {
     payload: &'a [u8],
 }
 
-/// Takes the next whole frame off the front.
+/// Takes the next whole frame from the front.
 fn next<'a>(bytes: &mut &'a [u8]) -> Option<Seen<'a>> {
     let [l0, l1, l2, kind, flags, s0, s1, s2, s3, after @ ..] = *bytes else {
         return None;
@@ -41,12 +41,12 @@ fn next<'a>(bytes: &mut &'a [u8]) -> Option<Seen<'a>> {
     })
 }
 
-/// The most that the server may have allowed: windows as if every change had come first, and none
-/// had been a decrease.
+/// The maximum that the server may have allowed: as if every change of a window had come first, and none had
+/// decreased it.
 struct Allowed {
     connection: u64,
     each_stream: u64,
-    /// Beyond that, by stream.
+    /// Increments by WINDOW_UPDATE, by stream.
     more: BTreeMap<u32, u64>,
     frame_size: usize,
 }
@@ -89,7 +89,7 @@ fn allowed(mut given: &[u8]) -> Allowed {
     allowed
 }
 
-/// What is known of a stream.
+/// The state of a stream.
 #[derive(Default)]
 struct Stream {
     body: u64,
@@ -97,11 +97,11 @@ struct Stream {
     reset: bool,
 }
 
-/// Checks all that the client wrote, after it was given `given`. Calls have the streams 1, 3, 5 and
-/// so on, in the order started.
+/// Checks all output of the client, given its input. Calls use the streams 1, 3, 5 and so on, in the order in
+/// which they were started.
 pub(super) fn check(taken: &[u8], given: &[u8], started: &[Started]) {
     let Some(mut rest) = taken.strip_prefix(PREFACE) else {
-        // What is not written when the transport ends is dropped, the preface too.
+        // Output that was not written when the transport ends is dropped, including the preface.
         return assert!(PREFACE.starts_with(taken), "the preface comes first");
     };
     let mut sent = Sent::new(allowed(given), started);
@@ -110,15 +110,15 @@ pub(super) fn check(taken: &[u8], given: &[u8], started: &[Started]) {
     }
 }
 
-/// What the client has sent so far.
+/// The client's output so far.
 struct Sent<'a> {
     allowed: Allowed,
     started: &'a [Started],
     decoder: Decoder,
     streams: Vec<Stream>,
-    /// The stream of a field block that continues, and the block so far.
+    /// The stream of an unfinished field block, and the block so far.
     open_block: Option<(u32, Vec<u8>)>,
-    /// Bytes of data on all streams.
+    /// The number of DATA bytes on all streams.
     data: u64,
     settings_seen: bool,
 }
@@ -126,7 +126,7 @@ struct Sent<'a> {
 impl<'a> Sent<'a> {
     fn new(allowed: Allowed, started: &'a [Started]) -> Sent<'a> {
         let mut decoder = Decoder::new();
-        // The sizes that the client announces are the server's choice; here any is.
+        // The server chooses a size up to the one that the client announces; here every size is allowed.
         decoder.set_allowed_size(u32::MAX);
         Sent {
             allowed,
@@ -145,7 +145,11 @@ impl<'a> Sent<'a> {
         let length = frame.payload.len();
         assert!(length <= self.allowed.frame_size, "a frame's length");
         let continues = frame.kind == kind::CONTINUATION;
-        assert_eq!(self.open_block.is_some(), continues, "a block in one go");
+        assert_eq!(
+            self.open_block.is_some(),
+            continues,
+            "nothing interrupts a field block"
+        );
         match frame.kind {
             kind::HEADERS => {
                 let next = self.streams.len() * 2 + 1;
@@ -163,7 +167,8 @@ impl<'a> Sent<'a> {
             }
             kind::DATA => self.data(frame),
             kind::RST_STREAM => {
-                // PRIORITY of a wrong size makes the client reset any stream that it is on.
+                // PRIORITY of a wrong size makes the client reset the frame's stream, even one that it has not
+                // opened.
                 if let Some(stream) = self.streams.get_mut((frame.stream / 2) as usize) {
                     stream.reset = true;
                 }
@@ -188,7 +193,7 @@ impl<'a> Sent<'a> {
         assert!(self.data <= self.allowed.connection, "the window");
     }
 
-    /// Takes the next part of a field block in, and reads the block when it is whole.
+    /// Appends the next part of a field block, and decodes the block when it is complete.
     fn block(&mut self, frame: &Seen<'_>, mut block: Vec<u8>) {
         block.extend_from_slice(frame.payload);
         if frame.flags & flag::END_HEADERS == 0 {

@@ -1,11 +1,11 @@
-//! The frames that a server's steps stand for.
+//! The frames that a server's steps send.
 
 use rpcgauge_wire::http2::hpack::{Encoder, FieldList};
 
 use super::step;
 use crate::script::Args;
 
-/// Kinds of frames (RFC 9113 §6).
+/// Frame types (RFC 9113 §6).
 pub mod kind {
     #![allow(missing_docs)]
     pub const DATA: u8 = 0x0;
@@ -18,7 +18,7 @@ pub mod kind {
     pub const CONTINUATION: u8 = 0x9;
 }
 
-/// Flags of frames (RFC 9113 §6).
+/// Frame flags (RFC 9113 §6).
 pub mod flag {
     #![allow(missing_docs)]
     pub const END_STREAM: u8 = 0x1;
@@ -26,7 +26,7 @@ pub mod flag {
     pub const END_HEADERS: u8 = 0x4;
 }
 
-/// A frame of a server's.
+/// A frame that a server sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// See [`kind`].
@@ -35,12 +35,12 @@ pub struct Frame {
     pub flags: u8,
     /// The stream's number.
     pub stream: u32,
-    /// What the frame carries.
+    /// The frame's payload.
     pub payload: Vec<u8>,
 }
 
 impl Frame {
-    /// A frame, its payload copied.
+    /// A frame with a copy of the payload.
     pub fn new(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Frame {
         Frame {
             kind,
@@ -50,7 +50,7 @@ impl Frame {
         }
     }
 
-    /// SETTINGS of these numbers and values.
+    /// SETTINGS with these identifiers and values.
     pub fn settings(settings: &[(u16, u32)]) -> Frame {
         let mut payload = Vec::new();
         for (id, value) in settings {
@@ -65,7 +65,7 @@ impl Frame {
         Frame::new(kind::SETTINGS, flag::ACK, 0, &[])
     }
 
-    /// The frame as it is on the wire.
+    /// The frame's bytes on the wire.
     pub fn bytes(&self) -> Vec<u8> {
         let length = (self.payload.len() as u32).to_be_bytes();
         let stream = self.stream.to_be_bytes();
@@ -74,8 +74,8 @@ impl Frame {
     }
 }
 
-/// Streams in one byte: mostly the first calls', which are 1, 3, 5 and so on; from 0x80 on any low
-/// number, and last the highest there is.
+/// The stream for a byte: below 0x80 one of the first calls' streams, which are 1, 3, 5 and so on; then any low
+/// number; 0xff is the maximum stream number.
 pub fn stream(byte: u8) -> u32 {
     match byte {
         0..0x80 => u32::from(byte % 8) * 2 + 1,
@@ -112,8 +112,8 @@ const FIELDS: [(&str, &str); 24] = [
     ("x-d", "line\nend"),
 ];
 
-/// A block of the fields of these numbers. A number of 0x80 or more repeats the field before it
-/// that often less 0x80, which a block can do in one byte each.
+/// Encodes a block of the fields with these numbers. A number from 0x80 on repeats the previous field (number -
+/// 0x80) times, for which a block needs only one byte each.
 pub fn fields(numbers: &[u8], encoder: &mut Encoder) -> Vec<u8> {
     let mut list = FieldList::default();
     let mut last = FIELDS[0];
@@ -132,7 +132,7 @@ pub fn fields(numbers: &[u8], encoder: &mut Encoder) -> Vec<u8> {
     block
 }
 
-/// The bytes of a server's step.
+/// Returns the bytes of a server's step.
 pub(super) fn frames(kind: u8, mut args: Args<'_>, encoder: &mut Encoder) -> Vec<u8> {
     match kind {
         step::HEADERS => {
@@ -177,7 +177,7 @@ pub(super) fn frames(kind: u8, mut args: Args<'_>, encoder: &mut Encoder) -> Vec
     }
 }
 
-/// A block in HEADERS, of which `first` bytes are in the first frame and in each CONTINUATION.
+/// A block in HEADERS and CONTINUATION, with `first` bytes in each frame; all of it in one if `first` is 0.
 fn headers(flags: u8, stream: u32, first: u8, block: &[u8]) -> Vec<u8> {
     let size = match usize::from(first) {
         0 => block.len(),

@@ -1,4 +1,4 @@
-//! A service's schema, asked of a server that answers what it likes.
+//! Fetches a service's schema from a server that may send any responses.
 
 mod responses;
 
@@ -25,25 +25,25 @@ use crate::script::{Args, Script};
 
 /// Bits of the first byte.
 pub mod setup {
-    /// Few files of few bytes are let in.
+    /// Limits files to a small number and size.
     pub const SMALL: u8 = 0x01;
-    /// When the answers are used up, each file that is asked for imports another one.
+    /// When the responses are used up, each requested file imports another one.
     pub const ENDLESS: u8 = 0x02;
 }
 
-/// The method that is asked of each schema, so that one is unknown.
+/// The method that is looked up in each schema to get an unknown one.
 const UNKNOWN: &str = "a.S/Unknown";
 
-/// Methods of a schema whose messages are looked at.
+/// The maximum number of methods whose messages are checked.
 const METHODS: usize = 4;
 
-/// A server's answers to a client that asks for a service. Setup: bits ([`setup`]), then the
+/// Runs a client that fetches a service's schema, with a server's responses. Setup: bits ([`setup`]), then the
 /// service's name. Steps: [`step`].
 ///
-/// However files come, with damage, doubled, in circles, without end: nothing is asked twice, and
-/// no more than the bounds let in; memory is bounded by the responses; an error is one line without
-/// control characters. A schema does not depend on the order of its files, its messages can be
-/// written and read, and a server that describes it is read again.
+/// Checks that, however files arrive (damaged, duplicated, in cycles, endless), nothing is requested twice and
+/// nothing beyond the bounds is accepted; memory is bounded by the size of the responses; an error is one line
+/// without control characters. A schema does not depend on the order of its files, its messages can be written
+/// and read, and a server that describes it can be read again.
 pub fn reflection(input: &[u8]) {
     let case = Case::read(input);
     check_kept(&case.responses);
@@ -53,15 +53,15 @@ pub fn reflection(input: &[u8]) {
     }
 }
 
-/// The outcome of an input, since a seed must stay what it is named after.
+/// Returns the outcome of an input, to check that a seed is still what its name says.
 ///
 /// # Errors
-/// What the server does instead of telling a schema.
+/// What the server does instead of sending a schema.
 pub fn outcome(input: &[u8]) -> Result<Schema, ReflectionError> {
     Case::read(input).ask()
 }
 
-/// A server, and what it is asked for.
+/// A server, and the service that is requested from it.
 struct Case {
     is_small: bool,
     is_endless: bool,
@@ -111,14 +111,14 @@ impl Case {
     }
 }
 
-/// What asking may take, whatever the responses: the well-known types are compiled for it.
+/// The memory that fetching may take for any responses: it compiles the well-known types.
 const BASE_MEMORY: usize = 16 << 20;
 
-/// Memory for a byte of a response. A field of a message is a few bytes, and some hundreds where it
-/// is described; names within names are written out.
+/// The memory for a byte of a response. A field of a message takes a few bytes in a descriptor and some hundred
+/// bytes in a schema; nested names are written in full.
 const MEMORY_PER_BYTE: usize = 1000;
 
-/// Answers as the script says.
+/// Responds as the script says.
 struct Server<'a> {
     answers: std::slice::Iter<'a, Vec<u8>>,
     is_endless: bool,
@@ -129,7 +129,7 @@ struct Server<'a> {
 impl Server<'_> {
     fn answer(&mut self, question: ReflectionRequest<'_>) -> Result<Vec<u8>, Infallible> {
         let is_new = meter::unmetered(|| self.asked.insert(format!("{question:?}")));
-        assert!(is_new, "asked twice: {question:?}");
+        assert!(is_new, "requested twice: {question:?}");
         let answer = match (self.answers.next(), question) {
             (Some(answer), _) => answer.clone(),
             (None, ReflectionRequest::File(name)) if self.is_endless => {
@@ -142,7 +142,7 @@ impl Server<'_> {
     }
 }
 
-/// Of files no more is kept than their bytes, and their names.
+/// Checks that `Files` keeps no more than the bytes and the names of files.
 fn check_kept(responses: &Responses) {
     let files: Vec<Vec<u8>> = responses
         .bodies
@@ -170,10 +170,10 @@ fn check_kept(responses: &Responses) {
     drop(kept);
 }
 
-/// A tree's first node and the like.
+/// For the first node of a tree and similar overhead.
 const BASE_KEPT: usize = 4 << 10;
 
-/// An import is three bytes at least, and an entry of a tree.
+/// An import takes at least three bytes in a file, and an entry in a tree.
 const KEPT_PER_BYTE: usize = 50;
 
 fn check_line(error: &dyn std::fmt::Display) {
@@ -204,7 +204,7 @@ fn check_schema(schema: &Schema, service: &str, payloads: &[Vec<u8>]) {
     }
 }
 
-/// The same files make the same schema in any order, and however often they come.
+/// Checks that the same files make the same schema in any order, even if they are added twice.
 fn check_order(schema: &Schema) {
     let set = FileDescriptorSet::decode_from_slice(schema.descriptor_set()).expect("files");
     let mut again = Files::default();
@@ -218,7 +218,7 @@ fn check_order(schema: &Schema) {
     assert_eq!(again.descriptor_set(), schema.descriptor_set());
 }
 
-/// A server that describes the schema answers whatever it is asked.
+/// Checks that a server that describes the schema responds to any request.
 fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     let reflected = ReflectionServer::new(schema, [service.to_owned()]);
     let asked = fetch_schema(service, Files::default(), |question| {
@@ -226,7 +226,7 @@ fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     });
     match asked {
         Ok(_) => {}
-        // A file that uses what it does not import, and a service that no file has.
+        // A file may use a type that it does not import, and no file may have the service.
         Err(FetchError::Reflection(error)) => check_line(&error),
         Err(FetchError::Call(error)) => panic!("{error}"),
     }
@@ -242,10 +242,10 @@ fn check_reflected(schema: &Schema, service: &str, questions: &[Vec<u8>]) {
     }
 }
 
-/// Messages of a type that a server has sent are read and written.
+/// Checks that messages of a type that a server has sent can be read and written.
 fn check_messages(message_type: &MessageType, payloads: &[Vec<u8>], is_plain: bool) {
     let limits = Limits::DEFAULT;
-    // The empty one, unless it lacks what is required.
+    // The empty message, which is refused only if it lacks a required field.
     let nothing = Vec::new();
     for bytes in payloads.iter().chain([&nothing]) {
         match message_type.decode(bytes, Encoding::Protobuf, &limits) {
@@ -269,16 +269,16 @@ fn check_messages(message_type: &MessageType, payloads: &[Vec<u8>], is_plain: bo
     }
 }
 
-/// A refusal is one line, and of no bytes at all it is a required field.
+/// Checks that a refusal is one line; for an empty message it must name a required field.
 fn check_refusal(error: &DecodeError, bytes: &[u8]) {
     check_line(error);
     let is_required = error.to_string().contains("a required field is missing");
     assert!(is_required || !bytes.is_empty(), "{error}");
 }
 
-/// Whether messages have forms beside protobuf that read back as the same: not where two fields of
-/// a message share a name, as proto2 allows, or a number with an extension, and not with a file of
-/// the well-known types, which need not be the real ones.
+/// Whether messages read back the same from encodings other than protobuf. They do not if two fields of a
+/// message share a name, as proto2 allows, if a field shares its number with an extension, or if the file is in
+/// the package of the well-known types, which need not be the real ones.
 fn is_plain(file: &FileDescriptorProto) -> bool {
     let package = file.package.as_deref().unwrap_or_default();
     package != "google.protobuf" && file.message_type.iter().all(is_plain_message)
@@ -306,7 +306,7 @@ fn is_plain_message(message: &DescriptorProto) -> bool {
         && message.nested_type.iter().all(is_plain_message)
 }
 
-/// The name that a field has in JSON where nothing else is said.
+/// The default JSON name of a field.
 fn json_name(name: &str) -> Option<String> {
     let mut parts = name.split('_');
     let mut json = parts.next()?.to_owned();

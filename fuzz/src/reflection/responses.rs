@@ -1,4 +1,4 @@
-//! What a server answers, from a script.
+//! Builds a server's responses from a script.
 
 use buffa::encoding::{Tag, WireType, encode_varint};
 use buffa::types::encode_bytes;
@@ -13,83 +13,83 @@ use buffa_descriptor::generated::descriptor::{
 
 use crate::script::{Args, Script, Step};
 
-/// What a step tells, by its number; higher numbers wrap around. Where a payload has several texts,
-/// they are separated by colons, and may be left out from the end.
+/// The kinds of steps; higher numbers wrap around. Several texts in a payload are separated by colons; the last
+/// ones may be left out.
 pub mod step {
-    /// Begins a response of files, which the next steps are about.
+    /// Begins a response of files, to which the next steps belong.
     pub const FILES: u8 = 0;
-    /// A file as bytes.
+    /// A file, encoded.
     pub const ENCODED: u8 = 1;
-    /// A file in parts. Its syntax, then its name. The next steps are about it.
+    /// A file in parts, to which the next steps belong. Arguments: its syntax, then its name.
     pub const FILE: u8 = 2;
     /// The file's package.
     pub const PACKAGE: u8 = 3;
-    /// A file that it imports.
+    /// The name of a file that the file imports.
     pub const IMPORT: u8 = 4;
-    /// A message in the file or in the message that is open, which the next steps are about.
-    /// Options, then its name.
+    /// Begins a message in the file or in the open message; the next steps belong to it. Arguments: options,
+    /// then its name.
     pub const MESSAGE: u8 = 5;
-    /// Ends the message that is open.
+    /// Ends the open message.
     pub const END: u8 = 6;
     /// A field of the message that is open. Type, bits, number (4 bytes), number of its oneof; then
     /// its name, its type's name, its name in JSON and the message that it extends.
     pub const FIELD: u8 = 7;
-    /// A oneof of the message that is open.
+    /// A oneof of the open message.
     pub const ONEOF: u8 = 8;
-    /// Extension numbers of the message that is open: the first, and the one after the last (4
+    /// A range of extension numbers of the open message. Arguments: the first, and the one after the last (4
     /// bytes each).
     pub const RANGE: u8 = 9;
-    /// An enum in the file or in the message that is open. Whether numbers may come twice, then its
+    /// An enum in the file or in the open message. Arguments: whether duplicate numbers are allowed, then its
     /// name.
     pub const ENUM: u8 = 10;
-    /// A value of the last enum. Its number (4 bytes), then its name.
+    /// A value of the last enum. Arguments: its number (4 bytes), then its name.
     pub const VALUE: u8 = 11;
     /// A service of the file.
     pub const SERVICE: u8 = 12;
-    /// A method of the last service. Which side streams, then its name, its request's type and its
-    /// answer's type.
+    /// A method of the last service. Arguments: which sides stream, then its name, the type of its request and
+    /// that of its response.
     pub const METHOD: u8 = 13;
-    /// The last file once more.
+    /// Adds the last file again.
     pub const AGAIN: u8 = 14;
-    /// Begins a response of services: their names.
+    /// A response with the names of services.
     pub const SERVICES: u8 = 15;
-    /// A response that is an error. Its code, then its words.
+    /// An error response. Arguments: its code, then its message.
     pub const ERROR: u8 = 16;
-    /// A response as bytes.
+    /// A response, encoded.
     pub const ANSWER: u8 = 17;
-    /// Bytes that are read as a message, and as a question.
+    /// Bytes to be read as a message, and as a request.
     pub const PAYLOAD: u8 = 18;
-    /// How many kinds there are.
+    /// The number of kinds.
     pub const COUNT: u8 = 19;
 }
 
 /// Bits of a field.
 pub mod bit {
-    /// The label: none is optional.
+    /// The label; the default is optional.
     pub const REQUIRED: u8 = 0x01;
     /// The label.
     pub const REPEATED: u8 = 0x02;
     /// proto3's `optional`.
     pub const PRESENT: u8 = 0x04;
-    /// It belongs to a oneof.
+    /// Whether it belongs to a oneof.
     pub const IN_ONEOF: u8 = 0x08;
     /// `[packed = true]`.
     pub const PACKED: u8 = 0x10;
-    /// It extends another message.
+    /// Whether it extends another message.
     pub const EXTENSION: u8 = 0x20;
 }
 
 /// Bits of a message's options.
 pub mod option {
-    /// It is the entry of a map field.
+    /// Whether it is the entry of a map field.
     pub const MAP_ENTRY: u8 = 0x01;
-    /// It has the wire format of a message set.
+    /// Whether it has the wire format of a MessageSet.
     pub const MESSAGE_SET: u8 = 0x02;
-    /// Names in JSON may clash.
+    /// Whether JSON names may clash.
     pub const CLASHES: u8 = 0x04;
 }
 
-/// A server's responses, in their order.
+/// A server's responses in order.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
     pub(super) bodies: Vec<Vec<u8>>,
@@ -99,7 +99,7 @@ pub(super) struct Responses {
 impl Responses {
     pub(super) fn read(script: &Script) -> Responses {
         let mut responses = Responses::default();
-        // The bodies of the response that is open, and the file in parts.
+        // The files of the open response, and the file in parts.
         let mut files: Option<Vec<Vec<u8>>> = None;
         let mut parts: Option<Parts> = None;
         for step in &script.steps {
@@ -151,13 +151,13 @@ impl Responses {
     }
 }
 
-/// A field of length-delimited bytes.
+/// Appends a field of length-delimited bytes.
 fn put(number: u32, bytes: &[u8], out: &mut Vec<u8>) {
     Tag::new(number, WireType::LengthDelimited).encode(out);
     encode_bytes(bytes, out);
 }
 
-/// A field of bytes as a separate message.
+/// A message with one field of bytes.
 fn wrapped(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     put(number, bytes, &mut out);
@@ -171,7 +171,7 @@ pub(super) fn answer_files(files: &[Vec<u8>]) -> Vec<u8> {
     wrapped(4, &list)
 }
 
-/// One with these services, separated by colons.
+/// A `ServerReflectionResponse` with these services, separated by colons.
 fn answer_services(names: &[u8]) -> Vec<u8> {
     let mut list = Vec::new();
     for name in names.split(|byte| *byte == b':') {
@@ -180,7 +180,7 @@ fn answer_services(names: &[u8]) -> Vec<u8> {
     wrapped(6, &list)
 }
 
-/// One with an error.
+/// A `ServerReflectionResponse` with an error.
 pub(super) fn answer_error(code: u8, message: &[u8]) -> Vec<u8> {
     let mut error = Vec::new();
     Tag::new(1, WireType::Varint).encode(&mut error);
@@ -199,10 +199,10 @@ pub(super) fn importing(name: &str, import: String) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// A file that is assembled.
+/// A file that is built from steps.
 struct Parts {
     file: FileDescriptorProto,
-    /// Messages that have not ended, each inside of the one before.
+    /// The messages that have not ended, each nested in the one before it.
     open: Vec<DescriptorProto>,
 }
 
@@ -324,7 +324,7 @@ impl Parts {
         field.extendee = texts.next().flatten();
         let (fields, extensions) = match self.open.last_mut() {
             Some(message) => (&mut message.field, &mut message.extension),
-            // Outside of messages there are extensions only.
+            // Outside of messages there can only be extensions.
             None => return self.file.extension.push(field),
         };
         if has(bit::EXTENSION) {
@@ -379,7 +379,7 @@ fn method(mut args: Args<'_>) -> MethodDescriptorProto {
     }
 }
 
-/// A text; an empty one is absent.
+/// Converts bytes to text; `None` if they are empty.
 fn text(bytes: &[u8]) -> Option<String> {
     (!bytes.is_empty()).then(|| String::from_utf8_lossy(bytes).into_owned())
 }

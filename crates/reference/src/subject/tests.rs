@@ -213,7 +213,7 @@ fn codec_line(more: &str) -> String {
 }
 
 impl Subject {
-    /// Writes a line; the line that answers it.
+    /// Writes a line and returns the line that answers it.
     fn answer(&mut self, line: &str) -> Value {
         let input = self.input.as_mut().expect("open");
         input
@@ -282,7 +282,7 @@ fn a_codec_refuses_what_it_cannot_do_by_an_error_line() {
 }
 
 #[test]
-fn there_is_no_client_in_it() {
+fn the_role_of_client_is_refused() {
     let line = r#"{"contract":1,"role":"client","workload":{"name":"hello"},"protocol":"rest",
         "http":"1.1","encoding":"json","address":"127.0.0.1:1","requests":[{}],"deadline_ms":1,
         "records":"/dev/null"}"#;

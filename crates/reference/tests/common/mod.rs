@@ -1,6 +1,5 @@
 //! A server on a thread of this process, and clients that call it over real sockets.
 
-// Each test program uses a part of this.
 #![allow(dead_code, reason = "each test program uses its part")]
 
 use std::collections::VecDeque;
@@ -25,10 +24,10 @@ use rpcgauge_message::{Compression, Compressor, Workload, WorkloadSpec};
 use rpcgauge_reference::grpc::Methods;
 use rpcgauge_reference::{ListenOn, Server, ServerOptions};
 
-/// Longest wait for what must come; a test that reaches it has failed.
+/// The maximum wait for the server; a test that reaches it fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running server; it ends with the value.
+/// A running server. It ends when the value is dropped.
 pub(crate) struct Running {
     pub(crate) address: Address,
     pub(crate) workload: Workload,
@@ -41,14 +40,14 @@ impl Running {
         Self::start_with(settings, &Methods::new())
     }
 
-    /// With more methods than the workload's.
+    /// Like [`Self::start`], with methods besides the workload's.
     pub(crate) fn start_with(settings: &ServerOptions, methods: &Methods) -> Self {
         let server = Server::bind_with(settings, methods).expect("the server can run");
         let workload = Workload::new(&settings.workload).expect("a workload");
         let address = server.address().clone();
         let (stop, stopped) = mpsc::channel::<()>();
         let wait = move || {
-            // An error is the sender's end, and so the end.
+            // An error means that the sender was dropped, which also ends the server.
             let _ = stopped.recv();
         };
         let thread = std::thread::spawn(move || server.serve_until(wait).expect("served"));
@@ -60,7 +59,7 @@ impl Running {
         }
     }
 
-    /// The smallest workload on loopback with everything by default.
+    /// The smallest workload on the loopback interface, with the default settings.
     pub(crate) fn hello() -> Self {
         Self::start(&ServerOptions::new(WorkloadSpec::Hello {}))
     }
@@ -80,12 +79,12 @@ impl Running {
         }
     }
 
-    /// Calls over its own connection.
+    /// Makes a call over a new connection.
     pub(crate) fn call(&self, http: Http, request: Request<Full<Bytes>>) -> Response {
         call(&self.address, http, request)
     }
 
-    /// Posts over HTTP/1.1 and over HTTP/2, which must get the same response.
+    /// Posts over HTTP/1.1 and over HTTP/2, and checks that the responses are equal.
     pub(crate) fn post(
         &self,
         path: &str,
@@ -103,14 +102,14 @@ impl Running {
         response
     }
 
-    /// A raw connection.
+    /// A raw TCP connection.
     pub(crate) fn raw(&self) -> TcpStream {
         let stream = TcpStream::connect(self.tcp()).expect("listening");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         stream
     }
 
-    /// Sends bytes, reads until the server closes the connection.
+    /// Sends bytes, and reads until the server closes the connection.
     pub(crate) fn send_raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.raw();
         // The server may refuse and close before it has read everything.
@@ -118,7 +117,7 @@ impl Running {
         read_to_close(stream)
     }
 
-    /// Whether it still answers.
+    /// Checks that the server still responds.
     pub(crate) fn assert_alive(&self) {
         let mut stream = self.raw();
         stream
@@ -140,13 +139,13 @@ impl Drop for Running {
             let ended = thread.join();
             assert!(
                 std::thread::panicking() || ended.is_ok(),
-                "the server broke"
+                "the server panicked"
             );
         }
     }
 }
 
-/// All bytes until the other side closes; a reset counts as that.
+/// Reads all bytes until the other side closes or resets the connection.
 pub(crate) fn read_to_close(mut stream: impl Read) -> Vec<u8> {
     let mut all = Vec::new();
     let mut buffer = [0; 4096];
@@ -160,14 +159,14 @@ pub(crate) fn read_to_close(mut stream: impl Read) -> Vec<u8> {
     }
 }
 
-/// Which version of HTTP a call uses.
+/// The HTTP version of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Http {
     One,
     Two,
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
@@ -201,7 +200,7 @@ impl Response {
         serde_json::from_slice(&self.body).expect("a problem is JSON")
     }
 
-    /// The handler marks that are there, in order.
+    /// The handler marks in the response, in order.
     pub(crate) fn marks(&self) -> Vec<u64> {
         let mark = |value: &HeaderValue| {
             let text = value.to_str().expect("text");
@@ -321,7 +320,7 @@ where
                 let stream = tokio::net::TcpStream::connect(address)
                     .await
                     .expect("listening");
-                // The server's delays are what a test may wait for, not the client's.
+                // Only the server's delays may count in a test, not the client's.
                 stream.set_nodelay(true).expect("set");
                 exchange(TokioIo::new(stream), http, request).await
             }
@@ -373,7 +372,7 @@ where
     }
 }
 
-/// A listening place of each transport; the folder must outlive the servers.
+/// An address of each transport; the folder must outlive the servers.
 pub(crate) fn both_transports(folder: &tempfile::TempDir) -> [ListenOn; 2] {
     [
         ListenOn::loopback(),
