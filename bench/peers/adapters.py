@@ -1,7 +1,7 @@
-"""One adapter a load generator: how it is called, and how its report is read.
+"""One adapter per load generator: its command, and how its report is read.
 
-Every peer gets the settings that are fastest for it where it has such (no templates for ghz, no
-response bodies kept for k6), and is read from its JSON where it writes any.
+Every load generator gets its fastest settings (no templates for ghz, discarded response bodies for k6),
+and its JSON is read if it writes any.
 """
 
 import json
@@ -19,17 +19,17 @@ SECOND = 1e6
 
 
 class Peer:
-    """What is common to all."""
+    """The defaults of all load generators."""
 
     name = None
     protocols = ("http1",)
-    # Whether it can send at a rate without waiting for answers.
+    # Whether it can send at a rate without waiting for responses.
     open_loop = False
-    # Whether it can stop after a number of calls; one that cannot stops after a time.
+    # Whether it can stop after a number of calls; otherwise it stops after a time.
     counts_calls = True
-    # The part of a scenario's calls that it makes, so that slow peers take about as long as others.
+    # The part of a scenario's calls that it makes, so that slow load generators take about as long as others.
     part = 1.0
-    # What it does before its load, to see whether the server is there and answers.
+    # The calls and connections that it makes before its load, to check that the server responds.
     probe_calls, probe_connections = 0, 0
 
     def program(self):
@@ -40,21 +40,21 @@ class Peer:
         if not self.program():
             return "not installed"
         if task.protocol not in self.protocols:
-            return f"does not call by {PROTOCOLS[task.protocol]} here"
+            return f"does not call over {PROTOCOLS[task.protocol]} here"
         if task.rate and not self.open_loop:
             return "no open loop"
         return None
 
     def command(self, task, scratch):
-        """The arguments after the program's name; files that it needs go into `scratch`."""
+        """The arguments after the program's name; files that the program needs go into `scratch`."""
         raise NotImplementedError
 
     def read(self, stdout, task):
-        """The Outcome."""
+        """Parses its output into an Outcome."""
         raise NotImplementedError
 
     def connections(self, task):
-        """How many connections it is to open for its load; None where that is its own affair."""
+        """How many connections it is expected to open for its load; None if that is up to it."""
         return task.connections
 
 
@@ -94,12 +94,12 @@ class Rpcgauge(Peer):
     @staticmethod
     def percentiles(times):
         keys = {p: f"p{p:g}_ns".replace(".", "") for p in PERCENTILES} | {100: "max_ns"}
-        # A percentile that no call lies beyond is not given.
+        # A percentile is absent if no call lies beyond it.
         return {p: times[key] * NANO for p, key in keys.items() if times.get(key) is not None}
 
 
 class Floor(Peer):
-    """Two bare loops (bench-floor): not a peer, but the mark for all of them."""
+    """Two bare loops (bench-floor): not a load generator, but the reference for all of them."""
 
     protocols = ("grpc", "http1")
 
@@ -120,7 +120,7 @@ class Floor(Peer):
 
 
 class H2load(Peer):
-    """nghttp2's. It writes text only, of which whole lines are read."""
+    """nghttp2's load generator. It writes only text, of which whole lines are matched."""
 
     name = "h2load"
     protocols = ("grpc", "http1")
@@ -158,7 +158,7 @@ class Wrk(Peer):
     probe_connections = 1
 
     def command(self, task, scratch):
-        # It takes whole seconds only.
+        # It only accepts whole seconds.
         return ["-t", "1", "-c", str(task.connections), "-d", f"{max(1, round(task.seconds))}s",
                 "-s", str(HERE / "report.wrk.lua"), f"http://{task.address}/hello", "--", JSON]
 
@@ -171,7 +171,7 @@ class Wrk(Peer):
 
 
 class Hey(Peer):
-    """hey, whose summary is text. Its times have steps of 0.1 ms, so that no mean is taken."""
+    """hey, whose summary is text. Its times are in steps of 0.1 ms, so no mean is read."""
 
     name = "hey"
     part = 0.5
@@ -208,7 +208,7 @@ class Oha(Peer):
 
     def why_not(self, task):
         if self.correct and not task.rate:
-            return "corrects at a rate only"
+            return "only corrects at a rate"
         return super().why_not(task)
 
     def command(self, task, scratch):
@@ -231,7 +231,7 @@ class Oha(Peer):
 
 
 class Fortio(Peer):
-    """fortio. Its gRPC calls go to services of its own only."""
+    """fortio. It can only call its own gRPC services."""
 
     name = "fortio"
     open_loop = True
@@ -239,7 +239,7 @@ class Fortio(Peer):
     def command(self, task, scratch):
         return ["load", "-quiet", "-json", "-", "-c", str(task.connections),
                 "-qps", f"{task.rate or 0:g}", "-n", str(task.calls), "-allow-initial-errors",
-                # Buckets of 0.1 ms, instead of 1 ms, which is coarser than a local call.
+                # Buckets of 0.1 ms; the default of 1 ms is longer than a local call.
                 "-r", "0.0001", "-p", ",".join(f"{p:g}" for p in PERCENTILES),
                 "-content-type", "application/json", "-payload", JSON,
                 f"http://{task.address}/hello"]
@@ -256,9 +256,9 @@ class Fortio(Peer):
 
 
 class Ghz(Peer):
-    """ghz, whose workers wait for their answers at a rate too, by default. JSON lists
-    every call, which would cost it time, so that closed loops, where its CPU is measured, are read
-    from its one line for InfluxDB."""
+    """ghz, whose workers by default wait for their responses even at a rate. Its JSON lists every call, which
+    would cost it CPU time, so closed loops, in which its CPU is measured, are read from its one line for
+    InfluxDB."""
 
     name = "ghz"
     protocols = ("grpc",)
@@ -275,7 +275,7 @@ class Ghz(Peer):
 
     def why_not(self, task):
         if self.is_async and not task.rate:
-            return "is asynchronous at a rate only"
+            return "is only asynchronous at a rate"
         return super().why_not(task)
 
     def command(self, task, scratch):
@@ -290,7 +290,7 @@ class Ghz(Peer):
 
     def read(self, stdout, task):
         if not task.rate:
-            # measurement,tags fields timestamp: none of the tags here holds a space.
+            # The line is `measurement,tags fields timestamp`; none of the tags here contains a space.
             fields = dict(pair.split("=") for pair in stdout.split(" ")[1].split(","))
             failed = int(fields["errors"])
             return Outcome(int(fields["count"]) - failed, failed, float(fields["rps"]),
@@ -312,17 +312,17 @@ class K6(Peer):
     open_loop = True
     part = 0.05
 
-    # A virtual user has one call in flight and its own interpreter; more of them than this
-    # take more memory than they are worth.
+    # A virtual user has one call in flight and its own interpreter. More of them than this take too much
+    # memory.
     MAX_USERS = 500
 
     def why_not(self, task):
         if task.connections > task.in_flight:
-            return "a connection for each user, and none beside"
+            return "has one connection per user, and no more"
         return super().why_not(task)
 
     def connections(self, task):
-        # At a rate it takes as many users as it needs.
+        # At a rate it uses as many users as it needs.
         return None if task.rate else self.users(task)
 
     def users(self, task):
@@ -351,7 +351,7 @@ class K6(Peer):
 
 
 def only(pattern, lines):
-    """The groups of the one line that is wholly as `pattern` says."""
+    """The groups of the only line that matches `pattern` as a whole."""
     matches = [match for match in map(pattern.fullmatch, lines) if match]
     if len(matches) != 1:
         raise Unusable(f"{len(matches)} lines like {pattern.pattern!r}, not one")

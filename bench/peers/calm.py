@@ -1,4 +1,4 @@
-"""Runs made again while the host of a virtual machine keeps the cores for others (proc(5), steal)."""
+"""Repeats runs while the host of a virtual machine gives the cores to others (proc(5), steal)."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from . import machine
 
 @dataclass
 class Calmest:
-    """What a run gave, what the host took of the client's core and of the server's meanwhile, ms, and
-    as the calmest of how many runs."""
+    """A run's result, the time that the host took from the client's and the server's core meanwhile in ms, and
+    the number of runs of which it is the calmest."""
 
     result: object
     client: float
@@ -17,8 +17,8 @@ class Calmest:
 
 
 def calmest(make, placement, calm_ms, most_runs):
-    """The first run from which the host took no more than `calm_ms` of both cores together, or the
-    calmest of as many as there may be. What a run found does not decide."""
+    """The first run in which the host took at most `calm_ms` from both cores together, or else the calmest of
+    `most_runs`. The choice does not depend on the result."""
     cores = (placement.client, placement.server)
     best = None
     for number in range(1, most_runs + 1):

@@ -1,4 +1,4 @@
-"""One run of a load generator, and what the kernel says that it took."""
+"""Runs a load generator, and reads from the kernel what it used."""
 
 import json
 import os
@@ -11,26 +11,26 @@ from pathlib import Path
 from . import machine
 from .task import Outcome, Unusable
 
-# No run of these benchmarks takes nearly as long.
+# No run of these benchmarks takes nearly this long.
 TIMEOUT_SECONDS = 300
 
-# How often resident memory is looked at, where it is.
+# How often resident memory is read, if it is.
 LOOK_EVERY_MS = 50
 
 
 @dataclass
 class Run:
-    """A finished run. CPU is user and system time of all its processes, in µs."""
+    """A finished run. CPU is the user and system time of all its processes, in µs."""
 
     outcome: Outcome
     cpu: float
     peak_kib: int
-    # What it held while it continued, at the median; None unless the task wants it known.
+    # The median while it ran; None unless the task asks for it.
     resident_kib: int | None
 
 
 def launch(peer, task, core, realtime=False):
-    """Runs `peer` on `core`; raises Unusable with the reason where that gives nothing."""
+    """Runs `peer` on `core`; raises Unusable with the reason if there is no usable result."""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         usage = scratch / "usage.json"
@@ -43,7 +43,7 @@ def launch(peer, task, core, realtime=False):
             used = json.loads(usage.read_text())
         except (ValueError, KeyError, IndexError, TypeError, OSError, Unusable) as error:
             said = complaint(stderr)
-            raise Unusable(f"exit code {code}, {type(error).__name__}: {error}; it said: {said[:200]}")
+            raise Unusable(f"exit code {code}, {type(error).__name__}: {error}; its message: {said[:200]}")
     if outcome.answered == 0:
         raise Unusable(f"none of its calls was answered ({outcome.failed} failed)")
     return Run(outcome, used["user_us"] + used["system_us"], used["peak_kib"],
@@ -51,14 +51,14 @@ def launch(peer, task, core, realtime=False):
 
 
 def complaint(stderr):
-    """The line that says what was wrong: the last one, but for a Go program's, above its stack."""
+    """The line with the error: the last one, or for a Go program the one above its stack trace."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     fatal = (line for line in lines if line.startswith(("panic:", "fatal error:", "runtime:")))
     return next(fatal, lines[-1] if lines else "nothing")
 
 
 def run(command, settle):
-    """Its output, its messages and its exit code; `settle` is done first in the new process."""
+    """Returns its output, its messages and its exit code; the new process calls `settle` first."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, cwd=machine.ROOT,
                                start_new_session=True, preexec_fn=settle)
@@ -67,5 +67,5 @@ def run(command, settle):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        raise Unusable(f"not done after {TIMEOUT_SECONDS} s")
+        raise Unusable(f"not finished after {TIMEOUT_SECONDS} s")
     return stdout, stderr, process.returncode

@@ -1,4 +1,4 @@
-"""Where the programs are, where they run, and what keeps the machine awake."""
+"""Where the programs are and where they run; keeps the machine's cores awake."""
 
 import os
 import platform
@@ -21,7 +21,7 @@ RPCGAUGE = TARGET / "release/rpcgauge"
 
 
 def program(name):
-    """The path of a peer: the one installed here, or the system's; None without it."""
+    """The path of a load generator: installed here, or by the system; None if it is missing."""
     own = PEERS / name
     return str(own) if own.exists() else shutil.which(name)
 
@@ -37,7 +37,7 @@ def run(*command, cwd=ROOT):
 
 
 def prepare():
-    """Builds the servers, installs the peers, and allows as many open files as there may be."""
+    """Builds the servers and installs the load generators."""
     servers = ROOT / "bench/servers"
     cargo = os.environ.get("CARGO", "cargo")
     run(cargo, "build", "--release", "--locked", "--quiet", "--target-dir", str(TARGET / "bench"),
@@ -46,12 +46,12 @@ def prepare():
     run(str(ROOT / "bench/peers/install"))
 
 
-# Open files of a client or a server beside its connections.
+# Open files of a client or a server besides its connections.
 OTHER_FILES = 100
 
 
 def allow_connections(count):
-    """Raises the limit of connections for processes started from here. Returns why it cannot; None if it can."""
+    """Raises the limit of connections for processes started from here. Returns the reason if it cannot."""
     wanted = count + OTHER_FILES
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
@@ -62,18 +62,18 @@ def allow_connections(count):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard >= wanted:
         return None
-    return (f"{count:,} connections take {wanted:,} open files, and {hard:,} are allowed: "
+    return (f"{count:,} connections take {wanted:,} open files, but {hard:,} are allowed: "
             f"raise the hard limit (ulimit -Hn {wanted}, as root)")
 
 
 def stolen_ms(core):
-    """How long the host of a virtual machine kept a core for others since its start (proc(5), steal)."""
+    """How long the host of a virtual machine gave a core to others since its start (proc(5), steal)."""
     fields = next(line.split() for line in open("/proc/stat") if line.startswith(f"cpu{core} "))
     return int(fields[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def use_rpcgauge(path):
-    """Takes another build of rpcgauge than target/release."""
+    """Uses another build of rpcgauge than target/release."""
     global RPCGAUGE
     if path and not os.access(path, os.X_OK):
         raise SystemExit(f"--rpcgauge {path}: there is no such program")
@@ -81,23 +81,23 @@ def use_rpcgauge(path):
 
 
 class Placement:
-    """The client's core, the server's, and whether idle cores are kept awake."""
+    """The client's core, the server's core, and whether idle cores are kept awake."""
 
     def __init__(self, cores=None):
         allowed = sorted(os.sched_getaffinity(0))
         chosen = cores or allowed[:2]
         if len(chosen) != 2 or not set(chosen) <= set(allowed) or len(set(chosen)) != 2:
-            raise SystemExit(f"two different cores of {allowed} are needed; allow this program more "
+            raise SystemExit(f"needs two different cores of {allowed}; allow this program more "
                              "(taskset, the container's CPU set), or name two with --cores")
         self.client, self.server = chosen
-        # The request ends when the file is closed, with this process.
+        # The request for awake cores ends when the file is closed, with this process.
         self.hold, self.idle = hold_idle()
 
     def __str__(self):
         return f"client on core {self.client}, server on core {self.server}, idle states {self.idle}"
 
 
-# The lowest real-time priority is before every program that has none.
+# The lowest real-time priority comes before every program without one.
 REALTIME = os.SCHED_FIFO, os.sched_param(1)
 
 
@@ -112,13 +112,13 @@ def why_not_realtime():
 
 
 def cores(text):
-    """Reads `0,1`; None for the first two that are allowed."""
+    """Parses `0,1`; None stands for the first two allowed cores."""
     if not text:
         return None
     try:
         return [int(core) for core in text.split(",")]
     except ValueError:
-        raise SystemExit(f"--cores {text}: two numbers are wanted, as 0,1") from None
+        raise SystemExit(f"--cores {text}: write two numbers, as in 0,1") from None
 
 
 def hold_idle():
@@ -131,13 +131,13 @@ def hold_idle():
     return device, "disabled"
 
 
-# A host may limit what a virtual machine's cores use in each period of 100 ms (cgroup v2, cpu.max).
-# Two loops that never rest reach the limit, and each core was seen to be stopped for half a
-# millisecond in one period of ten. This rest is several times what was lacking. It is the server's
-# core alone that rests, whose record shows what it takes to wake.
+# A host may limit how much CPU time a virtual machine's cores use in each period of 100 ms (cgroup v2,
+# cpu.max). Two loops that never rest reach the limit: each core was observed to be stopped for half a
+# millisecond in one period of ten. This rest is several times that. Only the server's core rests, since the
+# server's record shows how long it takes to wake.
 REST_SECONDS, REST_EVERY_SECONDS = 0.0004, 0.01
 
-# Ends with the program that started it, however that ends.
+# Ends when the program that started it ends, for whatever reason.
 LOOP = """
 import os, sys, time
 rest, every = map(float, sys.argv[1:])
@@ -151,10 +151,10 @@ while os.getppid() == parent:
 
 @contextmanager
 def awake(placement):
-    """A loop on either core that keeps it awake: a virtual machine's takes a tenth of a millisecond to
-    wake. The client's never rests, and counts as work; the server's rests a little, and counts as
-    idleness, so that the kernel has other programs run on the server's core, whose record shows it.
-    Both give way to all others."""
+    """Keeps either core awake with a loop: a virtual machine's core takes a tenth of a millisecond to wake.
+    The client's loop never rests, and counts as work; the server's rests a little, and counts as idleness,
+    so that the kernel prefers the server's core for other programs: the server's record shows them. Both
+    loops give way to all other programs."""
     def work():
         on_core(placement.client)()
         os.nice(19)
@@ -175,7 +175,7 @@ def awake(placement):
 
 
 def on_core(core, realtime=False):
-    """For a process about to start: stay on this core, if `realtime` before all other programs."""
+    """For a process about to start: stays on this core; with `realtime`, comes before all other programs."""
     def settle():
         os.sched_setaffinity(0, {core})
         if realtime:

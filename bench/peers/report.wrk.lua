@@ -1,6 +1,5 @@
--- Posts the JSON that is given as the script's argument, and reports as JSON. Without a function
--- `request` the request is made once, and without `response` no answer is looked at: nothing of this
--- script runs during the load.
+-- Posts the JSON in the script's argument, and reports as JSON. Without a function `request`, the request is
+-- built once; without `response`, responses are not inspected: none of this script runs during the load.
 function init(args)
   wrk.method = "POST"
   wrk.body = args[1]

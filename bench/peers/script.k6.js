@@ -1,4 +1,4 @@
-// One unary call an iteration, as the TASK variable says; the summary as one JSON object.
+// Makes one unary call per iteration, as the TASK variable says; writes the summary as one JSON object.
 import grpc from 'k6/net/grpc';
 import http from 'k6/http';
 import { Counter } from 'k6/metrics';

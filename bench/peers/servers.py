@@ -1,4 +1,4 @@
-"""The servers under bench/servers, each a process on the server's core."""
+"""The servers under bench/servers, each in a process on the server's core."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ COMMANDS = {
 
 
 class Server:
-    """A running server: its addresses, and after its end what it says it did (None if nothing)."""
+    """A running server: its addresses, and after its end the record that it wrote (None if none)."""
 
     def __init__(self, process, addresses):
         self.process = process
@@ -27,7 +27,7 @@ class Server:
         return self.addresses["grpc" if protocol == "grpc" else "http"]
 
     def counts(self):
-        """What came so far, as the server saw it: `calls` and `connections` among others."""
+        """The server's counts so far: `calls`, `connections` and others."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
@@ -42,7 +42,7 @@ def serving(name, core, *settings, realtime=False):
     try:
         ready = process.stdout.readline()
         if not ready:
-            raise SystemExit(f"the {name} server did not start: its message stands above")
+            raise SystemExit(f"the {name} server did not start: see its message above")
         server = Server(process, json.loads(ready))
         yield server
         process.stdin.close()

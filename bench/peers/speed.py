@@ -1,4 +1,4 @@
-"""`make bench-peers`: what a call costs each load generator, against one and the same server."""
+"""`make bench-peers`: what a call costs each load generator, against the same server."""
 
 import argparse
 import sys
@@ -16,28 +16,28 @@ from .servers import serving
 from .table import left_out, show, spread
 from .task import Task, Unusable
 
-# A run has a short one before it, of this part of its calls and time. What the two differ by is the
-# cost of calls alone, without that of starting, connecting and reporting.
+# Each run has a short one before it, with this part of its calls and time. The difference of the two is the
+# cost of the calls alone, without that of starting, connecting and reporting.
 BASELINE_PART = 1 / 20
 BASELINE_SECONDS = 1
 
-# The scenarios' calls are for runs of about so long.
+# The scenarios' numbers of calls are for runs of about this length.
 SECONDS = 4
 QUICK_PART = 1 / 20
 
-# From a calm pair of runs the host takes no more than this part of the long run's time, of both cores.
+# In a calm pair of runs, the host takes at most this part of the long run's time from both cores together.
 CALM_PART = 1 / 100
 
-# Calls whose bytes are counted for the floor: so many that those of connecting do not matter.
+# The number of calls whose bytes are counted for the floor: enough that those of connecting do not matter.
 COUNTED_CALLS = 5_000
 
-# A ratio of peak memories that is "no more": the allocator takes memory in pieces.
+# The ratio of peak memories up to which they count as equal: allocators take memory in chunks.
 SAME_MEMORY = 1.05
 
 
 @dataclass
 class Pair:
-    """A peer's short and long run of one round."""
+    """The short and the long run of a load generator in one round."""
 
     small: object
     large: object
@@ -46,19 +46,19 @@ class Pair:
 
 
 def cpu_per_call(pair):
-    """µs per call."""
+    """CPU time per call in µs."""
     calls = total(pair.large) - total(pair.small)
     return (pair.large.cpu - pair.small.cpu) / calls
 
 
 def memory_per_connection(pair):
-    """KiB per connection, while calls are made: a peak at the end, of reporting, could hide it."""
+    """KiB per connection while calls are made: the peak at the end, when reporting, could hide it."""
     connections = pair.large_task.connections - pair.small_task.connections
     return (pair.large.resident_kib - pair.small.resident_kib) / connections
 
 
 def memory_ratio(pair):
-    """The long run's peak memory over the short one's."""
+    """The long run's peak memory divided by the short one's."""
     return pair.large.peak_kib / pair.small.peak_kib
 
 
@@ -68,7 +68,7 @@ def total(run):
 
 @dataclass(frozen=True)
 class Wanted:
-    """rpcgauge's figure is to be at most so much: times another's, or alone."""
+    """The maximum of rpcgauge's figure: absolute, or as a multiple of another load generator's."""
 
     most: float
     times: str | None = None
@@ -77,7 +77,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Scenario:
-    """A load that every peer is put under, and the figure that is read from it."""
+    """A load for every load generator, and the figure that is read from it."""
 
     name: str
     title: str
@@ -86,16 +86,16 @@ class Scenario:
     figure: Callable = cpu_per_call
     figure_title: str = "client CPU per call, µs"
     servers: tuple = ("go", "bare")
-    # What the short run has instead of a part of the calls. Memory is compared at the same numbers
-    # for all, so that no peer makes its part of the calls only.
+    # How the short run differs, if not by a part of the calls. Memory is compared at the same numbers for all,
+    # so no load generator makes only its part of the calls.
     small: dict = field(default_factory=dict)
-    # Whether rpcgauge's mean latency is to be no higher than any peer's.
+    # Whether rpcgauge's mean latency must not be higher than any other.
     wants_mean: bool = False
     has_floor: bool = False
-    # Fewer rounds than asked for will do: memory hardly differs between them.
+    # The maximum number of rounds, if fewer suffice: memory hardly differs between them.
     most_rounds: int | None = None
-    # A pair of runs is made so often at most while the host takes more than CALM_PART of the cores:
-    # kernels differ in whether they count that as the program's CPU.
+    # How often a pair of runs is made at most while the host takes more than CALM_PART of the cores: kernels
+    # differ in whether they count that as the program's CPU time.
     most_runs: int = 3
 
 
@@ -128,7 +128,7 @@ SCENARIOS = [
 
 
 def tasks(scenario, peer, address, part):
-    """The short and the long task of one peer, with a part of the scenario's calls and time."""
+    """The short and the long task of a load generator, with a part of the scenario's calls and time."""
     large = replace(scenario.large, address=address, seconds=max(2, SECONDS * part))
     large = large.with_calls(round(large.calls * part))
     if scenario.small:
@@ -139,7 +139,7 @@ def tasks(scenario, peer, address, part):
 
 
 def call_bytes(scenario, placement):
-    """Bytes of a request and of its response, as the bare server counts them, and whose they are."""
+    """The bytes of a request and of its response, as the bare server counts them, and whose they are."""
     for peer in PEERS:
         counted = replace(scenario.large, calls=COUNTED_CALLS, seconds=1)
         if peer.why_not(counted):
@@ -153,7 +153,7 @@ def call_bytes(scenario, placement):
         record = server.record
         calls = record["answered"]
         return round(record["read_bytes"] / calls), round(record["written_bytes"] / calls), peer.name
-    raise SystemExit("no peer is there whose bytes the floor could have")
+    raise SystemExit("no load generator ran from which the floor could take its bytes")
 
 
 class Bench:
@@ -162,10 +162,10 @@ class Bench:
     def __init__(self, scenario, server_name, placement, options):
         self.scenario, self.server_name = scenario, server_name
         self.placement, self.options = placement, options
-        self.pairs = {}  # by peer: one pair per round
-        self.reasons = {}  # by peer: why there is none
-        self.departures = {}  # by peer: what it did otherwise than asked
-        self.stolen = []  # what the host took of the two cores during each pair, ms
+        self.pairs = {}  # by load generator: one pair per round
+        self.reasons = {}  # by load generator: why there is no pair
+        self.departures = {}  # by load generator: how it deviated from its task
+        self.stolen = []  # what the host took from the two cores during each pair, ms
 
     def run(self):
         protocol = self.scenario.large.protocol
@@ -175,8 +175,9 @@ class Bench:
                 self.rounds(peers)
                 return
             request, response, whose = call_bytes(self.scenario, self.placement)
-            print(f"Floor: {request} and {response} bytes, as {whose} and its responses have.\n")
-            # docs/method.md's has one connection. Another rotates over as many as the scenario has.
+            print(f"Floor: requests of {request} bytes and responses of {response} bytes, like those of {whose}.\n")
+            # The floor of docs/method.md has one connection. Another floor uses the scenario's connections in
+            # turn.
             floors = [Floor(connections, request, response)
                       for connections in sorted({1, self.scenario.large.connections})]
             with ExitStack() as stack:
@@ -192,7 +193,7 @@ class Bench:
                 self.reasons[peer.name] = reason
         able = [each for each in peers if each[0].name not in self.reasons]
         for number in range(min(self.options.rounds, self.scenario.most_rounds or sys.maxsize)):
-            # Who goes first changes, so that drift favours no one.
+            # The order rotates, so that drift favours none.
             first = number % max(1, len(able))
             for peer, address, server in able[first:] + able[:first]:
                 self.try_pair(peer, address, server)
@@ -213,7 +214,7 @@ class Bench:
         self.stolen.append(calm.client + calm.server)
 
     def launch(self, peer, task, server):
-        """One run. The floor's server does not count what comes."""
+        """One run. The floor's server does not count calls."""
         if not server:
             return launch(peer, task, self.placement.client)
         before = server.counts()
@@ -251,7 +252,7 @@ class Bench:
 
     def row(self, name):
         pairs, figures = self.pairs[name], self.figures(name)
-        # Both of a ratio are of one round.
+        # Both figures of a ratio come from the same round.
         ratios = [ours / theirs for ours, theirs in zip(self.figures("rpcgauge"), figures)]
         wanted, reached = self.wanted(name, ratios)
         failed = sum(pair.large.outcome.failed for pair in pairs)
@@ -261,7 +262,7 @@ class Bench:
                 spread(ratios) if name != "rpcgauge" else "", wanted, reached]
 
     def wanted(self, name, ratios):
-        """What rpcgauge is to reach against `name`, and whether it does."""
+        """What rpcgauge should reach against `name`, and whether it does."""
         wanted, reached = [], []
         answer = lambda is_reached: reached.append("yes" if is_reached else "no")
         for each in self.scenario.wanted:
@@ -289,16 +290,16 @@ def main():
     parser.add_argument("--only", action="append", choices=names, help="this scenario; repeatable")
     parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS],
                         help="this load generator; repeatable")
-    parser.add_argument("--cores", help="the client's core and the server's, as 0,1")
+    parser.add_argument("--cores", help="the client's core and the server's, as in 0,1")
     parser.add_argument("--quick", action="store_true",
-                        help="a twentieth of the calls: shows that all runs, measures nothing")
+                        help="a twentieth of the calls: tests that everything runs, measures nothing")
     parser.add_argument("--seconds", type=float, default=SECONDS,
-                        help=f"length of a run, about; calls in proportion ({SECONDS})")
+                        help=f"approximate length of a run; calls in proportion ({SECONDS})")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    parser.add_argument("--rpcgauge", metavar="PATH", help="this program, not target/release/rpcgauge")
+    parser.add_argument("--rpcgauge", metavar="PATH", help="another program than target/release/rpcgauge")
     options = parser.parse_args()
     if options.seconds <= 0:
-        parser.error("--seconds is more than 0")
+        parser.error("--seconds must be more than 0")
     options.rounds = options.rounds or (1 if options.quick else 5)
     options.part = QUICK_PART if options.quick else options.seconds / SECONDS
     if options.peer:
@@ -308,8 +309,8 @@ def main():
     placement = machine.Placement(machine.cores(options.cores))
     print(f"{machine.description()}\n{placement}; {options.rounds} rounds in turn.")
     print("Figures are medians of the rounds, with their range. CPU is user and system time of all "
-          "of a client's processes;\nits start is taken off by a short run before each: the two "
-          "runs' CPU apart, by their calls apart.\n")
+          "of a client's processes.\nA short run before each removes the cost of starting: the difference "
+          "in CPU time is divided by the difference in calls.\n")
     for scenario in SCENARIOS:
         if options.only and scenario.name not in options.only:
             continue

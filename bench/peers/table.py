@@ -4,7 +4,7 @@ from statistics import median
 
 
 def show(headings, rows, markdown):
-    """Prints a table: aligned, or as Markdown, so that it can go into a page as it is."""
+    """Prints a table: aligned, or as Markdown for a document."""
     lines = [headings, *rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(headings))]
     aligned = [[cell.ljust(width) if i == 0 else cell.rjust(width)
@@ -18,7 +18,7 @@ def show(headings, rows, markdown):
 
 
 def left_out(reasons):
-    """Lines for who is not in a table, by reason; `reasons` is by name."""
+    """Lines about what is not in a table, by reason; `reasons` is by name."""
     names = {}
     for name, reason in reasons.items():
         names.setdefault(reason, []).append(name)
@@ -26,7 +26,7 @@ def left_out(reasons):
 
 
 def spread(values, digits=2):
-    """The median, and the range over rounds where there are several."""
+    """The median, and the range over the rounds if there are several."""
     values = [value for value in values if value is not None]
     if not values:
         return "–"

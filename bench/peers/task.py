@@ -1,10 +1,10 @@
-"""What a load generator is asked to do, and what it says it did."""
+"""The task of a load generator, and its report."""
 
 from dataclasses import dataclass, field, replace
 
 METHOD = "hello.Hello/SayHello"
 JSON = '{"name":"world"}'
-# HelloRequest { name: "world" } as a gRPC message, for peers that know no protobuf.
+# HelloRequest { name: "world" } as a gRPC message, for load generators without protobuf.
 GRPC_MESSAGE = b"\0\0\0\0\x07\x0a\x05world"
 
 
@@ -22,9 +22,9 @@ class Task:
     calls: int
     # Calls per second in an open loop; None for a closed one.
     rate: float | None = None
-    # For those that cannot count calls, instead of `calls`.
+    # For load generators that cannot count calls, instead of `calls`.
     seconds: float = 4
-    # Whether the client's resident memory is looked at while it runs.
+    # Whether the client's resident memory is read while it runs.
     wants_resident: bool = False
 
     def with_calls(self, calls):
@@ -33,7 +33,7 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What a load generator reports. Times are in µs; None where it does not say."""
+    """What a load generator reports. Times are in µs; None if it does not report them."""
 
     answered: int
     failed: int
@@ -41,7 +41,7 @@ class Outcome:
     mean: float | None = None
     # By percentile; 100 is the maximum.
     percentiles: dict = field(default_factory=dict)
-    # How long after it was due a call was sent, as `percentiles`.
+    # How late calls were sent; keys as in `percentiles`.
     send_delay: dict = field(default_factory=dict)
 
     @property
@@ -50,4 +50,4 @@ class Outcome:
 
 
 class Unusable(Exception):
-    """A peer's output is not what it should be, or it failed."""
+    """A load generator failed, or its output cannot be used."""

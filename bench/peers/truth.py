@@ -15,16 +15,16 @@ from .table import left_out, show
 from .task import Task, Unusable
 
 PERCENTILES = (50, 95, 99, 99.9, 100)
-# Where delays are short, the longest latency is that of a hiccup.
+# If delays are short, the maximum latency is that of a stall of the machine.
 ALL_BUT_THE_MAX = PERCENTILES[:-1]
 
 SECONDS = 20
 QUICK_SECONDS = 2
 
-# What rpcgauge is held to: a part of the truth, or µs where that is more.
+# The maximum error for rpcgauge: a part of the truth, or µs if that is more.
 MAX_ERROR = 0.02
 MAX_ERROR_US = 100
-# The rate is held to this part.
+# The maximum error of the rate.
 MAX_RATE_ERROR = 0.001
 
 STALL_EVERY_US, STALL_US = 1_000_000, 100_000
@@ -32,12 +32,12 @@ STALL_EVERY_US, STALL_US = 1_000_000, 100_000
 
 @dataclass(frozen=True)
 class Stalling:
-    """As `Stall` of bench/servers/rust/src/behaviour.rs: the same rules, worked out on paper."""
+    """The same rules as `Stall` in bench/servers/rust/src/behaviour.rs, calculated."""
 
     held_to = PERCENTILES
     most_runs = 1
 
-    # One call at a time, each taking so long, µs; None for all at once.
+    # Serves one call at a time, each for this time in µs; None for all at once.
     service: float | None = None
     refuse_one_in: int = 0
 
@@ -47,9 +47,9 @@ class Stalling:
         return ["stall", *service, *refuse]
 
     def percentiles(self, rate):
-        """Latencies of calls that arrive evenly, and meet the stalls at every phase."""
+        """Latencies of calls that arrive evenly, at every phase of the stalls."""
         latencies, free_at, gap = [], 0.0, 1e6 / rate
-        # The first period begins with an empty queue, the later ones with the stall's.
+        # The first period begins with an empty queue, the later ones with that of the stall.
         for call in range(round(rate * 5)):
             came = call * gap
             if self.service is None:
@@ -72,15 +72,15 @@ class Stalling:
 
 @dataclass(frozen=True)
 class Delaying:
-    """As `Delay` there."""
+    """The same rules as `Delay` there."""
 
     held_to = ALL_BUT_THE_MAX
-    # Some milliseconds without a core are more than all that p99.9 leaves out, and longer than these
-    # delays: while the host of a virtual machine takes more, a run is made again.
+    # A core that is taken away for some milliseconds affects more calls than lie beyond p99.9, and for longer
+    # than these delays: while the host of a virtual machine takes more, a run is repeated.
     most_runs = 5
 
     shape: str
-    # The quantile function: µs for a part from 0 to 1.
+    # The quantile function: a fraction from 0 to 1 to µs.
     quantile: object
 
     def settings(self):
@@ -111,12 +111,12 @@ def http1(rate, connections):
     return Task("http1", "", connections, connections, 0, rate)
 
 
-# In flight, or connections, are more than a stall and what queues behind it can fill, so that no
-# call has to wait for another in the client; but for one scenario.
+# Except in one scenario, in flight (or connections) is more than a stall and its queue can fill, so that no
+# call has to wait for another one in the client.
 SCENARIOS = [
     Scenario("stall-1000", "stalls 100 ms in every second; 1,000 calls/s, HTTP/1.1",
              Stalling(), http1(1_000, 200)),
-    # Fewer than a stall can fill: what most people's calls of a load generator look like.
+    # Fewer than a stall can fill, as most people use a load generator.
     Scenario("stall-1000-few", "the same over 10 connections", Stalling(), http1(1_000, 10)),
     Scenario("stall-1000-grpc", "the same with gRPC", Stalling(), grpc(1_000, 400)),
     Scenario("stall-20000", "the same at 20,000 calls/s, HTTP/1.1", Stalling(), http1(20_000, 2_500)),
@@ -148,7 +148,7 @@ HEADINGS = ["", *(f"{name}, ms" for name in ("p50", "p95", "p99", "p99.9", "max"
 
 
 def run(scenario, placement, seconds, markdown):
-    """Runs every peer that can, each against a fresh server, and prints the table."""
+    """Runs every load generator that can do it, each against a new server, and prints the table."""
     rate = scenario.load.rate
     truth = scenario.server.percentiles(rate)
     rows = [["truth", *(milliseconds(truth[p]) for p in PERCENTILES), f"{rate:,.0f}", "", "", "", ""]]
@@ -176,20 +176,21 @@ def run(scenario, placement, seconds, markdown):
     print(flush=True)
 
 
-# What the host takes from the client's core is nobody's fault and is part of every figure; more than this is reported.
+# What the host takes from the client's core is nobody's fault and part of every figure; from this time in ms on
+# it is reported.
 STOLEN_MS = 1
 
-# A run from which the host took no more than this part of the two cores' time is calm.
+# A run is calm if the host took at most this part of the two cores' time.
 CALM_PART = 1 / 500
 
-# Up to this rate client and server run before all other programs of the machine: one that wants
-# the core for some milliseconds of every second would be in p99. Beyond it some load generators
-# never rest, and those the kernel stops for 50 ms in every second then (sched(7), RT throttling).
+# Up to this rate, client and server come before all other programs of the machine: a program that needs the
+# core for some milliseconds of every second would affect p99. Above it, some load generators never rest, and
+# then the kernel stops them for 50 ms in every second (sched(7), RT throttling).
 REALTIME_RATE = 1_000
 
 
 def call(peer, scenario, load, placement):
-    """What it said, what the server said, and what has to be said about the two."""
+    """What the load generator reported, what the server recorded, and warnings about both."""
     calm_ms = CALM_PART * 2 * 1000 * load.calls / load.rate
     calm = calmest(lambda: call_once(peer, scenario, load, placement), placement, calm_ms,
                    scenario.server.most_runs)
@@ -197,12 +198,12 @@ def call(peer, scenario, load, placement):
     if calm.client >= STOLEN_MS:
         where = f", in the calmest of {calm.runs} runs" if calm.runs > 1 else ""
         warnings.append(
-            f"was without its core for {calm.client:.0f} ms, which the host gave to others{where}")
+            f"lost its core for {calm.client:.0f} ms, which the host gave to others{where}")
     return outcome, record, warnings
 
 
 def call_once(peer, scenario, load, placement):
-    """One run against a fresh server."""
+    """One run against a new server."""
     name, *settings = scenario.server.settings()
     settings.append(f"unrecorded={peer.probe_calls}")
     realtime = load.rate <= REALTIME_RATE and not machine.why_not_realtime()
@@ -225,25 +226,25 @@ def row(name, outcome, record, scenario, truth):
                      f"{milliseconds(said)} ({error(said, truth[percentile])})")
     late = [outcome.send_delay.get(percentile) for percentile in (99, 100)]
     came = record["arrived_per_second"]
-    # By the server's clock: what a load generator calls its rate differs.
+    # By the server's clock: load generators differ in what they report as their rate.
     holds_rate = came is not None and abs(came / rate - 1) <= MAX_RATE_ERROR
     return [name, *cells, f"{came:,.1f}" if came is not None else "–", f"{outcome.failed:,}",
-            ", ".join(milliseconds(each) for each in late if each is not None) or "not told",
+            ", ".join(milliseconds(each) for each in late if each is not None) or "not reported",
             judge(held_to, record, truth), "yes" if holds_rate else "no"]
 
 
 def server_row(record):
-    """What the server saw of the calls in the row above."""
+    """What the server recorded of the calls in the row above."""
     served = of_server(record["delay_ns"])
     cells = [milliseconds(served[p]) if p in served else "–" for p in PERCENTILES]
     return ["– its server's record", *cells, "", f"{record['refused']:,}", "", "", ""]
 
 
 def judge(said, record, truth):
-    """Whether all that is said is true. Where it is not true to the letter, it is still what was served
-    if calls came as on paper and were answered as is said: then it is the server that was late."""
+    """Whether every reported percentile is true. If one is not, it may still be what was served: calls arrived as
+    calculated, and were answered as reported. Then the server was late."""
     if not said:
-        return "says nothing"
+        return "none reported"
     if all(is_near(value, truth[p]) for p, value in said.items()):
         return "yes"
     meant, served = of_server(record["meant_ns"]), of_server(record["delay_ns"])
@@ -263,13 +264,13 @@ def of_server(times):
 
 
 def told(record):
-    """What the server says of its own answers."""
+    """What the server recorded of its own responses."""
     delays, lateness = of_server(record["delay_ns"]), of_server(record["lateness_ns"])
     if not delays:
-        return "answered nothing"
+        return "no responses"
     shown = ", ".join(f"{label(p)} {milliseconds(delays[p])}" for p in delays)
     return (f"{record['answered']:,} answered, {record['refused']:,} refused; answered after {shown} "
-            f"ms; later than meant by {lateness[99]:.0f} µs at p99, {lateness[100]:.0f} µs at most")
+            f"ms; later than intended by {lateness[99]:.0f} µs at p99, {lateness[100]:.0f} µs at most")
 
 
 def label(percentile):
@@ -281,7 +282,7 @@ def milliseconds(micros):
 
 
 def error(said, truth):
-    """In per cent, or how many times the truth it is; a truth of nothing has neither."""
+    """The error in per cent, or as a multiple of the truth; a truth of 0 has neither."""
     if not truth:
         return f"{milliseconds(said)} off"
     return f"× {said / truth:,.0f}" if said > 10 * truth else f"{100 * (said / truth - 1):+.1f}%"
@@ -295,17 +296,17 @@ def main():
     parser.add_argument("--only", action="append", choices=names, help="this scenario; repeatable")
     parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS],
                         help="this load generator; repeatable")
-    parser.add_argument("--cores", help="the client's core and the server's, as 0,1")
+    parser.add_argument("--cores", help="the client's core and the server's, as in 0,1")
     parser.add_argument("--seconds", type=int, help=f"length of a run ({SECONDS})")
     parser.add_argument("--quick", action="store_true",
-                        help=f"{QUICK_SECONDS} s a run: shows that all runs, measures nothing")
+                        help=f"{QUICK_SECONDS} s per run: tests that everything runs, measures nothing")
     parser.add_argument("--markdown", action="store_true", help="tables as Markdown")
-    parser.add_argument("--rpcgauge", metavar="PATH", help="this program, not target/release/rpcgauge")
+    parser.add_argument("--rpcgauge", metavar="PATH", help="another program than target/release/rpcgauge")
     options = parser.parse_args()
     seconds = options.seconds if options.seconds is not None else (
         QUICK_SECONDS if options.quick else SECONDS)
     if seconds < 1:
-        parser.error("--seconds is 1 or more: a stall comes once a second")
+        parser.error("--seconds must be 1 or more: the server stalls once in every second")
     if options.peer:
         PEERS[:] = [peer for peer in PEERS if peer.name in options.peer]
     machine.use_rpcgauge(options.rpcgauge)
@@ -313,7 +314,7 @@ def main():
     placement = machine.Placement(machine.cores(options.cores))
     reason = machine.why_not_realtime()
     priority = f"none ({reason}): expect late answers" if reason else f"up to {REALTIME_RATE:,} calls/s"
-    print(f"{machine.description()}\n{placement}, real-time priority {priority}; {seconds} s a run, "
+    print(f"{machine.description()}\n{placement}, real-time priority {priority}; {seconds} s per run, "
           "open loop.\n")
     for scenario in SCENARIOS:
         if options.only and scenario.name not in options.only:

@@ -1,5 +1,5 @@
-//! The unary cases of the gRPC project's interop tests (its doc/interop-test-descriptions.md),
-//! against that project's own server in Go.
+//! The unary cases of the gRPC project's interop tests (its doc/interop-test-descriptions.md), run against that
+//! project's own server in Go.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -16,10 +16,10 @@ use crate::suites::grpc::testing::{EchoStatus, Payload, SimpleRequest, SimpleRes
 
 const HOST: &str = "127.0.0.1";
 
-/// The server has this long to listen.
+/// The time in which the server must start to listen.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A case: its name in the descriptions, and what it asks of a server on a port.
+/// A case: its name in the descriptions, and a function that tests the server on a port.
 type Case = (&'static str, fn(u16) -> Result<(), String>);
 
 const CASES: [Case; 7] = [
@@ -32,7 +32,7 @@ const CASES: [Case; 7] = [
     ("unimplemented_service", unimplemented_service),
 ];
 
-/// Starts the server program, runs every case and prints a line for each. False when one failed.
+/// Starts the server program, runs every case and prints a line for each. Returns false if a case failed.
 pub(crate) fn run(program: &str) -> io::Result<bool> {
     let server = Running::start(program)?;
     let mut failed = 0;
@@ -49,7 +49,7 @@ pub(crate) fn run(program: &str) -> io::Result<bool> {
     Ok(failed == 0)
 }
 
-/// The server's process; it ends with the value.
+/// The server's process. It ends when the value is dropped.
 struct Running {
     process: Child,
     port: u16,
@@ -57,7 +57,7 @@ struct Running {
 
 impl Running {
     fn start(program: &str) -> io::Result<Self> {
-        // The server cannot tell which port it got, so that a free one is chosen for it.
+        // The server cannot report which port it got, so a free one is chosen for it.
         let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
         let process = Command::new(program)
             .arg(format!("--port={port}"))
@@ -97,7 +97,7 @@ impl Drop for Running {
 fn empty_unary(port: u16) -> Result<(), String> {
     let ended = call(port, "TestService/EmptyCall", &[], Metadata::new())?;
     expect("status", &ended.code, &Code::OK)?;
-    expect("answer", &ended.message.as_slice(), &&[][..])
+    expect("response", &ended.message.as_slice(), &&[][..])
 }
 
 fn large_unary(port: u16) -> Result<(), String> {
@@ -148,7 +148,7 @@ fn unimplemented_service(port: u16) -> Result<(), String> {
     expect("status", &ended.code, &Code::UNIMPLEMENTED)
 }
 
-/// Asks for status UNKNOWN with this text.
+/// Requests the status UNKNOWN with this message.
 fn echo_status(port: u16, text: &str) -> Result<(), String> {
     let status = EchoStatus {
         code: 2,
@@ -164,7 +164,7 @@ fn echo_status(port: u16, text: &str) -> Result<(), String> {
     expect("message", &ended.text.as_str(), &text)
 }
 
-/// A request with a payload, for a response with one; sizes in bytes.
+/// A request with a payload, for a response with a payload; sizes in bytes.
 fn request_for(request_size: usize, response_size: i32) -> SimpleRequest {
     let payload = Payload {
         body: vec![0; request_size],

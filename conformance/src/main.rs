@@ -1,7 +1,6 @@
-//! Holds rpcgauge's gRPC client and its reference server against other projects' test suites:
-//! connectrpc's conformance suite, whose runner starts this program as the client or the server
-//! under test, and the unary cases of the gRPC project's interop tests. `make conformance` runs
-//! all three.
+//! Tests rpcgauge's gRPC client and its reference server with other projects' test suites: connectrpc's
+//! conformance suite, whose runner starts this program as the client or the server under test, and the unary
+//! cases of the gRPC project's interop tests. `make conformance` runs all three.
 
 mod call;
 mod client;

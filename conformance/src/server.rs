@@ -1,4 +1,4 @@
-//! The server under test: the reference server, with the suite's service beside its workload.
+//! The server under test: the reference server with the suite's service besides its workload.
 
 use std::error::Error;
 use std::io;
@@ -19,17 +19,17 @@ use crate::{codec, delimited};
 use suite::__buffa::oneof::unary_response_definition::Response as Defined;
 use suite::conformance_payload::RequestInfo;
 
-/// Serves as the runner asks on standard input, and reports its address. It ends with a signal.
+/// Serves as the runner requests on standard input, and reports the address. A signal ends it.
 pub(crate) fn run() -> Result<(), Box<dyn Error>> {
     let request = delimited::read(&mut io::stdin().lock())?
-        .ok_or("standard input ends before a server is asked for")?;
+        .ok_or("standard input ends before a request for a server")?;
     let server = UnderTest::bind(&request)?;
     delimited::write(&mut io::stdout().lock(), server.place())?;
     server.serve(std::future::pending())
 }
 
-/// The reference server with the suite's service, listening. It speaks no TLS: where the suite
-/// wants that, something before it does.
+/// The reference server with the suite's service, listening. If the suite wants TLS, a terminator in front of
+/// the server provides it.
 pub(crate) struct UnderTest {
     server: Server,
     tls: Option<Terminator>,
@@ -38,7 +38,7 @@ pub(crate) struct UnderTest {
 
 impl UnderTest {
     pub(crate) fn bind(request: &suite::ServerCompatRequest) -> Result<Self, Box<dyn Error>> {
-        // Its own workload is not called; responses are compressed where a client accepts gzip.
+        // The server's own workload is not called; responses are compressed for clients that accept gzip.
         let mut settings = ServerOptions::new(WorkloadSpec::Hello {});
         settings.response_compression = Compression::GZIP;
         if request.message_receive_limit > 0 {
@@ -65,12 +65,12 @@ impl UnderTest {
         Ok(Self { server, tls, place })
     }
 
-    /// Where it is called, and the certificate that it has there.
+    /// The address for clients, and the certificate if TLS is used.
     pub(crate) fn place(&self) -> &suite::ServerCompatResponse {
         &self.place
     }
 
-    /// Serves until `shutdown` is done.
+    /// Serves until `shutdown` is ready.
     pub(crate) fn serve(self, shutdown: impl Future<Output = ()>) -> Result<(), Box<dyn Error>> {
         let Some(tls) = self.tls else {
             return Ok(self.server.serve(shutdown)?);
@@ -86,7 +86,7 @@ impl UnderTest {
     }
 }
 
-/// The suite's unary methods. `Unimplemented` is answered by the server itself.
+/// The suite's unary methods. The reference server itself responds to `Unimplemented`.
 fn methods() -> Methods {
     let mut methods = Methods::new();
     for method in ["Unary", "IdempotentUnary"] {
@@ -105,7 +105,7 @@ fn methods() -> Methods {
     methods
 }
 
-/// Answers as the request itself defines. Both methods' messages have the same fields.
+/// Responds as the request defines. The messages of both methods have the same fields.
 async fn respond(mut call: MethodCall, method: &str) -> Result<MethodResponse, Status> {
     let encoding = call.encoding;
     let request_type = format!("{method}Request");
@@ -136,7 +136,7 @@ async fn respond(mut call: MethodCall, method: &str) -> Result<MethodResponse, S
     })
 }
 
-/// What the server saw of the request.
+/// What the server received of the request.
 fn request_info(call: MethodCall, request_type: &str) -> RequestInfo {
     let values = |name: &HeaderName| {
         let values = call.fields.get_all(name).iter();
@@ -164,7 +164,7 @@ fn request_info(call: MethodCall, request_type: &str) -> RequestInfo {
     }
 }
 
-/// The response's message.
+/// Encodes the response's message.
 fn payload(data: Vec<u8>, info: RequestInfo) -> Vec<u8> {
     let payload = suite::ConformancePayload {
         data,
@@ -178,7 +178,7 @@ fn payload(data: Vec<u8>, info: RequestInfo) -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// The status that is asked for; what the server saw goes into its details.
+/// The requested status; its details include what the server received.
 fn status(error: suite::Error, info: &RequestInfo) -> Result<Status, Status> {
     let number = error.code.to_i32();
     let code = u16::try_from(number)
@@ -202,7 +202,7 @@ fn status(error: suite::Error, info: &RequestInfo) -> Result<Status, Status> {
     Ok(Status::new(code, text).with_details(encoded.encode_to_vec()))
 }
 
-/// A message of the suite with its type's name.
+/// A message of the suite, with the URL of its type.
 fn any(name: &str, value: Vec<u8>) -> Any {
     Any {
         type_url: format!("type.googleapis.com/connectrpc.conformance.v1.{name}"),

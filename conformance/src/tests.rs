@@ -1,4 +1,4 @@
-//! The client under test calls the server under test: what both suites rest on, without them.
+//! The client under test calls the server under test, without the suites.
 
 use std::thread::{self, JoinHandle};
 
@@ -14,7 +14,7 @@ use suite::__buffa::oneof::unary_response_definition::Response as Defined;
 use suite::client_compat_request::Cancel;
 use suite::conformance_payload::RequestInfo;
 
-/// The server under test, on a thread; it ends with the value.
+/// The server under test on a thread. It ends when the value is dropped.
 struct Running {
     place: suite::ServerCompatResponse,
     stop: Option<oneshot::Sender<()>>,
@@ -48,7 +48,7 @@ impl Running {
         let place = server.place().clone();
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
-            // An error is the sender's end, and so the end.
+            // An error means that the sender was dropped, which also ends the server.
             let _ = stopped.await;
         };
         let thread = thread::spawn(move || server.serve(shutdown).unwrap());
@@ -59,7 +59,7 @@ impl Running {
         }
     }
 
-    /// Makes a call whose response is defined so.
+    /// Makes a call with the definition of its response.
     fn call(
         &self,
         definition: suite::UnaryResponseDefinition,
@@ -119,7 +119,7 @@ fn code(result: &suite::ClientResponseResult) -> Option<suite::Code> {
 }
 
 #[test]
-fn data_and_metadata_go_both_ways_in_every_compression() {
+fn data_and_metadata_arrive_with_every_compression() {
     let server = Running::start(0);
     for compression in [
         suite::Compression::COMPRESSION_IDENTITY,
@@ -154,7 +154,7 @@ fn data_and_metadata_go_both_ways_in_every_compression() {
 }
 
 #[test]
-fn tls_and_json_carry_data_and_errors() {
+fn data_and_errors_arrive_over_tls_and_in_json() {
     for server in [Running::start(0), Running::start_with_tls()] {
         for codec in [suite::Codec::CODEC_PROTO, suite::Codec::CODEC_JSON] {
             let result = server.call(data(&[7; 5000]), |request| request.codec = codec.into());
@@ -171,7 +171,7 @@ fn tls_and_json_carry_data_and_errors() {
             let content_type = header("content-type", &[subtype]);
             assert!(info.request_headers.contains(&content_type), "{info:?}");
             assert!(result.response_headers.contains(&content_type));
-            // The request comes to the method as it was sent, whatever carried it.
+            // The method receives the request as it was sent, in any encoding.
             let [request] = info.requests.as_slice() else {
                 panic!("one request")
             };
@@ -191,7 +191,7 @@ fn tls_and_json_carry_data_and_errors() {
 }
 
 #[test]
-fn a_server_with_another_certificate_is_not_called() {
+fn a_server_with_another_certificate_is_refused() {
     let (server, other) = (Running::start_with_tls(), Running::start_with_tls());
     let result = server.call(data(b""), |request| {
         request.server_tls_cert = other.place.pem_cert.clone();
@@ -201,7 +201,7 @@ fn a_server_with_another_certificate_is_not_called() {
 }
 
 #[test]
-fn an_error_brings_its_message_its_details_and_metadata() {
+fn an_error_has_its_message_details_and_metadata() {
     let server = Running::start(0);
     let error = suite::Error {
         code: suite::Code::CODE_ABORTED.into(),
@@ -229,7 +229,7 @@ fn an_error_brings_its_message_its_details_and_metadata() {
 }
 
 #[test]
-fn a_call_ends_by_its_deadline_or_when_it_is_cancelled() {
+fn a_call_ends_at_its_deadline_or_when_it_is_cancelled() {
     let server = Running::start(0);
     let slow = suite::UnaryResponseDefinition {
         response_delay_ms: 60_000,
@@ -248,7 +248,7 @@ fn a_call_ends_by_its_deadline_or_when_it_is_cancelled() {
 }
 
 #[test]
-fn a_method_that_is_not_there_is_unimplemented() {
+fn an_unknown_method_is_unimplemented() {
     let server = Running::start(0);
     let result = server.call(data(b""), |request| {
         request.method = Some("Unimplemented".to_owned());
@@ -285,7 +285,7 @@ fn messages_over_a_limit_are_refused_by_either_side() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_unavailable() {
+fn a_server_that_has_ended_is_unavailable() {
     let mut server = Running::start(0);
     server.stop.take();
     server.thread.take().unwrap().join().unwrap();

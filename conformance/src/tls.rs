@@ -1,5 +1,5 @@
-//! TLS with the certificates that the suite's runner gives: in the client under test, and in front
-//! of the server under test.
+//! TLS with the certificates from the suite's runner: in the client under test, and in front of the server
+//! under test.
 
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -18,14 +18,14 @@ use crate::suites::connectrpc::conformance::v1::TLSCreds;
 /// HTTP/2 in ALPN (RFC 9113, section 3.2).
 const ALPN: &[u8] = b"h2";
 
-/// What the client speaks TLS with.
+/// The client's TLS configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientTls {
     config: Arc<ClientConfig>,
 }
 
 impl ClientTls {
-    /// Trusts the server that has this certificate, in PEM.
+    /// Trusts the server with this certificate, in PEM.
     pub(crate) fn trusting(certificate: &[u8]) -> Result<Self, Box<dyn Error>> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(certificate)?)?;
@@ -47,7 +47,7 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
-    /// Connects, and shakes hands where there is TLS; either takes `patience` at most.
+    /// Connects, with a TLS handshake if there is TLS; a read in the handshake takes at most `patience`.
     pub(crate) fn connect(
         (host, port): (&str, u16),
         tls: Option<&ClientTls>,
@@ -67,11 +67,11 @@ impl Stream {
         }
         match connection.alpn_protocol() {
             Some(ALPN) => Ok(Self::Tls(Box::new(StreamOwned::new(connection, socket)))),
-            _ => Err(io::Error::other("the server does not choose HTTP/2 (ALPN)")),
+            _ => Err(io::Error::other("the server did not choose HTTP/2 (ALPN)")),
         }
     }
 
-    /// As [`TcpStream::set_read_timeout`].
+    /// Like [`TcpStream::set_read_timeout`].
     pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Plain(socket) => socket.set_read_timeout(timeout),
@@ -105,7 +105,7 @@ impl Write for Stream {
     }
 }
 
-/// Takes TLS off connections on their way to a server that speaks none.
+/// Terminates TLS in front of a server without it.
 pub(crate) struct Terminator {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -131,12 +131,12 @@ impl Terminator {
         })
     }
 
-    /// Where clients connect to.
+    /// The address that clients connect to.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Takes connections until it is dropped. An error says that it cannot any more.
+    /// Accepts connections until it is dropped. Returns an error if it cannot accept any more.
     pub(crate) async fn run(self) -> io::Result<()> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         loop {
@@ -151,7 +151,7 @@ impl Terminator {
     }
 }
 
-/// Carries one connection's bytes both ways until either side has ended.
+/// Copies one connection's bytes both ways until both sides have ended.
 async fn carry(
     client: tokio::net::TcpStream,
     acceptor: &TlsAcceptor,
@@ -162,7 +162,7 @@ async fn carry(
     let mut server = tokio::net::TcpStream::connect(server).await?;
     server.set_nodelay(true)?;
     match tokio::io::copy_bidirectional(&mut client, &mut server).await {
-        // Clients may go away without a word, and do once they have what they want.
+        // Clients may close the connection without a TLS alert once they have what they want.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
         carried => carried.map(|_| ()),
     }

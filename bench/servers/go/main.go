@@ -1,9 +1,8 @@
-// The server that rpcgauge and other load generators call in turn: grpc-go and net/http as one would
-// write them, with one small answer each.
+// The server that rpcgauge and other load generators call in turn: grpc-go and net/http in their usual form,
+// with a small response each.
 //
-// It listens on free ports of the loopback interface, prints a line of JSON with its addresses, and
-// ends when its standard input closes. For each byte that comes there until then, it prints a line with
-// its counts so far.
+// It listens on free ports of the loopback interface, prints a line of JSON with its addresses, and ends when
+// its standard input closes. For each byte on its standard input it prints a line with its counts so far.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 
 //go:generate protoc --proto_path=../../../contract/proto --go_out=hello --go_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello --go-grpc_out=hello --go-grpc_opt=paths=source_relative,Mhello.proto=rpcgauge/bench/server/hello hello.proto
 
-// What came so far: whether a load generator did what it was asked to is seen here.
+// What arrived so far, to check whether a load generator did what it was asked to do.
 var connections, calls atomic.Int64
 
 type service struct {
@@ -36,7 +35,7 @@ func (service) SayHello(_ context.Context, request *hello.HelloRequest) (*hello.
 	return &hello.HelloReply{Message: greeting(request.GetName())}, nil
 }
 
-// sayHello is the same call as JSON.
+// sayHello serves the same call in JSON.
 func sayHello(w http.ResponseWriter, r *http.Request) {
 	calls.Add(1)
 	var request struct {
@@ -47,7 +46,7 @@ func sayHello(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// An answer that cannot be written has no one to be told.
+	// If the response cannot be written, there is no one to report it to.
 	_ = json.NewEncoder(w).Encode(struct {
 		Message string `json:"message"`
 	}{greeting(request.Name)})

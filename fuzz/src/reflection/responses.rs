@@ -31,8 +31,8 @@ pub mod step {
     pub const MESSAGE: u8 = 5;
     /// Ends the open message.
     pub const END: u8 = 6;
-    /// A field of the message that is open. Type, bits, number (4 bytes), number of its oneof; then
-    /// its name, its type's name, its name in JSON and the message that it extends.
+    /// A field of the open message. Arguments: type, bits, number (4 bytes), index of its oneof; then its name,
+    /// the name of its type, its JSON name, and the message that it extends.
     pub const FIELD: u8 = 7;
     /// A oneof of the open message.
     pub const ONEOF: u8 = 8;

@@ -1,23 +1,23 @@
-//! Arguments as `NAME=VALUE`, which is all that the scripts of this repository need.
+//! Parses arguments of the form `NAME=VALUE`, which is enough for the scripts of this repository.
 
 use std::str::FromStr;
 
 use crate::clock::{MILLISECOND, Nanos, SECOND};
 
-/// The arguments that are left after those already taken.
+/// The arguments that have not been taken yet.
 #[derive(Debug)]
 pub struct Arguments(Vec<String>);
 
 impl Arguments {
-    /// This process's, without its name.
+    /// The arguments of this process, without its name.
     pub fn of_process() -> Self {
         Self(std::env::args().skip(1).collect())
     }
 
-    /// Takes the first one, a word.
+    /// Takes the first argument, a word.
     ///
     /// # Errors
-    /// There is none.
+    /// If there is none.
     pub fn word(&mut self, what: &str) -> Result<String, String> {
         if self.0.is_empty() {
             return Err(format!("{what} is missing"));
@@ -25,7 +25,7 @@ impl Arguments {
         Ok(self.0.remove(0))
     }
 
-    /// Takes the value of `name=VALUE` where it was given.
+    /// Takes the value of `name=VALUE`, if given.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let is_named = |given: &String| matches!(given.split_once('='), Some((n, _)) if n == name);
         let at = self.0.iter().position(is_named)?;
@@ -35,52 +35,52 @@ impl Arguments {
             .map(|(_, value)| value.to_owned())
     }
 
-    /// Takes a number or whatever else `T` reads.
+    /// Takes a value of type `T`, if given.
     ///
     /// # Errors
-    /// It was given and is none.
+    /// If it cannot be parsed.
     pub fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, String> {
         self.text(name)
             .map(|text| {
                 text.parse()
-                    .map_err(|_| format!("{name}={text} cannot be read"))
+                    .map_err(|_| format!("{name}={text} is not valid"))
             })
             .transpose()
     }
 
-    /// Takes a number that must be there.
+    /// Takes a value that is required.
     ///
     /// # Errors
-    /// It is missing or none.
+    /// If it is missing or cannot be parsed.
     pub fn required<T: FromStr>(&mut self, name: &str) -> Result<T, String> {
         self.value(name)?
             .ok_or_else(|| format!("{name}=… is missing"))
     }
 
-    /// Takes a duration, as `100ms` or `200us`.
+    /// Takes a duration such as `100ms` or `200us`, if given.
     ///
     /// # Errors
-    /// It was given and is none.
+    /// If it cannot be parsed.
     pub fn duration(&mut self, name: &str) -> Result<Option<Nanos>, String> {
         self.text(name).map(|text| duration(&text)).transpose()
     }
 
-    /// Refuses what nothing has taken.
+    /// Refuses arguments that have not been taken.
     ///
     /// # Errors
-    /// Something is left.
+    /// If an argument is left.
     pub fn end(self) -> Result<(), String> {
         match self.0.first() {
-            Some(left) => Err(format!("{left} is not known")),
+            Some(left) => Err(format!("unknown argument {left}")),
             None => Ok(()),
         }
     }
 }
 
-/// Reads `1s`, `100ms` or `200us`.
+/// Parses `1s`, `100ms` or `200us`.
 ///
 /// # Errors
-/// It is not one of them.
+/// If it does not have this form.
 pub fn duration(text: &str) -> Result<Nanos, String> {
     let wrong = || format!("{text} is not a duration: write 1s, 100ms or 200us");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_takes_is_refused() {
+    fn unknown_arguments_are_refused() {
         let mut arguments = Arguments(vec!["stall".into(), "calls=1".into(), "call=1".into()]);
         assert_eq!(arguments.word("mode"), Ok("stall".into()));
         assert_eq!(arguments.value::<usize>("calls"), Ok(Some(1)));

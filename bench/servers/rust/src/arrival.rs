@@ -1,7 +1,6 @@
-//! When bytes came to the kernel, which is before a busy server reads them.
+//! When bytes arrived at the kernel, which is before a busy server reads them.
 //!
-//! A server that is asked how long its calls waited must count from there: what lies unread in a
-//! socket waits as well.
+//! A server that records how long its calls waited must count from there: bytes also wait unread in a socket.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
@@ -13,13 +12,13 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::{self, Nanos, SECOND};
 
-/// Room for a control message with a time stamp, aligned as its header is.
+/// Space for a control message with a timestamp, aligned like its header.
 type Control = [u64; 8];
 
-/// Has the kernel stamp what comes on connections that `listener` accepts (socket(7), SO_TIMESTAMPNS).
+/// Makes the kernel timestamp what arrives on connections that `listener` accepts (socket(7), SO_TIMESTAMPNS).
 ///
 /// # Errors
-/// The kernel's.
+/// Those of the kernel.
 pub(crate) fn stamp(listener: &TcpListener) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the pointer is to a whole `c_int`, whose size is given.
@@ -38,11 +37,11 @@ pub(crate) fn stamp(listener: &TcpListener) -> io::Result<()> {
     }
 }
 
-/// Reads into `buffer`. Returns how many bytes, and when the last of them came; where the kernel has no
-/// stamp for them, now.
+/// Reads into `buffer`. Returns the number of bytes, and when the last of them arrived; if the kernel has no
+/// timestamp for them, the current time.
 ///
 /// # Errors
-/// The kernel's.
+/// Those of the kernel.
 pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usize, Nanos)> {
     let mut control: Control = [0; 8];
     let mut into = libc::iovec {
@@ -66,7 +65,7 @@ pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<(usiz
     Ok((read, came))
 }
 
-/// The stamp among a received message's control messages, by the clock of the day.
+/// The timestamp in a received message's control messages, by the real-time clock.
 fn stamp_in(message: &libc::msghdr) -> Option<libc::timespec> {
     // SAFETY: the kernel has filled in the control messages within their length, and CMSG_FIRSTHDR
     // and CMSG_NXTHDR stay within it. A stamp's payload is a `timespec`, which may not be aligned.
@@ -90,9 +89,9 @@ fn stamp_in(message: &libc::msghdr) -> Option<libc::timespec> {
     None
 }
 
-/// How far the clock of the day is ahead of the monotonic one now: it may be set or slewed.
+/// How far the real-time clock is ahead of the monotonic one at present: it may be set or slewed.
 fn ahead() -> Nanos {
-    // A reading between two others that are far apart was interrupted.
+    // If the readings before and after are further apart than this, something interrupted them.
     const AT_ONCE: Nanos = 5_000;
     const TRIES: usize = 4;
     let mut best = (Nanos::MAX, 0);

@@ -1,23 +1,23 @@
-//! When a call is answered, and how.
+//! When and how a call is answered.
 
 use crate::arguments::{Arguments, duration};
 use crate::clock::{MILLISECOND, Nanos, SECOND};
 
-/// What a call is answered with.
+/// The response to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Response {
     /// The message.
     Message,
-    /// HTTP's 503 or gRPC's `UNAVAILABLE`.
+    /// HTTP status 503, or gRPC status `UNAVAILABLE`.
     Refusal,
 }
 
-/// A call's response and the time for it.
+/// A call's response and its due time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Not before this.
+    /// The earliest time for the response.
     pub at: Nanos,
-    /// What then.
+    /// The response.
     pub response: Response,
 }
 
@@ -26,17 +26,17 @@ pub struct Due {
 pub enum Behaviour {
     /// At once.
     Bare,
-    /// As a server that stalls in every second.
+    /// Like a server that stalls in every period.
     Stall(Stall),
     /// Each call after its own delay.
     Delay(Delay),
 }
 
 impl Behaviour {
-    /// Reads a server's name and its arguments.
+    /// Parses a server's name and its arguments.
     ///
     /// # Errors
-    /// They say nothing that can be done.
+    /// If they are not valid.
     pub fn read(name: &str, arguments: &mut Arguments, start: Nanos) -> Result<Self, String> {
         match name {
             "bare" => Ok(Self::Bare),
@@ -52,12 +52,12 @@ impl Behaviour {
         }
     }
 
-    /// Whether its responses have their times, which are recorded.
+    /// Whether its responses have due times, and its calls are recorded.
     pub fn is_timed(&self) -> bool {
         !matches!(self, Self::Bare)
     }
 
-    /// Decides about a call that came at `now`.
+    /// Decides about a call that arrived at `now`.
     pub fn decide(&mut self, now: Nanos) -> Due {
         match self {
             Self::Bare => Due {
@@ -79,11 +79,11 @@ pub struct Stall {
     start: Nanos,
     every: Nanos,
     length: Nanos,
-    /// One call at a time, each taking so long; without it, all at once in no time.
+    /// Serves one call at a time, each for this time; `None` serves all at once in no time.
     service: Option<Nanos>,
     /// The end of the last call's service.
     free_at: Nanos,
-    /// Every such call is refused; 0 for none.
+    /// One call in this number is refused; 0 refuses none.
     refuse_one_in: u64,
     calls: u64,
 }
@@ -135,7 +135,7 @@ impl Stall {
         }
     }
 
-    /// When work of this length ends that could begin at `now`. A stall interrupts it.
+    /// When work of this length ends if it can begin at `now`. A stall interrupts it.
     fn work(&self, now: Nanos, length: Nanos) -> Nanos {
         let (mut at, mut left) = (self.working_from(now), length);
         loop {
@@ -151,9 +151,9 @@ impl Stall {
 
 /// A delay for each call, from a known distribution.
 ///
-/// The n-th call gets the quantile at the fractional part of n times the golden ratio. Such a
-/// sequence fills the distribution evenly, so that the truth needs no sample: after N calls each
-/// percentile is right to about 1/N.
+/// The n-th call gets the quantile at the fractional part of n times the golden ratio. Such a sequence fills
+/// the distribution evenly, so the truth needs no sample: after N calls each percentile is accurate to about
+/// 1/N.
 #[derive(Debug, Clone)]
 pub struct Delay {
     shape: Shape,
@@ -162,7 +162,7 @@ pub struct Delay {
 
 impl Delay {
     fn next(&mut self) -> Nanos {
-        // 2^64 divided by the golden ratio: the product wraps as the fractional part does.
+        // 2^64 divided by the golden ratio: the product wraps around like the fractional part.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         self.calls += 1;
         let part = self.calls.wrapping_mul(STEP) as f64 / 2f64.powi(64);
@@ -185,8 +185,8 @@ enum Shape {
 }
 
 impl Shape {
-    /// Reads `constant:10ms`, `uniform:5ms:25ms` or `bimodal:5ms:50ms:0.2`, where the last is the
-    /// part of calls with the longer delay.
+    /// Parses `constant:10ms`, `uniform:5ms:25ms` or `bimodal:5ms:50ms:0.2`; the last number is the fraction of
+    /// calls with the longer delay.
     fn read(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let shape = match parts[..] {
@@ -200,14 +200,14 @@ impl Shape {
                 high: duration(high)?,
                 high_part: part
                     .parse()
-                    .map_err(|_| format!("{part} is not part of 1"))?,
+                    .map_err(|_| format!("{part} is not a fraction"))?,
             },
             _ => return Err(format!("{text} is not a distribution")),
         };
         match shape {
-            Self::Uniform { low, high } | Self::Bimodal { low, high, .. } if low > high => {
-                Err(format!("{text} goes from more to less"))
-            }
+            Self::Uniform { low, high } | Self::Bimodal { low, high, .. } if low > high => Err(
+                format!("{text}: the first delay must not exceed the second"),
+            ),
             shape => Ok(shape),
         }
     }
@@ -249,7 +249,7 @@ mod tests {
         }
     }
 
-    /// When a call that comes `came_ms` after the start is answered, in ms after the start.
+    /// When a call that arrives `came_ms` after the start is answered, in ms after the start.
     fn answered_ms(stall: &mut Stall, came_ms: u64) -> f64 {
         let due = stall.decide(START + came_ms * MILLISECOND);
         (due.at - START) as f64 / MILLISECOND as f64
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_distribution_is_refused() {
+    fn an_invalid_distribution_is_refused() {
         for text in [
             "",
             "constant",

@@ -1,4 +1,4 @@
-//! One connection: bytes in, calls out; responses in, bytes out.
+//! One connection: parses calls from the bytes that it reads, and writes their responses.
 
 use std::io::{self, Write as _};
 use std::net::TcpStream;
@@ -11,22 +11,22 @@ use crate::http1::{self, Http1};
 use crate::http2::{Http2, Incoming, PREFACE, Stream};
 use crate::record::{Answered, Record};
 
-/// Room for a read beside what is left of the one before.
+/// The size of a read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// What a connection speaks, known from its first bytes.
+/// A connection's protocol, known from its first bytes.
 #[derive(Debug)]
 enum Speech {
     Unknown,
     Http1 {
-        /// A call is being answered. HTTP/1.1 responds in order, so that another one now would get its
-        /// response at a time that was not meant.
+        /// Whether a call is being answered. HTTP/1.1 responds in order, so that the response to another call
+        /// could not be sent at its intended time.
         is_busy: bool,
     },
     Http2(Http2),
 }
 
-/// Whether a connection continues.
+/// Whether a connection stays open.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     Open,
@@ -38,12 +38,12 @@ pub(crate) struct Connection {
     socket: TcpStream,
     speech: Speech,
     input: Vec<u8>,
-    /// Bytes at the front of `input` that are done with.
+    /// Bytes at the front of `input` that have been processed.
     taken: usize,
     output: Vec<u8>,
-    /// Bytes at the front of `output` that the kernel has.
+    /// Bytes at the front of `output` that have been written to the kernel.
     written: usize,
-    /// The calls whose responses are in `output`, where they are recorded.
+    /// The calls whose responses are in `output`, if they are recorded.
     unwritten: Vec<Answered>,
 }
 
@@ -60,8 +60,8 @@ impl Connection {
         }
     }
 
-    /// Reads what is there, and tells when the kernel got the last of it. `buffer` has room for it, and
-    /// is shared by all connections: an idle one holds none.
+    /// Reads what has arrived, and returns when the kernel received the last of it. All connections share
+    /// `buffer`, so an idle one holds none.
     pub(crate) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// The next thing that the client wants.
+    /// Returns the client's next call or cancellation.
     pub(crate) fn next(&mut self) -> Result<Option<Incoming>, &'static str> {
         loop {
             let input = &self.input[self.taken..];
@@ -99,7 +99,7 @@ impl Connection {
                 },
                 Speech::Http1 { is_busy: true } if input.is_empty() => return Ok(None),
                 Speech::Http1 { is_busy: true } => {
-                    return Err("a request before the answer to the one before it (pipelining)");
+                    return Err("a request before the response to the previous one (pipelining)");
                 }
                 Speech::Http1 { is_busy } => {
                     let Some(length) = http1::request_bytes(input)? else {
@@ -126,7 +126,7 @@ impl Connection {
         }
     }
 
-    /// Puts a response into what will be written.
+    /// Appends a response to the output.
     pub(crate) fn respond(&mut self, stream: Stream, response: Response, http1: &Http1) {
         match &mut self.speech {
             Speech::Unknown => {}
@@ -138,13 +138,13 @@ impl Connection {
         }
     }
 
-    /// Remembers that the response put in last is to be recorded when it is written.
+    /// Remembers to record the last response when it has been written.
     pub(crate) fn record_when_written(&mut self, call: Answered) {
         self.unwritten.push(call);
     }
 
-    /// Writes what there is, in one go where the kernel takes it. Whether all is written; if not, it
-    /// is to be called again when the socket takes more.
+    /// Writes the output, in one step if the kernel accepts it all. Returns whether everything is written; if
+    /// not, call it again when the socket accepts more.
     pub(crate) fn write(&mut self, record: &mut Record) -> io::Result<bool> {
         while self.written < self.output.len() {
             match self.socket.write(&self.output[self.written..]) {
@@ -166,12 +166,12 @@ impl Connection {
         Ok(true)
     }
 
-    /// Whether there is something to write.
+    /// Whether there is output to write.
     pub(crate) fn has_responses(&self) -> bool {
         !self.output.is_empty()
     }
 
-    /// Whether the last [`write`](Self::write) left something.
+    /// Whether the last [`write`](Self::write) left output.
     pub(crate) fn is_blocked(&self) -> bool {
         self.written < self.output.len()
     }
@@ -183,7 +183,7 @@ impl AsFd for Connection {
     }
 }
 
-/// Whether a connection that begins with `bytes` speaks HTTP/2; `None` until that is clear.
+/// Whether a connection that begins with `bytes` uses HTTP/2; `None` until that is clear.
 fn recognise(bytes: &[u8]) -> Option<bool> {
     if bytes.starts_with(PREFACE) {
         return Some(true);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipelined_request_is_refused_where_its_response_would_have_to_wait() {
+    fn a_pipelined_request_is_refused_if_its_response_would_have_to_wait() {
         const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
         let (mut connection, mut client) = connected();
         let (mut buffer, mut record) = (Vec::new(), Record::default());
@@ -225,10 +225,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_came_before_they_were_read() {
+    fn bytes_arrive_before_they_are_read() {
         let (mut connection, mut client) = connected();
         let (mut buffer, mut record) = (Vec::new(), Record::default());
-        // The kernel begins to stamp some time after it was asked to.
+        // The kernel starts to timestamp some time after it was asked to.
         let is_told = (0..100).any(|_| {
             client.write_all(b"GET").unwrap();
             let sent = clock::now();
@@ -237,6 +237,6 @@ mod tests {
             assert_eq!(life, Life::Open);
             came < sent + clock::MILLISECOND
         });
-        assert!(is_told, "what came is taken to have come when it was read");
+        assert!(is_told, "the time of arrival is always that of reading");
     }
 }

@@ -1,14 +1,14 @@
-//! HTTP/1.1, as much of it as load generators send: no chunked requests.
+//! HTTP/1.1, as far as load generators use it: no chunked requests.
 
 use crate::behaviour::Response;
 
-/// The message as JSON.
+/// The message in JSON.
 const JSON: &str = r#"{"message":"Hello, world."}"#;
 
-/// Longest head that is taken, bytes.
+/// The maximum size of a head in bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 
-/// The responses, ready to be written.
+/// The encoded responses.
 #[derive(Debug)]
 pub(crate) struct Http1 {
     message: Vec<u8>,
@@ -36,10 +36,10 @@ impl Http1 {
     }
 }
 
-/// The length of the request that `bytes` begin with, head and body; `None` until its head is there.
+/// The length of the first request in `bytes`, head and body; `None` until its head is complete.
 ///
 /// # Errors
-/// It is not one that this server takes.
+/// If this server does not support the request.
 pub(crate) fn request_bytes(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     let Some(head) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else {
         return if bytes.len() > MAX_HEAD_BYTES {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_server_does_not_take_is_refused() {
+    fn unsupported_requests_are_refused() {
         for head in [
             "content-length: x",
             "transfer-encoding: chunked",

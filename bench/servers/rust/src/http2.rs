@@ -1,28 +1,28 @@
-//! gRPC over HTTP/2, as much of it as a server needs that gives every unary call the same response.
+//! gRPC over HTTP/2, as far as it is needed to respond to every unary call with the same message.
 //!
-//! Header blocks are not decoded: the response does not depend on them, and the responses' own ones use
-//! no dynamic table, so that neither side's table matters.
+//! Header blocks are not decoded: the response does not depend on them. The responses' own blocks do not use
+//! the dynamic table, so neither side's table matters.
 
 use std::collections::VecDeque;
 
 use crate::behaviour::Response;
 
-/// What a client says first (RFC 9113, 3.4).
+/// The client's connection preface (RFC 9113, 3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A frame's header (RFC 9113, 4.1).
+/// The length of a frame's header (RFC 9113, 4.1).
 const FRAME_HEADER_BYTES: usize = 9;
 
-/// Largest frame that a client may send, as this server's settings leave it (RFC 9113, 6.5.2).
+/// The maximum frame size for clients, as this server's settings leave it (RFC 9113, 6.5.2).
 const MAX_FRAME_BYTES: usize = 16_384;
 
-/// A window before any setting or update (RFC 9113, 6.9.2).
+/// The size of a window before any setting or update (RFC 9113, 6.9.2).
 const FIRST_WINDOW: i64 = 65_535;
 
-/// The largest window (RFC 9113, 6.9.1).
+/// The maximum size of a window (RFC 9113, 6.9.1).
 const MAX_WINDOW: u32 = (1 << 31) - 1;
 
-/// The connection's window is opened again when so much of it was used.
+/// The connection's window is updated after this number of received bytes.
 const REFILL_BYTES: u32 = 1 << 30;
 
 const DATA: u8 = 0;
@@ -39,41 +39,42 @@ const END_HEADERS: u8 = 4;
 
 const INITIAL_WINDOW_SIZE: u16 = 4;
 
-/// `HelloReply { message: "Hello, world." }` of contract/proto/hello.proto, as a gRPC message: no
-/// compression, 4 bytes of length, then field 1 with its 13 bytes.
+/// `HelloReply { message: "Hello, world." }` of contract/proto/hello.proto, as a gRPC message: not compressed,
+/// 4 bytes of length, then field 1 with its 13 bytes.
 const MESSAGE: &[u8] = b"\0\0\0\0\x0f\x0a\x0dHello, world.";
 
-/// `:status: 200` and `content-type: application/grpc`, by index 8 and the name at index 31 of the
-/// static table (RFC 7541, appendix A).
+/// `:status: 200` and `content-type: application/grpc`: index 8, and the name with index 31, of the static
+/// table (RFC 7541, appendix A).
 const HEAD_BLOCK: &[u8] = b"\x88\x0f\x10\x10application/grpc";
 
 /// A stream's number.
 pub(crate) type Stream = u32;
 
-/// What a frame of the client means to the server.
+/// What a client's frame completes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
     /// A whole call.
     Call(Stream),
-    /// The client does not want its response any more.
+    /// The client cancels the call.
     Cancel(Stream),
 }
 
 /// One connection's state.
 #[derive(Debug)]
 pub(crate) struct Http2 {
-    /// Bytes of data that the client will take.
+    /// How many bytes of DATA the client's window allows.
     send_window: i64,
-    /// Bytes of data received since the window was last opened.
+    /// Bytes of DATA that were received since the last window update.
     received: u32,
-    /// A stream whose header block continues, and whether it ends with it.
+    /// Whether the stream ends with the unfinished header block, if there is one.
     unfinished_head: Option<bool>,
-    /// Responses that wait for the window.
+    /// Streams whose responses wait for the client's window.
     waiting: VecDeque<Stream>,
 }
 
 impl Http2 {
-    /// Writes the server's preface: streams need no window updates, and the connection few.
+    /// Writes the server's preface. It opens the windows so far that streams need no updates, and the
+    /// connection few.
     pub(crate) fn new(out: &mut Vec<u8>) -> Self {
         frame(
             out,
@@ -95,10 +96,11 @@ impl Http2 {
         }
     }
 
-    /// Takes one frame from `bytes`: its length, and what it means. `None` until it is whole.
+    /// Parses one frame from `bytes`. Returns its length, and the call or cancellation that it completes;
+    /// `None` until the frame is complete.
     ///
     /// # Errors
-    /// It breaks the protocol, or asks for what this server cannot do.
+    /// If the frame violates the protocol, or requires something that this server does not support.
     pub(crate) fn take(
         &mut self,
         bytes: &[u8],
@@ -109,7 +111,7 @@ impl Http2 {
         };
         let length = u32::from_be_bytes([0, header[0], header[1], header[2]]) as usize;
         if length > MAX_FRAME_BYTES {
-            return Err("a frame larger than the settings allow");
+            return Err("a frame that is larger than the settings allow");
         }
         let Some(payload) = rest.get(..length) else {
             return Ok(None);
@@ -136,7 +138,7 @@ impl Http2 {
                 let ends = self
                     .unfinished_head
                     .take()
-                    .ok_or("a header block's end alone")?;
+                    .ok_or("a CONTINUATION frame without a HEADERS frame")?;
                 return Ok(ends.then_some(Incoming::Call(stream)));
             }
             DATA => {
@@ -158,7 +160,7 @@ impl Http2 {
             PING if !has(ACK) => frame(out, PING, ACK, 0, &[payload]),
             WINDOW_UPDATE if stream == 0 => {
                 if payload.len() != 4 {
-                    return Err("a window update of a wrong size");
+                    return Err("a WINDOW_UPDATE frame of the wrong size");
                 }
                 self.send_window += i64::from(number(payload));
                 while self.send_window >= MESSAGE.len() as i64 {
@@ -200,15 +202,15 @@ impl Http2 {
     }
 }
 
-/// Streams' windows are not counted, so one must hold a response.
+/// Streams' windows are not tracked, so each must be large enough for a response.
 fn check_settings(payload: &[u8]) -> Result<(), &'static str> {
     for setting in payload.chunks(6) {
         if setting.len() != 6 {
-            return Err("settings of a wrong size");
+            return Err("a SETTINGS frame of the wrong size");
         }
         let name = u16::from_be_bytes([setting[0], setting[1]]);
         if name == INITIAL_WINDOW_SIZE && (number(&setting[2..]) as usize) < MESSAGE.len() {
-            return Err("a stream's window that does not hold an answer");
+            return Err("a stream window that is too small for a response");
         }
     }
     Ok(())
@@ -231,7 +233,7 @@ fn number(bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// A client's frames after the preface, and what the server makes of them.
+    /// A client's frames after the preface, and the server's state and output.
     struct Talk {
         http2: Http2,
         out: Vec<u8>,
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_server_cannot_do_is_an_error() {
+    fn unsupported_frames_are_errors() {
         let mut out = Vec::new();
         let mut http2 = Http2::new(&mut out);
         let mut small_window = Vec::new();

@@ -1,27 +1,27 @@
-//! What a server did, in its own words: the truth that is measured, beside the one that is meant.
+//! The server's own record: the actual times, besides the intended ones.
 
 use std::fmt::Write as _;
 
 use crate::clock::{Nanos, SECOND};
 
-/// The percentiles that are reported, in tenths of a per cent.
+/// The reported percentiles, in tenths of a per cent.
 const PERCENTILES: [usize; 5] = [500, 950, 990, 999, 1000];
 
-/// A call whose response is on its way.
+/// A call whose response is being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answered {
-    /// When its last byte came.
+    /// When its last byte arrived.
     pub(crate) came: Nanos,
-    /// When it was meant to be answered.
+    /// When its response was due.
     pub(crate) due: Nanos,
 }
 
-/// What happened until now.
+/// What the server has done so far.
 #[derive(Debug, Default)]
 pub struct Record {
     /// Connections that were accepted.
     pub connections: u64,
-    /// Calls that came.
+    /// Calls that arrived.
     pub calls: u64,
     /// Calls that were answered with the message.
     pub answered: u64,
@@ -31,23 +31,23 @@ pub struct Record {
     pub read_bytes: u64,
     /// Bytes written to all connections.
     pub written_bytes: u64,
-    /// The number of calls at the start that are left out of what follows.
+    /// How many calls at the start are left out of the values below.
     unrecorded: u64,
-    /// When the first and the last recorded call came, and how many did.
+    /// When the first and the last recorded call arrived.
     arrivals: Option<(Nanos, Nanos)>,
     arrived: u64,
-    /// From a call's coming to the time that was meant for its response; empty where the server is not
-    /// asked to tell, since this is one number per call.
+    /// From a call's arrival to the due time of its response. Empty if the server does not record times, since
+    /// each call adds a number.
     meant: Vec<Nanos>,
-    /// From a call's coming to having written its response.
+    /// From a call's arrival until its response was written.
     delays: Vec<Nanos>,
-    /// From the time that was meant to having written the response.
+    /// From the due time until the response was written.
     lateness: Vec<Nanos>,
 }
 
 impl Record {
-    /// A record without the times of the first `unrecorded` calls: a load generator may look whether
-    /// the server answers before it begins.
+    /// A record without the times of the first `unrecorded` calls: a load generator may test the server before
+    /// its load begins.
     pub fn without_first(unrecorded: u64) -> Self {
         Self {
             unrecorded,
@@ -55,7 +55,7 @@ impl Record {
         }
     }
 
-    /// Adds a call that came then. Whether its response is to be recorded.
+    /// Adds a call that arrived at `came`. Returns whether its response is to be recorded.
     pub(crate) fn came(&mut self, came: Nanos) -> bool {
         self.calls += 1;
         if self.calls <= self.unrecorded {
@@ -74,12 +74,12 @@ impl Record {
         self.lateness.push(now.saturating_sub(call.due));
     }
 
-    /// The counts until now, as one line of JSON.
+    /// The counts so far, as one line of JSON.
     pub fn counts(&self) -> String {
         format!("{{{}}}", self.count_fields())
     }
 
-    /// All, as one line of JSON.
+    /// The whole record, as one line of JSON.
     pub fn to_json(mut self) -> String {
         let mut json = format!("{{{}", self.count_fields());
         let _ = match self.arrivals {
@@ -115,7 +115,7 @@ impl Record {
     }
 }
 
-/// The percentiles of sorted values by nearest rank, as a JSON object; `null` without any.
+/// The percentiles of sorted values by nearest rank, as a JSON object; `null` if there are none.
 fn percentiles(sorted: &[Nanos]) -> String {
     if sorted.is_empty() {
         return "null".to_owned();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_calls_have_no_part_in_the_times() {
+    fn the_times_do_not_include_the_first_calls() {
         let mut record = Record::without_first(1);
         assert!(!record.came(1));
         let calls = [5 * SECOND, 6 * SECOND, 7 * SECOND];

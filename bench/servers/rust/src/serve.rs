@@ -20,31 +20,30 @@ use crate::http1::Http1;
 use crate::http2::{Incoming, Stream};
 use crate::record::{Answered, Record};
 
-/// Events taken from the kernel at once.
+/// The maximum number of events that are read from the kernel at once.
 const EVENTS: usize = 1024;
 
-/// The loop sleeps no nearer to a response's time than this: a sleeping thread wakes late, a
-/// spinning one does not. It is short, since one with real-time priority must not spin all the time
-/// (sched(7)).
+/// The loop stops sleeping this long before a response is due: a sleeping thread wakes late, a spinning one
+/// does not. The time is short, since a thread with real-time priority must not spin all the time (sched(7)).
 const SPIN: Nanos = MILLISECOND / 5;
 
-/// The event of the standard input, beside which connections are numbered.
+/// The id of the standard input's events; connections are numbered from 0.
 const STDIN: u64 = u64::MAX;
 
 /// The event of the listening socket.
 const LISTENER: u64 = u64::MAX - 1;
 
-/// Responses that are made before they are written: those of one connection in one write, without that
-/// the first waits for all.
+/// How many responses are prepared before they are written: responses of one connection share a write, but the
+/// first need not wait for all.
 const BATCH: usize = 128;
 
-/// A response to come. Its first fields are its order: responses that are due together, as at a stall's
-/// end, go to the earliest calls first.
+/// A response that is due later. The order of the fields is the order of responses: those that are due
+/// together, as at a stall's end, go to the earliest calls first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Pending {
     due: Nanos,
     came: Nanos,
-    /// Which call: connections are numbered once and never again.
+    /// The call; connection numbers are never reused.
     call: (u64, Stream),
     is_refused: bool,
     is_recorded: bool,
@@ -57,13 +56,13 @@ pub struct Server {
     listener: TcpListener,
     connections: HashMap<u64, Connection>,
     opened: u64,
-    /// The one connection of a server that answers at once. epoll knows nothing of it; see
+    /// The only connection of a server that responds at once. It is not registered with epoll; see
     /// [`Server::wait_alone`].
     alone: Option<u64>,
     behaviour: Behaviour,
     pending: BinaryHeap<Reverse<Pending>>,
     cancelled: HashSet<(u64, Stream)>,
-    /// Connections whose responses are made and not written.
+    /// Connections with responses that are not written yet.
     unwritten: Vec<u64>,
     http1: Http1,
     record: Record,
@@ -71,13 +70,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that listens already, on a free port of the loopback interface.
+    /// A server that already listens, on a free port of the loopback interface.
     ///
     /// # Errors
-    /// The kernel's; standard input must be a pipe.
+    /// Those of the kernel; standard input must be a pipe.
     pub fn new(behaviour: Behaviour, record: Record) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        // The standard library's backlog of 128 is too short for thousands of connections at once.
+        // The standard library's backlog of 128 is too short for thousands of simultaneous connections.
         rustix::net::listen(&listener, 4096)?;
         listener.set_nonblocking(true)?;
         if behaviour.is_timed() {
@@ -102,19 +101,19 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     ///
     /// # Errors
-    /// The kernel's.
+    /// Those of the kernel.
     pub fn address(&self) -> io::Result<std::net::SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until standard input closes, and tells what it did. For each byte that comes there until
-    /// then, `tell` is given what was done so far.
+    /// Serves until standard input closes, and returns the record. For each byte on standard input, `tell` gets
+    /// the record so far.
     ///
     /// # Errors
-    /// The kernel's, where they are not one connection's alone.
+    /// Those of the kernel, unless they concern only one connection.
     pub fn run(mut self, tell: &mut dyn FnMut(&Record)) -> io::Result<Record> {
         let mut events = Vec::with_capacity(EVENTS);
         loop {
@@ -150,8 +149,8 @@ impl Server {
         Ok(())
     }
 
-    /// Waits for the sockets themselves. A client that wakes an epoll pays for that with every call,
-    /// and the answering half of the floor, which it is held against, waits for its socket too.
+    /// Waits for the sockets themselves. A client that wakes an epoll pays for that with every call, and the
+    /// answering half of the floor, with which this server is compared, waits for its socket too.
     fn wait_alone(
         &self,
         id: u64,
@@ -181,7 +180,7 @@ impl Server {
         Ok(())
     }
 
-    /// How long to sleep: not at all shortly before a response is due, without end if none is.
+    /// How long to sleep: not at all shortly before a response is due, without limit if none is.
     fn sleep(&self) -> Option<Timespec> {
         let Reverse(next) = self.pending.peek()?;
         let left = next.due.saturating_sub(now() + SPIN);
@@ -218,7 +217,7 @@ impl Server {
         }
     }
 
-    /// Takes what came on a connection. A connection that fails is closed, and the reason reported.
+    /// Serves what arrived on a connection. A connection that fails is closed, and the reason is reported.
     fn serve(&mut self, id: u64) {
         match self.try_serve(id) {
             Ok(Life::Open) => {}
@@ -237,7 +236,7 @@ impl Server {
         let came = match connection.read(&mut self.buffer, &mut self.record) {
             Ok((Life::Open, came)) => came,
             Ok((Life::Closed, _)) => return Ok(Life::Closed),
-            // How many clients end a connection that they have no more use for.
+            // Many clients end a connection like this.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                 return Ok(Life::Closed);
             }
@@ -265,7 +264,7 @@ impl Server {
                         }));
                     }
                 }
-                // Without pending responses it was for one already written.
+                // Without pending responses, the cancelled call was already answered.
                 Incoming::Cancel(stream) if !self.pending.is_empty() => {
                     self.cancelled.insert((id, stream));
                 }
@@ -276,7 +275,7 @@ impl Server {
         Ok(Life::Open)
     }
 
-    /// Answers the calls whose time has come, and writes the responses in batches.
+    /// Responds to the calls that are due, and writes the responses in batches.
     fn respond_to_due(&mut self) {
         let mut made = 0;
         while let Some(pending) = self.pop_due() {
@@ -326,11 +325,11 @@ impl Server {
 
     fn pop_due(&mut self) -> Option<Pending> {
         let next = self.pending.peek_mut()?;
-        // The clock is read for each one, since writing takes time.
+        // The clock is read for each response, since writing takes time.
         (next.0.due <= now()).then(|| PeekMut::pop(next).0)
     }
 
-    /// Writes a connection's responses, and watches for room where the kernel does not take all.
+    /// Writes a connection's responses, and watches for space if the kernel does not accept all.
     fn write(&mut self, id: u64) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;
@@ -349,7 +348,7 @@ impl Server {
         }
     }
 
-    /// Closing the socket also ends its watch.
+    /// Closing the socket also removes it from epoll.
     fn close(&mut self, id: u64) {
         self.connections.remove(&id);
         self.alone = self.alone.filter(|alone| *alone != id);
@@ -360,7 +359,7 @@ fn watch(epoll: &OwnedFd, source: impl AsFd, data: u64, flags: EventFlags) -> io
     Ok(epoll::add(epoll, source, EventData::new_u64(data), flags)?)
 }
 
-/// What a connection waits for: more to read, and room for what is left to write.
+/// The events that a connection waits for: input, and space if output is left.
 fn wanted(is_blocked: bool) -> EventFlags {
     if is_blocked {
         EventFlags::IN | EventFlags::OUT
@@ -369,7 +368,7 @@ fn wanted(is_blocked: bool) -> EventFlags {
     }
 }
 
-/// A byte of standard input; `None` at its end.
+/// Reads a byte of standard input; `None` at its end.
 fn read_byte() -> io::Result<Option<u8>> {
     let mut byte = [0];
     Ok((rustix::io::read(io::stdin(), &mut byte)? > 0).then_some(byte[0]))

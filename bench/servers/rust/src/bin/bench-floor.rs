@@ -1,15 +1,15 @@
-//! The floor: what no client could beat here. The same bytes as a call's, sent and answered by two
-//! bare loops that neither frame nor parse nor wait for events.
+//! The floor: what no client can beat here. Two bare loops send and answer the bytes of a call, without
+//! framing, parsing or waiting for events.
 //!
 //! - `bench-floor answer connections=N request=BYTES response=BYTES` prints its address as a line of
 //!   JSON, and serves until standard input closes.
 //! - `bench-floor call ADDRESS connections=N request=BYTES response=BYTES calls=N` prints calls,
 //!   their time and their mean latency as a line of JSON.
 //!
-//! Both halves use their connections in turn with blocking reads and writes, so that a call costs a
-//! client one write and one read and nothing else. The calling half is of the kind that a run
-//! calibrates its floor with (docs/method.md): its reads and writes have time-outs, which the kernel
-//! asks something for, and it takes the time of each call.
+//! Both halves use their connections in turn with blocking reads and writes, so a call costs the client one
+//! write and one read and nothing else. The calling half is like the one with which a run calibrates its floor
+//! (docs/method.md): its reads and writes have timeouts, which cost the kernel something, and it times each
+//! call.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use bench_servers::arguments::Arguments;
 use bench_servers::clock;
 
-/// No connect, read or write may take longer than this.
+/// The timeout of each connect, read and write.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
@@ -51,11 +51,11 @@ fn run() -> Result<(), String> {
             arguments.end()?;
             call(&address, &shape, calls).map_err(|error| error.to_string())
         }
-        other => Err(format!("{other} is not known: answer or call")),
+        other => Err(format!("unknown mode {other}: answer or call")),
     }
 }
 
-/// What both halves must agree on.
+/// The parameters on which both halves must agree.
 struct Shape {
     connections: usize,
     request: usize,
@@ -70,7 +70,7 @@ impl Shape {
             response: arguments.required("response")?,
         };
         match shape.connections.min(shape.request).min(shape.response) {
-            0 => Err("connections, request and response are each 1 or more".to_owned()),
+            0 => Err("connections, request and response must each be 1 or more".to_owned()),
             _ => Ok(shape),
         }
     }
@@ -107,7 +107,7 @@ fn call(address: &SocketAddr, shape: &Shape, calls: usize) -> io::Result<()> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        // Each with the time of its last call's beginning.
+        // Each stream with the start time of its last call.
         streams.push((stream, clock::now()));
     }
     let rounds = calls.div_ceil(shape.connections).max(1);

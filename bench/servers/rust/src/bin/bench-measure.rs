@@ -1,11 +1,11 @@
-//! Runs a program and tells what it took: `bench-measure REPORT PROGRAM …`, where the report is a file
-//! for one JSON object. It runs where this one does.
+//! Runs a program and reports what it used: `bench-measure REPORT PROGRAM …`, where REPORT is a file for one
+//! JSON object. The program runs on the same cores.
 //!
 //! With `resident=MS` before the program, its resident memory is read every MS milliseconds, and the median is
-//! reported: what it holds while it runs, without what it takes to start and to report.
+//! reported: the memory while it runs, without that for starting and reporting.
 //!
-//! A process's peak memory as the kernel reports it begins with that of the one that started it. This
-//! program is small, so that the figures of small programs stay theirs.
+//! The peak memory that the kernel reports for a process begins with that of the process that started it. This
+//! program is small, so that it does not change the figures of small programs.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let usage = "a file for the report, resident=MS or not, and a program are wanted";
+    let usage = "usage: bench-measure REPORT [resident=MS] PROGRAM …";
     let [report, rest @ ..] = arguments else {
         return Err(usage.to_owned());
     };
@@ -41,7 +41,7 @@ fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let mut child = Command::new(program)
         .args(rest)
         .spawn()
-        .map_err(|error| format!("{program} cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot start {program}: {error}"))?;
     let (status, resident_kib) = match every {
         None => (child.wait(), None),
         Some(every) => watch(&mut child, every),
@@ -65,11 +65,11 @@ fn milliseconds(argument: &str) -> Result<Duration, String> {
     let given = argument.trim_start_matches("resident=");
     match given.parse() {
         Ok(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err(format!("{argument}: a number of ms is wanted")),
+        _ => Err(format!("{argument}: write a number of ms")),
     }
 }
 
-/// Waits for a program's end, and returns the median of its resident memory until then, KiB.
+/// Waits for a program's end, and returns the median of its resident memory until then, in KiB.
 fn watch(child: &mut Child, every: Duration) -> (io::Result<ExitStatus>, Option<u64>) {
     let mut seen = Vec::new();
     loop {
@@ -95,11 +95,11 @@ fn resident_kib(process: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
-/// Of every process below this one that has ended.
+/// The usage of all child processes that have ended.
 fn usage_of_children() -> libc::rusage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the pointer is to a whole `rusage`, which the call fills in; all zeros is a valid
-    // one, should the call fail.
+    // SAFETY: the pointer is to a whole `rusage`, which the call fills in; if the call fails, all zeros is a
+    // valid one.
     unsafe {
         libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
         usage.assume_init()

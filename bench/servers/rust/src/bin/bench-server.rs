@@ -1,15 +1,15 @@
-//! A server of known behaviour: `bench-server NAME …`.
+//! A server with known behaviour: `bench-server NAME …`.
 //!
-//! - `bare`: answers each call at once, in one write;
-//! - `stall [every=1s] [length=100ms] [service=200us] [refuse-one-in=10]`: does nothing in the last
-//!   part of every period; with `service` one call at a time, each taking so long;
+//! - `bare`: responds to each call at once, in one write;
+//! - `stall [every=1s] [length=100ms] [service=200us] [refuse-one-in=10]`: does nothing in the last part of
+//!   every period; with `service`, serves one call at a time, each for this time;
 //! - `delay shape=constant:10ms|uniform:5ms:25ms|bimodal:5ms:50ms:0.2`: each response after a delay.
 //!
-//! With `unrecorded=N` the first N calls are left out of the times of stall and delay.
+//! With `unrecorded=N`, the times of stall and delay do not include the first N calls.
 //!
-//! It listens on a free port of the loopback interface for HTTP/1.1 and gRPC alike, prints a line of
-//! JSON with its addresses, serves until its standard input closes (a pipe), and prints a line of
-//! JSON with what it did. For each byte on its standard input it prints a line with its counts so far.
+//! It listens on a free port of the loopback interface for both HTTP/1.1 and gRPC, prints a line of JSON with
+//! its addresses, serves until its standard input (a pipe) closes, and prints a line of JSON with its record.
+//! For each byte on its standard input it prints a line with its counts so far.
 
 use std::io;
 use std::process::ExitCode;
