@@ -94,8 +94,8 @@ class Scenario:
     has_floor: bool = False
     # The maximum number of rounds, if fewer suffice: memory hardly differs between them.
     most_rounds: int | None = None
-    # How often a pair of runs is made at most while the host takes more than CALM_PART of the cores: kernels
-    # differ in whether they count that as the program's CPU time.
+    # The maximum number of attempts at a pair of runs while the host takes more than CALM_PART of the cores:
+    # kernels differ in whether they count that as the program's CPU time.
     most_runs: int = 3
 
 

@@ -22,7 +22,7 @@ const DEFAULT_ZSTD_LEVEL: u8 = 3;
     schemars(with = "String")
 )]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// gzip (RFC 1952).

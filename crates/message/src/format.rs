@@ -129,7 +129,7 @@ fn encode_serde(
     }
 }
 
-/// Writes 64-bit integers in quotes. Map keys would not need it, and the workloads' messages have no such map.
+/// Writes 64-bit integers in quotes. It would quote map keys twice, but no map of the workloads has such keys.
 struct Int64AsText;
 
 impl serde_json::ser::Formatter for Int64AsText {

@@ -321,7 +321,7 @@ fn unknown_values_of_a_closed_enum_stay_unknown_fields() {
 
 #[test]
 fn values_that_json_cannot_represent_are_refused_when_written() {
-    // A time in the year 10000, as protobuf can carry it.
+    // A time in the year 10000, which protobuf can hold and JSON cannot.
     let bytes = [0x4a, 0x07, 0x08, 0x80, 0xdc, 0xce, 0xfe, 0xe6, 0x07];
     let message = order()
         .decode(&bytes, Encoding::Protobuf, &Limits::DEFAULT)

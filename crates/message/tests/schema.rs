@@ -401,7 +401,7 @@ fn editions_are_compiled_by_protoc() {
         .from_json(r#"{"name":"","id":1,"child":{"id":2,"numbers":[1,2]}}"#)
         .unwrap();
     let bytes = message.to_bytes(Encoding::Protobuf).unwrap();
-    // An explicit empty name, the id, and the child between group tags, its numbers one by one.
+    // An explicit empty name, the id, and the child between group tags, with its numbers not packed.
     assert_eq!(
         bytes,
         [0x0a, 0, 0x18, 1, 0x23, 0x18, 2, 0x28, 1, 0x28, 2, 0x24]

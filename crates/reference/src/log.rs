@@ -10,7 +10,8 @@ const MAX_CONNECTION_ERRORS: u32 = 100;
 /// The number of connection errors so far.
 static CONNECTION_ERRORS: AtomicU32 = AtomicU32::new(0);
 
-/// Logs that a connection ended with an error; [`MAX_CONNECTION_ERRORS`] of them, then one last line.
+/// Logs that a connection ended with an error, up to [`MAX_CONNECTION_ERRORS`] times; one more line says that no
+/// further errors are logged.
 pub(crate) fn connection_error(error: &impl Display) {
     let before = CONNECTION_ERRORS.fetch_add(1, Ordering::Relaxed);
     match before {

@@ -13,7 +13,7 @@ pub(super) struct Compressor {
 impl Compressor {
     pub(super) fn new(level: i32) -> Result<Self, String> {
         let mut context = zstd::bulk::Compressor::new(level).map_err(|e| e.to_string())?;
-        // gzip always has a checksum; for a fair comparison this has one too.
+        // gzip always has a checksum; for a fair comparison, zstd gets one too.
         context
             .set_parameter(zstd::zstd_safe::CParameter::ChecksumFlag(true))
             .map_err(|e| e.to_string())?;
@@ -63,7 +63,7 @@ impl Decompressor {
             room.grow(out)?;
             let (read, written) = (input.pos(), out.len());
             let mut output = OutBuffer::around_pos(out, written);
-            // How many bytes the decoder still expects; 0 at the end of a frame.
+            // How many more bytes the decoder expects; 0 at the end of a frame.
             let missing = self.context.run(&mut input, &mut output).map_err(damage)?;
             if missing == 0 {
                 if input.pos() == bytes.len() {

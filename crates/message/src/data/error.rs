@@ -19,7 +19,7 @@ pub enum DataError {
     /// A row that cannot be read.
     #[error("line {line}{}: {what}", .column.map(|c| format!(", column {c}")).unwrap_or_default())]
     Row {
-        /// The line of the file.
+        /// The line in the file.
         line: u64,
         /// The column in that line, in bytes, if known.
         column: Option<u64>,

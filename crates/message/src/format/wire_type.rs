@@ -31,7 +31,7 @@ pub(super) fn mismatch(message: &DynamicMessage) -> Option<String> {
     Some(format!("{path}: {what}"))
 }
 
-/// Whether a field with this wire type may be unknown: an unnamed value of a closed enum is one.
+/// Whether a field with this wire type may be among the unknown fields, as an unnamed value of a closed enum is.
 fn may_be(field: &FieldDescriptor, unknown: &UnknownField) -> bool {
     let is_length_delimited = matches!(unknown.data, UnknownFieldData::LengthDelimited(_));
     match field.kind() {

@@ -18,7 +18,7 @@ pub enum FetchError<E> {
 /// server's own message is escaped and cut.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReflectionError {
-    /// The server has other services.
+    /// The server does not have the service.
     #[error("has no service \"{service}\"{nearest}")]
     NoService {
         /// The requested service.

@@ -66,7 +66,7 @@ impl Files {
         }
     }
 
-    /// Adds an encoded `google.protobuf.FileDescriptorProto`. Of files with the same name, the first stays.
+    /// Adds an encoded `google.protobuf.FileDescriptorProto`. The first of several files with the same name stays.
     /// Returns whether it was added.
     ///
     /// # Errors

@@ -41,7 +41,7 @@ struct Known {
 }
 
 impl ReflectionServer {
-    /// Serves a schema's files, those of the reflection service, and a list of `services` and itself.
+    /// Serves the files of a schema and of the reflection service, and lists `services` and the reflection service.
     pub fn new(schema: &Schema, services: impl IntoIterator<Item = String>) -> Self {
         let mut services: Vec<String> = services.into_iter().collect();
         services.push(OWN_SERVICE.to_owned());

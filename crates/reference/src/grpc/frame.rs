@@ -177,7 +177,7 @@ mod tests {
 
         #[test]
         fn no_bytes_cause_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            // If all of it is accepted, every prefix of it must be too.
+            // If the whole is accepted, every prefix must be accepted too.
             if read(&bytes, MAX).is_ok() {
                 for end in 0..bytes.len() {
                     prop_assert!(announced_bytes(&bytes[..end], MAX).is_ok());

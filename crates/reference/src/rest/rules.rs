@@ -11,7 +11,7 @@ const CONNECT_TIMEOUT: &str = "connect-timeout-ms";
 
 const MAX_DIGITS: usize = 10;
 
-/// Whose rules a call follows.
+/// The rules that a call follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     Rest,

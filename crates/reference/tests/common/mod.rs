@@ -112,7 +112,7 @@ impl Running {
     /// Sends bytes, and reads until the server closes the connection.
     pub(crate) fn send_raw(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.raw();
-        // The server may refuse and close before it has read everything.
+        // The server may refuse the bytes and close the connection before it has read them all.
         let _ = stream.write_all(bytes);
         read_to_close(stream)
     }
