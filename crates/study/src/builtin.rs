@@ -9,7 +9,7 @@ use crate::file::StudyFile;
 /// A built-in study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// The name to run it by.
+    /// The name that runs it.
     pub name: &'static str,
     /// Its file's text.
     pub text: &'static str,

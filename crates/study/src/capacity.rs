@@ -1,4 +1,4 @@
-//! The search for the highest rate that holds objectives, as it is planned.
+//! A planned search for the highest rate that meets all objectives.
 
 use std::ops::RangeInclusive;
 
@@ -8,29 +8,29 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{Settings, Stop, Target};
 use crate::words::format_number;
 
-/// The most trials of a search: twelve doublings, a bracket of 1% and repeats take some 30.
+/// The maximum number of trials of a search. Twelve doublings, a bracket of 1% and repeats take about 30.
 pub const MAX_TRIALS: u32 = 60;
 
 /// The bounds of the precision of a search.
 pub(crate) const PRECISIONS: RangeInclusive<f64> = 0.001..=1.0;
 
-/// A search for the highest rate that holds all objectives. Rates are in calls per second.
+/// A search for the highest rate that meets all objectives. Rates are in calls per second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
     /// The first rate that is tried.
     pub start: f64,
-    /// The lowest that is tried.
+    /// The lowest rate that is tried.
     pub lowest: f64,
-    /// The highest that is tried, where there is one.
+    /// The highest rate that is tried, if there is a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<f64>,
-    /// The search ends when the rate that does not hold is above the one that does by no more than
-    /// this, 0.05 for 5%.
+    /// The search ends when the lowest rate that misses the objectives is above the highest that meets them by no
+    /// more than this: 0.05 for 5%.
     pub precision: f64,
-    /// The least time of a trial, ms.
+    /// The minimum time of a trial, ms.
     pub time_ms: u64,
-    /// The fewest calls of a trial: it lasts longer at rates that do not bring them in its time.
+    /// The minimum number of calls of a trial: at a low rate it lasts longer to reach it.
     pub calls: u64,
 }
 
@@ -54,8 +54,7 @@ impl Capacity {
         if PRECISIONS.contains(&self.precision) && is_time && self.calls > 0 {
             return Ok(());
         }
-        let problem =
-            "the search has a precision, time or number of calls that cannot be asked for";
+        let problem = "the precision, time or number of calls of the search is out of range";
         Err(problem.to_owned())
     }
 

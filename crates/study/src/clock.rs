@@ -5,12 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const SECONDS_A_DAY: u64 = 86_400;
 
-/// A moment in UTC, to the second since 1970, in the proleptic Gregorian calendar.
+/// A time in UTC, in whole seconds since 1970, in the proleptic Gregorian calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Utc(u64);
 
 impl From<SystemTime> for Utc {
-    /// Times before 1970 count as 1970-01-01: no right clock shows them.
+    /// Times before 1970 count as 1970-01-01: no correct clock shows them.
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         Self(since.as_secs())
@@ -41,7 +41,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
 }
 
 impl Utc {
-    /// `20261120T101500Z`: sorts by time, and is a file name everywhere.
+    /// `20261120T101500Z`: sorts by time, and is a valid file name everywhere.
     pub fn compact(self) -> String {
         self.to_string().replace(['-', ':'], "")
     }

@@ -12,7 +12,7 @@ use rpcgauge_message::position;
 pub struct StudyError {
     /// The file, as it was named to [`crate::file::StudyFile::parse`].
     pub file: String,
-    /// Where in it, unless the whole study is meant.
+    /// The place in it; `None` if the error is about the whole study.
     pub position: Option<Position>,
     /// What is wrong and what to do.
     pub message: String,
@@ -50,7 +50,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A study's text under its name, to say where something is in it.
+/// A study's text and name, to locate errors in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) file: Arc<str>,
@@ -85,8 +85,8 @@ impl Source {
     }
 }
 
-/// Control characters, which can only come from a user's value, must not break the
-/// line or the terminal.
+/// Replaces control characters, which can only come from a user's value: they must not break the line or the
+/// terminal.
 fn one_line(message: String) -> String {
     message.replace(char::is_control, " ")
 }

@@ -1,4 +1,4 @@
-//! What a stack can do. Declared by its subject, never guessed.
+//! What a stack can do: its subject declares it, nothing is guessed.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::words::{Named, words};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Features {
-    /// What it can be.
+    /// The roles that it can have.
     #[serde(deserialize_with = "filled")]
     pub roles: Vec<Role>,
     /// The protocols it speaks, and over which versions of HTTP.
@@ -31,7 +31,7 @@ pub struct Features {
     /// The compressions it reads and writes.
     #[serde(default = "no_compression", deserialize_with = "filled")]
     pub compressions: Vec<CompressionKind>,
-    /// What it listens on, or connects by.
+    /// The transports that it listens on, or connects over.
     #[serde(default, deserialize_with = "filled")]
     pub transports: Vec<Transport>,
     /// The roles in which it speaks TLS.
@@ -41,45 +41,45 @@ pub struct Features {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub tls: Vec<Role>,
-    /// What it can serve, call, or encode.
+    /// The workloads that it can serve, call, or encode.
     #[serde(deserialize_with = "filled")]
     pub workloads: Vec<WorkloadKind>,
-    /// A server's or client's: the codec stack that handles its messages in the same way, by encoding.
+    /// For a server or client: the codec stack that encodes and decodes as it does, by encoding.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub codecs: BTreeMap<Encoding, String>,
-    /// A server's: the most threads, or processes, that serve.
+    /// For a server: the maximum number of threads or processes that serve.
     #[serde(default)]
     pub threads: u32,
-    /// A client's: the styles in which its library can be called, the most common first.
+    /// For a client: the styles in which its library can be called, the most common first.
     #[serde(default, deserialize_with = "filled")]
     pub styles: Vec<Style>,
-    /// A client's: how it can use connections.
+    /// For a client: how it can use connections.
     #[serde(default, deserialize_with = "filled")]
     pub connections: Vec<ConnectionUse>,
-    /// A client's: the most channels that calls rotate over.
+    /// For a client: the maximum number of channels that calls rotate over.
     #[serde(default)]
     pub channels: u32,
-    /// A client's: the most calls in flight.
+    /// For a client: the maximum number of calls in flight.
     #[serde(default)]
     pub in_flight: u32,
-    /// About how long a process of it takes to start, ms; 0 if that is not known.
+    /// About how long its process takes to start, ms; 0 if unknown.
     #[serde(default, rename = "start-up", deserialize_with = "of::<_, Time, _>")]
     pub start_up_ms: u64,
-    /// The longest warm-up that it needs, ms, as a just-in-time compiler may; 0 where the study's will do.
+    /// The longest warm-up that it needs, ms, for example for a just-in-time compiler; 0 if the study's is enough.
     #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
     pub warm_up_ms: u64,
-    /// The calls that its warm-up has at least, unless that time is over first.
+    /// The minimum number of calls of its warm-up, unless that time is over first.
     #[serde(default)]
     pub warm_up_calls: u64,
-    /// What can be set of its runtime, which its subject declares for all its stacks.
+    /// The settings that its runtime supports; its subject declares them for all its stacks.
     #[serde(skip_deserializing, skip_serializing_if = "is_default")]
     pub runtime: Adjustable,
 }
 
-/// What can be set of a runtime.
+/// The settings that a runtime supports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Adjustable {
-    /// Its garbage collectors, by the subject's own words.
+    /// Its garbage collectors, by the names that the subject defines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gc: Vec<String>,
     /// Whether the size of its heap can be set.
@@ -92,7 +92,7 @@ fn no_compression() -> Vec<CompressionKind> {
     vec![CompressionKind::None]
 }
 
-/// What a stack is in a trial.
+/// The role of a stack in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -111,7 +111,7 @@ words!(Role, "role": "server" => Server, "client" => Client, "codec" => Codec);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompressionKind {
-    /// None at all.
+    /// No compression.
     None,
     /// gzip at any level.
     Gzip,
@@ -171,7 +171,7 @@ impl From<&WorkloadSpec> for WorkloadKind {
 }
 
 impl Features {
-    /// The features of the embedded subject: as a server and codec, all of them.
+    /// The features of the embedded subject, which has all of them as a server and as a codec.
     pub fn embedded() -> Self {
         fn all<T: Named>() -> Vec<T> {
             T::NAMES.iter().map(|(_, value)| *value).collect()
@@ -190,13 +190,13 @@ impl Features {
             workloads: all(),
             codecs: BTreeMap::from_iter(all().into_iter().map(|one| (one, REFERENCE.to_owned()))),
             threads: MAX_THREADS,
-            // What only a client has, and what needs no time.
+            // The rest is for clients, or is a time that it does not need.
             ..Self::default()
         }
     }
 }
 
-/// The stacks of a run as a study writes them: the embedded one alone.
+/// The stacks of a run by name, if it has only the embedded one.
 pub fn embedded_only() -> BTreeMap<String, Features> {
     BTreeMap::from([(REFERENCE.to_owned(), Features::embedded())])
 }

@@ -1,8 +1,8 @@
 //! What was asked and what was recorded.
 //!
-//! A study file is parsed as written ([`mod@file`]), resolved into a [`plan::Plan`] with no defaults
-//! left, and what the lab measures is appended as [`record`]s to a run directory ([`run`]). This
-//! crate measures nothing and draws nothing: the lab writes what it defines, the report reads it.
+//! A study file is parsed as written ([`mod@file`]), resolved into a [`plan::Plan`] with no defaults left, and what
+//! the lab measures is appended as [`record`]s to a run directory ([`run`]). This crate neither measures nor renders:
+//! the lab writes the records that it defines, and the report reads them.
 
 pub mod app;
 pub mod builtin;

@@ -1,4 +1,4 @@
-//! Objectives: what a service must reach for a run to succeed, such as `p99<20ms`.
+//! Objectives: what a service must achieve for a run to succeed, such as `p99<20ms`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::FormError;
 
-/// One thing that a figure must hold. Written as measure, sign and bound: `p99<20ms`,
-/// `errors<=0.1%`, `goodput>500`.
+/// A condition on a figure, written as measure, sign and bound: `p99<20ms`, `errors<=0.1%`, `goodput>500`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -51,7 +50,7 @@ pub enum Sign {
     AtLeast,
 }
 
-/// Units of time and how many ns each has.
+/// Units of time, each with its length in ns.
 const TIME_UNITS: [(&str, f64); 5] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -61,7 +60,7 @@ const TIME_UNITS: [(&str, f64); 5] = [
 ];
 
 impl Objective {
-    /// Whether `figure`, in the unit of [`Objective::bound`], reaches it.
+    /// Whether `figure`, in the unit of [`Objective::bound`], meets the objective.
     pub fn is_reached(&self, figure: f64) -> bool {
         match self.sign {
             Sign::Below => figure < self.bound,
@@ -73,11 +72,11 @@ impl Objective {
 }
 
 impl Measure {
-    /// The fewest calls that show it: one call in a hundred must lie beyond a 99th percentile.
+    /// The minimum number of calls that can show it: at least one call must lie beyond a percentile.
     pub fn min_calls(self) -> u64 {
         match self {
             Self::Percentile(percentile) if percentile < 100.0 => {
-                // Rounded before it is rounded up: 100 - 99.9 is a little more than 0.1.
+                // Rounded before it is rounded up: in floating point 100 - 99.9 is a little less than 0.1.
                 let calls = 100.0 / (100.0 - percentile);
                 ((calls * 1e6).round() / 1e6).ceil() as u64
             }
@@ -85,8 +84,8 @@ impl Measure {
         }
     }
 
-    /// The calls of a trial that its figure can be relied on: ten beyond a percentile, ten failures
-    /// at the bound of a share of errors.
+    /// The number of calls that a trial needs for a reliable figure: ten calls beyond a percentile, or ten failures
+    /// at the bound of a share of errors, within limits.
     pub fn reliable_calls(self, bound: f64) -> u64 {
         const MIN: u64 = 100;
         const MAX_FOR_ERRORS: f64 = 10_000.0;
@@ -125,8 +124,8 @@ impl Measure {
             .parse::<f64>()
             .ok()
             .filter(|n| n.is_finite() && *n >= 0.0);
-        let number =
-            number.ok_or_else(|| format!("\"{text}\" does not begin with a number from 0 on"))?;
+        let number = number
+            .ok_or_else(|| format!("\"{text}\" does not begin with a non-negative number"))?;
         let unit = unit.trim();
         match self {
             Self::Percentile(_) | Self::Mean | Self::Max => {
@@ -137,11 +136,11 @@ impl Measure {
             }
             Self::Errors => match unit {
                 "%" if number <= 100.0 => Ok(number / 100.0),
-                // Who writes 1 may mean 1% or all of them.
+                // A bare 1 could mean 1% or 100%.
                 "" if number < 1.0 => Ok(number),
-                _ => {
-                    Err("a share of errors has a %, up to 100%, or is a number below 1".to_owned())
-                }
+                _ => Err(
+                    "a share of errors is a percentage up to 100%, or a number below 1".to_owned(),
+                ),
             },
             Self::Goodput => match unit {
                 "" | "/s" => Ok(number),
@@ -182,7 +181,7 @@ impl FromStr for Objective {
                 Measure::Goodput => ">",
                 _ => "<",
             };
-            return Err(wrong(format!("{} is bounded with {sign}", word.trim())));
+            return Err(wrong(format!("use {sign} with {}", word.trim())));
         }
         Ok(Self {
             measure,
@@ -252,8 +251,8 @@ mod tests {
         insta::assert_snapshot!(why("p99=20ms"), @r#""p99=20ms" is not an objective: it has no < or >; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         insta::assert_snapshot!(why("p101<1ms"), @r#""p101<1ms" is not an objective: there is no percentile "p101"; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         insta::assert_snapshot!(why("p99<20"), @r#""p99<20" is not an objective: a time needs a unit: ns, us, ms or s; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("p99>20ms"), @r#""p99>20ms" is not an objective: p99 is bounded with <; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is not an objective: a share of errors has a %, up to 100%, or is a number below 1; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("p99>20ms"), @r#""p99>20ms" is not an objective: use < with p99; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("errors<101%"), @r#""errors<101%" is not an objective: a share of errors is a percentage up to 100%, or a number below 1; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
         for bound in ["1", "1.0", "5", "1ms"] {
             let text = format!("errors<{bound}");
             assert_eq!(
@@ -263,7 +262,7 @@ mod tests {
             );
         }
         insta::assert_snapshot!(why("latency<1ms"), @r#""latency<1ms" is not an objective: there is no measure "latency"; known are p50 to p100, mean, max, errors and goodput; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
-        insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is not an objective: "-1ms" does not begin with a number from 0 on; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
+        insta::assert_snapshot!(why("mean<-1ms"), @r#""mean<-1ms" is not an objective: "-1ms" does not begin with a non-negative number; write it like 'p99<20ms', 'errors<0.1%' or 'goodput>500'"#);
     }
 
     #[test]

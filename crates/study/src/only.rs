@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rpcgauge_message::nearest::Nearest;
 
-/// The names that `words` choose; all if there are no words. A word chooses the variant of that name or,
-/// where there is none, those whose name contains it.
+/// Returns the names that `words` choose; all if there are no words. A word chooses the variant of that name or, if
+/// there is none, every variant whose name contains it.
 ///
 /// # Errors
 /// A word that chooses nothing, with the nearest names.

@@ -1,19 +1,19 @@
-//! Which characters of a text that somebody else wrote can be shown as they are, by Unicode's general
-//! categories as the standard library has them.
+//! Which characters of untrusted text can be shown unescaped, by Unicode's general categories as the standard library
+//! knows them.
 
-/// Whether a character is seen and changes nothing else: it is neither a control nor a format
-/// character (Cc, Cf: the cursor, the direction of text, what is not seen), nor a separator but the
-/// plain space (Zl, Zp, Zs), nor of private use or unassigned (Co, Cn).
+/// Whether a character is visible and affects nothing else. Control and format characters (Cc, Cf) are not: they move
+/// the cursor, change the direction of text or are invisible. Neither are separators other than the plain space (Zl,
+/// Zp, Zs), nor private use or unassigned characters (Co, Cn).
 pub fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return character == ' ' || character.is_ascii_graphic();
     }
-    // After a letter, since a combining mark by itself is escaped.
+    // It is put after a letter because `escape_debug` escapes a combining mark at the start of a text.
     let after_a_letter = String::from_iter(['a', character]);
     after_a_letter.escape_debug().count() == 2
 }
 
-/// A JSON text in which unprintable characters of strings are escaped by number, with the same meaning.
+/// Returns the same JSON with the unprintable characters of its strings escaped as `\uXXXX`.
 pub fn json(text: String) -> String {
     let is_plain = |byte: u8| byte == b'\n' || byte == b' ' || byte.is_ascii_graphic();
     if text.bytes().all(is_plain) {

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! ramp  = group *( "," group )
-//! group = rates *( "," rates ) ":" TIME     each of them lasts so long
+//! group = rates *( "," rates ) ":" TIME     each of them lasts TIME
 //! rates = RATE                              a level rate; 0 is a pause
-//!       | RATE ".." RATE                    from one to the other, evenly
+//!       | RATE ".." RATE                    linearly from one to the other
 //! ```
 
 use std::str::FromStr;
@@ -14,11 +14,11 @@ use rpcgauge_trial::RampPart;
 use crate::error::FormError;
 use crate::words::{format_time, parse_time_ms};
 
-/// A ramp as the command line gives it.
+/// A ramp as given on the command line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ramp(pub Vec<RampPart>);
 
-/// The parts as they can be written, each with its time.
+/// Formats the parts, each with its time, so that they can be parsed again.
 pub fn format_ramp(parts: &[RampPart]) -> String {
     let word = |part: &RampPart| {
         let time = format_time(part.time_ms);
@@ -42,7 +42,7 @@ impl FromStr for Ramp {
             example: "100,200,400:10s or 0..1000:30s,1000:1m",
         };
         let mut parts: Vec<RampPart> = Vec::new();
-        // Those whose time is still to come.
+        // The rates whose time has not been read yet.
         let mut waiting: Vec<(f64, f64)> = Vec::new();
         for word in text.split(',') {
             let (rates, time) = match word.split_once(':') {

@@ -1,5 +1,5 @@
-//! A response made longer, for a size sweep: its outermost lists get more elements, or, where it has
-//! none, its texts and bytes more of themselves. What is added differs as real rows do.
+//! Makes a response longer for a size sweep: its outermost lists get more elements or, if they are empty, its strings
+//! and bytes get longer. What is added varies as real rows do.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,33 +12,33 @@ use serde_json::Value;
 pub enum ScaleError {
     /// The response has nothing that could be longer.
     #[error(
-        "the response of {0} has no repeated field with something in it, and no string or bytes that \
-         could vary, so it has one size only; put some into the sample, or leave the sizes out"
+        "the response of {0} has no repeated field with elements, and no string or bytes that could \
+         vary, so it has only one size; add some to the sample, or leave the sizes out"
     )]
     NothingToRepeat(String),
     /// The response would be refused by its reader.
     #[error(
         "the response of {method} at {factor} times its size would be over {limit} bytes as JSON; \
-         take smaller sizes, or raise --max-message-bytes"
+         use smaller sizes, or raise --max-message-bytes"
     )]
     TooLarge {
         /// The method.
         method: String,
-        /// How many times its size.
+        /// The factor by which it was to grow.
         factor: u32,
-        /// The largest message that is decoded.
+        /// The maximum size of a message, bytes.
         limit: usize,
     },
-    /// The workload's description does not fit its samples.
+    /// The workload's samples do not match its description.
     #[error("{0}")]
     Schema(String),
 }
 
-/// The same method with a response `factor` times as long.
+/// Returns the method with a response that is `factor` times as long.
 ///
 /// # Errors
-/// When there is nothing to repeat, the response would grow beyond the decoding limit, or the
-/// workload does not fit together.
+/// There is nothing to repeat, the response would grow beyond the decoding limit, or the workload's parts do not
+/// match.
 pub fn response(
     workload: &OwnWorkload,
     factor: u32,
@@ -54,7 +54,7 @@ pub fn response(
         .flatten()
         .map(|item| item.to_string().len() + 1)
         .sum();
-    // Checked before anything is repeated: the factor is the user's.
+    // Checked before anything is repeated: a user can choose any factor.
     let repeated = if in_lists == 0 { bytes } else { in_lists };
     let grown = repeated
         .saturating_mul(factor_bytes)
@@ -77,7 +77,7 @@ pub fn response(
     })
 }
 
-/// What [`response`] repeats of this method's response; all else of it stays as it is.
+/// What [`response`] makes longer in this method's response; the rest stays unchanged.
 pub fn repeated(workload: &OwnWorkload) -> &'static str {
     let mut lists = outermost_lists(&workload.response).into_iter();
     if lists.all(Vec::is_empty) {
@@ -87,8 +87,8 @@ pub fn repeated(workload: &OwnWorkload) -> &'static str {
     }
 }
 
-/// Why a size that [`response`] has made says nothing about compression, if so: there is
-/// nothing in the rows that could differ, and a compressor makes next to nothing of equal ones.
+/// Returns why a response made by [`response`] says nothing about compression: its rows are equal, and equal rows
+/// compress to next to nothing. `None` if they differ.
 pub fn alike(workload: &OwnWorkload) -> Option<String> {
     let lists = outermost_lists(&workload.response);
     let are_alike = |list: &&Vec<Value>| list.windows(2).all(|pair| pair[0] == pair[1]);
@@ -113,7 +113,7 @@ fn wrong(problem: impl ToString) -> ScaleError {
     ScaleError::Schema(problem.to_string())
 }
 
-/// The lists of a value that are in no other.
+/// The lists of a value that are not inside another list.
 fn outermost_lists(value: &Value) -> Vec<&Vec<Value>> {
     match value {
         Value::Array(items) => vec![items],

@@ -1,8 +1,8 @@
-//! The operating system's text of a failure, for use inside a sentence.
+//! The operating system's description of an error, for use inside a sentence.
 
 use std::io;
 
-/// The system's sentence without its number, in lower case.
+/// Returns the description without the error number, beginning with a lower-case letter.
 pub fn sentence(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A live service as a URL names it.
+//! The URL of a live service.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,18 +15,17 @@ use crate::words::{Named as _, words};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Url {
-    /// What the URL begins with.
+    /// The URL's scheme.
     pub scheme: Scheme,
     /// Host, and port if the URL has one, as sent to the server (RFC 9110, section 7.2).
     pub authority: String,
-    /// Where it listens.
+    /// Where the service listens.
     pub address: Address,
-    /// Path and query; of a gRPC target `/package.Service/Method`, or `/` where the URL names no
-    /// method.
+    /// Path and query; for gRPC `/package.Service/Method`, or `/` if the URL names no method.
     pub path: String,
 }
 
-/// What a target's URL begins with: how it is called, and whether over TLS.
+/// The scheme of a target's URL: the protocol, and whether it runs over TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
@@ -68,17 +67,17 @@ impl Scheme {
         })
     }
 
-    /// Whether it calls by gRPC.
+    /// Whether the protocol is gRPC.
     pub fn is_grpc(self) -> bool {
         matches!(self, Self::Grpc | Self::Grpcs)
     }
 
-    /// Whether it calls over TLS.
+    /// Whether the protocol runs over TLS.
     pub fn is_tls(self) -> bool {
         matches!(self, Self::Grpcs | Self::Https)
     }
 
-    /// The port of a URL that names none. gRPC without TLS has no default one.
+    /// The port of a URL that names none. gRPC without TLS has no default port.
     fn default_port(self) -> Option<u16> {
         match self {
             Self::Grpc => None,
@@ -89,7 +88,7 @@ impl Scheme {
 }
 
 impl Url {
-    /// The same calls over a Unix domain socket; host and port are only sent to the server.
+    /// Returns the URL with a Unix domain socket as its address; host and port are then only sent to the server.
     #[must_use]
     pub fn over_unix_socket(mut self, path: &Path) -> Self {
         let path = path.to_owned();
@@ -97,7 +96,7 @@ impl Url {
         self
     }
 
-    /// As it is shown where a secret must not be: a query may hold one.
+    /// Returns the URL without its query, which may hold a secret.
     #[must_use]
     pub fn without_query(mut self) -> Self {
         if let Some((path, _)) = self.path.split_once('?') {
@@ -106,8 +105,8 @@ impl Url {
         self
     }
 
-    /// The same with a gRPC method as people write it: with or without the first `/`, and with a `.` for the
-    /// last one. None where it is not a method.
+    /// Returns the URL with a gRPC method as its path. `given` may lack the first `/`, and may have `.` in place of
+    /// the last one; `None` if it is not a method.
     pub fn with_method(mut self, given: &str) -> Option<Self> {
         let name = given.strip_prefix('/').unwrap_or(given);
         let (service, method) = name.split_once('/').or_else(|| name.rsplit_once('.'))?;
@@ -154,8 +153,7 @@ impl FromStr for Url {
         let authority = uri.authority().filter(|at| !at.host().is_empty());
         let authority = authority.ok_or_else(|| wrong("it has no host".to_owned()))?;
         let port = port(authority, scheme).map_err(wrong)?;
-        // Its `Display` writes the slash that a URL with a query alone leaves out (RFC 9112,
-        // section 3.2.1).
+        // `Display` writes the slash that a URL with a query but no path leaves out (RFC 9112, section 3.2.1).
         let path = uri.path_and_query().map(ToString::to_string);
         let path = path.unwrap_or_else(|| "/".to_owned());
         check_path(scheme, &path).map_err(wrong)?;
@@ -171,7 +169,7 @@ impl FromStr for Url {
     }
 }
 
-/// A URL as an error may show it: what stands before an `@` may be a password.
+/// Returns a URL without what precedes an `@`, so that an error shows no password.
 fn without_user(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (format!("{scheme}://"), rest),
@@ -189,7 +187,7 @@ fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String>
     match given.and_then(|given| given.strip_prefix(':')) {
         Some(port) => match port.parse() {
             Ok(port) if port > 0 => Ok(port),
-            // Without its text: a password with a slash in it begins like a port.
+            // The text is not shown: it may be the beginning of a password that contains a slash.
             _ => Err("its port is not a number from 1 to 65535".to_owned()),
         },
         None => scheme
@@ -198,7 +196,7 @@ fn port(authority: &http::uri::Authority, scheme: Scheme) -> Result<u16, String>
     }
 }
 
-/// A gRPC path is empty or `/Service/Method`; anything else was meant for HTTP.
+/// Checks that a gRPC path is `/` or `/Service/Method`; anything else was meant for HTTP.
 fn check_path(scheme: Scheme, path: &str) -> Result<(), String> {
     let parts: Vec<&str> = path.split('/').skip(1).collect();
     match parts.as_slice() {

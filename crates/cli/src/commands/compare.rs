@@ -224,7 +224,7 @@ fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec
             ways.retain(|way| link == LOOPBACK || !way.is_over_unix());
             if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
                 return Err(Failure::input(format!(
-                    "--link {link}: a Unix socket goes over no link, and without it nothing is left to compare; \
+                    "--link {link}: a Unix socket cannot go over a link, and without it nothing is left to compare; \
                      name other variants"
                 )));
             }

@@ -1,5 +1,5 @@
-//! Settings as a study writes them, and layers of them: one form for `[base]`, `[factors]`,
-//! `[[variants]]` and `[[exclude]]`.
+//! Settings as written in a study, and layers of them: one form for `[base]`, `[factors]`, `[[variants]]` and
+//! `[[exclude]]`.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,13 +16,13 @@ use crate::setting::{Key, SETTINGS, Setting, Value};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Layer(pub(crate) BTreeMap<Key, Spanned<Value>>);
 
-/// Values of settings, several of each.
+/// Several values for each setting.
 pub(crate) type Values = BTreeMap<Key, Vec<Spanned<Value>>>;
 
-/// Combinations to leave out: those that have one of the values for each key.
+/// Combinations to leave out: those that have one of the listed values for every key.
 pub(crate) type Exclude = Spanned<Values>;
 
-/// All that is left of a table, which must be settings.
+/// Reads the remaining entries of a table, which must all be settings.
 fn settings<'a>(
     table: Table<'a>,
 ) -> Result<Vec<(&'static Setting, Spanned<DeValue<'a>>)>, StudyError> {
@@ -50,7 +50,7 @@ fn read(
     }
 }
 
-/// The values of a list that is not empty; also one value alone where `alone` says so.
+/// Reads a list that must not be empty; with `alone`, also a value that is not in a list.
 fn read_several(
     source: &Source,
     setting: &Setting,
@@ -72,7 +72,7 @@ fn read_several(
     }
 }
 
-/// Refuses settings that conflict with each other, at the later one.
+/// Refuses settings that conflict with each other; the error points at the later one.
 fn refuse_contradictions(
     source: &Source,
     place: impl Fn(Key) -> Option<Range<usize>>,
@@ -111,14 +111,14 @@ pub(super) fn exclude(table: Table<'_>) -> Result<Exclude, StudyError> {
         values.insert(setting.key, read_several(source, setting, &value, true)?);
     }
     if values.is_empty() {
-        let message = "this [[exclude]] says no setting, so it would exclude everything";
+        let message = "this [[exclude]] has no setting, so it would exclude everything";
         return Err(source.error(span, message));
     }
     Ok(Spanned::new(span, values))
 }
 
 impl Layer {
-    /// The settings of a table of which all else was taken.
+    /// Reads the settings of a table whose other keys were already taken.
     pub(super) fn read(table: Table<'_>) -> Result<Self, StudyError> {
         let source = table.source;
         let mut layer = BTreeMap::new();
@@ -129,8 +129,7 @@ impl Layer {
         Ok(Self(layer))
     }
 
-    /// Lays `over` on top of this layer. A setting also removes those below that it conflicts
-    /// with.
+    /// Lays `over` on top of this layer. A setting also removes the settings of this layer that it overrides.
     pub(crate) fn overlay(&mut self, over: &Self) {
         for key in over.0.keys() {
             let out = key.row().overrides;

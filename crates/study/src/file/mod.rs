@@ -1,7 +1,7 @@
 //! A study as written: TOML, with the place of everything in it.
 //!
-//! [`StudyFile::parse`] checks each key by itself: names, types, ranges, keys that contradict
-//! each other. What needs the whole, or other files, is checked when it is resolved.
+//! [`StudyFile::parse`] checks each key by itself: names, types, ranges, keys that contradict each other. What needs
+//! the whole study or other files is checked when the study is resolved.
 
 mod layer;
 mod part;
@@ -41,11 +41,11 @@ pub struct StudyFile {
 }
 
 impl StudyFile {
-    /// Parses a study's text. `file` is what messages call it: its path as the user wrote it, or a
-    /// built-in's name; its stem becomes the study's name.
+    /// Parses a study's text. `file` is its name in messages: the path as the user wrote it, or a built-in's name.
+    /// Its stem becomes the study's name.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line and column.
+    /// The first problem, with its line and column.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
         let source = Source {
             file: file.into(),
@@ -94,14 +94,14 @@ impl StudyFile {
     }
 }
 
-/// The comment in the first line, which is the question where there is no key of that name.
+/// Returns the comment in the first line: it is the question of a study without the key `question`.
 pub(crate) fn first_comment(text: &str) -> Option<String> {
     let comment = without_mark(text).lines().next()?.strip_prefix('#')?;
     let question = comment.trim_matches(['#', ' ']);
     (!question.is_empty()).then(|| question.to_owned())
 }
 
-/// A file's stem in the characters that a directory's name can hold anywhere.
+/// Returns a file's stem, with `-` for each character that a directory name cannot hold on every system.
 pub(crate) fn study_name(file: &str) -> String {
     let stem = Path::new(file).file_stem().unwrap_or_default();
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);

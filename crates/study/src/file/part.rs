@@ -1,5 +1,4 @@
-//! What both a whole study and a group of it have: workload, base, factors, variants, pairs,
-//! claims.
+//! What a study and each of its groups can have: workload, base, factors, variants, pairs, claims.
 
 use std::num::NonZeroU32;
 
@@ -14,7 +13,7 @@ use crate::plan::{Metric, Published};
 use crate::read::{Line, Table, filled, one_or_more};
 use crate::setting::Key;
 
-/// One question's part of a study.
+/// The part of a study that belongs to one question.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Part {
     pub(crate) workload: Option<WorkloadWritten>,
@@ -82,8 +81,8 @@ pub(crate) struct ClaimWritten {
     pub(crate) stacks: Vec<StackName>,
 }
 
-/// A stack as `SUBJECT/STACK`. Whether it exists is not checked: a publication is about what
-/// it measured, wherever it is read.
+/// A stack as `SUBJECT/STACK`. Whether it exists is not checked: a publication may have measured stacks that are not
+/// installed here.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct StackName(pub(crate) String);
@@ -125,7 +124,7 @@ impl Part {
         let claimed = part.claims.iter().map(|claim| (&claim.of, &claim.against));
         let mut both = compared.chain(claimed);
         if let Some((_, against)) = both.find(|(of, against)| of == against) {
-            let message = "a variant is compared with itself; the A/A pair is there in every study";
+            let message = "a variant is compared with itself; every study has an A/A pair already";
             return Err(table.source.error(against.span(), message));
         }
         let mut figures = part.claims.iter().map(|claim| &claim.published);
@@ -149,7 +148,7 @@ impl Group {
             Key::from_name(key).map(|_| "it is a setting: write it under [groups.base]")
         });
         let name = table.need("name")?;
-        // A group's question is for who reads the file: its pairs have their own.
+        // A group's question is only for readers of the file: its pairs have their own.
         let _: Option<Line> = table.take("question")?;
         let part = Part::read(&mut table)?;
         table.end()?;
@@ -168,7 +167,7 @@ impl VariantWritten {
     }
 }
 
-/// The most characters of a name: it is shown in tables, and used in file names.
+/// The maximum number of characters of a name, which is shown in tables and used in file names.
 const MAX_NAME_CHARS: usize = 200;
 
 impl TryFrom<String> for Name {
@@ -178,16 +177,16 @@ impl TryFrom<String> for Name {
         let length = name.chars().count();
         if length > MAX_NAME_CHARS {
             return Err(format!(
-                "this name has {length} characters, and may have {MAX_NAME_CHARS}"
+                "this name has {length} characters; the limit is {MAX_NAME_CHARS}"
             ));
         }
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.:+=".contains(c);
-        // After `--only` and `--against` a name with `-` before it would be taken for an option.
+        // After `--only` and `--against` a name that begins with `-` would be read as an option.
         if !name.is_empty() && name.chars().all(plain) && !name.starts_with('-') {
             return Ok(Self(name));
         }
         Err(format!(
-            "the name \"{name}\" must be of lower-case letters, digits and - . : + =, and begin with no -"
+            "the name \"{name}\" must consist of lower-case letters, digits and - . : + =, and not begin with -"
         ))
     }
 }

@@ -1,4 +1,4 @@
-//! `[service]`: a live service and what it is sent, with the words of `rpcgauge load`'s options.
+//! `[service]`: a live service and what it is sent. Its keys are named like the options of `rpcgauge load`.
 
 use std::ops::Range;
 
@@ -77,7 +77,8 @@ impl TryFrom<String> for HeaderWritten {
 }
 
 impl HeaderWritten {
-    /// The value with what `variable` gives for each `$NAME` in it, or the first name that it does not know.
+    /// Returns the value with each `$NAME` replaced by what `variable` returns, or the first name for which it
+    /// returns `None`.
     pub(crate) fn filled(&self, variable: impl Fn(&str) -> Option<String>) -> Result<String, &str> {
         let mut parts = self.value.split('$');
         let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -99,8 +100,7 @@ impl HeaderWritten {
     }
 }
 
-/// A header field's name and value, from `name: value`; otherwise a sentence that does not show the value: it
-/// may be a secret.
+/// Parses a header field, `name: value`. The error does not show the value, which may be a secret.
 pub fn parse_header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')
@@ -111,7 +111,7 @@ pub fn parse_header(text: &str) -> Result<(String, String), String> {
     }
     if text.contains("{{") {
         return Err(format!(
-            "'{name}: …': placeholders are filled in \"data\" alone, and every call has the same header; \
+            "'{name}: …': placeholders are filled in \"data\" only, and every call has the same header; \
              write the value in place of {{{{…}}}}"
         ));
     }
@@ -119,13 +119,13 @@ pub fn parse_header(text: &str) -> Result<(String, String), String> {
 }
 
 impl ServiceWritten {
-    /// The `service` of a table.
+    /// Reads the `service` of a table.
     pub(super) fn read(table: &mut Table<'_>) -> Result<Option<Self>, StudyError> {
         let table = table.table("service")?;
         table.map(Table::rest).transpose()
     }
 
-    /// This table over one of an outer layer: each key that it lacks is the outer one's.
+    /// Merges this table with that of an outer layer, which supplies each key that this one lacks.
     pub(crate) fn over(self, outer: &Self) -> Self {
         macro_rules! merged {
             ($($key:ident),*) => { Self { $($key: self.$key.or_else(|| outer.$key.clone())),* } };
@@ -155,7 +155,7 @@ impl ServiceWritten {
         )
     }
 
-    /// The first key of TLS that is written.
+    /// The place of the first TLS key that is written.
     pub(crate) fn tls(&self) -> Option<Range<usize>> {
         let files = [&self.cacert, &self.cert, &self.key];
         let file = files.into_iter().find_map(place);

@@ -1,4 +1,4 @@
-//! Every mistake that one key can show, with the line that names it.
+//! Mistakes that are found in one key by itself, with their messages.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -81,7 +81,7 @@ fn bad_values() {
     assert_snapshot!(with_question("placement = \"3-cores\""), @r#"my.toml:2:13: unknown value "3-cores"; did you mean "two-cores"?"#);
     assert_snapshot!(with_question("margin = 1.5"), @r#"my.toml:2:10: "margin" must be between 0 and 1, not 1.5"#);
     assert_snapshot!(with_question("confidence = 0.3"), @r#"my.toml:2:14: "confidence" must be between 0.5 and 1, not 0.3"#);
-    assert_snapshot!(with_question("[[variants]]\nname = \"My Variant\""), @r#"my.toml:3:8: the name "My Variant" must be of lower-case letters, digits and - . : + =, and begin with no -"#);
+    assert_snapshot!(with_question("[[variants]]\nname = \"My Variant\""), @r#"my.toml:3:8: the name "My Variant" must consist of lower-case letters, digits and - . : + =, and not begin with -"#);
 }
 
 #[test]
@@ -112,14 +112,14 @@ fn keys_that_contradict_each_other() {
     assert_snapshot!(with_question("[base]\nin-flight = 4\nrate = 100"), @r#"my.toml:4:8: calls are sent either at a "rate" or with a fixed number "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[factors]\nrate = [100]\nin-flight = [4]"), @r#"my.toml:4:14: calls are sent either at a "rate" or with a fixed number "in-flight"; keep one of the two"#);
     assert_snapshot!(with_question("[base]\ncompression = \"gzip\"\nrequest-compression = \"none\""), @r#"my.toml:4:23: "compression" sets both directions; write it alone, or each direction"#);
-    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nmethod = \"a.B/C\""), @r#"my.toml:4:1: [workload] has no key "method"; it is for your own method; a built-in workload has its own"#);
+    assert_snapshot!(with_question("[workload]\nname = \"echo\"\nmethod = \"a.B/C\""), @r#"my.toml:4:1: [workload] has no key "method"; it is for your own method; a built-in workload does not need it"#);
     assert_snapshot!(with_question("[workload]\nproto = \"a.proto\"\ndescriptor-set = \"a.binpb\"\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:4:18: a message is described by "proto" or by "descriptor-set"; keep one of the two"#);
     assert_snapshot!(with_question("[workload]\nmethod = \"a.B/C\"\nrequest = \"q.json\"\nresponse = \"p.json\""), @r#"my.toml:2:1: [workload] needs "proto" or "descriptor-set"; write proto = "service.proto""#);
-    assert_snapshot!(with_question("[workload]\n"), @r#"my.toml:2:1: [workload] says neither the "name" of a built-in workload nor a "method" of your own"#);
-    assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: a placement is given twice; "others" are checked besides "main""#);
+    assert_snapshot!(with_question("[workload]\n"), @r#"my.toml:2:1: [workload] has neither the "name" of a built-in workload nor a "method" of your own"#);
+    assert_snapshot!(with_question("placement = { main = \"free\", others = [\"free\"] }"), @r#"my.toml:2:39: a placement is given twice; "others" lists the placements besides "main""#);
     assert_snapshot!(with_question("[factors]\nn = [10, 20, 10]"), @"my.toml:3:14: the value 10 is given twice in this list");
-    assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] says no setting, so it would exclude everything");
-    assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is compared with itself; the A/A pair is there in every study");
+    assert_snapshot!(with_question("[[exclude]]"), @"my.toml:2:1: this [[exclude]] has no setting, so it would exclude everything");
+    assert_snapshot!(with_question("[[pairs]]\nof = \"a\"\nagainst = \"a\""), @"my.toml:4:11: a variant is compared with itself; every study has an A/A pair already");
 }
 
 #[test]
@@ -130,14 +130,14 @@ fn names_that_are_no_names_any_more() {
             "a".repeat(length)
         ))
     };
-    assert_snapshot!(named("variants", 201), @"my.toml:3:8: this name has 201 characters, and may have 200");
-    assert_snapshot!(named("groups", 70_000), @"my.toml:3:8: this name has 70000 characters, and may have 200");
+    assert_snapshot!(named("variants", 201), @"my.toml:3:8: this name has 201 characters; the limit is 200");
+    assert_snapshot!(named("groups", 70_000), @"my.toml:3:8: this name has 70000 characters; the limit is 200");
     assert!(named("variants", 200).contains("no key \"x\""));
 }
 
 #[test]
 fn names_that_look_like_an_option() {
-    assert_snapshot!(with_question("[[variants]]\nname = \"-grpc\""), @r#"my.toml:3:8: the name "-grpc" must be of lower-case letters, digits and - . : + =, and begin with no -"#);
+    assert_snapshot!(with_question("[[variants]]\nname = \"-grpc\""), @r#"my.toml:3:8: the name "-grpc" must consist of lower-case letters, digits and - . : + =, and not begin with -"#);
 }
 
 #[test]

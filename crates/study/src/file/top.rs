@@ -23,17 +23,17 @@ pub(crate) struct Top {
     pub(crate) margin: Option<Spanned<f64>>,
     pub(crate) confidence: Option<Spanned<f64>>,
     pub(crate) warm_up: Option<Spanned<WarmupWritten>>,
-    /// How long a slice should last where variants are measured in turn.
+    /// How long a slice should last if variants are measured in turn.
     pub(crate) slice: Option<Time>,
     pub(crate) a_a: Option<Spanned<Line>>,
     /// How long the whole run may take.
     pub(crate) budget: Option<Spanned<Time>>,
-    /// What every live service must reach.
+    /// The objectives that every live service must meet.
     pub(crate) objectives: Option<Spanned<Vec<Objective>>>,
     pub(crate) capacity: Option<Spanned<CapacityWritten>>,
 }
 
-/// `[capacity]` as written: a search for the highest rate that holds all objectives.
+/// `[capacity]` as written: a search for the highest rate that meets all objectives.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct CapacityWritten {
@@ -50,7 +50,7 @@ pub(crate) struct PlacementWritten {
     pub(crate) others: Option<Spanned<Others>>,
     pub(crate) invocations: Option<Spanned<NonZeroU32>>,
     pub(crate) blocks: Option<Spanned<NonZeroU32>>,
-    /// Where it is.
+    /// Its place in the file.
     #[serde(skip)]
     pub(crate) place: Option<Range<usize>>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct WarmupWritten {
     pub(crate) time: Option<WarmupTime>,
 }
 
-/// The longest time of a warm-up, ms; `0s` for none.
+/// The maximum time of a warm-up, ms; `0s` for no warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct WarmupTime(pub(crate) u64);
@@ -84,11 +84,11 @@ impl TryFrom<String> for WarmupTime {
 }
 
 impl WarmupWritten {
-    /// The bounds, where there are any.
+    /// The bounds, if there are any.
     pub(crate) fn stop(&self) -> Option<Stop> {
         let (calls, time_ms) = match (self.calls, self.time) {
             (None, None) => return None,
-            // The first one is reached at once.
+            // A time of 0 ends the warm-up at once, whatever the number of calls.
             (_, Some(WarmupTime(0))) => (None, Some(0)),
             (calls, time) => (calls.map(NonZeroU64::get), time.map(|WarmupTime(ms)| ms)),
         };
@@ -97,7 +97,7 @@ impl WarmupWritten {
 }
 
 impl Top {
-    /// All keys of the file that were not taken.
+    /// Reads the remaining keys of the file.
     pub(super) fn read(table: Table<'_>) -> Result<Self, StudyError> {
         let source = table.source;
         let top: Self = table.rest()?;
@@ -124,7 +124,8 @@ impl PlacementWritten {
             let Others(all) = others.get_ref();
             let is_repeated = |at: usize| Some(all[at]) == main || all[..at].contains(&all[at]);
             if (0..all.len()).any(is_repeated) {
-                let message = "a placement is given twice; \"others\" are checked besides \"main\"";
+                let message =
+                    "a placement is given twice; \"others\" lists the placements besides \"main\"";
                 return Err(source.error(others.span(), message));
             }
         }

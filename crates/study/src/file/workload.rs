@@ -13,12 +13,12 @@ use crate::read::{Line, PathText, Table, one_or_more};
 /// What is called, as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WorkloadWritten {
-    /// A built-in and its size, where it has one.
+    /// A built-in workload and its size, if it has one.
     BuiltIn {
         kind: Spanned<WorkloadKind>,
         n: Option<Spanned<NonZeroU32>>,
     },
-    /// A user's own method, and where it is.
+    /// The place of the table, and the user's own method.
     Own(Range<usize>, Box<OwnWritten>),
 }
 
@@ -47,7 +47,7 @@ impl WorkloadWritten {
         };
         if table.place("name").is_none() && table.place("method").is_none() {
             return Err(table.error(
-                "says neither the \"name\" of a built-in workload nor a \"method\" of your own",
+                "has neither the \"name\" of a built-in workload nor a \"method\" of your own",
             ));
         }
         if let Some(kind) = table.take::<Spanned<WorkloadKind>>("name")? {
@@ -71,7 +71,7 @@ impl WorkloadWritten {
     }
 }
 
-/// Refuses keys of a description of messages that contradict each other, in `[workload]` and `[service]`.
+/// Refuses contradicting keys in the description of messages, in `[workload]` and `[service]`.
 pub(crate) fn check_description(
     source: &Source,
     proto: &Option<Spanned<Paths>>,
@@ -85,11 +85,11 @@ pub(crate) fn check_description(
         )),
         (None, Some(_), Some(include)) => Err(source.error(
             include.span(),
-            "\"include\" is for \"proto\"; a descriptor set holds its imports already",
+            "\"include\" is for \"proto\"; a descriptor set already holds its imports",
         )),
         (None, None, Some(include)) => Err(source.error(
             include.span(),
-            "\"include\" is for the imports of \"proto\", and there is none; leave it out",
+            "\"include\" is for the imports of \"proto\", and there is no \"proto\"; leave it out",
         )),
         _ => Ok(()),
     }
@@ -98,7 +98,7 @@ pub(crate) fn check_description(
 fn built_in_has_none(key: &str) -> Option<&'static str> {
     let of_own = "proto include descriptor-set method request response scale";
     let is_own = of_own.split(' ').any(|own| own == key);
-    is_own.then_some("it is for your own method; a built-in workload has its own")
+    is_own.then_some("it is for your own method; a built-in workload does not need it")
 }
 
 fn own_has_none(key: &str) -> Option<&'static str> {

@@ -1,4 +1,4 @@
-//! `budget`: as many repetitions and as long trials as fit a time.
+//! `budget`: chooses as many repetitions and as long trials as fit into a given time.
 
 use std::time::Duration;
 
@@ -16,20 +16,19 @@ use crate::setting::Key;
 use crate::settings::Stop;
 use crate::words::format_time;
 
-/// Shortest measured part of a trial: below it, the warm-up's end is all that is seen.
+/// The minimum measured part of a trial: a shorter one would show little but the end of the warm-up.
 const MIN_TRIAL_MS: u64 = 50;
-/// Trials of this length are long enough: more time goes into more invocations first.
+/// Trials of this length are long enough: further time goes into more invocations first.
 const LONG_TRIAL_MS: u64 = 1_000;
-/// The longest that a trial may be.
+/// The maximum length of a trial.
 const MAX_TRIAL_MS: u64 = 3_000;
-/// Lengths of trials differ by multiples of this.
+/// The step in which trials get longer.
 const TRIAL_STEP_MS: u64 = 5;
-/// More invocations than these are for budgets in which every trial is long.
+/// More invocations than these are chosen only if every trial can be long.
 const ENOUGH_INVOCATIONS: u32 = 12;
 /// Calls that a trial should have room for, so that its median means something.
 const CALLS_A_TRIAL: u64 = 10;
-/// Repetitions, the most wanted first: intervals over few invocations are wide, so that blocks go
-/// first.
+/// Repetitions, the most wanted first: intervals over few invocations are wide, so blocks are given up first.
 const REPETITIONS: [Rounds; 10] = [
     rounds(48, 3),
     rounds(24, 3),
@@ -80,7 +79,7 @@ impl Resolver<'_> {
         }
         let least = least.as_secs_f64().ceil() as u64;
         let message = format!(
-            "{} is too short for {} variants; give at least {least}s, or take fewer by --only",
+            "{} is too short for {} variants; give at least {least}s, or choose fewer with --only",
             format_time(ms),
             draft.variants.len(),
         );
@@ -117,7 +116,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Sets the longest trials, of at least `wanted_ms`, that fit the budget; false where none do.
+/// Sets the longest trials, of at least `wanted_ms`, that fit the budget; returns `false` if none do.
 fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
     let mut fits = |trial_ms| {
         set_trial(plan, trial_ms);
@@ -140,8 +139,8 @@ fn fill(plan: &mut Plan, wanted_ms: u64, budget: Duration) -> bool {
     true
 }
 
-/// Sets the length of every trial, and bounds its warm-up by the same: most end long before. Of what is
-/// only a part of other variants' calls little is enough.
+/// Sets the length of every trial, which also bounds its warm-up: most end long before. A variant that only measures
+/// a part of other variants' calls needs little time.
 fn set_trial(plan: &mut Plan, trial_ms: u64) {
     let stop = Stop::after_ms(trial_ms);
     let compared = Compared::of(&plan.pairs, &plan.claims);

@@ -1,4 +1,4 @@
-//! `[capacity]`: from what is asked to the search of a plan.
+//! `[capacity]`: turns what a study asks for into a planned search.
 
 use toml::Spanned;
 
@@ -15,18 +15,18 @@ use crate::setting::Key;
 use crate::settings::{AtEnd, Stop};
 use crate::words::format_time;
 
-/// The least time of a trial where none is given.
+/// The minimum time of a trial if the study gives none.
 const TRIAL_MS: u64 = 5_000;
 /// No rate is tried at which a trial would need more than this many times its minimum time to measure its
 /// percentile.
 const MAX_TRIAL_FACTOR: u64 = 12;
-/// The longest warm-up of a trial where none is given.
+/// The maximum warm-up of a trial if the study gives none.
 const MAX_WARMUP_MS: u64 = 2_000;
-/// How near both ends must come where nothing is said.
+/// The default precision: how close the two ends of the bracket must come.
 const PRECISION: f64 = 0.05;
 
 impl Resolver<'_> {
-    /// Plans the search, and gives its first rate to the variant that it searches.
+    /// Plans the search, and sets its first rate in the settings of its variant.
     pub(super) fn search(
         &self,
         written: &Spanned<CapacityWritten>,
@@ -50,13 +50,13 @@ impl Resolver<'_> {
         }
         if objectives.is_empty() {
             return wrong(
-                "what must hold? Write objectives of latency or errors, as in objectives = [\"p99<20ms\"]",
+                "a search needs objectives of latency or errors; write objectives = [\"p99<20ms\"]",
             );
         }
         if let Some(written) = &self.study.top.objectives
             && objectives.iter().any(|one| one.measure == Measure::Goodput)
         {
-            let message = "a search needs objectives that are harder to hold at a higher rate: latency and \
+            let message = "a search needs objectives that are harder to meet at a higher rate: latency and \
                 errors, not goodput";
             return Err(self.source.error(written.span(), message));
         }
@@ -71,7 +71,7 @@ impl Resolver<'_> {
         }
         for rate in [&asked.start_rate, &asked.max_rate].into_iter().flatten() {
             if !is_rate(*rate.get_ref()) {
-                let message = "must be more than 0 and at most 1e9 calls per second";
+                let message = "the rate must be more than 0 and at most 1e9 calls per second";
                 return Err(self.source.error(rate.span(), message));
             }
         }
@@ -79,7 +79,7 @@ impl Resolver<'_> {
         if let (Some(written), Some(start), Some(highest)) = (&asked.start_rate, start, highest)
             && start > highest
         {
-            let message = format!("is above the highest rate, {highest} calls/s");
+            let message = format!("the first rate is above the highest, {highest} calls/s");
             return Err(self.source.error(written.span(), message));
         }
         let time_ms = match one.layer.get(Key::Time) {
@@ -91,7 +91,7 @@ impl Resolver<'_> {
             if rate.get_ref() * (longest_ms as f64) < 1_000.0 {
                 let time = format_time(longest_ms);
                 let message = format!(
-                    "brings no call in the {time} of the longest trial; give a higher rate"
+                    "the rate makes no call in the {time} of the longest trial; give a higher rate"
                 );
                 return Err(self.source.error(rate.span(), message));
             }
@@ -99,7 +99,7 @@ impl Resolver<'_> {
         if let Some(share) = &asked.precision
             && !PRECISIONS.contains(share.get_ref())
         {
-            let message = "must be from 0.1% to 100%, as a share: 0.001 to 1";
+            let message = "the precision must be from 0.001 to 1, which is 0.1% to 100%";
             return Err(self.source.error(share.span(), message));
         }
         let needed = |objective: &Objective| objective.measure.reliable_calls(objective.bound);

@@ -1,4 +1,4 @@
-//! Listed variants times factors, without what is excluded.
+//! Combines listed variants with factors, and leaves out what is excluded.
 
 use rpcgauge_message::WorkloadSpec;
 use toml::Spanned;
@@ -45,7 +45,7 @@ impl Resolver<'_> {
             for point in &points {
                 let mut merged = merged.clone();
                 merged.lay(None, None, point);
-                // What does not fit is refused unless the variant is excluded.
+                // Settings that do not fit are refused later, unless the variant is excluded.
                 let (said, _) = settings_of_layer(&merged.layer, WorkloadSpec::Hello {});
                 let is_met =
                     |exclude: &Spanned<Values>| matches(exclude.get_ref(), &merged.layer, &said);
@@ -64,7 +64,8 @@ impl Resolver<'_> {
                     Some(group) => format!("{group}-{local}"),
                     None => local.clone(),
                 };
-                // A variant that is not listed is at its first factor, its group, or the start.
+                // Errors about a variant that is not listed point at its first factor, its group, or the start of the
+                // file.
                 let factor = || point.0.values().next().map(Spanned::span);
                 let span = listed.map(|listed| listed.name.span()).or_else(factor);
                 let span = span.unwrap_or_else(|| section.span.clone());
@@ -97,12 +98,12 @@ impl Resolver<'_> {
 
     fn too_many(&self, section: &Section<'_>) -> StudyError {
         let message =
-            format!("the factors make more than {MAX_VARIANTS} variants; take fewer values");
+            format!("the factors make more than {MAX_VARIANTS} variants; use fewer values");
         let mut factors = section.part.factors.values().flatten();
         self.at(factors.next().map(Spanned::span), message)
     }
 
-    /// An exclusion that leaves nothing, or that meets nothing, is a mistake.
+    /// Refuses an exclusion that leaves no variant, or matches none.
     fn check_excludes(
         &self,
         section: &Section<'_>,
@@ -117,7 +118,7 @@ impl Resolver<'_> {
         } else {
             (
                 excluded.iter().position(|count| *count == 0),
-                "this exclusion meets no variant; remove it, or put its values right",
+                "this exclusion matches no variant; remove it, or correct its values",
             )
         };
         match place.map(|place| section.part.excludes[place].span()) {
@@ -132,8 +133,8 @@ impl Resolver<'_> {
             (Some(service), None) => self.live_settings(one, service),
             (Some(_), Some(_)) => {
                 let message = format!(
-                    "variant \"{}\": [workload] is a subject's, and a live service is sent what [service] \
-                     says; keep one of the two",
+                    "variant \"{}\": [workload] is for subjects, and a live service gets its messages from \
+                     [service]; keep one of the two",
                     one.name
                 );
                 Err(self.source.error(one.span.clone(), message))
@@ -142,8 +143,8 @@ impl Resolver<'_> {
     }
 }
 
-/// Every combination of one value for each factor, in the keys' own order, whatever the order in
-/// the file. `None` when they are too many.
+/// Every combination of one value for each factor, in the order of the keys, not that of the file. `None` if there
+/// are too many.
 fn product(factors: &Values) -> Option<Vec<Layer>> {
     let mut points = vec![Layer::default()];
     for (key, values) in factors {
@@ -163,7 +164,7 @@ fn product(factors: &Values) -> Option<Vec<Layer>> {
     Some(points)
 }
 
-/// Whether a variant has one of the values of each key, as it says or by default.
+/// Whether a variant has one of the values for each key, set or by default.
 fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
     exclude.iter().all(|(key, values)| {
         let value = layer.get(*key).cloned();
@@ -175,7 +176,7 @@ fn matches(exclude: &Values, layer: &Layer, said: &Settings) -> bool {
 /// The factors' part of a variant's name.
 fn label(point: &Layer) -> String {
     let part = |(key, value): (&Key, &Spanned<Value>)| {
-        // Names become parts of file names, where a stack's / would be a folder.
+        // Names become parts of file names, in which a stack's `/` would begin a folder.
         let value = value.get_ref().to_string().replace('/', ":");
         if key.row().name_is_implied {
             value

@@ -1,5 +1,5 @@
-//! What calls to live services are made of and a plan must not hold: header values, message texts. They
-//! are beside the plan.
+//! The inputs of calls to live services that a plan must not hold: header values and message texts. They are kept
+//! outside it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,30 +19,30 @@ use crate::read::place;
 use crate::settings::TemplateSource;
 use crate::url::Url;
 
-/// A plan, and what calls to its live services are made of.
+/// A plan, and the inputs of calls to its live services.
 #[derive(Debug)]
 pub struct Resolved {
-    /// What will be done.
+    /// The plan.
     pub plan: Plan,
-    /// By the names of variants; of a control, that of the variant that it repeats.
+    /// By variant name; a control uses the entry of the variant that it repeats.
     pub services: BTreeMap<String, ServiceInputs>,
 }
 
-/// What calls to a live service are made of beside its settings. It may hold secrets, so no plan and no
-/// record has it.
+/// The inputs of calls to a live service besides its settings. They may hold secrets, so they are in no plan and no
+/// record.
 #[derive(Clone)]
 pub struct ServiceInputs {
     /// Header fields, or gRPC metadata.
     pub headers: Vec<(String, String)>,
-    /// The text that every message is made of.
+    /// The text from which every message is made.
     pub template: Option<Arc<Template>>,
-    /// The type of messages, where files describe it.
+    /// The types of messages, if files describe them.
     pub schema: Option<Schema>,
 }
 
 /// The text of messages.
 pub struct Template {
-    /// With placeholders.
+    /// The text, with placeholders.
     pub text: String,
     /// The file that it was read from, `-` for standard input.
     pub path: Option<PathBuf>,
@@ -55,7 +55,7 @@ impl fmt::Debug for ServiceInputs {
 }
 
 impl Template {
-    /// As the plan keeps it.
+    /// What the plan records of it.
     pub(super) fn source(&self) -> TemplateSource {
         let hash = digest(&SHA256, self.text.as_bytes());
         TemplateSource {

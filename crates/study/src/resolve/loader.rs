@@ -15,7 +15,7 @@ use crate::system::sentence;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LoadError {
-    /// The key of the study, and the command line's option, that led here.
+    /// The key of the study, and of the command line's option, that named the file.
     pub key: &'static str,
     /// What is wrong, where, and what to do.
     pub message: String,
@@ -30,20 +30,20 @@ impl LoadError {
     }
 }
 
-/// Loads from files, relative paths taken from a folder.
+/// Loads files; relative paths start from a folder.
 #[derive(Clone, Default)]
 pub struct FileLoader {
     /// The folder that relative paths start from: the study file's, or the current one.
     pub folder: PathBuf,
-    /// Variables of a study that was made from a command line; the environment's are not asked for them.
-    /// Their values may be secrets.
+    /// Variables of a study made from a command line; the environment is not consulted for these. Their values may be
+    /// secrets.
     pub variables: BTreeMap<String, String>,
-    /// A method that was loaded already: its files may be pipes, which can be read once.
+    /// A method that was loaded already: its files may be pipes, which can be read only once.
     pub loaded: Option<(OwnSource, OwnWorkload)>,
 }
 
 impl FileLoader {
-    /// For the paths in a study file.
+    /// A loader for the paths in a study file.
     pub fn beside(study_file: &Path) -> Self {
         Self {
             folder: study_file.parent().unwrap_or(Path::new("")).to_owned(),
@@ -59,7 +59,7 @@ impl FileLoader {
         }
     }
 
-    /// Where a path of the study leads.
+    /// Resolves a path of the study.
     pub(super) fn path(&self, written: &str) -> PathBuf {
         match written {
             // Standard input.
@@ -117,8 +117,8 @@ impl OwnSource {
     /// Reads the method with its samples.
     ///
     /// # Errors
-    /// A file cannot be read, the description does not compile, the method is not there, or a sample does
-    /// not fit its message.
+    /// A file cannot be read, the description does not compile, the method does not exist, or a sample does not match
+    /// its message.
     pub fn load(&self) -> Result<OwnWorkload, LoadError> {
         let schema = self.schema.read()?;
         let method = schema.method(&self.method);
@@ -138,7 +138,7 @@ fn sample(key: &'static str, path: &Path, message: &MessageType) -> Result<Value
         .map_err(|error| LoadError::new(key, error.in_file(&path.display().to_string())))
 }
 
-/// Reads a text that is not too large; `-` is standard input.
+/// Reads a text of limited size; `-` is standard input.
 pub fn text(key: &'static str, path: &Path) -> Result<String, LoadError> {
     let read = if path == Path::new("-") {
         whole_file::text_within(std::io::stdin().lock(), whole_file::MAX_BYTES)

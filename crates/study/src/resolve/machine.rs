@@ -1,4 +1,4 @@
-//! Where a study's trials run, how often, and within which bounds: of subjects, and of live services.
+//! Where a study's trials run, how often, and within which bounds, for subjects and for live services.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -19,15 +19,15 @@ use crate::settings::{
     HttpVersion, Idle, LiveCall, Placement, Schedule, Settings, Stop, Target, Transport,
 };
 
-/// Longest warm-up of a live service where none is given: long enough for one of some 100 ms per call to
-/// settle.
+/// The default maximum warm-up of a live service: long enough to settle for one that takes about 100 ms per call.
 const MAX_WARMUP_MS: u64 = 5_000;
-/// Blocks of a comparison of live services where no number is given.
+/// The default number of blocks of a comparison of live services.
 const DEFAULT_LIVE_BLOCKS: u32 = 10;
 
-/// Where a plan's trials run, how often its headline pairs are checked elsewhere, and their bounds.
+/// Where a plan's trials run, how often its headline pairs are checked under other placements, and the bounds of
+/// trials.
 pub(super) struct Machine {
-    /// The study's own, then those that check its headline pairs.
+    /// The study's own placement, then those that check its headline pairs.
     pub(super) placements: Vec<Placement>,
     pub(super) check_rounds: Rounds,
     pub(super) idle: Idle,
@@ -36,7 +36,7 @@ pub(super) struct Machine {
 }
 
 impl Resolver<'_> {
-    /// Of a study of subjects.
+    /// The machine settings of a study of subjects.
     pub(super) fn subjects(&self) -> Result<Machine, StudyError> {
         let top = &self.study.top;
         let of_live = [
@@ -59,7 +59,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Of a study of live services, which run where they run and are never restarted.
+    /// The machine settings of a study of live services, which rpcgauge neither places nor restarts.
     pub(super) fn live(
         &mut self,
         combined: &mut [Combined],
@@ -109,7 +109,7 @@ impl Resolver<'_> {
         if let Some(a_a) = &top.a_a
             && (capacity.is_some() || combined.iter().any(Combined::is_ramp))
         {
-            let message = "a search or a ramp is compared with nothing, not with itself either; leave \"a-a\" out";
+            let message = "a search or a ramp is compared with nothing, not even with itself; leave \"a-a\" out";
             return Err(self.source.error(a_a.span(), message));
         }
         Ok(Machine {
@@ -124,8 +124,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Refuses keys that none of the services can have: gRPC and HTTP may be compared, and each has keys
-    /// of its own.
+    /// Refuses keys that apply to none of the services. gRPC may be compared with HTTP, and each has keys of its own.
     fn check_services(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let all: Vec<_> = combined.iter().filter_map(Combined::service).collect();
         type IsUseless = fn(&LiveCall) -> bool;
@@ -134,17 +133,17 @@ impl Resolver<'_> {
             (
                 |live| live.service.url.scheme.is_grpc(),
                 |written| place(&written.http_method),
-                "is called by gRPC, which has its own; leave it out",
+                "is called over gRPC, which sets the HTTP method itself; leave it out",
             ),
             (
                 |live| !live.service.url.scheme.is_grpc(),
                 |written| place(&written.method),
-                "is called by HTTP; the path behind its host says what is called",
+                "is called over HTTP; the path after its host says what is called",
             ),
             (
                 |live| !live.service.url.scheme.is_grpc(),
                 |written| place(&written.proto).or_else(|| place(&written.descriptor_set)),
-                "is called by HTTP, where bodies are sent as they are given; leave the description of messages out",
+                "is called over HTTP, where bodies are sent as they are given; leave the description of messages out",
             ),
             (
                 |live| !live.service.url.scheme.is_tls(),
@@ -154,7 +153,7 @@ impl Resolver<'_> {
             (
                 |live| live.wire.http() != HttpVersion::Http2 && live.transport() != Transport::Tcp,
                 |written| place(&written.keepalive),
-                "is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out",
+                "is called over HTTP/1.1 on a Unix socket, where there is nothing to keep alive; leave it out",
             ),
         ];
         for (is_useless, place, why) in rules {
@@ -170,8 +169,8 @@ impl Resolver<'_> {
         self.check_concurrency(combined)
     }
 
-    /// Refuses services of which one has as many calls in flight as are asked for, and another cannot: they
-    /// would be compared under different loads.
+    /// Refuses services if one can have as many calls in flight as are asked for and another cannot: they would be
+    /// compared under different loads.
     fn check_concurrency(&self, combined: &[Combined]) -> Result<(), StudyError> {
         let fewer = |settings: &Settings| {
             let in_flight = settings.target.in_flight()?;
@@ -192,7 +191,7 @@ impl Resolver<'_> {
         };
         if combined.iter().any(has_all) {
             Err(self.at(place, format!(
-                "one service carries many calls on a connection and another one call, so that {in_flight} \
+                "one service carries many calls on a connection and another only one, so {in_flight} \
                  calls would be in flight to one and {least} to the other; write {in_flight}, or leave it out"
             )))
         } else {
@@ -200,20 +199,20 @@ impl Resolver<'_> {
         }
     }
 
-    /// The bounds of the warm-up of trials of live services: no longer than what it prepares for, unless
-    /// that was asked for. A ramp has none: its first part can be one, and is then measured like the others.
+    /// The default bounds of the warm-up of trials of live services: it is no longer than the trial. A ramp has no
+    /// warm-up: its first part can serve as one, and is measured like the others.
     fn live_warmup(&self, combined: &[Combined], kept: usize) -> Result<Stop, StudyError> {
         const NONE: Stop = Stop::after_ms(0);
         if let Some(ramp) = combined.iter().find(|one| one.is_ramp()) {
             let warm_up = &self.study.top.warm_up;
             let stop = value(warm_up).and_then(|written| written.stop());
             if stop.is_some_and(|stop| stop != NONE) {
-                let message = "a ramp has no warm-up beside it; begin the ramp with one, as in \
+                let message = "a ramp has no separate warm-up; begin the ramp with one, as in \
                     100:5s,100..1000:30s, and leave this out";
                 return Err(self.at(place(warm_up), message));
             }
             if kept > 1 {
-                let message = "a ramp is compared with nothing; leave the other variants out";
+                let message = "a ramp cannot be compared; leave the other variants out";
                 return Err(self.at(ramp.layer.span(Key::Rate), message));
             }
             return Ok(NONE);
@@ -257,8 +256,8 @@ impl Resolver<'_> {
             None if fits(Placement::TwoCores) => vec![Placement::TwoCores],
             None => vec![Placement::Free],
         };
-        // The machine may have made an "other" the default main. Where it was the only one, the
-        // scheduler's own placement checks the pairs.
+        // On this machine the default main placement may be one of the others. If it was the only other, the pairs
+        // are checked under the scheduler's own placement.
         let mut all = vec![main];
         all.extend(others.into_iter().filter(|other| *other != main));
         if all.len() == 1 {
@@ -320,7 +319,7 @@ impl Combined {
 }
 
 impl StudyFile {
-    /// Whether live services are called.
+    /// Whether the study calls live services.
     pub(super) fn is_live(&self) -> bool {
         self.sections().any(|section| {
             let variants = &section.part.variants;
@@ -328,7 +327,7 @@ impl StudyFile {
         })
     }
 
-    /// Repetitions of a study of live services, or of a group of it. Nothing is restarted.
+    /// Repetitions of a study of live services, or of a group of it: one invocation, since nothing is restarted.
     fn live_rounds(&self, variants: usize, asked: &Overrides, group: Option<&str>) -> Rounds {
         let usual = match variants {
             1 => 1,
@@ -346,7 +345,7 @@ impl StudyFile {
     }
 }
 
-/// A part's own repetitions; a command line's number is an upper bound of them.
+/// A part's own repetitions, or else the study's; a number on the command line is an upper bound.
 fn own_rounds(study: Rounds, overrides: &Overrides, invocations: &Count, blocks: &Count) -> Rounds {
     let own = |own: &Count, study: u32, overridden: bool| match count(own) {
         None => study,

@@ -1,4 +1,4 @@
-//! From a study as written to a plan: the second step, where the whole and other files count.
+//! From a study as written to a plan: the second step, which looks at the study as a whole and at other files.
 //!
 //! ```text
 //! StudyFile ─► layers (study < group < variant < factor) ─► settings ─► variants ─► Draft ─► Plan
@@ -43,14 +43,14 @@ use crate::settings::{Stop, Target};
 use inputs::{Resolved, ServiceInputs, Template};
 use loader::{FileLoader, OwnSource, SchemaSource};
 
-/// What resolving needs to know beside the study.
+/// What resolving needs to know besides the study.
 #[derive(Clone, Copy)]
 pub struct ResolveContext<'a> {
-    /// The subjects that can be started, by name, with what each can do.
+    /// The stacks that can be started, by name, with their features.
     pub subjects: &'a BTreeMap<String, Features>,
     /// Loads the files that the study names.
     pub loader: &'a FileLoader,
-    /// Cores this program may use.
+    /// The number of cores that this program may use.
     pub cores: u32,
     /// What the command line changes.
     pub overrides: &'a Overrides,
@@ -67,35 +67,35 @@ pub struct Overrides {
     pub blocks: Option<u32>,
     /// Seed of every random choice.
     pub seed: Option<u64>,
-    /// Bounds of what is decoded, on both sides.
+    /// Limits of decoding, on both sides.
     pub limits: Limits,
-    /// Whether the plan is only looked at: environment variables of header fields may then be missing, and
-    /// standard input is not read for messages.
+    /// Whether the plan is only shown: environment variables of header fields may then be missing, and standard input
+    /// is not read for messages.
     pub calls_nothing: bool,
 }
 
-/// The seed of a study that says none: fixed, so that a plan printed is the plan run.
+/// The default seed: fixed, so that the plan that was printed is the plan that runs.
 pub const DEFAULT_SEED: u64 = 1;
-/// Fresh starts of the subjects: fewer make intervals over invocations wide.
+/// The default number of invocations: with fewer, intervals over them are wide.
 pub const DEFAULT_INVOCATIONS: u32 = 8;
-/// Blocks in each invocation.
+/// The default number of blocks in each invocation.
 pub const DEFAULT_BLOCKS: u32 = 3;
-/// The share either way that counts as no difference (docs/method.md).
+/// The default margin: differences up to this share, either way, count as none (docs/method.md).
 pub const DEFAULT_MARGIN: f64 = 0.03;
-/// The share of intervals that hold the true value (docs/method.md).
+/// The default confidence: the share of intervals that contain the true value (docs/method.md).
 pub const DEFAULT_CONFIDENCE: f64 = 0.95;
-/// A trial that has not settled after this is measured as it is, and says so.
+/// The default bound of the warm-up: a trial that has not settled by then is measured anyway, and says so.
 pub const DEFAULT_WARMUP: Stop = Stop::after_ms(500);
-/// Most variants of a plan: more are a slip in the factors, not a study that ends.
+/// The maximum number of variants of a plan: more are a mistake in the factors, and would take forever.
 pub const MAX_VARIANTS: usize = 1_000;
 
 /// A variant on its way into the plan.
 #[derive(Debug, Clone)]
 struct Combined {
     variant: Variant,
-    /// What the layers say of it.
+    /// Its settings, merged from the layers.
     layer: Layer,
-    /// What they say of the live service that it calls.
+    /// The keys of the live service that it calls, merged from the layers.
     service: Option<ServiceWritten>,
     /// Its name within its group.
     local: String,
@@ -104,11 +104,11 @@ struct Combined {
     /// The factors' part of its name, e.g. `n=10`; empty without factors.
     label: String,
     rounds: Rounds,
-    /// Where to point when something is wrong with it.
+    /// The place that errors about it point at.
     span: Range<usize>,
 }
 
-/// The study's own part (no group) or a group, and where it is.
+/// The study's own part (no group) or a group, and its place in the file.
 struct Section<'a> {
     group: Option<&'a str>,
     part: &'a Part,
@@ -121,7 +121,7 @@ struct Resolver<'a> {
     context: &'a ResolveContext<'a>,
     /// Whether the study searches for a rate.
     searches: bool,
-    /// What calls to live services are made of, by the names of variants.
+    /// The inputs of calls to live services, by variant name.
     services: BTreeMap<String, ServiceInputs>,
     // What was made, checked or read once for all variants.
     made: Vec<(WorkloadSpec, Workload)>,
@@ -134,7 +134,7 @@ struct Resolver<'a> {
 /// How a workload's messages are sent.
 type Sent = (WorkloadSpec, Encoding, Compression, Compression);
 
-/// What was made of a key before; otherwise it is made and kept.
+/// Returns the value that was made for a key before; otherwise makes and keeps it.
 fn once<K: PartialEq, V: Clone, E>(
     kept: &mut Vec<(K, V)>,
     key: K,
@@ -152,14 +152,13 @@ impl StudyFile {
     /// Resolves the study into a plan: explicit trials in their order, no defaults left.
     ///
     /// # Errors
-    /// The first thing that contradicts, names what is not there, or cannot be loaded, with its
-    /// line and column.
+    /// The first contradiction, unknown name, or file that cannot be loaded, with its line and column.
     pub fn resolve(&self, context: &ResolveContext<'_>) -> Result<Plan, StudyError> {
         self.resolve_with_inputs(context)
             .map(|resolved| resolved.plan)
     }
 
-    /// As [`StudyFile::resolve`], with what calls to live services are made of.
+    /// Like [`StudyFile::resolve`], but also returns the inputs of calls to live services.
     pub fn resolve_with_inputs(
         &self,
         context: &ResolveContext<'_>,
@@ -179,7 +178,7 @@ impl StudyFile {
         resolver.resolve()
     }
 
-    /// What every live service must reach.
+    /// The objectives that every live service must meet.
     fn objectives(&self) -> &[Objective] {
         let written = self.top.objectives.as_ref();
         written.map_or(&[], |written| written.get_ref())
@@ -215,7 +214,7 @@ impl Resolver<'_> {
         };
         let (pairs, claims) = self.pairs_and_claims(&combined)?;
         let control = match &top.a_a {
-            // A live service alone is compared with nothing, not with itself either.
+            // A live service alone is compared with nothing, not even with itself.
             None if is_live && kept.len() == 1 => Control::Absent,
             None => Control::Headline,
             Some(name) => Control::Variant(self.a_a(&combined, name)?),
@@ -255,7 +254,7 @@ impl Resolver<'_> {
         };
         let mut draft = draft.only(&kept);
         if draft.plan.pairs.is_empty() {
-            // Made of what `--only` has left, so that something is always compared.
+            // Made from the variants that `--only` has left, so that something is always compared.
             draft.plan.pairs = study.default_pairs(&combined, &draft.names());
         }
         let mut plan = match &top.budget {
@@ -274,7 +273,7 @@ impl Resolver<'_> {
         let trials = draft.trial_count();
         if trials > MAX_TRIALS {
             return Err(self.source.whole(format!(
-                "the plan has {trials} trials, more than {MAX_TRIALS}: take fewer values of the \
+                "the plan has {trials} trials, more than {MAX_TRIALS}: use fewer values of the \
                  factors, invocations or blocks"
             )));
         }
@@ -285,7 +284,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What the variants' stacks need before they can be measured, where they say so.
+    /// What the variants' stacks need before they can be measured, if they declare it.
     fn stack_needs(&self, combined: &[Combined]) -> BTreeMap<String, StackNeeds> {
         let targets = combined.iter().map(|one| &one.variant.settings.target);
         let needs = |stack: &str| {
@@ -303,7 +302,7 @@ impl Resolver<'_> {
     fn variants(&mut self) -> Result<Vec<Combined>, StudyError> {
         let study = self.study;
         let own = &study.part;
-        // Beside groups, the study's own part may only say what they share.
+        // If there are groups, the study's own part can hold only what they share; then it is no section of its own.
         let is_shared =
             !study.groups.is_empty() && own.variants.is_empty() && own.factors.is_empty();
         let mut combined: Vec<Combined> = Vec::new();
@@ -311,7 +310,7 @@ impl Resolver<'_> {
             combined.extend(self.combine(&section)?);
             if combined.len() > MAX_VARIANTS {
                 let message = format!(
-                    "the factors make more than {MAX_VARIANTS} variants; take fewer values, or exclude some"
+                    "the factors make more than {MAX_VARIANTS} variants; use fewer values, or exclude some"
                 );
                 return Err(self.source.whole(message));
             }
@@ -327,7 +326,7 @@ impl Resolver<'_> {
         Ok(combined)
     }
 
-    /// An error at a place, or of the whole where the command line said it, or nobody.
+    /// An error at a place in the study, or about the whole study if no place in it is at fault.
     fn at(&self, place: Option<Range<usize>>, message: impl Into<String>) -> StudyError {
         match place {
             Some(place) => self.source.error(place, message),
@@ -336,7 +335,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The codecs of a plan that do what stacks that are called, or call, do to their messages.
+/// By stack and encoding: the codec in the plan that encodes and decodes as that stack does.
 fn codecs(
     plan: &Plan,
     stacks: &BTreeMap<String, Features>,

@@ -1,7 +1,7 @@
 //! Pairs and claims: names to variants.
 //!
-//! A name is a variant's own, its group's prefix left out where the group is clear, or that of a
-//! listed variant, which then stands for all that the factors made of it.
+//! A name is a variant's own, which lacks its group's prefix where the group is clear, or that of a listed variant,
+//! which then stands for all variants that the factors made of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,7 @@ impl Resolver<'_> {
         Ok((pairs, claims))
     }
 
-    /// The name of the variant that the study wants measured twice.
+    /// The name of the variant that the study's `a-a` measures twice.
     pub(super) fn a_a(
         &self,
         variants: &[Combined],
@@ -131,14 +131,14 @@ impl<'v> Names<'v> {
         Ok(pairs)
     }
 
-    /// The variants of a pair, those under the same factors together.
+    /// The variants of a pair, matched by their factors.
     fn join(
         &self,
         names: [&Spanned<Line>; 2],
     ) -> Result<Vec<(&'v Combined, &'v Combined)>, StudyError> {
         let (of_all, against_all) = (self.find(names[0])?, self.find(names[1])?);
         let same_factors = of_all.is_listed && against_all.is_listed;
-        // All have one label where the factors need not be the same.
+        // If the factors need not match, all variants get the same label.
         let label = |one: &'v Combined| same_factors.then_some(&one.label);
         let mut by_label: BTreeMap<_, Vec<&Combined>> = BTreeMap::new();
         for against in against_all.all {
@@ -159,7 +159,7 @@ impl<'v> Names<'v> {
         Ok(joined)
     }
 
-    /// Refuses what would never have a figure.
+    /// Refuses a metric that would never have a figure.
     fn check_metric(
         &self,
         name: &Spanned<Line>,
@@ -169,8 +169,8 @@ impl<'v> Names<'v> {
         let refuse = |message: String| Err(self.source.error(name.span(), message));
         if is_codec(of) != is_codec(against) {
             return refuse(format!(
-                "one of \"{}\" and \"{}\" is a codec, which calls nothing; compare codecs \
-                 with codecs",
+                "one of \"{}\" and \"{}\" is a codec, which makes no calls; compare \
+                 codecs with codecs",
                 of.variant.name, against.variant.name
             ));
         }
@@ -180,7 +180,7 @@ impl<'v> Names<'v> {
             let is_cpu = matches!(metric, Metric::ClientCpu | Metric::ServerCpu);
             let does_not_time_them = || {
                 format!(
-                    "is one of the first calls after a start, and \"{name}\" does not time them; \
+                    "is about the first calls after a start, and \"{name}\" does not time them; \
                      give it cold-calls, e.g. cold-calls = 50"
                 )
             };
@@ -189,20 +189,20 @@ impl<'v> Names<'v> {
                     let all = Metric::all().filter(|metric| !metric.is_of_a_call());
                     let all: Vec<&str> = all.map(Metric::as_str).collect();
                     let all = all.join(", ");
-                    format!("is a call's, and \"{name}\" is a codec; take one of {all}")
+                    format!("applies to calls, and \"{name}\" is a codec; use one of {all}")
                 }
                 Target::Call(call) if call.link.is_some() && is_cpu => format!(
-                    "is not taken over a link, whose thread does part of the receiver's work, and \
-                     \"{name}\" goes over one; take it from a variant on loopback (docs/link.md)"
+                    "is not measured over a link, whose thread does part of the receiver's work, and \
+                     \"{name}\" uses one; measure it on loopback (docs/link.md)"
                 ),
                 Target::Call(call) if call.client.is_some() && metric.is_of_the_engine() => {
                     format!(
-                        "is counted by the engine alone, and a subject calls in \"{name}\"; take \
+                        "is counted only by rpcgauge's engine, and in \"{name}\" a subject calls; use \
                          another metric, such as response-bytes"
                     )
                 }
                 Target::Live(_) if in_server => format!(
-                    "needs a look into the server, and \"{name}\" is a live service; take another \
+                    "is measured inside the server, and \"{name}\" is a live service; use another \
                      metric"
                 ),
                 Target::Live(_) if metric.needs_cold_calls() => does_not_time_them(),
@@ -211,8 +211,8 @@ impl<'v> Names<'v> {
                 }
                 Target::Call(call) if call.timing() == Timing::Load && metric.needs_stages() => {
                     format!(
-                        "exists for one call in flight only, and \"{name}\" has more or a rate; \
-                         take another metric, or in-flight = 1"
+                        "exists only with one call in flight, and \"{name}\" has more or a rate; \
+                         use another metric, or in-flight = 1"
                     )
                 }
                 Target::Call(_) | Target::Codec(_) | Target::Live(_) => continue,
@@ -297,8 +297,8 @@ fn is_codec(one: &Combined) -> bool {
 }
 
 impl StudyFile {
-    /// Without any pair, every variant is compared with the first listed one under the same
-    /// factors, or against the first of all where none is listed. Only those of these `names` count.
+    /// The pairs of a study that names none: each variant against the first listed one under the same factors, or
+    /// against the first of all if none is listed. Only variants in `names` count.
     pub(super) fn default_pairs(
         &self,
         variants: &[Combined],
@@ -364,7 +364,7 @@ fn pair_name(of: &Combined, against: &Combined, metric: Metric, always_metric: b
     }
 }
 
-/// A question of the study's, with the factors it is asked under this time.
+/// The study's question about a pair, with the factors of that pair.
 fn with_label(question: &str, of: &Combined, against: &Combined) -> String {
     if of.label.is_empty() || of.label != against.label || of.listed.is_none() {
         return question.to_owned();

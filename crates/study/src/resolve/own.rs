@@ -1,5 +1,5 @@
-//! A user's own method: its description compiled, its samples checked, all of it put into the
-//! plan, so that a plan needs no other file.
+//! A user's own method: its description is compiled, its samples are checked, and both go into the plan, so that a
+//! plan needs no other file.
 
 use std::ops::Range;
 

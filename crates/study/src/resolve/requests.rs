@@ -1,4 +1,4 @@
-//! The most requests that a live service may get, shared out to the trials that call it.
+//! The maximum number of requests that a live service may get, shared out among the trials that call it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use crate::plan::Plan;
 use crate::settings::Target;
 use crate::words::counted;
 
-/// What is wrong with a bound, in one line, and where it is written.
+/// The place of a bound in the study, and what is wrong with it, in one line.
 type Refused = (Option<Range<usize>>, String);
 
-/// Gives each trial its share of what a study allows for the whole target: of the smallest bound, where its
-/// variants have several. One call is made of each variant before its trials, and none of a twin.
+/// Gives each trial its share of the requests that a study allows for the whole target: of the smallest bound, if its
+/// variants have several. One call is made for each variant before its trials, and none for its control.
 ///
 /// # Errors
-/// The requests are too few for the trials, or their number is not known.
+/// The bound is too low for the trials, or a search has a bound, though it sends as many requests as it needs.
 pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refused> {
     let mut bounds: BTreeMap<String, Bound> = BTreeMap::new();
     for variant in &plan.variants {
@@ -62,15 +62,15 @@ pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refuse
     Ok(())
 }
 
-/// What a target may get, and what calls it.
+/// How many requests a target may get, and what sends them.
 #[derive(Default)]
 struct Bound {
     most: Option<u64>,
-    /// Where it is written.
+    /// Its place in the study.
     written: Option<Range<usize>>,
     first_calls: u64,
     trials: u64,
-    /// What each trial needs at least.
+    /// The minimum number of requests for each trial.
     each: u64,
 }
 
@@ -92,7 +92,7 @@ impl Bound {
     fn refusal(&self, url: &str) -> String {
         let each = match self.each {
             0 | 1 => String::new(),
-            each => format!(", of {each} requests each at least,"),
+            each => format!(", each with at least {each} requests,"),
         };
         format!(
             "\"max-requests\" {} is too few for {} of {url}{each} and {}; allow at least {}",

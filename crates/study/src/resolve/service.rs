@@ -1,4 +1,4 @@
-//! A live service: what the layers say of it becomes settings.
+//! A live service: turns its merged layers into settings.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use crate::url::Url;
 
 /// How long a trial of a live service measures when a study bounds it neither by calls nor by time.
 const DEFAULT_STOP: Stop = Stop::after_ms(10_000);
-/// The shortest time of a keep-alive.
+/// The minimum time of a keep-alive, ms.
 const MIN_KEEPALIVE_MS: u64 = 1_000;
 
 impl Resolver<'_> {
@@ -67,15 +67,15 @@ impl Resolver<'_> {
         if let Some(Schedule::Ramp { parts, .. }) = settings.target.options().map(|o| &o.schedule) {
             check.refuse(
                 |key| *key == Key::Time,
-                "is the ramp's own: it ends with its last part; leave it out",
+                "does not apply to a ramp, which ends with its last part; leave it out",
             )?;
             settings.stop.time_ms = Some(RampPart::time_of(parts));
         }
         if let (Some(at_end), Some(_)) = (&written.at_end, settings.stop.calls)
             && *at_end.get_ref() == AtEnd::Cancel
         {
-            let message = "\"at-end\" \"cancel\" is for an end by time, and \"calls\" counts calls that may \
-                end; leave one of the two out";
+            let message = "at-end = \"cancel\" needs a trial that ends by time, and \"calls\" ends it by \
+                count; leave one of the two out";
             return Err(self.source.error(at_end.span(), message));
         }
         Ok(settings)
@@ -113,7 +113,7 @@ impl Resolver<'_> {
             (&written.key, &written.cert, ["key", "cert"]),
         ] {
             if let (Some(one), None) = (one, other) {
-                let message = format!("\"{}\" needs \"{}\" beside it", names[0], names[1]);
+                let message = format!("\"{}\" needs \"{}\" as well", names[0], names[1]);
                 return Err(self.source.error(one.span(), message));
             }
         }
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         });
         if let (Some(order), None) = (&written.order, &rows) {
             let message =
-                "\"order\" is that of \"rows\", and there are none; write rows = \"rows.csv\"";
+                "\"order\" applies to \"rows\", and there are none; write rows = \"rows.csv\"";
             return Err(self.source.error(order.span(), message));
         }
         let schema = self.schema_of(written);
@@ -135,13 +135,13 @@ impl Resolver<'_> {
             http_method,
             header_names: headers.map(|field| field.get_ref().name.clone()).collect(),
             messages: Messages {
-                // Filled in when it has been read.
+                // Filled in once it has been read.
                 template: None,
                 rows,
                 schema: schema.collect(),
             },
             at_end: value(&written.at_end).unwrap_or_default(),
-            // A trial's share of them, once the trials are known.
+            // Replaced by a trial's share once the trials are known.
             max_requests: value(&written.max_requests),
             keepalive: self.keepalive(written)?,
         })
@@ -158,7 +158,7 @@ impl Resolver<'_> {
         let mut target = url.get_ref().0.clone();
         if target.path.contains("{{") {
             let message = format!(
-                "{target}: placeholders are filled in \"data\" alone, and every call has the same path and \
+                "{target}: placeholders are filled in \"data\" only, and every call has the same path and \
                  query; write a value in place of {{{{…}}}}, or %7B%7B where braces are meant"
             );
             return wrong(url.span(), message);
@@ -173,13 +173,13 @@ impl Resolver<'_> {
             (Some(_), None) => Ok(target),
             (None, None) => {
                 let message = format!(
-                    "{target}: which method? Write it behind the address, as in \
+                    "{target} names no method; append one, as in \
                      grpc://HOST:PORT/package.Service/Method, or give \"method\""
                 );
                 wrong(url.span(), message)
             }
             (Some(named), Some(given)) => {
-                let message = format!("the target names {named} already; leave one of the two out");
+                let message = format!("the target already names {named}; leave one of the two out");
                 wrong(given.span(), message)
             }
             (None, Some(given)) => {
@@ -197,7 +197,7 @@ impl Resolver<'_> {
         let ms = |time: &Spanned<Time>| {
             let Time(ms) = *time.get_ref();
             let message =
-                "must be at least 1s: the system's keep-alive of TCP counts whole seconds";
+                "the time must be at least 1s: the system's TCP keep-alive counts whole seconds";
             if ms < MIN_KEEPALIVE_MS {
                 Err(self.source.error(time.span(), message))
             } else {
@@ -208,7 +208,7 @@ impl Resolver<'_> {
         match (&written.keepalive, &written.keepalive_timeout) {
             (None, None) => Ok(None),
             (None, Some(timeout)) => {
-                let message = "\"keepalive-timeout\" needs \"keepalive\" beside it";
+                let message = "\"keepalive-timeout\" needs \"keepalive\" as well";
                 Err(self.source.error(timeout.span(), message))
             }
             (Some(time), _) => Ok(Some(Keepalive {

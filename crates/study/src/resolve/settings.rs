@@ -1,4 +1,4 @@
-//! Merged layers to settings: defaults filled in, contradictions refused at their place.
+//! Turns merged layers into settings: fills in defaults, and refuses contradictions at their place.
 
 use rpcgauge_message::nearest::Nearest;
 use rpcgauge_message::{Encoding, WorkloadSpec};
@@ -17,14 +17,14 @@ use crate::settings::{
 };
 use crate::words::{Named as _, format_time};
 
-/// Connections at a rate where each call in flight needs one and none are asked for: a call that waits
-/// for another's connection would be a figure of the client, not of the server.
+/// The default number of connections at a rate if each call in flight needs its own: a call's wait for a free
+/// connection would be a figure of the client, not of the server.
 const CONNECTIONS_AT_A_RATE: u32 = 64;
 
-/// The first setting of a layer that cannot be put into settings, if there is one.
+/// An error is the first setting of a layer that does not fit.
 pub(super) type Filled = Result<(), (Key, Misfit)>;
 
-/// What a layer says of a subject, with the defaults of all else.
+/// The settings that a layer makes for a subject, with defaults for what it lacks.
 pub(super) fn settings_of_layer(layer: &Layer, workload: WorkloadSpec) -> (Settings, Filled) {
     let mut settings = Settings::new(match layer.get(Key::Codec) {
         None => Target::from(SubjectCall::new(workload, Protocol::Rest)),
@@ -34,7 +34,7 @@ pub(super) fn settings_of_layer(layer: &Layer, workload: WorkloadSpec) -> (Setti
     (settings, filled)
 }
 
-/// Puts what a layer says into settings, by the table of settings: all that fits.
+/// Applies a layer to settings by the table of settings: all of it that fits.
 pub(super) fn apply_layer(settings: &mut Settings, layer: &Layer) -> Filled {
     let mut filled = Ok(());
     for (key, value) in &layer.0 {
@@ -120,7 +120,7 @@ impl<'r, 'a> Check<'r, 'a> {
         filled.map_err(|(key, misfit)| self.error(Some(key), misfit.of(key.row().name)))
     }
 
-    /// Refuses the first of these settings that is said.
+    /// Refuses the first of these settings that the study sets.
     pub(super) fn refuse(
         &self,
         is_refused: impl Fn(&Key) -> bool,
@@ -132,7 +132,7 @@ impl<'r, 'a> Check<'r, 'a> {
         }
     }
 
-    /// Holds settings that were filled in to what they mean together, and adds what follows from them.
+    /// Checks that settings are possible together, and fills in what follows from them.
     pub(super) fn settings(&self, settings: &mut Settings) -> Result<(), StudyError> {
         let stop = settings.stop;
         match &mut settings.target {
@@ -177,19 +177,18 @@ impl<'r, 'a> Check<'r, 'a> {
             )?;
         }
         if call.link.is_some() && call.transport == Transport::Unix {
-            let message = "a Unix socket goes over no link; write transport = \"tcp\" or link = \"loopback\", \
+            let message = "a Unix socket cannot go over a link; write transport = \"tcp\" or link = \"loopback\", \
                 or exclude it by [[exclude]] with transport = \"unix\"";
             return Err(self.error(Some(Key::Link), message));
         }
         if let Schedule::Ramp { .. } = &call.options.schedule {
-            let message =
-                "a ramp is for a live service, and a subject is called at one rate; write that";
+            let message = "a ramp is for a live service; give a subject one rate";
             return Err(self.error(Some(Key::Rate), message));
         }
         self.brings_calls(&call.options, stop)?;
         if let Some(client) = &mut call.client {
             let styles = &self.features(Key::Client, &client.stack)?.styles;
-            // One without any is not a client, and its stack is refused for that.
+            // A stack without styles is not a client, and is refused later for that.
             let first = styles.first().filter(|_| !self.says(Key::Style));
             client.style = first.copied().unwrap_or(client.style);
         }
@@ -204,7 +203,7 @@ impl<'r, 'a> Check<'r, 'a> {
         {
             let time = format_time(ms);
             let message = format!(
-                "a rate of {per_second} per second brings no call in the {time} of a trial; give a higher rate or \
+                "a rate of {per_second} per second makes no call in the {time} of a trial; give a higher rate or \
                  more time"
             );
             return Err(self.error(Some(Key::Rate), message));
@@ -230,17 +229,17 @@ impl<'r, 'a> Check<'r, 'a> {
         Ok(())
     }
 
-    /// Whether what is asked of runtimes can be set of one of the variant's stacks at least: a client of
-    /// another language has no such collector. `has` asks whether one that has collectors has this one.
+    /// Checks that at least one of the variant's stacks supports what is asked of runtimes: a client in another
+    /// language has no such collector. `has` checks whether a stack's collectors include this one.
     fn runtime(&self, target: &Target) -> Result<(), StudyError> {
         type Has = fn(&Features) -> bool;
         let asked: [(Key, Has, &str); 2] = [
             (
                 Key::Gc,
                 |has| !has.runtime.gc.is_empty(),
-                "no garbage collector",
+                "the garbage collector",
             ),
-            (Key::Heap, |has| has.runtime.heap, "no size of its heap"),
+            (Key::Heap, |has| has.runtime.heap, "the heap's size"),
         ];
         let stacks = self.resolver.context.subjects;
         for (key, has, what) in asked {
@@ -252,17 +251,17 @@ impl<'r, 'a> Check<'r, 'a> {
             let fitting = stacks.iter().filter(|(_, features)| has(features));
             let fitting: Vec<&str> = fitting.map(|(name, _)| &**name).collect();
             let others = if fitting.is_empty() {
-                "no stack here has".to_owned()
+                "no stack here supports it".to_owned()
             } else {
-                format!("these stacks have: {}", fitting.join(", "))
+                format!("stacks that support it: {}", fitting.join(", "))
             };
-            let message = format!("{what} can be chosen of {}; {others}", named.join(" and "));
+            let message = format!("{what} cannot be set for {}; {others}", named.join(" and "));
             return Err(self.error(Some(key), message));
         }
         Ok(())
     }
 
-    /// What the stack can do that `key` names.
+    /// The features of the stack that `key` names.
     fn features(&self, key: Key, stack: &str) -> Result<&Features, StudyError> {
         let stacks = self.resolver.context.subjects;
         stacks.get(stack).ok_or_else(|| {
@@ -277,7 +276,7 @@ impl<'r, 'a> Check<'r, 'a> {
         })
     }
 
-    /// Whether the stack has all that the settings need of it.
+    /// Checks that the stack has every feature that the settings need.
     fn has(
         &self,
         key: Key,
@@ -301,8 +300,8 @@ impl<'r, 'a> Check<'r, 'a> {
         ))
     }
 
-    /// Connections open at once. HTTP/1.1 carries one call at a time on a connection, and so does
-    /// a connection that is made for one call: then they must be as many as the calls in flight.
+    /// The number of open connections. HTTP/1.1 carries one call at a time on a connection, and a connection made for
+    /// one call carries only that: then each call in flight needs its own.
     fn connections(
         &self,
         options: &CallOptions,
@@ -318,16 +317,16 @@ impl<'r, 'a> Check<'r, 'a> {
         match (options.schedule.in_flight(), asked) {
             (Some(in_flight), None) if one_each => Ok(in_flight),
             (None, None) if one_each => Ok(CONNECTIONS_AT_A_RATE),
-            // Where fewer are open than calls could be in flight, a live service has fewer in flight.
+            // A live service with fewer connections has fewer calls in flight.
             (Some(in_flight), Some(asked)) if one_each && asked != in_flight && !is_live => {
                 Err(self.error(
                     Some(Key::Connections),
-                    format!("{why}, so {in_flight} in flight need {in_flight} connections, not {asked}; leave \"connections\" out"),
+                    format!("{why}, so in-flight = {in_flight} needs connections = {in_flight}, not {asked}; leave \"connections\" out"),
                 ))
             }
             (Some(in_flight), Some(asked)) if asked > in_flight => Err(self.error(
                 Some(Key::Connections),
-                format!("{in_flight} in flight cannot use {asked} connections; write fewer, or a larger in-flight"),
+                format!("in-flight = {in_flight} cannot use {asked} connections; write fewer, or a larger in-flight"),
             )),
             (_, asked) => Ok(asked.unwrap_or(1)),
         }

@@ -1,4 +1,4 @@
-//! What a variant calls: its workload, of the size that the layers say, within the limits.
+//! A variant's workload: its size comes from the layers, and its messages are checked against the limits.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::setting::Key;
 use crate::settings::Sample;
 use crate::words::Named as _;
 
-/// What all layers say of a variant.
+/// The merged layers of a variant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Merged<'a> {
     pub(super) workload: Option<&'a WorkloadWritten>,
@@ -23,7 +23,7 @@ pub(super) struct Merged<'a> {
     pub(super) layer: Layer,
 }
 
-/// A variant whose settings are wanted, with all that an error about it needs.
+/// A variant whose settings are to be made, with all that an error about it needs.
 pub(super) struct Wanted<'w> {
     pub(super) name: &'w str,
     pub(super) span: &'w Range<usize>,
@@ -50,7 +50,7 @@ impl<'a> Merged<'a> {
         self.layer.overlay(layer);
     }
 
-    /// How many times as long the response of a user's own method is made, where that is said.
+    /// The factor by which the response of a user's own method is made longer, if the study gives one.
     pub(super) fn scale(&self) -> Option<Spanned<u32>> {
         let own = || match self.workload {
             Some(WorkloadWritten::Own(_, own)) => own.scale.as_ref().map(plain),
@@ -96,14 +96,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether the readers of a variant's messages would take them, asked once for each way they
-    /// are sent: otherwise every trial of it would fail.
+    /// Checks, once for each way of sending, that the readers accept a variant's messages: if not, every trial would
+    /// fail.
     pub(super) fn check_limits(&mut self, sent: Sent) -> Result<(), OverLimit> {
         let limits = self.context.overrides.limits;
         let check = |(workload, encoding, request, response): &Sent| {
             match once(&mut self.made, workload.clone(), Workload::new) {
                 Ok(workload) => workload.check_limits(*encoding, *request, *response, limits),
-                // What cannot be made was refused before, or its trials report it.
+                // A workload that cannot be made was refused before, or its trials report it.
                 Err(_) => Ok(()),
             }
         };
@@ -112,7 +112,7 @@ impl Resolver<'_> {
 }
 
 impl Wanted<'_> {
-    /// Where the study names a message that is over a limit, and the file that it is in.
+    /// Where the study names a message that is over a limit, and a prefix with the message's file.
     pub(super) fn sample_place(&self, sample: Sample) -> (Range<usize>, String) {
         match self.merged.workload {
             Some(WorkloadWritten::Own(_, own)) => {
@@ -158,6 +158,9 @@ fn built_in(
         WorkloadKind::Followers => needed().map(|n| WorkloadSpec::Followers { n }),
         WorkloadKind::Hello => fixed(WorkloadSpec::Hello {}),
         WorkloadKind::Profile => fixed(WorkloadSpec::Profile {}),
-        WorkloadKind::Own => Err(source.error(kind.span(), "your own method has no name here")),
+        WorkloadKind::Own => Err(source.error(
+            kind.span(),
+            "your own method has no name here; write its \"method\"",
+        )),
     }
 }

@@ -99,7 +99,7 @@ const GRPC_OVER_HTTP_1: Misfit = Misfit::Refused(
      http = \"1.1\"",
 );
 const LIVE_GRPC_OVER_HTTP_1: Misfit =
-    Misfit::Refused("gRPC needs HTTP/2; take that, or leave this out");
+    Misfit::Refused("gRPC needs HTTP/2; write http = \"2\", or leave it out");
 const NO_RATE: Misfit =
     Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
 const NO_CLIENT: Misfit =

@@ -146,7 +146,7 @@ fn bad_input_is_said_in_one_line() {
             &["is not a target", "it has no scheme"],
         ),
         (&["ftp://localhost/"], &["there is no scheme \"ftp\""]),
-        (&["grpc://localhost:1"], &["which method?"]),
+        (&["grpc://localhost:1"], &["names no method"]),
         (
             &[target, "--rate", "5", "--in-flight", "2"],
             &["--in-flight", "--rate"],
@@ -163,13 +163,13 @@ fn bad_input_is_said_in_one_line() {
         ),
         (
             &["http://127.0.0.1:9/{{n}}"],
-            &["/{{n}}: placeholders are filled in \"data\" alone"],
+            &["/{{n}}: placeholders are filled in \"data\" only"],
         ),
         (
             &[target, "-H", "x-id: {{uuid}}"],
             &[
                 "--header",
-                "'x-id: …': placeholders are filled in \"data\" alone",
+                "'x-id: …': placeholders are filled in \"data\" only",
             ],
         ),
         (

@@ -200,20 +200,20 @@ fn a_keepalive_stands_in_the_plan() {
 fn what_contradicts_is_refused_with_what_to_do() {
     let keys = |keys: &str| refused(&grpc(keys));
     let at = |target: &str, keys: &str| refused(&service(target, keys, "", ""));
-    insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/: which method? Write it behind the address, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
-    insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target names shop.Orders/Get already; leave one of the two out");
+    insta::assert_snapshot!(at("grpc://h:1", ""), @r#"my.toml:4:10: grpc://h:1/ names no method; append one, as in grpc://HOST:PORT/package.Service/Method, or give "method""#);
+    insta::assert_snapshot!(keys("method = \"a.B/C\""), @"my.toml:5:10: the target already names shop.Orders/Get; leave one of the two out");
     insta::assert_snapshot!(at("grpc://h:1", "method = \"nothing\""), @r#"my.toml:5:10: "nothing" is not a gRPC method; write package.Service/Method"#);
-    insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called by HTTP; the path behind its host says what is called");
-    insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" alone, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
-    insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called by gRPC, which has its own; leave it out");
+    insta::assert_snapshot!(at(HTTP, "method = \"a.B/C\""), @"my.toml:5:10: http://localhost/orders is called over HTTP; the path after its host says what is called");
+    insta::assert_snapshot!(at("http://h/orders/{{n}}?a=b", ""), @r#"my.toml:4:10: http://h/orders/{{n}}?a=b: placeholders are filled in "data" only, and every call has the same path and query; write a value in place of {{…}}, or %7B%7B where braces are meant"#);
+    insta::assert_snapshot!(keys("http-method = \"POST\""), @"my.toml:5:15: grpc://localhost:50051/shop.Orders/Get is called over gRPC, which sets the HTTP method itself; leave it out");
     insta::assert_snapshot!(at(HTTP, "insecure = true"), @"my.toml:5:12: http://localhost/orders is called without TLS; write grpcs:// or https://");
     insta::assert_snapshot!(at(HTTP, "allow-missing-alpn = true"), @"my.toml:5:22: http://localhost/orders is called without TLS; write grpcs:// or https://");
-    insta::assert_snapshot!(at(HTTP, "proto = \"x.proto\""), @"my.toml:5:9: http://localhost/orders is called by HTTP, where bodies are sent as they are given; leave the description of messages out");
-    insta::assert_snapshot!(keys("keepalive = \"999ms\""), @"my.toml:5:13: must be at least 1s: the system's keep-alive of TCP counts whole seconds");
-    insta::assert_snapshot!(keys("keepalive-timeout = \"2s\""), @r#"my.toml:5:21: "keepalive-timeout" needs "keepalive" beside it"#);
-    insta::assert_snapshot!(at(HTTP, "keepalive = \"1s\"\nunix-socket = \"s\""), @"my.toml:5:13: http://localhost/orders over s is called by HTTP/1.1 over a Unix socket, where there is nothing to keep alive; leave it out");
-    insta::assert_snapshot!(keys("order = \"random\""), @r#"my.toml:5:9: "order" is that of "rows", and there are none; write rows = "rows.csv""#);
-    insta::assert_snapshot!(keys("cert = \"c.pem\""), @r#"my.toml:5:8: "cert" needs "key" beside it"#);
+    insta::assert_snapshot!(at(HTTP, "proto = \"x.proto\""), @"my.toml:5:9: http://localhost/orders is called over HTTP, where bodies are sent as they are given; leave the description of messages out");
+    insta::assert_snapshot!(keys("keepalive = \"999ms\""), @"my.toml:5:13: the time must be at least 1s: the system's TCP keep-alive counts whole seconds");
+    insta::assert_snapshot!(keys("keepalive-timeout = \"2s\""), @r#"my.toml:5:21: "keepalive-timeout" needs "keepalive" as well"#);
+    insta::assert_snapshot!(at(HTTP, "keepalive = \"1s\"\nunix-socket = \"s\""), @"my.toml:5:13: http://localhost/orders over s is called over HTTP/1.1 on a Unix socket, where there is nothing to keep alive; leave it out");
+    insta::assert_snapshot!(keys("order = \"random\""), @r#"my.toml:5:9: "order" applies to "rows", and there are none; write rows = "rows.csv""#);
+    insta::assert_snapshot!(keys("cert = \"c.pem\""), @r#"my.toml:5:8: "cert" needs "key" as well"#);
     insta::assert_snapshot!(keys("data = \"@\""), @"my.toml:5:8: @ names no file; write @FILE, or @- for standard input");
     insta::assert_snapshot!(keys("data = \"@-\"\nrows = \"-\""), @r#"my.toml:5:8: "data" and "rows" cannot both read standard input; give one of them a file"#);
     insta::assert_snapshot!(keys("headers = [\"authorization: $NOT_SET\"]"), @r#"my.toml:5:12: the environment variable "NOT_SET" is not set"#);
@@ -221,23 +221,23 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(refused("# Is it fast?\n[service]\ninsecure = true\n"), @r#"my.toml:1:1: [service] needs a "target"; write target = "grpc://HOST:PORT/package.Service/Method" or "http://HOST:PORT/path""#);
     insta::assert_snapshot!(at("ftp://h/", ""), @r#"my.toml:4:10: "ftp://h/" is not a target: there is no scheme "ftp"; known are grpc, grpcs, http, https; write it like grpc://localhost:50051/shop.Orders/Get or http://localhost:8080/orders"#);
     let said = |settings: &str| refused(&service(GRPC, "", settings, ""));
-    insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; take that, or leave this out"#);
-    insta::assert_snapshot!(said("rate = 0.001\ntime = \"10s\""), @r#"my.toml:7:8: variant "base": a rate of 0.001 per second brings no call in the 10s of a trial; give a higher rate or more time"#);
+    insta::assert_snapshot!(said("http = \"1.1\""), @r#"my.toml:7:8: variant "base": gRPC needs HTTP/2; write http = "2", or leave it out"#);
+    insta::assert_snapshot!(said("rate = 0.001\ntime = \"10s\""), @r#"my.toml:7:8: variant "base": a rate of 0.001 per second makes no call in the 10s of a trial; give a higher rate or more time"#);
     insta::assert_snapshot!(said("rate = 0"), @r#"my.toml:7:8: "rate" must be more than 0 and at most 1e9 calls per second, not 0"#);
-    insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": 1 in flight cannot use 8 connections; write fewer, or a larger in-flight"#);
+    insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": in-flight = 1 cannot use 8 connections; write fewer, or a larger in-flight"#);
     insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is not a ramp: "x" is not a time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
     insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: "at-end" "cancel" is for an end by time, and "calls" counts calls that may end; leave one of the two out"#);
-    insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml:4:15: one service carries many calls on a connection and another one call, so that 8 calls would be in flight to one and 2 to the other; write 8, or leave it out");
+    insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml:4:15: one service carries many calls on a connection and another only one, so 8 calls would be in flight to one and 2 to the other; write 8, or leave it out");
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml:2:13: "placement" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml:2:15: "invocations" is for subjects, but live services are called here; leave it out"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "", "", "workload = { name = \"hello\" }")), @r#"my.toml:1:1: variant "base": [workload] is a subject's, and a live service is sent what [service] says; keep one of the two"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", "", "workload = { name = \"hello\" }")), @r#"my.toml:1:1: variant "base": [workload] is for subjects, and a live service gets its messages from [service]; keep one of the two"#);
     let mixed = format!(
         "{}[[variants]]\nname = \"c\"\nprotocol = \"grpc\"\nworkload.name = \"hello\"\n",
         two("", [GRPC, HTTP])
     );
     insta::assert_snapshot!(refused(&mixed), @r#"my.toml:11:8: variant "c" calls a subject, and others call live services; make two studies of them"#);
-    insta::assert_snapshot!(one_with("protocol = \"grpc\"\nrate = \"1..9:5s\"\n"), @r#"my.toml:6:8: variant "base": a ramp is for a live service, and a subject is called at one rate; write that"#);
+    insta::assert_snapshot!(one_with("protocol = \"grpc\"\nrate = \"1..9:5s\"\n"), @r#"my.toml:6:8: variant "base": a ramp is for a live service; give a subject one rate"#);
     insta::assert_snapshot!(refused("# Is it fast?\nobjectives = [\"p99<1s\"]\nworkload.name = \"hello\"\nbase.protocol = \"grpc\"\n"), @r#"my.toml:2:14: "objectives" is for live services; write [service], or leave it out"#);
 }
 
@@ -278,20 +278,20 @@ fn a_ramp_lasts_as_long_as_its_parts_and_has_no_warm_up() {
     assert_eq!((plan.warmup.calls, plan.warmup.time_ms), (None, Some(0)));
     let text = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
-    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @"my.toml:3:8: a ramp is compared with nothing; leave the other variants out");
+    insta::assert_snapshot!(refused(&two("rate = \"1:1s\"", [GRPC, GRPC])), @"my.toml:3:8: a ramp cannot be compared; leave the other variants out");
     for bounds in ["time = \"5s\"", "calls = 10"] {
         let top = format!("warm-up = {{ {bounds} }}");
         insta::allow_duplicates! {
-            insta::assert_snapshot!(refused(&service(GRPC, "", ramp, &top)), @"my.toml:2:11: a ramp has no warm-up beside it; begin the ramp with one, as in 100:5s,100..1000:30s, and leave this out");
+            insta::assert_snapshot!(refused(&service(GRPC, "", ramp, &top)), @"my.toml:2:11: a ramp has no separate warm-up; begin the ramp with one, as in 100:5s,100..1000:30s, and leave this out");
         }
     }
-    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "a-a = \"base\"")), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not with itself either; leave "a-a" out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", ramp, "a-a = \"base\"")), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not even with itself; leave "a-a" out"#);
     let shown = plan.to_string();
     assert!(
         shown.contains("  warm-up    none\n") && !shown.contains("deadline 10s"),
         "{shown}"
     );
-    insta::assert_snapshot!(refused(&service(GRPC, "", &format!("{ramp}\ntime = \"1s\""), "")), @r#"my.toml:9:8: variant "base": "time" is the ramp's own: it ends with its last part; leave it out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "", &format!("{ramp}\ntime = \"1s\""), "")), @r#"my.toml:9:8: variant "base": "time" does not apply to a ramp, which ends with its last part; leave it out"#);
 }
 
 #[test]
@@ -332,13 +332,13 @@ fn a_search_is_planned_with_trials_that_decide_its_objectives() {
     let why = |capacity: &str, objectives: &str, settings: &str| {
         refused(&search(capacity, objectives, settings))
     };
-    insta::assert_snapshot!(why("", "[]", ""), @r#"my.toml:3:12: what must hold? Write objectives of latency or errors, as in objectives = ["p99<20ms"]"#);
-    insta::assert_snapshot!(why("", "[\"p99<1s\", \"goodput>5\"]", ""), @"my.toml:2:14: a search needs objectives that are harder to hold at a higher rate: latency and errors, not goodput");
+    insta::assert_snapshot!(why("", "[]", ""), @r#"my.toml:3:12: a search needs objectives of latency or errors; write objectives = ["p99<20ms"]"#);
+    insta::assert_snapshot!(why("", "[\"p99<1s\", \"goodput>5\"]", ""), @"my.toml:2:14: a search needs objectives that are harder to meet at a higher rate: latency and errors, not goodput");
     insta::assert_snapshot!(why("", p99, "in-flight = 2"), @r#"my.toml:8:13: "in-flight": the search chooses the rate of each trial, and how many calls it has; leave it out"#);
-    insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: must be more than 0 and at most 1e9 calls per second");
-    insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @"my.toml:3:27: is above the highest rate, 50 calls/s");
-    insta::assert_snapshot!(why("start-rate = 1e-3", p99, ""), @"my.toml:3:27: brings no call in the 1m of the longest trial; give a higher rate");
-    insta::assert_snapshot!(why("precision = 2.0", p99, ""), @"my.toml:3:26: must be from 0.1% to 100%, as a share: 0.001 to 1");
+    insta::assert_snapshot!(why("start-rate = 0.0", p99, ""), @"my.toml:3:27: the rate must be more than 0 and at most 1e9 calls per second");
+    insta::assert_snapshot!(why("start-rate = 60.0, max-rate = 50.0", p99, ""), @"my.toml:3:27: the first rate is above the highest, 50 calls/s");
+    insta::assert_snapshot!(why("start-rate = 1e-3", p99, ""), @"my.toml:3:27: the rate makes no call in the 1m of the longest trial; give a higher rate");
+    insta::assert_snapshot!(why("precision = 2.0", p99, ""), @"my.toml:3:26: the precision must be from 0.001 to 1, which is 0.1% to 100%");
     let two =
         two("", [GRPC, HTTP]).replacen('\n', "\nobjectives = [\"p99<1s\"]\ncapacity = {}\n", 1);
     insta::assert_snapshot!(refused(&two), @"my.toml:3:12: [capacity] searches one variant of a live service at a time; leave the others out");
@@ -356,12 +356,12 @@ fn what_would_have_no_effect_is_refused() {
     insta::assert_snapshot!(top("idle = \"held\""), @r#"my.toml:2:8: "idle" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(top("budget = \"1m\""), @r#"my.toml:2:10: "budget" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(search("blocks = 3"), @r#"my.toml:2:10: a search has as many trials as it needs; leave "blocks" out"#);
-    insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not with itself either; leave "a-a" out"#);
+    insta::assert_snapshot!(search("a-a = \"base\""), @r#"my.toml:2:7: a search or a ramp is compared with nothing, not even with itself; leave "a-a" out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "threads = 4", "")), @r#"my.toml:7:11: variant "base": "threads" is for subjects, but a live service is called here; leave it out"#);
-    insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is none; leave it out"#);
-    insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set holds its imports already"#);
+    insta::assert_snapshot!(refused(&service(HTTP, "include = \"p\"", "", "")), @r#"my.toml:5:11: "include" is for the imports of "proto", and there is no "proto"; leave it out"#);
+    insta::assert_snapshot!(refused(&grpc("include = \"p\"\ndescriptor-set = \"s\"")), @r#"my.toml:5:11: "include" is for "proto"; a descriptor set already holds its imports"#);
     let pair = "[[pairs]]\nof = \"a\"\nagainst = \"b\"\nmetric = \"server-cpu\"\n";
-    insta::assert_snapshot!(refused(&(two("", [GRPC, HTTP]) + pair)), @r#"my.toml:11:6: server-cpu needs a look into the server, and "a" is a live service; take another metric"#);
+    insta::assert_snapshot!(refused(&(two("", [GRPC, HTTP]) + pair)), @r#"my.toml:11:6: server-cpu is measured inside the server, and "a" is a live service; use another metric"#);
     let groups =
         grpc("") + "[[groups]]\nname = \"g\"\ninvocations = 2\n[[groups.variants]]\nname = \"a\"\n";
     insta::assert_snapshot!(refused(&groups), @r#"my.toml:10:15: "invocations" is for subjects, but live services are called here; leave it out"#);

@@ -8,9 +8,9 @@ use super::*;
 fn contradictory_settings() {
     assert_snapshot!(one_with("protocol = \"grpc\"\nhttp = \"1.1\""), @r#"my.toml:6:8: variant "base": gRPC needs HTTP/2; write http = "2", or exclude it by [[exclude]] with protocol = "grpc" and http = "1.1""#);
     assert_snapshot!(one_with("transport = \"tcp\""), @r#"my.toml:1:1: variant "base": it has no protocol; write protocol = "grpc", "rest" or "connect""#);
-    assert_snapshot!(one_with("protocol = \"rest\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nconnections = 2"), @r#"my.toml:6:15: variant "base": 1 in flight cannot use 2 connections; write fewer, or a larger in-flight"#);
-    assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection made for one call carries one call, so 4 in flight need 4 connections, not 2; leave "connections" out"#);
+    assert_snapshot!(one_with("protocol = \"rest\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so in-flight = 4 needs connections = 4, not 2; leave "connections" out"#);
+    assert_snapshot!(one_with("protocol = \"grpc\"\nconnections = 2"), @r#"my.toml:6:15: variant "base": in-flight = 1 cannot use 2 connections; write fewer, or a larger in-flight"#);
+    assert_snapshot!(one_with("protocol = \"grpc\"\nconnection = \"per-call\"\nin-flight = 4\nconnections = 2"), @r#"my.toml:8:15: variant "base": a connection made for one call carries one call, so in-flight = 4 needs connections = 4, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("protocol = \"grpc\"\narrivals = \"poisson\""), @r#"my.toml:6:12: variant "base": "arrivals" spaces calls at a "rate", and there is none; write rate = 1000"#);
 }
 
@@ -30,7 +30,7 @@ fn stage_times_of_many_calls_in_flight() {
         "protocol = \"rest\"\nin-flight = 4\nconnections = 4",
     );
     let pair = "[[pairs]]\nof = \"grpc\"\nagainst = \"rest-json\"\nmetric = \"decode-time\"";
-    assert_snapshot!(refused(&format!("question = \"Is it?\"\n{busy}\n{pair}")), @r#"my.toml:17:6: decode-time exists for one call in flight only, and "rest-json" has more or a rate; take another metric, or in-flight = 1"#);
+    assert_snapshot!(refused(&format!("question = \"Is it?\"\n{busy}\n{pair}")), @r#"my.toml:17:6: decode-time exists only with one call in flight, and "rest-json" has more or a rate; use another metric, or in-flight = 1"#);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn names_that_are_there_twice() {
 #[test]
 fn exclusions_that_do_wrong() {
     assert_snapshot!(two_and("[[exclude]]\ntransport = \"tcp\""), @"my.toml:12:1: nothing is left: the exclusions up to this one exclude every variant");
-    assert_snapshot!(two_and("[[exclude]]\ntransport = \"unix\""), @"my.toml:12:1: this exclusion meets no variant; remove it, or put its values right");
+    assert_snapshot!(two_and("[[exclude]]\ntransport = \"unix\""), @"my.toml:12:1: this exclusion matches no variant; remove it, or correct its values");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_a_stack_lacks() {
 
 #[test]
 fn what_a_role_has_no_use_for() {
-    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so 1 in flight need 1 connections, not 2; leave "connections" out"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so in-flight = 1 needs connections = 1, not 2; leave "connections" out"#);
     assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" is a client subject's, and the engine calls here; write client = "…""#);
     assert_snapshot!(one_with("sample = \"request\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": "sample" is a codec's, and there is none; write codec = "…""#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" is a call's, and a codec calls nothing; leave it out"#);
@@ -99,11 +99,11 @@ fn what_a_codec_or_client_has_no_figure_of() {
             "{codec}[[pairs]]\nof = \"{of}\"\nagainst = \"{against}\"\nmetric = \"{metric}\""
         ))
     };
-    assert_snapshot!(pair("json", "grpc", "latency-p50"), @r#"my.toml:22:6: one of "json" and "grpc" is a codec, which calls nothing; compare codecs with codecs"#);
-    assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu is a call's, and "json" is a codec; take one of latency-p50, latency-mean, latency-p99, goodput, client-cpu"#);
+    assert_snapshot!(pair("json", "grpc", "latency-p50"), @r#"my.toml:22:6: one of "json" and "grpc" is a codec, which makes no calls; compare codecs with codecs"#);
+    assert_snapshot!(pair("json", "cbor", "server-cpu"), @r#"my.toml:22:6: server-cpu applies to calls, and "json" is a codec; use one of latency-p50, latency-mean, latency-p99, goodput, client-cpu"#);
     let client = "[[variants]]\nname = \"python\"\nclient = \"python/http\"\nprotocol = \"rest\"\n\
         [[pairs]]\nof = \"python\"\nagainst = \"rest-json\"\nmetric = \"call-bytes\"";
-    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted by the engine alone, and a subject calls in "python"; take another metric, such as response-bytes"#);
+    assert_snapshot!(two_and(client), @r#"my.toml:17:6: call-bytes is counted only by rpcgauge's engine, and in "python" a subject calls; use another metric, such as response-bytes"#);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn more_than_a_machine_or_a_plan_holds() {
     let text = format!("question = \"Is it?\"\nplacement = \"two-cores\"\n{TWO}");
     assert_snapshot!(resolve_with(&text, 1, &Overrides::default()).unwrap_err(), @r#"my.toml:2:13: two-cores needs 2 cores, and this program may use 1; write "one-core" or "free""#);
     let many: Vec<String> = (1..=600).map(|n| n.to_string()).collect();
-    assert_snapshot!(two_and(&format!("[factors]\nn = [{}]", many.join(", "))), @"my.toml:13:6: the factors make more than 1000 variants; take fewer values");
-    assert_snapshot!(refused(&format!("question = \"Is it?\"\ninvocations = 1000000\n{TWO}")), @"my.toml: the plan has 12000000 trials, more than 200000: take fewer values of the factors, invocations or blocks");
+    assert_snapshot!(two_and(&format!("[factors]\nn = [{}]", many.join(", "))), @"my.toml:13:6: the factors make more than 1000 variants; use fewer values");
+    assert_snapshot!(refused(&format!("question = \"Is it?\"\ninvocations = 1000000\n{TWO}")), @"my.toml: the plan has 12000000 trials, more than 200000: use fewer values of the factors, invocations or blocks");
 }
 
 #[test]

@@ -515,11 +515,11 @@ fn what_is_set_of_runtimes_holds_for_the_stacks_that_have_it() {
     };
     says(
         "gc = \"g1\"",
-        "no garbage collector can be chosen of reference; these stacks have: go/channels, python/http",
+        "the garbage collector cannot be set for reference; stacks that support it: go/channels, python/http",
     );
     says(
         "heap = \"1GiB\"",
-        "no size of its heap can be chosen of reference",
+        "the heap's size cannot be set for reference",
     );
     says(
         "client = \"python/http\"\ngc = \"shenandoah\"",
