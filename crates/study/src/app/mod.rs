@@ -43,23 +43,23 @@ pub const MANIFEST: &str = "app.toml";
 pub struct App {
     /// Its name.
     pub name: String,
-    /// What it is, in one line.
+    /// A description in one line.
     pub description: String,
-    /// What must be there to build and run it.
+    /// The tools that it takes to build and run it.
     pub toolchain: Vec<Tool>,
     /// Commands that build it, one after the other.
     pub build: Vec<Vec<String>>,
     /// Commands for a user to try once it is up.
     pub tries: Vec<Template>,
-    /// What a configuration can set.
+    /// The settings that a configuration can choose.
     pub settings: Vec<Setting>,
     /// The processes that all configurations share, in the order in which they start.
     pub backing: Vec<Process>,
-    /// The processes that each configuration has its own set of, in the order in which they start.
+    /// The processes of which each configuration has its own set, in the order in which they start.
     pub services: Vec<Process>,
     /// The entry that users call.
     pub entry: Entry,
-    /// The users.
+    /// The users, if it describes any.
     pub load: Option<Load>,
     /// Requests whose responses must be right.
     pub checks: Vec<Check>,
@@ -67,7 +67,7 @@ pub struct App {
     pub metrics: Vec<Metric>,
 }
 
-/// What a configuration can set.
+/// A setting that a configuration can choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
     /// Its name.
@@ -97,17 +97,17 @@ pub struct Process {
     pub ports: Vec<String>,
     /// When it is ready.
     pub ready: Ready,
-    /// How long that may take, ms.
+    /// How long it may take to become ready, ms.
     pub ready_within_ms: u64,
     /// A command that is run once it is ready; empty for none.
     pub seed: Vec<Template>,
-    /// How long that may take, ms.
+    /// How long the seed may take, ms.
     pub seed_within_ms: u64,
-    /// How long it may take to end when it is asked to, ms.
+    /// How long it may take to end when asked to, ms.
     pub stop_within_ms: u64,
     /// How many cores it may use; all of them by default.
     pub cores: Option<u32>,
-    /// How much it may hold, bytes.
+    /// The limit of its memory, bytes.
     pub memory_bytes: Option<u64>,
     /// Where it exposes its metrics.
     pub metrics: Option<MetricsAt>,
@@ -118,7 +118,7 @@ pub struct Process {
 pub enum Ready {
     /// These ports accept a connection.
     Tcp(Vec<String>),
-    /// A request that gets a response with this status.
+    /// A request gets a response with this status.
     Http {
         /// The port's name.
         port: String,
@@ -127,11 +127,11 @@ pub enum Ready {
         /// The status.
         status: u16,
     },
-    /// A line of its log holds a text, or of a file.
+    /// A line of its output, or of a file, contains a text.
     Log {
         /// The text.
         text: Template,
-        /// The file; its standard output and standard error where there is none.
+        /// The file; `None` for its standard output and standard error.
         file: Option<Template>,
     },
 }
@@ -159,11 +159,11 @@ pub struct Entry {
 pub struct Load {
     /// The locustfile, within the application's folder.
     pub locustfile: String,
-    /// How many there are at once.
+    /// The number of users.
     pub users: u32,
     /// How many of them start per second; all at once by default.
     pub spawn_rate: Option<f64>,
-    /// The tags of the tasks that users do; all of them where there is none.
+    /// The tags of the tasks that users run; empty for all tasks.
     pub tags: Vec<String>,
     /// Variables of the load generator's environment.
     pub env: BTreeMap<String, Template>,
@@ -180,19 +180,19 @@ pub struct Check {
     pub path: Template,
     /// Header fields.
     pub headers: BTreeMap<String, Template>,
-    /// The body; its texts may hold placeholders.
+    /// The body; its strings may contain placeholders.
     pub json: Option<Value>,
     /// The status that the response must have.
     pub status: u16,
     /// Values that its body must have, by JSON Pointer.
     pub holds: BTreeMap<String, Value>,
-    /// What is kept of its body, by name: JSON Pointers.
+    /// JSON Pointers to values of its body that are kept, by name.
     pub keep: BTreeMap<String, String>,
-    /// What may differ between configurations: JSON Pointers.
+    /// JSON Pointers to values that may differ between configurations.
     pub ignore: Vec<String>,
 }
 
-/// A service's own metric.
+/// A metric that a service exposes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metric {
     /// Its name in studies.
@@ -206,9 +206,9 @@ pub struct Metric {
     /// The labels that a series must have to count.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// The service's unit of it.
+    /// The unit in which the service reports it.
     pub unit: MetricUnit,
-    /// Whether more of it is better, such as of a cache's hits.
+    /// Whether more of it is better, as with a cache's hits.
     #[serde(
         rename = "better",
         default,
@@ -222,11 +222,11 @@ pub struct Metric {
     /// Whether it is time spent waiting for a scarce resource: a thread, a connection.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wait: bool,
-    /// The names of the load's requests that it happens in.
+    /// The names of the load's requests in which it occurs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
-    /// The metrics that hold this one, each in requests of its own; none where it is a part of the request itself. Plans of
-    /// earlier runs have one as a text.
+    /// The metrics that contain this one, each for other requests; empty if it is a direct part of the request. Plans
+    /// of earlier versions have a single one as a string.
     #[serde(
         default,
         deserialize_with = "one_or_more",
@@ -266,7 +266,7 @@ pub enum MetricUnit {
     /// Bytes.
     #[serde(rename = "B")]
     Bytes,
-    /// A number of something, or a share of 1.
+    /// A count, or a fraction of 1.
     #[serde(rename = "1")]
     Number,
 }
@@ -276,7 +276,7 @@ words! { MetricUnit, "unit of a metric":
 }
 
 impl MetricUnit {
-    /// Its length in nanoseconds; none if it is not a time.
+    /// Its length in nanoseconds; `None` if it is not a time.
     pub fn ns(self) -> Option<f64> {
         match self {
             Self::Seconds => Some(1e9),
@@ -288,7 +288,7 @@ impl MetricUnit {
 }
 
 impl App {
-    /// The configuration with these values, `SETTING=VALUE` each, and the defaults for the rest.
+    /// The configuration with these values, by setting, and the defaults for the rest.
     ///
     /// # Errors
     /// One line: there is no such setting, or it does not have the value.
@@ -315,8 +315,7 @@ impl App {
         Ok(configuration)
     }
 
-    /// The configurations to check: that of the defaults, and for each other value of a setting one with
-    /// that value.
+    /// The configurations to check: the default one, and one for each other value of a setting.
     pub fn configurations(&self) -> Vec<Configuration> {
         let default = self.configuration([]).unwrap_or_default();
         let mut all = vec![default.clone()];

@@ -9,7 +9,7 @@ use crate::plan::check::{CONFIDENCE, MARGIN, MAX_TRIALS};
 use crate::run::Planned;
 use crate::run::RunKind;
 
-/// What will be done, with no defaults left.
+/// A plan, with no defaults left.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppPlan {
     /// The study's name.
@@ -18,23 +18,23 @@ pub struct AppPlan {
     pub question: String,
     /// The seed of the order of slices, and of the intervals.
     pub seed: u64,
-    /// The share either way that counts as no difference.
+    /// Differences up to this share, either way, count as none.
     pub margin: f64,
-    /// The share of intervals that hold the true value.
+    /// The share of intervals that contain the true value.
     pub confidence: f64,
     /// The application's name.
     pub app: String,
-    /// What it is.
+    /// The application's description.
     pub description: String,
-    /// Its folder, absolute; none of a built-in one.
+    /// Its folder, absolute; `None` for a built-in application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// What sends load to each variant.
     #[serde(flatten)]
     pub load: AppLoad,
-    /// Load for each variant before the first slice of an invocation, ms.
+    /// How long each variant gets load before the first slice of an invocation, ms.
     pub warm_up_ms: u64,
-    /// Load before a slice that is left out of it, ms.
+    /// How long load runs before each slice without being counted, ms.
     pub settle_ms: u64,
     /// The length of a slice, ms.
     pub slice_ms: u64,
@@ -43,9 +43,9 @@ pub struct AppPlan {
     /// The blocks, in order.
     #[serde(alias = "rounds")]
     pub blocks: Vec<AppBlock>,
-    /// Figures from within the services.
+    /// The metrics of the services.
     pub metrics: Vec<Metric>,
-    /// What is compared.
+    /// The pairs to compare.
     pub pairs: Vec<AppPair>,
     /// Published figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,17 +58,17 @@ pub struct AppPlan {
 pub enum AppLoad {
     /// Locust's users, each of whom waits for a response before the next request (closed loop).
     Users {
-        /// How many there are.
+        /// The number of users.
         users: u32,
-        /// How many of them start in a second.
+        /// How many of them start per second.
         spawn_rate: f64,
-        /// The tags of the tasks that they do; all of them where there is none.
+        /// The tags of the tasks that they run; empty for all tasks.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tags: Vec<String>,
     },
-    /// rpcgauge's engine, which sends one request at a rate, independent of earlier responses (open loop).
+    /// rpcgauge's engine, which sends one kind of request at a rate, independent of earlier responses (open loop).
     Rate {
-        /// The name of the check whose request that is.
+        /// The name of the check whose request it sends.
         call: String,
         /// Requests per second.
         rate: f64,
@@ -76,7 +76,7 @@ pub enum AppLoad {
 }
 
 impl AppLoad {
-    /// The users of an application, with these numbers and tags instead of its own where given.
+    /// The users of an application; these numbers and tags, if given, replace its own.
     ///
     /// # Errors
     /// Its `app.toml` describes no users.
@@ -131,25 +131,25 @@ pub struct AppVariant {
 /// One slice of each variant, one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppBlock {
-    /// The fresh start of the services that it belongs to, from 0.
+    /// The invocation that it belongs to, from 0.
     pub invocation: u32,
-    /// Which of its blocks, from 0.
+    /// The number of the block in its invocation, from 0.
     pub block: u32,
-    /// The variants by their places in the plan.
+    /// The order of the variants, as indices into the plan's variants.
     pub order: Vec<usize>,
 }
 
 /// Two variants to compare.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppPair {
-    /// The one.
+    /// The variant that is compared.
     pub of: String,
-    /// The other.
+    /// The variant that it is compared with.
     pub against: String,
-    /// What that answers, if the study says it.
+    /// The question that the pair answers, if the study gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The requests to compare; all together and each where there is none.
+    /// The requests to compare; empty for all together and each by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
     /// The metrics.
@@ -159,16 +159,16 @@ pub struct AppPair {
 /// A published ratio.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AppClaim {
-    /// The one variant.
+    /// The variant that the claim is about.
     pub of: String,
-    /// The other.
+    /// The variant that it is compared with.
     pub against: String,
     /// The metric.
     pub metric: AppMetric,
     /// The request; `None` for all requests together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// The one by the other.
+    /// The published figure of `of` divided by that of `against`.
     pub ratio: f64,
     /// Where it was published.
     pub source: String,
@@ -182,18 +182,18 @@ pub enum AppMetric {
     RequestsPerSecond,
     /// The mean response time.
     ResponseMean,
-    /// The median.
+    /// The median response time.
     ResponseP50,
-    /// The 99th percentile.
+    /// The 99th percentile of response times.
     ResponseP99,
-    /// Processor time of all processes for a request.
+    /// CPU time of all processes per request.
     Cpu,
     /// One of the application's own metrics.
     Inside(String),
 }
 
 impl AppMetric {
-    /// The words of those that every application has.
+    /// The names of the metrics that every application has.
     pub const NAMES: [&str; 5] = [
         "requests-per-second",
         "response-mean",
@@ -202,14 +202,14 @@ impl AppMetric {
         "cpu",
     ];
 
-    /// Those that every application has, then its own.
+    /// The metrics that every application has, then its own.
     pub fn all(own: &[Metric]) -> Vec<Self> {
         let usual = Self::NAMES.map(|word| Self::from(word.to_owned()));
         let own = own.iter().map(|metric| Self::Inside(metric.name.clone()));
         usual.into_iter().chain(own).collect()
     }
 
-    /// Whether each request has its own.
+    /// Whether each request has its own figure.
     pub fn is_of_request(&self) -> bool {
         !matches!(self, Self::Cpu | Self::Inside(_))
     }
@@ -255,7 +255,7 @@ impl Planned for AppPlan {
 }
 
 impl AppPlan {
-    /// How many fresh starts of the services there are.
+    /// The number of invocations.
     pub fn invocations(&self) -> u32 {
         self.blocks
             .iter()
@@ -264,7 +264,7 @@ impl AppPlan {
             .unwrap_or(0)
     }
 
-    /// How many slices there are.
+    /// The number of slices.
     pub fn slices(&self) -> usize {
         self.blocks.iter().map(|block| block.order.len()).sum()
     }
@@ -276,7 +276,7 @@ impl AppPlan {
         warm_ups + self.slices() as u64 * of_slice
     }
 
-    /// Whether the application still has the settings and metrics that this was made of.
+    /// Whether the application still has the settings and metrics from which the plan was made.
     pub fn is_of(&self, app: &App) -> bool {
         let is_known = |Configuration(values): &Configuration| {
             let chosen = values.iter().map(|(name, value)| (&**name, &**value));
@@ -313,7 +313,7 @@ impl AppPlan {
         if places.all(|place| *place < self.variants.len()) {
             Ok(())
         } else {
-            Err("a block has a variant that is not there".to_owned())
+            Err("a block has a variant that does not exist".to_owned())
         }
     }
 }

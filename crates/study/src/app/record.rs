@@ -12,13 +12,13 @@ use crate::record::{Build, Environment};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "kebab-case")]
 pub enum AppRecord {
-    /// Sets of services of an invocation are up and right.
+    /// Sets of services of an invocation have started, and their responses are right.
     Start(Box<StartRecord>),
-    /// A slice that ended, well or not.
+    /// A slice that ended: it was measured, or it failed.
     Slice(Box<SliceRecord>),
     /// An invocation was interrupted and begins again: its records before this line do not count.
     Restart {
-        /// Which, from 0.
+        /// Its number, from 0.
         invocation: u32,
     },
 }
@@ -28,10 +28,10 @@ pub enum AppRecord {
 pub struct StartRecord {
     /// Its invocation, from 0.
     pub invocation: u32,
-    /// When all of them were up and their responses right, milliseconds since the Unix epoch.
+    /// When all services were up and their responses right, milliseconds since the Unix epoch.
     pub ready_at_ms: u64,
-    /// How many sets of services are up at once: where memory does not carry all of them, an invocation has a start
-    /// for each.
+    /// How many sets of services run at once: if memory does not suffice for all, an invocation has a start for each
+    /// set.
     pub sets: usize,
     /// What the application was built from.
     pub build: Build,
@@ -45,9 +45,9 @@ pub struct StartRecord {
 /// One slice of one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SliceRecord {
-    /// Which invocation and which of its blocks, from 0.
+    /// The invocation, from 0.
     pub invocation: u32,
-    /// The block.
+    /// The block in that invocation, from 0.
     pub block: u32,
     /// The variant's name.
     pub variant: String,
@@ -80,19 +80,19 @@ pub enum SliceOutcome {
 pub struct SliceFigures {
     /// How long requests were counted, seconds.
     pub seconds: f64,
-    /// What became of them, by the name of the request.
+    /// The results, by the name of the request.
     pub requests: Vec<RequestRecord>,
-    /// What was added to each metric of the plan, by its name.
+    /// By how much each metric of the plan grew, by its name.
     #[serde(default)]
     pub metrics: BTreeMap<String, SumCount>,
-    /// What each process took.
+    /// The resources that each process used.
     pub processes: Vec<ProcessRecord>,
-    /// Processor time of the load generator, seconds.
+    /// CPU time of the load generator, seconds.
     pub load_generator_cpu_seconds: f64,
-    /// Tasks of the locustfile that failed, and why the first one did.
+    /// The number of tasks of the locustfile that failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub task_errors: u64,
-    /// Why the first did.
+    /// Why the first task failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub task_error: String,
     /// Further figures of requests at a rate.
@@ -100,26 +100,26 @@ pub struct SliceFigures {
     pub at_rate: Option<Box<AtRate>>,
 }
 
-/// Requests at a rate. Those that were due in the slice are among its requests whenever they ended.
+/// Figures of requests at a rate. The requests of a slice are those that were due in it, whenever they ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AtRate {
-    /// Requests that succeeded while others were due, with those that were due before the slice: the numerator of requests per
-    /// second.
+    /// Requests that succeeded during the slice, including those that were due before it: the numerator of requests
+    /// per second.
     pub answered: u64,
-    /// The slice and the time that its requests took to end after it, seconds: the span of metrics and CPU time.
+    /// The length of the slice and the time until its last request ended, seconds: the span of metrics and CPU time.
     pub spent_seconds: f64,
     /// How long after it was due each request was sent.
     pub send_delay: Histogram,
-    /// Requests that are left out, since rpcgauge did not run.
+    /// Requests left out because rpcgauge itself was stalled when they were due.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalled: u64,
 }
 
 impl SliceFigures {
-    /// How many requests of a name succeeded in the slice's time; of all names where none is given.
+    /// How many requests of this name, or of all names, succeeded in the slice's time.
     pub fn answered(&self, request: Option<&str>) -> u64 {
         match &self.at_rate {
-            // All are of one name.
+            // At a rate all requests have the same name.
             Some(at_rate) => at_rate.answered,
             None => {
                 let is_asked = |one: &&RequestRecord| request.is_none_or(|name| one.name == name);
@@ -141,17 +141,17 @@ impl SliceFigures {
 /// Requests of one name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RequestRecord {
-    /// The name that the locustfile gives it.
+    /// The name that the locustfile gives them.
     pub name: String,
     /// The method.
     pub method: String,
     /// The response times of those that succeeded.
     pub times: Histogram,
-    /// The sum of these, exact, µs.
+    /// The exact sum of these, µs.
     pub sum_us: f64,
     /// How many failed.
     pub failures: u64,
-    /// Why the first did.
+    /// Why the first of them failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
 }
@@ -165,44 +165,44 @@ pub struct SumCount {
     pub count: f64,
 }
 
-/// What a process took in a slice.
+/// The resources that a process used in a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRecord {
     /// Its name in `app.toml`.
     pub name: String,
     /// Whether all configurations share it.
     pub is_shared: bool,
-    /// Processor time, ns; absent where it cannot be read.
+    /// CPU time, ns; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// What it held at the end, bytes; absent where it cannot be read.
+    /// The memory that it held at the end, bytes; absent if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// What its JVM did by itself; absent where it is none.
+    /// The work of its JVM; absent if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jvm: Option<JvmRecord>,
 }
 
-/// What the JVMs of a process did by themselves.
+/// The work of a process's JVMs besides running the application: garbage collection and compilation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JvmRecord {
-    /// Garbage collections that stopped it.
+    /// The number of garbage collections that stopped it.
     pub collections: u64,
     /// How long these took, ns.
     pub collecting_ns: u64,
     /// How long it was stopped, by collections and by anything else, ns.
     pub stopped_ns: u64,
-    /// Methods that were compiled.
+    /// The number of methods that were compiled.
     pub compilations: u64,
-    /// How long its compilers worked, ns: elapsed, with waits for a core. They do so beside the application, on cores
-    /// that it could use.
+    /// How long its compilers worked, ns: elapsed time, including waits for a core. They work while the application
+    /// runs, on cores that it could use.
     pub compiling_ns: u64,
-    /// What its heap held at the end, as of its last collection, bytes.
+    /// How much its heap held at the end, as of the last collection, bytes.
     pub heap_bytes: u64,
 }
 
 impl JvmRecord {
-    /// The difference to an earlier reading; of the heap, what it holds now.
+    /// The difference from an earlier reading; the heap's size is the current one.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             heap_bytes: self.heap_bytes,

@@ -1,4 +1,4 @@
-//! A run of a study of an application as it lies on disk.
+//! A run of a study of an application, as stored on disk.
 
 #[cfg(test)]
 mod tests;
@@ -15,13 +15,13 @@ use crate::run::{
 /// A run of a study of an application.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppRun {
-    /// Where it lies.
+    /// Its directory.
     pub directory: PathBuf,
-    /// What it is.
+    /// The version, study, seed and kind of the run.
     pub info: RunInfo,
     /// The study as given.
     pub study: Option<String>,
-    /// What was to be done.
+    /// The plan.
     pub plan: AppPlan,
     /// The machine; absent only in a run that ended before its first record.
     pub environment: Option<Environment>,
@@ -29,9 +29,9 @@ pub struct AppRun {
     pub starts: Vec<StartRecord>,
     /// The slices that ended, in the order in which they did.
     pub slices: Vec<SliceRecord>,
-    /// What is damaged and was tolerated, one line each.
+    /// Damage that was tolerated, one line each.
     pub warnings: Vec<String>,
-    /// Bytes of `trials.jsonl` up to the end of its last whole line.
+    /// Bytes of `trials.jsonl` up to the end of its last complete line.
     pub whole_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ impl AppRun {
     /// Reads the run in `directory`.
     ///
     /// # Errors
-    /// As [`Run::read`], or it is a run of calls.
+    /// Those of [`Run::read`], or it is a run of calls.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Run::check(directory)?;
         info.kind.must_be(RunKind::App, directory)?;
@@ -69,7 +69,7 @@ impl AppRun {
                     let place = (slice.invocation, slice.block, slice.variant.clone());
                     if !seen.insert(place) {
                         return Err(format!(
-                            "the slice of \"{}\" in block {} of invocation {} was recorded already",
+                            "the slice of \"{}\" in block {} of invocation {} was already recorded",
                             slice.variant, slice.block, slice.invocation
                         ));
                     }
@@ -87,7 +87,7 @@ impl AppRun {
         run.provenance().map_err(|difference| RunError::Damaged {
             path: directory.join(names::TRIALS),
             line: None,
-            problem: format!("its invocations do not compare: {difference}"),
+            problem: format!("its invocations cannot be compared: {difference}"),
         })?;
         Ok(run)
     }
@@ -97,8 +97,8 @@ impl AppRun {
         slices.filter(move |slice| slice.invocation == invocation)
     }
 
-    /// Whether nothing of an invocation is left to do. A slice that failed has ended it, or only its own set of
-    /// services where the sets were not up at once.
+    /// Whether nothing of an invocation is left to do. A failed slice ends its invocation, or only its own set of
+    /// services if the sets did not run at once.
     fn is_complete(&self, invocation: u32) -> bool {
         let is_failed = |slice: &&SliceRecord| matches!(slice.outcome, SliceOutcome::Failed { .. });
         let failed = self.of(invocation).filter(is_failed);
@@ -184,7 +184,7 @@ impl Resumable for AppRun {
     }
 }
 
-/// Whether a slice is one of the plan.
+/// Checks that a slice is in the plan.
 fn belongs(plan: &AppPlan, slice: &SliceRecord) -> Result<(), String> {
     let is_block =
         |block: &&AppBlock| (block.invocation, block.block) == (slice.invocation, slice.block);

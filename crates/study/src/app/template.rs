@@ -108,7 +108,7 @@ impl Template {
         })
     }
 
-    /// The text, with what `of` gives in place of each placeholder.
+    /// Returns the text with each placeholder replaced by what `of` returns.
     ///
     /// # Errors
     /// Those of `of`.

@@ -115,7 +115,7 @@ fn what_is_left_out_has_its_default() {
     let hits = "[[metrics]]\nname = \"hits\"\nservice = \"front\"\nmetric = \"hits\"\nunit = \"1\"\nbetter = \"more\"\n";
     let hits = &parse(&format!("{SMALL}{hits}")).unwrap().metrics[4];
     assert_eq!((hits.more_is_better, hits.unit), (true, MetricUnit::Number));
-    // As plans of earlier versions have it.
+    // Plans of earlier versions have this form.
     let written = serde_json::to_value(hits).expect("JSON");
     assert_eq!(written["better"], "more");
     let read: Metric = serde_json::from_value(written).expect("a metric");
@@ -181,12 +181,12 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "${port.sql}",
             "${calls}",
-            "${calls} cannot stand in a backing process",
+            "${calls} cannot be used in a backing process",
         ),
         (
             "${port.sql}",
             "${front.port.http}",
-            "cannot stand in a backing process",
+            "cannot be used in a backing process",
         ),
         ("${port.sql}", "${port.sql", "has no closing }"),
         ("${port.sql}", "${a.b.c}", "is not one of ${SETTING}"),
@@ -208,9 +208,13 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "name = \"back\"",
             "name = \"back\"\nseed = [\"x\"]",
-            "\"seed\" is a backing process's",
+            "\"seed\" applies to backing processes",
         ),
-        ("path = \"/health\"", "log = \"up\"", "\"ready\" is one of"),
+        (
+            "path = \"/health\"",
+            "log = \"up\"",
+            "\"ready\" must be one of",
+        ),
         (
             "/health",
             "/${calls}",
@@ -230,7 +234,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "${kept.token}\" }",
             "${kept.tokn}\" }",
-            "no check before has kept ${kept.tokn}",
+            "no earlier check has kept ${kept.tokn}",
         ),
         (
             "keep = { token = \"/token\" }",
@@ -270,12 +274,12 @@ fn what_does_not_fit_is_refused_with_its_place() {
         (
             "unit = \"s\"\nrequest = \"page\"",
             "unit = \"s\"\nbetter = \"more\"\nrequest = \"page\"",
-            "a time that is a part of a request is better when it is less",
+            "a time that is part of a request is better when it is shorter",
         ),
         (
             "unit = \"s\"\nrequest = \"page\"",
             "unit = \"B\"\nwait = true",
-            "only a time is a \"wait\"",
+            "only a time can be a \"wait\"",
         ),
         (
             "unit = \"s\"\nrequest = \"page\"",

@@ -79,7 +79,7 @@ impl Run {
             return Err(format!("invocation {invocation} has not begun"));
         };
         match with.stacks.insert(variant, stacks) {
-            Some(_) => Err("the stacks of this variant were recorded already".to_owned()),
+            Some(_) => Err("the stacks of this variant were already recorded".to_owned()),
             None => Ok(()),
         }
     }
@@ -87,7 +87,7 @@ impl Run {
     /// Refuses invocations that were measured with different builds, versions or machines, and such that do
     /// not say with what, unless none does.
     pub(super) fn check_provenance(&mut self) -> Result<(), String> {
-        let differs = |difference| format!("its invocations do not compare: {difference}");
+        let differs = |difference| format!("its invocations cannot be compared: {difference}");
         self.provenance().map_err(differs)?;
         if self.invocations.is_empty() {
             let mut numbers = self.trials.iter().map(|record| record.trial.invocation);

@@ -200,7 +200,7 @@ impl Run {
         }
         if let Some(before) = seen.replace(line) {
             return Err(format!(
-                "trial {index} was recorded already in line {before}"
+                "trial {index} was already recorded in line {before}"
             ));
         }
         Ok(())

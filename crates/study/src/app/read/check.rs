@@ -1,4 +1,4 @@
-//! `[[checks]]`, and the forms of what is in them.
+//! `[[checks]]`, and the types of their values.
 
 use std::collections::BTreeMap;
 
@@ -30,17 +30,17 @@ struct WrittenCheck {
     ignore: Vec<Pointer>,
 }
 
-/// A path of a request, with its query.
+/// The path and query of a request.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct PathAndQuery(pub(super) String);
 
-/// A status of HTTP.
+/// An HTTP status.
 #[derive(Deserialize)]
 #[serde(try_from = "u16")]
 pub(super) struct Status(pub(super) u16);
 
-/// A method of HTTP.
+/// An HTTP method.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
 struct Method(String);
@@ -150,7 +150,7 @@ pub(super) fn check(table: Table<'_>, scope: Scope<'_>) -> Result<Check, StudyEr
     })
 }
 
-/// Refuses a placeholder that nothing replaces.
+/// Refuses placeholders where nothing replaces them.
 fn check_plain(text: &str) -> Result<(), String> {
     if text.contains("${") {
         Err(format!("\"{text}\": ${{…}} is not filled in here"))
@@ -159,7 +159,7 @@ fn check_plain(text: &str) -> Result<(), String> {
     }
 }
 
-/// Calls `of` with every text in a value.
+/// Calls `of` with every string in a value.
 fn texts_of(value: &Value, of: &mut impl FnMut(&str) -> Result<(), String>) -> Result<(), String> {
     match value {
         Value::String(text) => of(text),

@@ -63,7 +63,7 @@ pub(super) fn metrics(
         if let Some(wait) = &wait
             && written.unit.ns().is_none()
         {
-            return Err(source.error(wait.span(), "only a time is a \"wait\""));
+            return Err(source.error(wait.span(), "only a time can be a \"wait\""));
         }
         let more_is_better = written
             .better
@@ -72,7 +72,7 @@ pub(super) fn metrics(
             && written.unit.ns().is_some()
             && written.request.is_some()
         {
-            let message = "a time that is a part of a request is better when it is less; leave out \"better\" or \"request\"";
+            let message = "a time that is part of a request is better when it is shorter; leave out \"better\" or \"request\"";
             return Err(source.error(better.span(), message));
         }
         let requests = written.request.map_or_else(Vec::new, |OneOrMore(all)| {
@@ -108,7 +108,7 @@ fn find<'a>(all: &'a [Metric], name: &str) -> Option<&'a Metric> {
     all.iter().find(|metric| metric.name == name)
 }
 
-/// Whether what a metric is part of is there, and holds it: one metric in each of its requests.
+/// Checks that the metrics that a metric is part of exist, and that exactly one of them is in each of its requests.
 fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
     let mut of_wholes = Vec::new();
     for name in &metric.part_of {
@@ -118,7 +118,7 @@ fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
             format!("there is no metric \"{name}\"{hint}")
         })?;
         if metric.unit.ns().is_none() || whole.unit.ns().is_none() {
-            return Err("only a time is a part of a time".to_owned());
+            return Err("only a time can be part of a time".to_owned());
         }
         of_wholes.extend(&whole.requests);
     }
@@ -137,7 +137,7 @@ fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
             shown(&of_wholes)
         ));
     }
-    // Its wholes, theirs, and so on.
+    // The metrics that contain it, those that contain these, and so on.
     let mut above: Vec<&String> = metric.part_of.iter().collect();
     let mut at = 0;
     while let Some(name) = above.get(at) {

@@ -1,4 +1,4 @@
-//! Reading `app.toml`: first each table, then whether the names in it fit together.
+//! Reads `app.toml`: first each table, then the names with which tables refer to each other.
 
 mod check;
 mod metric;
@@ -23,10 +23,10 @@ use scope::{Names, Scope};
 /// The default number of users.
 const USERS: u32 = 10;
 
-/// The most users: each is a thread of the load generator's, and a connection.
+/// The maximum number of users: each is a thread of the load generator, and a connection.
 pub(crate) const MAX_USERS: u32 = 10_000;
 
-/// The file's own keys.
+/// The file's top-level keys.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Top {
@@ -71,10 +71,10 @@ struct WrittenLoad {
 }
 
 impl App {
-    /// Reads an `app.toml`. `file` is what messages call it.
+    /// Reads an `app.toml`. `file` is its name in messages.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line and column.
+    /// The first problem, with its line and column.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
         let source = Source {
             file: file.into(),
@@ -97,7 +97,7 @@ impl App {
             "has no check; write [[checks]] with path = \"/\": an application is never measured before its \
              responses are known to be right",
         );
-        let no_entry = table.error("needs [entry] with service and port: where users come in");
+        let no_entry = table.error("needs [entry] with the service and port that users call");
         let top: Top = table.rest()?;
 
         let names = names(&source, &settings, &backing, &services)?;

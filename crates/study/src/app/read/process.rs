@@ -15,8 +15,7 @@ use crate::error::{Source, StudyError};
 use crate::read::{Size, Table, Time, filled};
 use crate::subject::Name;
 
-/// How long a process may take until it is ready, and to end when it is asked to, and a seed may take,
-/// where `app.toml` does not say, ms.
+/// Defaults for what `app.toml` leaves out, ms: the time to become ready, to end when asked to, and to seed.
 const READY_WITHIN_MS: u64 = 60_000;
 const STOP_WITHIN_MS: u64 = 10_000;
 const SEED_WITHIN_MS: u64 = 120_000;
@@ -40,7 +39,7 @@ pub(super) struct WrittenProcess {
     cores: Option<NonZeroU32>,
     memory: Option<Size>,
     metrics: Option<Spanned<WrittenMetricsAt>>,
-    /// Where its table is.
+    /// The place of its table.
     #[serde(skip)]
     place: Range<usize>,
 }
@@ -93,7 +92,7 @@ pub(super) fn process(
     };
     if !is_backing && let Some(seed) = written.seed.first() {
         let message =
-            "\"seed\" is a backing process's: a service starts with what its databases hold";
+            "\"seed\" applies to backing processes: a service starts with what its databases hold";
         return Err(source.error(seed.span(), message));
     }
     let port_at = |place: Range<usize>, port: String| {
@@ -171,7 +170,7 @@ fn ready(
             file: file.map(|file| scope.take(source, file)).transpose()?,
         },
         _ => {
-            let message = "\"ready\" is one of { tcp = \"PORT\" }, { http = \"PORT\", path, status } and { log = \
+            let message = "\"ready\" must be one of { tcp = \"PORT\" }, { http = \"PORT\", path, status } and { log = \
                            \"TEXT\", file }";
             return Err(source.error(place, message));
         }

@@ -13,14 +13,14 @@ use crate::subject::Name;
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     pub(super) names: &'a Names,
-    /// Where it is, in a message.
+    /// The place, as messages name it.
     pub(super) what: &'a str,
     /// The ports of the process itself.
     pub(super) own: Option<&'a [Name]>,
-    /// Whether it belongs to one configuration.
+    /// Whether the place belongs to one configuration.
     pub(super) has_configuration: bool,
     pub(super) has_build: bool,
-    /// The entry's URL, and what checks before have kept.
+    /// The names of values that earlier checks have kept; `Some` also allows the entry's URL.
     pub(super) kept: Option<&'a BTreeSet<String>>,
 }
 
@@ -74,7 +74,7 @@ impl Scope<'_> {
             Placeholder::Kept(name) => match self.kept {
                 Some(kept) if !kept.contains(name) => {
                     let hint = Nearest::or_known(name, kept.iter().map(String::as_str));
-                    return Err(format!("no check before has kept {word}{hint}"));
+                    return Err(format!("no earlier check has kept {word}{hint}"));
                 }
                 kept => kept.is_some(),
             },
@@ -82,7 +82,7 @@ impl Scope<'_> {
         if is_here {
             Ok(())
         } else {
-            Err(format!("{word} cannot stand in {}", self.what))
+            Err(format!("{word} cannot be used in {}", self.what))
         }
     }
 

@@ -134,7 +134,7 @@ fn where_sets_are_up_one_by_one_a_slice_that_failed_has_ended_its_own() {
 fn invocations_of_different_builds_do_not_compare() {
     let other = built(1, 2, "d2");
     let refused = read(&directory(&[whole(0), vec![other.clone()]].concat())).unwrap_err();
-    let line = "its invocations do not compare: the digest of the sources and toolchain of the application \
+    let line = "its invocations cannot be compared: the digest of the sources and toolchain of the application \
                 shop was d1 before and is d2 now";
     assert!(refused.to_string().contains(line), "{refused}");
     // Of an invocation that begins again only the new start counts.

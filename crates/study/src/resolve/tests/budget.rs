@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Three variants within a budget.
+/// A study of three variants with a budget.
 fn within(budget: &str) -> String {
     format!(
         "# Is it fast?\nbudget = \"{budget}\"\nworkload = {{ name = \"hello\" }}\n[factors]\n\
@@ -75,7 +75,7 @@ fn a_codec_that_is_a_part_of_calls_takes_little_of_a_budget() {
     // The report finds the codec of a call by what its stack declares.
     let declared = [(Encoding::Json, "python/json".to_owned())].into();
     assert_eq!(plan.codecs, [("python/http".to_owned(), declared)].into());
-    // Where it is compared itself, it is measured like all others.
+    // A codec that is compared itself is measured like all others.
     let other = "[[variants]]\nname = \"encode\"\ncodec = \"python/json\"\noperation = \"encode\"\n\
         [[pairs]]\nof = \"decode\"\nagainst = \"encode\"\n";
     let compared = format!("{text}{other}");
@@ -97,13 +97,14 @@ fn an_estimate_counts_what_a_stack_needs() {
     };
     let (started, slow) = (needing(1_000, 0), needing(7_000, 0));
     assert!((slow - started - 6.0).abs() < 0.01, "{started} and {slow}");
-    // The warm-up of 3 s waits for the calls for half of its time at most.
+    // The warm-up of 3 s waits for its calls for at most half of its time.
     let (few, many) = (needing(1_000, 5_000), needing(1_000, 1_000_000));
     assert!(started < few && few < many, "{started}, {few}, {many}");
     assert!(many - started < 1.6, "{started} and {many}");
 }
 
-/// The seconds of each trial of a plan over this link, with more of `[base]`; a calibration is for two of them.
+/// The estimated seconds per trial of a plan over this link, with more lines of `[base]`. Two trials share a
+/// calibration.
 fn over(link: &str, size: u32, base: &str) -> f64 {
     let text = format!(
         "# Is it?\ninvocations = 1\nblocks = 1\nworkload = {{ name = \"list\", n = {size} }}\n[base]\n\
@@ -124,11 +125,11 @@ fn an_estimate_counts_what_links_cost() {
     // Slices of a floor for two trials, each of four round trips of 90 ms.
     is_in(over("\"wan-eu-us\"", 1, second) - loopback, 1.0..10.0);
     let calls = |size, more: &str| over("{ rate = \"1Gbit/s\", delay = \"50ms\" }", size, more);
-    // A new connection: a handshake, and three waits for the window of 10 segments to hold 190 kB.
+    // A new connection: a handshake, and three waits until the window, at first 10 segments, holds 190 kB.
     let kept = calls(1_000, "calls = 100");
     let each = calls(1_000, "calls = 100\nconnection = \"per-call\"");
     is_in((each - kept) / 100.0, 0.35..1.5);
-    // 64 calls of 19 kB share 10 Mbit/s, which sends 66 of them a second.
+    // 64 calls of 19 kB share 10 Mbit/s, which sends 66 of them per second.
     let rate = "{ rate = \"10Mbit/s\", delay = \"50ms\" }";
     let [many, fewer] = ["2000", "1000"].map(|calls| format!("calls = {calls}\nin-flight = 64"));
     is_in(over(rate, 100, &many) - over(rate, 100, &fewer), 15.0..40.0);
@@ -144,7 +145,7 @@ fn an_estimate_counts_connections_and_all_calls_in_flight() {
         let plan = resolve(&text).unwrap();
         plan.estimate().as_secs_f64() / plan.trials.len() as f64
     };
-    // A slice has 20 calls for each in flight, however few are asked for, and two at a time.
+    // A slice has 20 calls for each one in flight, however few are asked for, and two run at a time.
     let calls = 65_536.0 * 20.0 / 2.0 * 40e-6;
     assert!(estimate(1) > calls, "{} s", estimate(1));
     let opening = estimate(65_536) - estimate(1);

@@ -1,5 +1,5 @@
-//! Plans of very many parts. Each step may grow with the number of parts, or sort them: a step that goes
-//! through all pairs for each pair, or through all variants for each pair of each group, does not end here.
+//! Very large plans. The time of a step may grow linearly with the number of parts, or as sorting does: a step that
+//! goes through all pairs for each pair, or through all variants for each pair of each group, would not finish here.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::plan::TrialSpec;
 const GROUPS: usize = 240;
 const PAIRS: usize = 30_000;
 
-/// Groups of four variants; in the last one thousands of questions are about the same two.
+/// Groups of four variants; the last group has thousands of questions about the same two.
 fn large() -> String {
     let mut text = "# Is it fast?\nworkload = { name = \"hello\" }\ninvocations = 2\nblocks = 1\n\
                     [base]\nprotocol = \"grpc\"\n"

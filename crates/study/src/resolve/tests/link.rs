@@ -70,7 +70,7 @@ fn the_usual_queue_follows_the_rate() {
         queue("{ preset = \"wlan\", rate = \"1Mbit/s\" }"),
         Queue::Bytes(64 << 10)
     );
-    // A preset's own is as long at every rate.
+    // A preset's own queue is equally long at every rate.
     assert_eq!(
         queue("{ preset = \"lte\", rate = \"1Mbit/s\" }"),
         Queue::Time(200_000_000)
@@ -116,7 +116,7 @@ fn a_trace_is_read_with_the_study() {
         file.display()
     );
     let LinkRate::Trace(trace) = link(&written).terms.down.rate else {
-        panic!("it goes by a trace")
+        panic!("the link has a trace")
     };
     assert_eq!(trace.at_ms, [0, 12, 12]);
     let kept = serde_json::to_value(&trace).unwrap();

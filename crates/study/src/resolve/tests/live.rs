@@ -6,7 +6,7 @@ use crate::settings::{CallOptions, LiveCall, LiveService, LiveWire, Timing};
 const GRPC: &str = "grpc://localhost:50051/shop.Orders/Get";
 const HTTP: &str = "http://localhost/orders";
 
-/// A study of one service: its keys, settings, and keys of the study.
+/// A study of one service, with keys of `[service]`, settings, and keys of the study.
 fn service(target: &str, keys: &str, settings: &str, top: &str) -> String {
     format!("# Is it fast?\n{top}\n[service]\ntarget = \"{target}\"\n{keys}\n[base]\n{settings}\n")
 }
@@ -27,7 +27,7 @@ fn live(text: &str) -> LiveService {
     calls(&resolve(text).unwrap())[0].service.clone()
 }
 
-/// What a plan's variants call.
+/// The calls of a plan's variants.
 fn calls(plan: &Plan) -> Vec<&LiveCall> {
     let targets = plan.variants.iter().map(|variant| &variant.settings.target);
     let calls = targets.map(|target| match target {
@@ -61,7 +61,7 @@ fn one_target_is_one_trial_that_is_compared_with_nothing() {
     assert_eq!(
         settings.timing(),
         Timing::Load,
-        "a live service marks nothing"
+        "a live service sends no marks"
     );
     assert_eq!(calls(&plan)[0].wire, LiveWire::Grpc);
     assert_eq!(settings.target.encoding(), Some(Encoding::Protobuf));
@@ -247,17 +247,17 @@ fn a_bound_of_requests_is_shared_out_or_refused_where_it_is_written() {
         let keys = format!("blocks = 5\n[service]\nmax-requests = {most}\n[base]");
         two(settings, [HTTP, "http://localhost/others"]).replacen("[base]", &keys, 1)
     };
-    // Five trials and as many of its twin, of which each has a slice after its warm-up.
+    // Five trials of the variant and five of its control; each has a slice after its warm-up.
     for (most, share) in [(421, 42), (430, 42), (431, 43)] {
         assert_eq!(live(&bounded(most, "")).max_requests, Some(share));
     }
     assert_eq!(
         refused(&bounded(420, "")),
-        "my.toml:4:16: \"max-requests\" 420 is too few for 10 trials of http://localhost/orders, of 42 requests \
-         each at least, and 1 first call; allow at least 421"
+        "my.toml:4:16: \"max-requests\" 420 is too few for 10 trials of http://localhost/orders, each with at least \
+         42 requests, and 1 first call; allow at least 421"
     );
     assert!(refused(&bounded(421, "in-flight = 2")).ends_with("allow at least 841"));
-    // Arrivals at a rate are in one piece.
+    // Calls at a rate are not cut into slices.
     assert_eq!(live(&bounded(11, "rate = 5.0")).max_requests, Some(1));
     assert!(refused(&bounded(10, "rate = 5.0")).ends_with("and 1 first call; allow at least 11"));
     let search = service(

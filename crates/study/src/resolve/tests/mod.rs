@@ -1,4 +1,4 @@
-//! Studies resolved: what the tests share.
+//! Tests of resolving studies, and what they share.
 
 mod budget;
 mod large;
@@ -21,7 +21,7 @@ fn loader() -> FileLoader {
     }
 }
 
-/// The call of a subject that a variant is.
+/// The subject call of a variant.
 fn call<'p>(plan: &'p Plan, name: &str) -> &'p SubjectCall {
     match &plan.variant(name).unwrap().settings.target {
         Target::Call(call) => call,
@@ -88,7 +88,7 @@ fn resolve(text: &str) -> Result<Plan, StudyError> {
     resolve_with(text, 2, &Overrides::default())
 }
 
-/// A study of two variants in eleven lines; `rest` stands from line 12 on.
+/// A study of two variants in eleven lines; `rest` begins in line 12.
 const TWO: &str = r#"# Is gRPC faster?
 [workload]
 name = "echo"
@@ -113,7 +113,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// One variant with these settings in line 5 and on.
+/// The error of a study of one variant, whose settings begin in line 5.
 fn one_with(settings: &str) -> String {
     refused(&format!(
         "# Is it fast?\n[workload]\nname = \"hello\"\n[base]\n{settings}"

@@ -1,4 +1,4 @@
-//! What comes out right: defaults, layers, combinations, pairs, order.
+//! Studies that resolve: defaults, layers, combinations, pairs, order.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ fn defaults_are_filled_in() {
 fn a_machine_with_one_core_gets_other_placements() {
     let plan = resolve_with(TWO, 1, &Overrides::default()).unwrap();
     assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
-    // The only other one is the main one there, as in most built-in studies.
+    // The only other placement is the main one on this machine, as in most built-in studies.
     let text = format!("question = \"Is it?\"\nplacement = {{ others = [\"one-core\"] }}\n{TWO}");
     let plan = resolve_with(&text, 1, &Overrides::default()).unwrap();
     assert_eq!(plan.placements, [Placement::OneCore, Placement::Free]);
@@ -298,7 +298,7 @@ fn a_trial_that_would_never_end_has_an_estimate() {
 }
 
 proptest! {
-    /// Whatever parses either resolves into a plan that holds together, or is refused in one line.
+    /// A study that parses either resolves into a consistent plan, or is refused in one line.
     #[test]
     fn study_like_text_never_panics(
         lines in proptest::collection::vec(
@@ -336,7 +336,7 @@ proptest! {
         prop_assert_eq!(plan, resolve(&text(&sorted)).unwrap());
     }
 
-    /// Nor does the order of a factor's values, for which variants there are.
+    /// The order of a factor's values does not change which variants there are.
     #[test]
     fn values_in_any_order_give_the_same_set(values in Just(vec![1, 5, 10, 50]).prop_shuffle()) {
         let text = format!("# Is it?\n[workload]\nname = \"echo\"\n[base]\nprotocol = \"grpc\"\na-a = 1\n[factors]\nn = {values:?}\n").replace("a-a = 1\n", "");
@@ -346,7 +346,7 @@ proptest! {
         prop_assert_eq!(names, BTreeSet::from(["n=1", "n=5", "n=10", "n=50"]));
     }
 
-    /// Whatever the numbers, a plan that went through a file is the same plan.
+    /// A plan that is written to a file and read back is the same, whatever its numbers.
     #[test]
     fn a_plan_is_itself_after_a_file(margin in 0.0001_f64..0.9999, rate in 1e-9_f64..1e9, seed: u32) {
         let text = format!(
@@ -422,9 +422,9 @@ compression = "gzip"
     assert_snapshot!(written("engine"), @r#"{"server":"reference","workload":{"name":"hello"},"protocol":"rest","http":"1.1","encoding":"json","request_compression":"none","response_compression":"none","transport":"tcp","connection":"reuse","connections":1,"schedule":{"kind":"closed","in_flight":1},"stop":{"time_ms":1000},"deadline_ms":10000}"#);
     assert_snapshot!(written("futures"), @r#"{"server":"reference","client":{"stack":"python/http","style":"future"},"workload":{"name":"hello"},"protocol":"rest","http":"1.1","encoding":"json","request_compression":"none","response_compression":"none","transport":"tcp","connection":"reuse","connections":4,"schedule":{"kind":"closed","in_flight":4},"stop":{"time_ms":1000},"deadline_ms":10000}"#);
     assert_snapshot!(written("codec"), @r#"{"codec":"python/json","operation":"encode","sample":"request","workload":{"name":"hello"},"protocol":"rest","http":"1.1","encoding":"json","request_compression":"gzip","response_compression":"gzip","transport":"tcp","connection":"reuse","connections":1,"schedule":{"kind":"closed","in_flight":1},"stop":{"time_ms":1000},"deadline_ms":10000}"#);
-    // A codec is compared with nothing that calls.
+    // A codec is not compared with calls.
     assert!(plan.pairs.iter().all(|pair| pair.a_a || pair.of != "codec"));
-    // What was kept of it is read again.
+    // The plan reads back from what was written.
     let kept = serde_json::to_string(&plan).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&kept).unwrap(), plan);
 }

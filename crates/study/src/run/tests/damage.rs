@@ -109,7 +109,7 @@ fn records_that_do_not_belong_are_refused() {
     let scene = Scene::new();
     let twice = |text: String| format!("{text}{}\n", text.lines().last().unwrap());
     scene.edit(names::TRIALS, twice);
-    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: trial 1 was recorded already in line 4; restore it from a copy, or run the study again");
+    assert_snapshot!(scene.problem(), @"the run is damaged: run/trials.jsonl:5: trial 1 was already recorded in line 4; restore it from a copy, or run the study again");
     let scene = Scene::new();
     scene.edit(names::TRIALS, |text| {
         text.replacen("\"index\":2", "\"index\":99", 1)

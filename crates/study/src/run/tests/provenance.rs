@@ -50,8 +50,8 @@ fn problem(records: &[Record]) -> Option<String> {
         lines.collect()
     });
     let told = scene.plain(Run::read(&scene.run).err()?);
-    let told =
-        told.strip_prefix("the run is damaged: run/trials.jsonl: its invocations do not compare: ");
+    let told = told
+        .strip_prefix("the run is damaged: run/trials.jsonl: its invocations cannot be compared: ");
     let told =
         told.and_then(|told| told.strip_suffix("; restore it from a copy, or run the study again"));
     Some(told.map_or_else(|| scene.problem(), str::to_owned))
@@ -146,7 +146,7 @@ fn records_of_what_was_measured_with_belong_to_the_plan_once() {
     assert_snapshot!(told(&[subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:1: invocation 0 has not begun; restore it from a copy, or run the study again");
     assert_snapshot!(told(&[begun(), subjects(0, "pigeon", |_| {})]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "pigeon" in the plan; restore it from a copy, or run the study again"#);
     assert_snapshot!(told(&[begun(), subjects(0, "tcp", |s| s.stack = "go/grpc-go".to_owned())]), @r#"the run is damaged: run/trials.jsonl:2: the stacks are not those of the variant "tcp" in the plan; restore it from a copy, or run the study again"#);
-    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant were recorded already; restore it from a copy, or run the study again");
+    assert_snapshot!(told(&[begun(), subjects(0, "tcp", |_| {}), subjects(0, "tcp", |_| {})]), @"the run is damaged: run/trials.jsonl:3: the stacks of this variant were already recorded; restore it from a copy, or run the study again");
 }
 
 #[test]
