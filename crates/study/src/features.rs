@@ -68,7 +68,7 @@ pub struct Features {
     /// The longest warm-up that it needs, ms, for example for a just-in-time compiler; 0 if the study's is enough.
     #[serde(default, rename = "warm-up", deserialize_with = "of::<_, Time, _>")]
     pub warm_up_ms: u64,
-    /// The minimum number of calls of its warm-up, unless that time is over first.
+    /// The minimum number of calls of its warm-up, unless half of that time is over first.
     #[serde(default)]
     pub warm_up_calls: u64,
     /// The settings that its runtime supports; its subject declares them for all its stacks.

@@ -11,14 +11,14 @@ use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerial
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
-/// Counts of whole numbers of a unit.
+/// Counts of values, which are whole numbers of a unit.
 pub type Unpacked = Hdr<u64>;
 
 /// Values with three significant digits, as an HDR histogram.
 ///
-/// Kept packed, in HdrHistogram's compressed V2 format: unpacked, the thousands of histograms of a
-/// run would take hundreds of megabytes. Written as the standard base64 of the same bytes, so that
-/// other tools can read it; of picoseconds with `ps:` before it.
+/// Kept packed, in HdrHistogram's compressed V2 format: unpacked, the thousands of histograms of a run would take
+/// hundreds of megabytes. Written as the standard base64 of the same bytes, so that other tools can read it; a
+/// histogram of picoseconds has the prefix `ps:`.
 #[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "schema",
@@ -31,17 +31,17 @@ pub struct Histogram {
     unit: Unit,
 }
 
-/// The unit of which a histogram's times are whole numbers.
+/// The unit of a histogram's times, which are whole numbers of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds, as clocks count.
     Ns,
-    /// Picoseconds: a codec's operation is a part of a batch, and may take a few nanoseconds.
+    /// Picoseconds: a codec's operation is timed as part of a batch, and may take only a few nanoseconds.
     Ps,
 }
 
 impl Unit {
-    /// The prefix of the base64 of a histogram in this unit.
+    /// The prefix of the base64 of a histogram of picoseconds.
     const PS: &str = "ps:";
 
     fn per_ns(self) -> u16 {
@@ -51,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// How far apart two times of a histogram are at least, as a part of this one.
+    /// The minimum distance between two times of a histogram near this one, as a fraction of it.
     pub fn resolution(self, ns: f64) -> f64 {
         let units = ns * f64::from(self.per_ns());
         let magnitude = units.max(1.0).log2().floor() as i32;
@@ -59,10 +59,10 @@ impl Unit {
     }
 }
 
-/// Three significant digits are this many bits after the first one.
+/// Three significant digits need this many bits after the first one.
 const BITS: i32 = 10;
 
-/// The largest [`Unit::resolution`] of times that are many of their unit.
+/// The maximum [`Unit::resolution`] of times that are long compared with their unit.
 pub const RESOLUTION: f64 = 1.0 / (1 << BITS) as f64;
 
 impl Default for Histogram {
@@ -80,7 +80,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// No times yet.
+    /// Times without a value yet.
     pub fn new(unit: Unit) -> Self {
         Self {
             counts: times(),
@@ -93,7 +93,7 @@ impl Times {
         let all = u128::from(all_ns) * u128::from(self.unit.per_ns());
         let by = u128::from(operations.max(1));
         let each = u64::try_from((all + by / 2) / by).unwrap_or(u64::MAX);
-        // A histogram that grows takes every number.
+        // A histogram that resizes itself accepts every number.
         let _ = self.counts.record_n(each, operations);
     }
 
@@ -114,12 +114,12 @@ impl Times {
         &self.counts
     }
 
-    /// How many there are.
+    /// The number of times.
     pub fn len(&self) -> u64 {
         self.counts.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
@@ -150,7 +150,7 @@ impl Times {
 }
 
 impl Histogram {
-    /// The times themselves, unpacked by every call.
+    /// The times, which every call unpacks again.
     #[must_use]
     pub fn unpack(&self) -> Times {
         match unpack(&self.packed) {
@@ -158,7 +158,7 @@ impl Histogram {
                 counts,
                 unit: self.unit,
             },
-            // However one is made, its bytes were written or read by the same library.
+            // The packed bytes were written, or already read once, by the same library.
             Err(problem) => unreachable!("a packed histogram does not unpack: {problem}"),
         }
     }
@@ -176,19 +176,19 @@ impl Histogram {
     }
 }
 
-/// The most values of a histogram that is read: up to here an `f64` holds each count, and sums of
-/// histograms stay within what the format can hold.
+/// The maximum number of values of a histogram that is read: up to this, counts are exact as `f64`, and sums of
+/// histograms stay within the range of the format.
 const MAX_VALUES: u64 = 1 << 53;
 
-/// The most bytes of counts: at most nine for each of the values that 64 bits can hold at this
-/// precision, which are some 56,000.
+/// The maximum number of bytes of counts: at most nine for each of the about 56,000 values that 64 bits can hold at
+/// this precision.
 const MAX_COUNTS_BYTES: u32 = 512 << 10;
 
-/// The most significant digits of a histogram here.
+/// The maximum number of significant digits of a histogram.
 const MAX_DIGITS: u8 = 3;
 
 fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
-    // The reader takes the memory that the packed bytes ask for.
+    // The reader allocates as much memory as the packed bytes ask for.
     if counts_bytes(bytes).is_none_or(|bytes| bytes > MAX_COUNTS_BYTES) {
         return Err("its counts are too many or missing".to_owned());
     }
@@ -199,7 +199,7 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     if !rest.is_empty() || histogram.sigfig() > MAX_DIGITS {
         return Err("bytes follow the histogram, or it is too precise".to_owned());
     }
-    // Sums saturate, so that too many counts do not look like few.
+    // Sums saturate, so that an overflow does not look like few values.
     if histogram.len() <= MAX_VALUES {
         Ok(histogram)
     } else {
@@ -207,8 +207,8 @@ fn unpack(bytes: &[u8]) -> Result<Unpacked, String> {
     }
 }
 
-/// How many bytes of counts the packed bytes say that they have. Four bytes of kind and four of
-/// length come before what is deflated, and in it four bytes of kind before this.
+/// The number of bytes of counts that the packed bytes declare. They begin with four bytes of kind and four of
+/// length; in the deflated data after them, this number follows four bytes of kind.
 fn counts_bytes(bytes: &[u8]) -> Option<u32> {
     let mut head = [0; 8];
     ZlibDecoder::new(bytes.get(8..)?)
@@ -218,7 +218,7 @@ fn counts_bytes(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes([a, b, c, d]))
 }
 
-/// An empty histogram with three significant digits that grows.
+/// An empty histogram with three significant digits that resizes itself.
 pub fn times() -> Unpacked {
     Unpacked::new(3).expect("three digits are allowed")
 }
@@ -345,7 +345,7 @@ mod tests {
         }
     }
 
-    /// The packed bytes of a histogram with other bytes at a place of what is deflated.
+    /// A packed histogram with four bytes of its deflated data replaced.
     fn changed(at: usize, with: [u8; 4]) -> String {
         let packed = Histogram::from(of(&[7])).packed;
         let mut plain = Vec::new();
@@ -366,7 +366,8 @@ mod tests {
         serde_json::from_str::<Histogram>(&same).unwrap();
         let counts = MAX_COUNTS_BYTES.to_be_bytes();
         let more_counts = (MAX_COUNTS_BYTES + 1).to_be_bytes();
-        // No memory is taken for the second: the reader would have missed the bytes, as in the first.
+        // The first is within the bound, and the reader misses its bytes; the others are refused before any memory is
+        // allocated.
         for (packed, asked) in [
             (changed(4, counts), MAX_COUNTS_BYTES),
             (changed(4, more_counts), MAX_COUNTS_BYTES + 1),

@@ -33,7 +33,7 @@ pub const PROGRAM: &str = "{program}";
 /// The placeholder in `run` for the folder of the process's temporary files.
 pub const TEMPORARY: &str = "{temporary}";
 
-/// The argument of the command that runs a subject that the flags of its runtime replace.
+/// The argument in `run` that the flags of the runtime replace.
 pub const FLAGS: &str = "{flags}";
 
 /// The placeholder in flags for the size of the heap, bytes.
@@ -46,19 +46,19 @@ pub const EVENTS: &str = "{events}";
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Manifest {
-    /// Its name, which is its folder's.
+    /// Its name, which is also its folder's.
     #[serde(deserialize_with = "of::<_, Name, _>")]
     pub name: String,
-    /// The language, as it is in a list.
+    /// The language, as lists show it.
     #[serde(deserialize_with = "of::<_, Line, _>")]
     pub language: String,
-    /// What must be there to build and run it.
+    /// The tools that it takes to build and run it.
     #[serde(default)]
     pub toolchain: Vec<Tool>,
-    /// Commands that build it, one after the other; empty where nothing is built.
+    /// Commands that build it, one after the other; empty if nothing is built.
     #[serde(default, deserialize_with = "commands")]
     pub build: Vec<Vec<String>>,
-    /// How code for messages is made, where that is not a part of the build.
+    /// How code for messages is generated, if that is not part of the build.
     pub messages: Option<MessageCode>,
     /// The command that runs it.
     #[serde(deserialize_with = "of::<_, Command, _>")]
@@ -68,11 +68,11 @@ pub struct Manifest {
     pub flags: Flags,
     /// How the runtime reports its events.
     pub events: Option<Events>,
-    /// How long it may take until it is ready, ms.
+    /// How long it may take to become ready, ms.
     #[serde(default = "usual_timeout", rename = "ready-timeout")]
     #[serde(deserialize_with = "of::<_, Time, _>")]
     pub ready_timeout_ms: u64,
-    /// Whether it takes the samples of a user's own messages as protobuf bytes too.
+    /// Whether it also wants the samples of a user's own messages as protobuf bytes.
     #[serde(default)]
     pub protobuf_samples: bool,
     /// Its libraries with their versions.
@@ -83,27 +83,27 @@ pub struct Manifest {
     pub stacks: Vec<Stack>,
 }
 
-/// How code for a set of messages is made.
+/// How code for a set of messages is generated.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageCode {
-    /// Commands that make it, one after the other, once the subject is built: those that name
-    /// [`PROGRAM`] after the others, for each program that is needed.
+    /// Commands that generate it, one after the other, once the subject is built. Those that contain [`PROGRAM`] run
+    /// after the others, for each program that is needed.
     #[serde(deserialize_with = "commands")]
     pub generate: Vec<Vec<String>>,
 }
 
-/// The words that settings add to the command that runs a subject.
+/// The arguments that settings add to the command that runs a subject.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Flags {
-    /// For each garbage collector.
+    /// The arguments for each garbage collector.
     #[serde(deserialize_with = "collectors")]
     pub gc: BTreeMap<String, Vec<String>>,
-    /// For a heap of a size, with [`HEAP`] for it; none where it cannot be set.
+    /// The arguments for the heap's size, with [`HEAP`] in its place; empty if it cannot be set.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub heap: Vec<String>,
-    /// The defaults.
+    /// The default settings.
     pub usual: UsualFlags,
 }
 
@@ -113,7 +113,7 @@ pub struct Flags {
 pub struct UsualFlags {
     /// The garbage collector.
     pub gc: Option<String>,
-    /// The heap.
+    /// The size of the heap, bytes.
     #[serde(rename = "heap", deserialize_with = "of::<_, Size, _>")]
     pub heap_bytes: Option<u64>,
 }
@@ -122,7 +122,7 @@ pub struct UsualFlags {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Events {
-    /// The words that make it write them, with [`EVENTS`] for the file.
+    /// The arguments that make it write them, with [`EVENTS`] for the file.
     #[serde(deserialize_with = "of::<_, Command, _>")]
     pub flags: Vec<String>,
     /// The command that prints them once the process has ended.
@@ -134,7 +134,7 @@ pub struct Events {
 #[derive(Deserialize)]
 pub(crate) struct Command(#[serde(deserialize_with = "filled")] Vec<Line>);
 
-/// A name that can be in a study, a path and a variant's name.
+/// A name that can be part of a study, a path and a variant's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Name(pub(crate) String);
@@ -184,10 +184,10 @@ impl MessageCode {
 }
 
 impl Manifest {
-    /// Reads a `subject.toml`. `file` is what messages call it.
+    /// Reads a `subject.toml`. `file` is its name in messages.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line and column.
+    /// The first problem, with its line and column.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
         let source = Source {
             file: file.into(),
@@ -197,7 +197,7 @@ impl Manifest {
             let of_stacks = "roles protocols encodings compressions transports tls workloads styles \
                 connections channels in-flight threads start-up warm-up warm-up-calls codecs disk program recommended";
             let is_stacks = of_stacks.split(' ').any(|of_stacks| of_stacks == key);
-            is_stacks.then_some("it is a stack's: write it under [[stacks]]")
+            is_stacks.then_some("it belongs to a stack: write it under [[stacks]]")
         });
         let tables = table.tables("stacks")?;
         let codecs: Vec<_> = tables.iter().map(|stack| stack.place("codecs")).collect();
@@ -224,7 +224,7 @@ impl Manifest {
             let checked = check_codecs(&stacks, &stacks[stack]);
             checked.map_err(|message| source.error(place.unwrap_or_default(), message))?;
         }
-        // As studies name them.
+        // Studies name codecs with their subject.
         let named = stacks
             .iter_mut()
             .flat_map(|stack| stack.features.codecs.values_mut());
@@ -241,15 +241,15 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// What is wrong with the placeholders in its commands, and where: the places
-    /// are those of `run`, `build`, `[flags]` and `[events]`, as far as they are there.
+    /// The first problem with the placeholders in its commands, and its place. `places` are those of `run`, `build`,
+    /// `[flags]` and `[events]`, if it has them.
     fn wrong_commands(&self, places: [Option<Place>; 4]) -> Option<(Place, String)> {
         let [run, build, flags, events] = places;
         let holds = |words: &[String], what| words.iter().any(|word| word.contains(what));
         if let Some(build) = build
             && self.build.iter().any(|words| holds(words, MESSAGES))
         {
-            let what = "is not there yet when it is built: use it in \"generate\"";
+            let what = "does not exist yet when the subject is built; use it in \"generate\"";
             return Some((build, format!("{MESSAGES} {what}")));
         }
         if let Some(run) = &run
@@ -261,26 +261,24 @@ impl Manifest {
         }
         let words = self.run.iter().skip(1).filter(|word| *word == FLAGS);
         let Some(place) = flags.as_ref().or(events.as_ref()) else {
-            let message = format!("{FLAGS} needs [flags] or [events], which say what comes there");
+            let message = format!("{FLAGS} needs [flags] or [events], which say what replaces it");
             return run
                 .filter(|_| holds(&self.run, FLAGS))
                 .map(|run| (run, message));
         };
         if words.count() != 1 {
-            let message =
-                format!("needs the word \"{FLAGS}\" once in \"run\", where the flags come");
+            let message = format!("\"run\" needs the word \"{FLAGS}\" once, where the flags go");
             return Some((place.clone(), message));
         }
         if let Some(flags) = flags {
             let Flags { gc, heap, usual } = &self.flags;
             if !heap.is_empty() && !holds(heap, HEAP) {
-                let message = format!("\"heap\" needs {HEAP} in a word, for its bytes");
+                let message = format!("\"heap\" needs {HEAP} in a word, for the size in bytes");
                 return Some((flags, message));
             }
             let is_known = usual.gc.as_ref().is_none_or(|usual| gc.contains_key(usual));
             if !is_known || usual.heap_bytes.is_some() && heap.is_empty() {
-                let message =
-                    "\"usual\" has a \"gc\" or \"heap\" that the flags beside it do not have";
+                let message = "\"usual\" has a \"gc\" or \"heap\" that the other flags do not have";
                 return Some((flags, message.to_owned()));
             }
         }
@@ -292,7 +290,7 @@ impl Manifest {
         })
     }
 
-    /// The programs that hold its stacks.
+    /// The programs that contain its stacks.
     pub fn programs(&self) -> BTreeSet<&str> {
         let programs = self.stacks.iter().flat_map(|stack| &stack.programs);
         programs.map(String::as_str).collect()
@@ -303,13 +301,13 @@ impl Manifest {
         self.stacks.iter().find(|stack| stack.name == name)
     }
 
-    /// The stacks that may have been meant by a name.
+    /// Suggests stacks for a name that is not one of them.
     pub fn nearest_stack(&self, name: &str) -> Nearest {
         let known: Vec<&str> = self.stacks.iter().map(|stack| &*stack.name).collect();
         Nearest::or_known(name, known)
     }
 
-    /// What each of its stacks can do, as a study writes them: SUBJECT/STACK.
+    /// The features of each of its stacks, by its name in studies: SUBJECT/STACK.
     pub fn features(&self) -> impl Iterator<Item = (String, Features)> {
         let name = |stack: &Stack| format!("{}/{}", self.name, stack.name);
         let stacks = self.stacks.iter();
@@ -325,7 +323,7 @@ impl TryFrom<String> for Name {
             Ok(Self(name))
         } else {
             Err(format!(
-                "the name \"{name}\" must be of lower-case letters, digits and - or ., and begin with \
+                "the name \"{name}\" must consist of lower-case letters, digits and - or ., and begin with \
                  a letter or digit"
             ))
         }

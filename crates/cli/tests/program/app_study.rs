@@ -483,7 +483,11 @@ fn a_study_that_does_not_fit_is_refused_with_its_place() {
             "dely = \"5\"",
             "study.toml:18:1: shop has no setting \"dely\"",
         ),
-        ("delay = \"5\"", "", "\"slow\" is set as \"quick\" is"),
+        (
+            "delay = \"5\"",
+            "",
+            "\"slow\" has the same settings as \"quick\"",
+        ),
         (
             "of = \"slow\"",
             "of = \"slo\"",
@@ -504,7 +508,7 @@ fn a_study_that_does_not_fit_is_refused_with_its_place() {
             "name = \"shop\"",
             "there is no application \"shop\"",
         ),
-        ("path = \"shop\"", "", "[app] needs one of name"),
+        ("path = \"shop\"", "", "[app] needs either the name"),
         (
             "slice = \"700ms\"",
             "slce = \"700ms\"",

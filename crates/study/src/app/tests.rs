@@ -386,7 +386,7 @@ fn load_is_of_users_or_at_a_rate_and_not_of_both() {
         ),
         (
             "call = \"GET /offers\"\nrate = 200\nusers = 3",
-            "study.toml:6:9: there are no users where \"rate\" says",
+            "study.toml:6:9: load at a \"rate\" has no users",
         ),
     ];
     for (lines, expected) in cases {

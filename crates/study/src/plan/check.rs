@@ -1,4 +1,4 @@
-//! Invariants of every plan, including one that is read from a run directory, which may hold anything.
+//! Invariants of every plan, including one that is read from a run directory, which may contain anything.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use super::Plan;
 use crate::settings::Placement;
 use crate::words::format_number;
 
-/// The most trials of a plan: more are a mistake in the factors, not a study that would ever end.
+/// The maximum number of trials of a plan: more are a mistake in the factors, and would take forever.
 pub(crate) const MAX_TRIALS: u64 = 200_000;
 
-/// A number of a plan that is below 1, and above a bound.
+/// A number of a plan that must be above a bound and below 1.
 pub(crate) struct Share {
     key: &'static str,
     above: f64,
 }
 
-/// The share either way that counts as no difference.
+/// Differences up to this share, either way, count as none.
 pub(crate) const MARGIN: Share = share("margin", 0.0);
-/// The share of intervals that hold the true value.
+/// The share of intervals that contain the true value.
 pub(crate) const CONFIDENCE: Share = share("confidence", 0.5);
 
 const fn share(key: &'static str, above: f64) -> Share {
@@ -48,7 +48,9 @@ impl Plan {
         CONFIDENCE.check(self.confidence)?;
         let times = [Some(self.slice_us / 1_000), self.warmup.time_ms];
         if self.slice_us == 0 || times.into_iter().flatten().any(|ms| ms > MAX_MS) {
-            return Err("a slice and a warm-up last at most 24h, and a slice some time".to_owned());
+            return Err(
+                "a slice and a warm-up must be at most 24h, and a slice more than 0".to_owned(),
+            );
         }
         if let Some(capacity) = &self.capacity {
             capacity.check()?;
@@ -79,12 +81,12 @@ impl Plan {
             let variant = trial.variant;
             if variant as usize >= self.variants.len() {
                 return Err(format!(
-                    "trial {place} is of variant {variant}, which is not there"
+                    "trial {place} is of variant {variant}, which does not exist"
                 ));
             }
             if !self.has_block(trial.invocation, trial.block, trial.placement) {
                 return Err(format!(
-                    "trial {place} is of an invocation, block or placement that is not there"
+                    "trial {place} is of an invocation, block or placement that does not exist"
                 ));
             }
         }
@@ -105,7 +107,7 @@ impl Plan {
             let is_absent = |name: &&String| !names.contains(name.as_str());
             if let Some(absent) = variants.into_iter().find(is_absent) {
                 return Err(format!(
-                    "{what} {name} names the variant \"{absent}\", which is not there"
+                    "{what} {name} names the variant \"{absent}\", which does not exist"
                 ));
             }
         }

@@ -1,4 +1,4 @@
-//! A plan in the making: from variants and pairs to trials in their order.
+//! A plan in the making: turns variants and pairs into ordered trials.
 //!
 //! It adds the A/A pair, the other placements and the seeded order.
 
@@ -15,25 +15,25 @@ pub(crate) struct Draft {
     /// What is known before the trials are made; its variants, trials, invocations and blocks are still empty.
     pub(crate) plan: Plan,
     pub(crate) variants: Vec<(Variant, Rounds)>,
-    /// How often headline pairs are checked under the plan's placements but the first.
+    /// How often headline pairs are checked under every placement of the plan but the first.
     pub(crate) check_rounds: Rounds,
     pub(crate) control: Control,
 }
 
-/// The variants that are measured a second time under another name (A/A), one in each group, as a
-/// control against differences that are not there.
+/// Which variants are measured a second time under another name (A/A), one in each group: a control against apparent
+/// differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// The one that a group's first headline pair is against, or else its first pair. A group in which
-    /// nothing is compared has none; where there are no pairs at all it is the first variant.
+    /// The variant that a group's first headline pair, or else its first pair, compares with. A group without pairs
+    /// has none; if there are no pairs at all, it is the first variant.
     Headline,
-    /// The one of this name in its group, and the others as by [`Control::Headline`].
+    /// In its group the variant of this name, and in other groups as with [`Control::Headline`].
     Variant(String),
     /// None: nothing is compared.
     Absent,
 }
 
-/// Why a draft is not a plan.
+/// Why a draft cannot become a plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DraftError {
     /// It has no variants, or no trials of them.
@@ -51,7 +51,7 @@ const AGAIN: &str = "again";
 struct Controlled {
     /// Its place in [`Draft::variants`].
     place: usize,
-    /// Verdicts under the other placements need their own A/A pair.
+    /// Whether it is also measured under the other placements, whose verdicts need their own A/A pair.
     headline: bool,
 }
 
@@ -76,7 +76,7 @@ impl<'p> Compared<'p> {
 }
 
 impl Draft {
-    /// Keeps the variants of these names, and the pairs and claims that still have both of theirs.
+    /// Keeps the variants of these names, and the pairs and claims of which both variants are kept.
     pub(crate) fn only(mut self, names: &BTreeSet<String>) -> Self {
         self.variants
             .retain(|(variant, _)| names.contains(&variant.name));
@@ -96,7 +96,7 @@ impl Draft {
         variants.map(|(variant, _)| variant.name.clone()).collect()
     }
 
-    /// The trials that this will become, without making them; `u64::MAX` for more.
+    /// The number of trials, without making them; at most `u64::MAX`.
     pub(crate) fn trial_count(&self) -> u64 {
         // An upper bound: not every variant is checked under the other placements.
         let placements = self.plan.placements.len() as u64;
@@ -105,9 +105,9 @@ impl Draft {
         trials.fold(0, u64::saturating_add)
     }
 
-    /// The same with other repetitions: half of them, with one block, under the placements that check the
-    /// headline pairs, which is enough to see a verdict flip. A part of other variants' calls is repeated
-    /// at most `parts` times.
+    /// Returns the draft with other repetitions. The placements that check the headline pairs get half of the
+    /// invocations, at least 4, with one block: enough to see a verdict flip. A variant that only measures a part of
+    /// other variants' calls is repeated at most `parts` times.
     pub(crate) fn repeated(mut self, rounds: Rounds, parts: Rounds) -> Self {
         let compared = Compared::of(&self.plan.pairs, &self.plan.claims);
         for (variant, own) in &mut self.variants {
@@ -124,7 +124,7 @@ impl Draft {
         self
     }
 
-    /// Adds the A/A pair where there is to be one, and orders the trials.
+    /// Adds the A/A pairs, if there are to be any, and orders the trials.
     pub(crate) fn finish(mut self) -> Result<Plan, DraftError> {
         let pairs = &mut self.plan.pairs;
         if !pairs.iter().any(|pair| pair.headline)
@@ -153,8 +153,7 @@ impl Draft {
         })
     }
 
-    /// Pairs that would have the same name get a number: the same two variants may be asked about
-    /// twice in different words.
+    /// Numbers pairs that would have the same name: two questions may be about the same two variants.
     fn number_twins(&mut self) {
         let mut taken = BTreeSet::new();
         // The next number to try for each name.
@@ -197,7 +196,7 @@ impl Draft {
             let is_here = |place: &usize| group(*place) == here;
             let pair = leading.get(&here);
             let of_pair = pair.and_then(|pair| {
-                // A variant that is compared with one of another group has its own control.
+                // If the pair compares with a variant of another group, this group's own variant is repeated.
                 let against = place(&pair.against).filter(is_here);
                 against.or_else(|| place(&pair.of))
             });
@@ -217,7 +216,7 @@ impl Draft {
         controlled
     }
 
-    /// Adds a second name of each variant that is measured twice, and the pair of the two.
+    /// Adds each variant that is measured twice under its second name, and the pair of the two.
     fn add_controls(&mut self) -> Result<(), DraftError> {
         let mut names = self.names();
         for Controlled { place, headline } in self.controlled() {

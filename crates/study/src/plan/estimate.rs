@@ -11,43 +11,42 @@ use crate::settings::{
     ConnectionUse, Placement, REFERENCE, Schedule, Settings, Stop, SubjectCall, Target,
 };
 
-/// From starting the embedded subject until its responses are verified: for each variant and
-/// placement of an invocation.
+/// The time to start the embedded subject and verify its responses, for each variant and placement of an invocation.
 const START: Duration = Duration::from_millis(30);
-/// The same of another stack, unless its subject says how long it takes to start.
+/// The same for another stack, unless its subject declares how long it takes to start.
 const START_OTHER: Duration = Duration::from_millis(150);
-/// Around each trial: its first connection, moving processes to their cores, writing the record.
+/// The overhead of each trial: its first connection, moving processes to their cores, writing the record.
 const AROUND_TRIAL: Duration = Duration::from_millis(8);
-/// The time of what is measured in slices, over the time in which its calls count: calls at the start of
-/// each slice are left out, and the floor has its slices in between.
+/// The total time of a trial in slices, relative to the time in which its calls count: calls at the start of each
+/// slice are left out, and the floor has its slices in between.
 const SLICED: f64 = 1.6;
 /// A warm-up is cut into a hundred slices, and is usually over after this many.
 const USUAL_WARMUP_SLICES: f64 = 35.0;
 const WARMUP_SLICES: f64 = 100.0;
 
-/// Calibrating a link, without its round trips: once for each link and placement of a run.
+/// The time to calibrate a link, without its round trips: once for each link and placement of a run.
 const CALIBRATION: Duration = Duration::from_secs(1);
-/// Slices of a floor over a link at least, and the round trips of one: its connection, a warm-up and two.
+/// The minimum number of slices of a floor over a link, and the round trips of each: its connection, a warm-up and
+/// two more.
 const FLOOR_SLICES: f64 = 2.0;
 const FLOOR_SLICE_CALLS: f64 = 4.0;
-/// Variants whose messages differ by no more bytes usually share a floor.
+/// Variants whose messages differ by at most this many bytes usually share a floor.
 const CLOSE_BYTES: u64 = 500;
-/// Round trips that tell how many a slice can have, once for each floor.
+/// Round trips that measure how many a slice can have, once for each floor.
 const FLOOR_PROBE_CALLS: f64 = 4.0;
 
-/// Calls in flight share a core: more of them than this do not end sooner.
+/// Calls in flight share the cores: more of them than this are no faster.
 const MAX_PARALLEL: f64 = 2.0;
 
-/// Longer trials are estimated as this long, 10 years: a rate of next to nothing must not overflow
-/// the sum.
+/// The maximum estimate of a trial, 10 years: a rate close to 0 must not overflow the sum.
 const MAX_TRIAL_SECONDS: f64 = 315_360_000.0;
 
-/// The initial window of a connection, segments (RFC 6928), and the bytes of one over Ethernet.
+/// The initial window of a connection, segments (RFC 6928), and the bytes of a segment over Ethernet.
 const INITIAL_WINDOW: u32 = 10;
 const SEGMENT_BYTES: u64 = 1_448;
 
-/// Guesses for a call that nothing is known of. They steer progress and budgets only; no figure
-/// of a report rests on them.
+/// Guesses for a call about which nothing is known. They affect only progress and budgets; no figure of a report
+/// depends on them.
 mod guess {
     /// A call without payload over a kept connection, ns.
     pub(super) const CALL_NS: f64 = 40_000.0;
@@ -64,7 +63,7 @@ mod guess {
     /// Encoding and decoding, ns for each byte of JSON.
     pub(super) const JSON_NS: f64 = 7.0;
     pub(super) const BINARY_NS: f64 = 3.5;
-    /// How large messages are, beside JSON and beside uncompressed ones.
+    /// The size of messages relative to JSON, and relative to uncompressed ones.
     pub(super) const BINARY_SIZE: f64 = 0.75;
     pub(super) const COMPRESSED_SIZE: f64 = 0.4;
     pub(super) const GZIP_NS: f64 = 6.0;
@@ -76,13 +75,12 @@ mod guess {
 }
 
 impl Plan {
-    /// About how long the plan takes, as far as can be known before it runs: warm-ups as long as
-    /// they usually are, calls at a guess.
+    /// About how long the plan takes, as far as is known before it runs: with usual warm-ups, and guesses for calls.
     pub fn estimate(&self) -> Duration {
         self.estimate_of(guess_call)
     }
 
-    /// As [`Plan::estimate`], where a call with some settings takes so long.
+    /// Like [`Plan::estimate`], with the times of calls from `call`.
     pub(crate) fn estimate_of(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
         let settings = self.variants.iter().map(|variant| &variant.settings);
         let each: Vec<(Duration, Duration)> = settings
@@ -100,7 +98,7 @@ impl Plan {
         trials + starting + self.calibrating() + self.floors_over_links(&call)
     }
 
-    /// Until the links of a run are calibrated.
+    /// The time to calibrate the links of a run.
     fn calibrating(&self) -> Duration {
         let links = self.trials.iter().filter_map(|trial| {
             let variant = self.variants.get(trial.variant as usize)?;
@@ -112,8 +110,8 @@ impl Plan {
         times.map(|round_trip| CALIBRATION + round_trip).sum()
     }
 
-    /// The floors over links: each has a slice with every slice of the variants that stand on it, and takes round
-    /// trips however short that is. Variants share one whose messages are about as large.
+    /// The time that the floors over links take. A floor runs a slice for every slice of its variants, and a minimum
+    /// of round trips in each; variants with messages of about the same size share one.
     fn floors_over_links(&self, call: impl Fn(&Settings) -> Duration) -> Duration {
         let mut floors = BTreeMap::new();
         for trial in &self.trials {
@@ -154,7 +152,7 @@ impl Plan {
         floors.into_values().sum()
     }
 
-    /// Until the subjects of a variant are ready.
+    /// The time until the subjects of a variant are ready.
     fn start_time(&self, target: &Target) -> Duration {
         let start = |stack: &str| match self.stack_needs.get(stack) {
             _ if stack == REFERENCE => START,
@@ -164,10 +162,10 @@ impl Plan {
         target.stacks().map(start).sum()
     }
 
-    /// One trial with its warm-up and what is around it.
+    /// The time of one trial with its warm-up and overhead.
     fn trial_time(&self, settings: &Settings, call: Duration) -> Duration {
         let warmup = bounded(settings, self.warmup(settings), call);
-        // A slice of the warm-up holds a call at least, so that slow calls take it to its bound.
+        // A slice of the warm-up has at least one call, so slow calls extend the warm-up to its bound.
         let slice = (warmup.as_secs_f64() / WARMUP_SLICES).max(call.as_secs_f64());
         let settling = Duration::from_secs_f64(slice * USUAL_WARMUP_SLICES);
         let least_calls = Stop {
@@ -179,7 +177,7 @@ impl Plan {
         let measured = bounded(settings, settings.stop, call);
         let measured = match self.slice(settings) {
             None => measured,
-            // However short it is asked to be, one slice has its calls.
+            // Even the shortest trial has a slice with its minimum of calls.
             Some(slice) => {
                 let calls = Stop {
                     calls: Some(slice.skip_calls + slice.least_calls),
@@ -193,7 +191,7 @@ impl Plan {
     }
 }
 
-/// Until the connections that are kept are open, without the first.
+/// The time to open the connections that are kept, except the first.
 fn opening(settings: &Settings) -> Duration {
     let Some(options) = settings.target.options() else {
         return Duration::ZERO;
@@ -209,7 +207,7 @@ fn opening(settings: &Settings) -> Duration {
     Duration::from_nanos(guess::CONNECTION_NS as u64).saturating_mul(more) + kept
 }
 
-/// How long calls are made until they reach a bound, and the last of them ends.
+/// The time until calls reach a bound and the last of them has ended.
 fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     let closed = |in_flight| parallel(settings, in_flight, call) / call.as_secs_f64().max(1e-6);
     let rate = match settings.target.options().map(|options| &options.schedule) {
@@ -235,8 +233,8 @@ fn bounded(settings: &Settings, stop: Stop, call: Duration) -> Duration {
     Duration::from_secs_f64(seconds.min(MAX_TRIAL_SECONDS)) + in_flight_time
 }
 
-/// How many of the calls in flight make progress at a time. Those over a link each wait for its delays, and
-/// share its rate and the core.
+/// How many of the calls in flight make progress at once. Calls over a link wait for its delays in parallel, and
+/// share its rate and the cores.
 fn parallel(settings: &Settings, in_flight: u32, call: Duration) -> f64 {
     let most = match settings.target.link() {
         None => MAX_PARALLEL,
@@ -272,7 +270,7 @@ fn guess_local(settings: &Settings) -> Duration {
         Compression::Gzip { .. } => guess::GZIP_NS,
         Compression::Zstd { .. } => guess::ZSTD_NS,
     };
-    // The response is the larger message in all workloads but echo, where both are as large.
+    // The response is the larger message in all workloads but echo, where both have the same size.
     let [request, response] = settings.target.compressions().map(compressing);
     let compression = f64::max(request, response);
     let (connection, tls) = match &settings.target {
@@ -304,8 +302,8 @@ fn over_link(settings: &Settings, bytes: f64) -> Duration {
     connecting + link.terms.least(0, bytes as u64)
 }
 
-/// A guess of what a new connection over a link adds to its first call: its handshakes, and the round trips for
-/// which slow start waits, its window doubling, until it fills the link.
+/// A guess of what a new connection over a link adds to its first call: its handshakes, and the round trips in which
+/// slow start doubles its window until it fills the link.
 fn connecting(call: &SubjectCall, bytes: f64) -> Duration {
     let Some(link) = &call.link else {
         return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! The metrics that pairs and claims compare, and what a study needs to know of each.
+//! The metrics that pairs and claims compare, and what a study needs to know about each.
 //!
 //! Where a metric comes from in a record, and its words in a report, are in `report/src/metric.rs`.
 
@@ -27,7 +27,7 @@ pub enum Metric {
     Goodput,
     /// Bytes of the response's body, as carried.
     ResponseBytes,
-    /// All bytes of a call on the connection, both directions, but the handler marks.
+    /// All bytes of a call on the connection, in both directions, except the handler marks.
     CallBytes,
     /// CPU of the client, ns per call.
     ClientCpu,
@@ -35,14 +35,14 @@ pub enum Metric {
     ServerCpu,
     /// Latency of the first call after a start, ns.
     FirstCall,
-    /// Mean latency of the first calls after a start, as many as `cold-calls` says, ns.
+    /// Mean latency of the first `cold-calls` calls after a start, ns.
     FirstCalls,
 }
 
-/// What has a metric.
+/// What has a figure for a metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Has {
-    /// Calls, and what a codec does.
+    /// Calls, and the operations of a codec.
     All,
     /// Calls.
     Calls,
@@ -54,7 +54,7 @@ enum Has {
     Engine,
 }
 
-// In the order in which they are shown. A new one comes last: so do its columns.
+// In the order in which they are shown. A new metric comes last, so that its columns do too.
 words! { Metric, "metric":
     "latency-p50" => LatencyP50,
     "latency-mean" => LatencyMean,
@@ -72,14 +72,15 @@ words! { Metric, "metric":
 }
 
 impl Metric {
-    /// What has it, and the question of a pair that asks none of its own, before "with A than with B?".
+    /// What has a figure for it, and the beginning of a pair's default question, which ends with "with A than with
+    /// B?".
     fn row(self) -> (Has, &'static str) {
         match self {
             Self::LatencyP50 => (Has::All, "Is a call faster"),
             Self::LatencyMean => (Has::All, "Is a call faster on average"),
             Self::LatencyP99 => (Has::All, "Are the slowest calls faster"),
-            Self::RequestTime => (Has::Stages, "Is the request sooner with the handler"),
-            Self::ResponseTime => (Has::Stages, "Is the response sooner with the client"),
+            Self::RequestTime => (Has::Stages, "Does the request reach the handler sooner"),
+            Self::ResponseTime => (Has::Stages, "Does the response reach the client sooner"),
             Self::DecodeTime => (Has::Stages, "Is the response decoded faster"),
             Self::Goodput => (Has::All, "Are there more calls per second"),
             Self::ResponseBytes => (Has::Calls, "Is the response smaller"),
@@ -96,12 +97,12 @@ impl Metric {
         Self::NAMES.iter().map(|(_, metric)| *metric)
     }
 
-    /// Whether a larger figure is the better one.
+    /// Whether a larger figure is better.
     pub fn higher_is_better(self) -> bool {
         self == Self::Goodput
     }
 
-    /// Whether a codec, which calls nothing, has no such figure.
+    /// Whether only calls have the figure, not the operations of a codec.
     pub fn is_of_a_call(self) -> bool {
         self.row().0 != Has::All
     }
@@ -121,7 +122,7 @@ impl Metric {
         self.row().0 == Has::Engine
     }
 
-    /// The question of a pair that asks none of its own.
+    /// The default question of a pair.
     pub(crate) fn question(self, of: &str, against: &str, is_codec: bool) -> String {
         let mut asks = self.row().1.to_owned();
         if is_codec {

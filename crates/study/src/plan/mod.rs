@@ -27,7 +27,7 @@ use crate::settings::{Idle, Placement, Settings, Stop, Target};
 pub struct Plan {
     /// The study's name: the built-in's name or the file's stem.
     pub name: String,
-    /// The question in the study's first line.
+    /// The study's question.
     pub question: String,
     /// The seed of every random choice of this run.
     pub seed: u64,
@@ -37,36 +37,36 @@ pub struct Plan {
     pub pairs: Vec<Pair>,
     /// The published figures to test.
     pub claims: Vec<Claim>,
-    /// Of the plan's codecs, the one that makes and reads a stack's messages, by stack and encoding.
+    /// By stack and encoding: the codec in the plan that encodes and decodes as that stack does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub codecs: BTreeMap<String, BTreeMap<Encoding, String>>,
-    /// What every variant must reach for the run to succeed.
+    /// The objectives that every variant must meet for the run to succeed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// The search for the highest rate that holds all objectives. The trials are then as many as it may
-    /// take, and each record tells at which rate it was.
+    /// The search for the highest rate that meets all objectives, if there is one. The plan then has as many trials
+    /// as the search may take, and each record has its rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
-    /// Fresh starts of the subjects.
+    /// The number of invocations.
     pub invocations: u32,
-    /// Blocks in each invocation.
+    /// The number of blocks in each invocation.
     pub blocks: u32,
     /// Where the processes run; the first is the study's own, the others check its headline pairs.
     pub placements: Vec<Placement>,
     /// Whether idle states are disabled.
     pub idle: Idle,
-    /// A difference whose interval lies within `1 ± margin` is no difference.
+    /// A ratio whose interval lies within `1 ± margin` is no difference.
     pub margin: f64,
-    /// The share of intervals that hold the true value.
+    /// The share of intervals that contain the true value.
     pub confidence: f64,
     /// Bounds of the warm-up of each trial.
     pub warmup: Stop,
     /// What stacks need before they can be measured, by SUBJECT/STACK.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stack_needs: BTreeMap<String, StackNeeds>,
-    /// How long a slice should last where variants are measured in turn, µs.
+    /// How long a slice should last if variants are measured in turn, µs.
     pub slice_us: u64,
-    /// Bounds of what is decoded, on both sides.
+    /// Limits of decoding, on both sides.
     pub limits: Limits,
     /// The trials in the order they run.
     pub trials: Vec<TrialSpec>,
@@ -80,8 +80,8 @@ impl Plan {
             .any(|variant| variant.settings.target.link().is_some())
     }
 
-    /// The longest warm-up of a trial with these settings: the plan's time, or a longer one that one of
-    /// its stacks needs. A bound of calls, and no warm-up at all, are the study's own.
+    /// The bounds of the warm-up of a trial with these settings: the plan's time, or a longer one that one of its
+    /// stacks needs. If the study bounds the calls, or has no warm-up, its stacks do not change that.
     pub fn warmup(&self, settings: &Settings) -> Stop {
         let needed = self.needed(settings).map(|needed| needed.warm_up_ms).max();
         Stop {
@@ -90,13 +90,13 @@ impl Plan {
         }
     }
 
-    /// The calls after which the warm-up may end, as one of its stacks needs.
+    /// The minimum number of warm-up calls, as the most demanding of the stacks needs.
     pub fn warmup_least_calls(&self, settings: &Settings) -> u64 {
         let needed = self.needed(settings).map(|needed| needed.warm_up_calls);
         needed.max().unwrap_or(0)
     }
 
-    /// What the stacks of a trial need, where the study leaves that to them.
+    /// What the stacks of a trial need, if the study leaves that to them.
     fn needed(&self, settings: &Settings) -> impl Iterator<Item = &StackNeeds> {
         let is_left_to_stacks =
             self.warmup.calls.is_none() && self.warmup.time_ms.is_some_and(|ms| ms > 0);
@@ -109,7 +109,7 @@ impl Plan {
         self.variants.iter().find(|variant| variant.name == name)
     }
 
-    /// Whether a service is called that was there before the run, and not a subject of the lab's own.
+    /// Whether the plan calls a service that already runs, not a subject that the lab starts.
     pub fn is_live(&self) -> bool {
         let mut variants = self.variants.iter();
         variants.any(|variant| matches!(variant.settings.target, Target::Live(_)))
@@ -120,11 +120,11 @@ impl Plan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackNeeds {
-    /// About how long a process of it takes to start, ms; 0 if that is not known.
+    /// About how long its process takes to start, ms; 0 if unknown.
     pub start_up_ms: u64,
-    /// The longest warm-up, ms.
+    /// The maximum warm-up, ms.
     pub warm_up_ms: u64,
-    /// The fewest calls of the warm-up, unless half of that time is over first.
+    /// The minimum number of calls of the warm-up, unless half of that time is over first.
     pub warm_up_calls: u64,
 }
 
@@ -133,13 +133,13 @@ pub struct StackNeeds {
 pub struct Variant {
     /// Unique in the plan: lower-case words joined by `-`, with `name=value` parts for factors.
     pub name: String,
-    /// The part of the study it belongs to, when a study asks several questions.
+    /// The group of the study that it belongs to, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The variant that this one repeats under a second name (A/A).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
-    /// How many times as long the response is as its sample, where a study says so of a user's own.
+    /// The factor by which the response is longer than its sample, if the study gives one for a user's own method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<u32>,
     /// Everything that decides how it calls.
@@ -151,17 +151,17 @@ pub struct Variant {
 pub struct Pair {
     /// Unique in the plan.
     pub name: String,
-    /// What is asked, in words.
+    /// The question, in words.
     pub question: String,
     /// The variant that the verdict is about.
     pub of: String,
     /// The variant it is compared with.
     pub against: String,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: Metric,
-    /// Measured under every placement of the plan, not only the first.
+    /// Whether it is measured under every placement of the plan, not only the first.
     pub headline: bool,
-    /// This pair compares a variant with itself under a second name.
+    /// Whether it compares a variant with itself under a second name.
     pub a_a: bool,
 }
 
@@ -178,11 +178,11 @@ pub struct Claim {
     pub of: String,
     /// The variant it was compared with.
     pub against: String,
-    /// What was compared.
+    /// The metric that was compared.
     pub metric: Metric,
     /// The two published figures.
     pub published: Published,
-    /// The stacks that the publication measured, where rpcgauge has them.
+    /// The stacks that the publication measured, if rpcgauge has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stacks: Vec<String>,
 }
@@ -216,9 +216,9 @@ impl Published {
 pub struct TrialSpec {
     /// Its place in the plan, from 0; the key by which `--resume` knows what is done.
     pub index: u32,
-    /// Which fresh start of the subjects, from 0.
+    /// The invocation, from 0.
     pub invocation: u32,
-    /// Which block of the invocation, from 0.
+    /// The block in that invocation, from 0.
     pub block: u32,
     /// The variant's index in [`Plan::variants`].
     pub variant: u32,

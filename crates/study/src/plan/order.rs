@@ -1,4 +1,4 @@
-//! The order of trials: seeded, so that the same plan comes out on every machine.
+//! The order of trials: seeded, so that it is the same on every machine.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::settings::Placement;
 /// How often something is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rounds {
-    /// Fresh starts of the subjects.
+    /// The number of invocations.
     pub(crate) invocations: u32,
-    /// Blocks in each.
+    /// The number of blocks in each.
     pub(crate) blocks: u32,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct PlacementGroup {
     pub(super) variants: Vec<GroupMember>,
 }
 
-/// The trials of all groups: in each block of each invocation the groups in random order, in each group
-/// its rotations, and in each rotation its variants.
+/// The trials of all groups. Each block of each invocation has the groups in random order, each group its rotations,
+/// and each rotation its variants.
 pub(super) fn trials(seed: u64, groups: &[PlacementGroup]) -> Vec<TrialSpec> {
     let rounds = || {
         groups

@@ -10,7 +10,7 @@ mod table;
 
 use self::table::{Table, wrap};
 
-/// The plan as [`Plan::text`] without a width.
+/// Writes the plan as [`Plan::text`] does without a width.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text(None))
@@ -18,8 +18,8 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// The plan's variants, pairs and claims in aligned tables, with counts and the time it takes,
-    /// in lines of at most `width` columns where one is given.
+    /// The plan's variants, pairs and claims in aligned tables, with counts and the time it takes, in lines of at
+    /// most `width` columns if one is given.
     pub fn text(&self, width: Option<usize>) -> String {
         let width = width.unwrap_or(usize::MAX);
         let mut text = wrap("", &format!("{}: {}", self.name, self.question), width) + "\n";
@@ -72,7 +72,7 @@ impl Plan {
             _ => format!("until it settles, at most {}", stop_words(self.warmup)),
         };
         if longest != self.warmup {
-            warmup += &format!("; of stacks that need longer, {}", stop_words(longest));
+            warmup += &format!("; {} for stacks that need longer", stop_words(longest));
         }
         let mut lines = vec![
             ("time", format!("about {time}")),
@@ -92,7 +92,7 @@ impl Plan {
         let settings = self.variants.iter().map(|variant| &variant.settings);
         let whole = settings.filter(|one| self.slice(one).is_none()).count();
         let ms = self.slice_us as f64 / 1_000.0;
-        let slices = format!("in turn, by slices of {ms} ms, where variants are compared");
+        let slices = format!("in turn, in slices of {ms} ms, where variants are compared");
         match whole {
             0 => slices,
             all if all == self.variants.len() => "in one piece each".to_owned(),
@@ -100,8 +100,8 @@ impl Plan {
         }
     }
 
-    /// A row per variant: its name, what the table of settings says of it, and its trials. A column in
-    /// which nothing is said of any variant is left out.
+    /// A row per variant: its name, its settings in words, and its number of trials. A column that is empty for all
+    /// variants is left out.
     fn variant_table(&self) -> Table {
         let said: Vec<_> = self.variants.iter().map(|v| v.settings.columns()).collect();
         let columns = said.first().map_or(&[][..], Vec::as_slice);

@@ -11,36 +11,34 @@ pub use rpcgauge_trial::Slice;
 use super::{Claim, Pair, Plan, Variant};
 use crate::settings::{ConnectionUse, Settings, Target, Timing};
 
-/// The default length of a slice, µs: short beside the changes of the machine's speed, which
-/// last 0.1 to 2 s, and long beside what a change of variant disturbs.
+/// The default length of a slice, µs: short compared with changes of the machine's speed, which last 0.1 to 2 s, and
+/// long compared with the disturbance from a change of variant.
 pub const SLICE_US: u64 = 2_000;
 
-/// How many times longer slices are whose calls each open a connection: closing continues in the
-/// kernel after the call.
+/// The factor by which slices are longer if each call opens a connection: the kernel goes on closing it after the
+/// call.
 const PER_CALL_FACTOR: u64 = 10;
 
-/// How many times longer slices of a client or codec are, which is asked for each by a line: it reads the
-/// line, flushes its records and answers, which disturbs the first calls and takes time that none of
-/// them has.
+/// The factor by which slices of a client or codec subject are longer. A line asks it for each slice: it reads the
+/// line, flushes its records and answers, which disturbs the first calls and takes time that belongs to none of them.
 const ASKED_FACTOR: u64 = 5;
 
-/// A slice has at least this many calls that count for each call in flight.
+/// With one call in flight, a slice has at least this many calls that count.
 const MIN_CALLS: u64 = 4;
 
-/// With several calls in flight it has at least this many for each, since the slice ends as they drain.
+/// With several calls in flight, it has at least this many for each of them, since the slice ends as they drain.
 const MIN_CALLS_IN_FLIGHT: u64 = 20;
 
-/// The first calls after a change of variant are left out of the figures: until this time has passed,
-/// and this many calls in flight have ended once more. `make bench-slices` shows how long the first
-/// calls are disturbed.
+/// The first calls after a change of variant are left out of the figures: until this time has passed, and as many
+/// calls have ended as are in flight. `make bench-slices` shows how long the first calls are disturbed.
 const SKIP_US: u64 = 200;
 
-/// No service on this machine answers a call sooner, µs: bare loops over TCP take as long.
+/// The minimum time of a call to a service on this machine, µs: as long as bare loops over TCP take.
 const MIN_CALL_US: u64 = 10;
 
 impl Settings {
-    /// The slices that a trial goes in, where one should last `slice_us`; `None` for a trial that is
-    /// measured in one piece. Arrivals cannot stop between slices: those of a rate continue.
+    /// How a trial is cut into slices, which should last `slice_us`; `None` if it is measured in one piece, as at a
+    /// rate, whose arrivals cannot pause between slices.
     pub fn slice(&self, slice_us: u64) -> Option<Slice> {
         let in_flight = u64::from(self.target.in_flight()?);
         let connection = self.target.options().map(|options| options.connection);
@@ -72,15 +70,15 @@ impl Settings {
 }
 
 impl Plan {
-    /// The slices that a trial with these settings goes in; `None` where it is measured in one piece, as
-    /// a live service is that is compared with nothing: there is not even a floor to take turns with.
+    /// How a trial with these settings is cut into slices; `None` if it is measured in one piece. So is a single live
+    /// service: it does not even have a floor to take turns with.
     pub fn slice(&self, settings: &Settings) -> Option<Slice> {
         let is_alone = self.variants.len() == 1 && matches!(settings.target, Target::Live(_));
         settings.slice(self.slice_us).filter(|_| !is_alone)
     }
 
-    /// The fewest requests with which a trial measures something: one, or in slices twice as many as the first
-    /// slice leaves out, since half of them may be the warm-up's.
+    /// The minimum number of requests with which a trial measures something: one, or in slices twice as many as the
+    /// first slice leaves out, since half of them may be needed for the warm-up.
     pub(crate) fn least_requests(&self, settings: &Settings) -> u64 {
         let of_slice = |slice: Slice| 2 * slice.skip_calls * (1 + SKIP_US / MIN_CALL_US);
         self.slice(settings).map_or(1, of_slice)
@@ -96,7 +94,7 @@ pub(super) fn rotations<'n>(
     let names = variants.iter().map(|variant| &*variant.name);
     let places: BTreeMap<&str, u32> = names.zip(0..).collect();
     let kinds: Vec<_> = variants.iter().map(|v| v.settings.kind()).collect();
-    // Of each variant, a smaller one that it takes turns with, or itself.
+    // For each variant, the index of a smaller one that it takes turns with, or its own.
     let mut smaller: Vec<u32> = (0..variants.len() as u32).collect();
     for (of, against) in compared {
         let (Some(&of), Some(&against)) = (places.get(of), places.get(against)) else {
@@ -113,7 +111,7 @@ pub(super) fn rotations<'n>(
     all.map(|place| smallest(&mut smaller, place)).collect()
 }
 
-/// The smallest variant that takes turns with one. Halves the path to it for the next time (union-find).
+/// The smallest variant that takes turns with a variant. Halves the path to it for the next time (union-find).
 fn smallest(smaller: &mut [u32], mut place: u32) -> u32 {
     while smaller[place as usize] != place {
         let next = smaller[place as usize];

@@ -1,5 +1,5 @@
-//! The table of settings: a row is all that is said of one setting, wherever it is read, named,
-//! filled in, asked of a subject, or put into words.
+//! The table of settings. A row defines everything about one setting: how it is read, named, applied, required of a
+//! subject, and described.
 
 mod table;
 #[cfg(test)]
@@ -28,7 +28,7 @@ use crate::words::{
 const CALLS: &str = "calls";
 /// The column that says when a trial ends.
 const UNTIL: &str = "until";
-/// The column of what is asked of runtimes.
+/// The column of the settings of runtimes.
 const RUNTIME: &str = "runtime";
 /// The column of the link.
 const LINK: &str = "link";
@@ -40,46 +40,46 @@ pub struct Setting {
     pub(crate) key: Key,
     /// Its key in a study.
     pub name: &'static str,
-    /// What it can be.
+    /// The values that it can have.
     pub values: Values,
-    /// Whether no other setting has such a value, so that a variant's name need not name the setting.
+    /// Whether a variant's name contains only the value, without the setting's name.
     pub(crate) name_is_implied: bool,
-    /// Settings that may not be in one table with it, and why.
+    /// Settings that must not be in one table with it, and why.
     pub(crate) conflicts_with: &'static [(Key, &'static str)],
-    /// Settings of a lower layer that it takes the place of, or that do not stand beside it.
+    /// Settings of a lower layer that it replaces or excludes.
     pub(crate) overrides: &'static [Key],
     /// Its value, in settings that have one.
     pub(crate) get: fn(&Settings) -> Option<Value>,
-    /// Puts a value of it into settings, after those of the rows above.
+    /// Sets it in `Settings`, to which the rows above were already applied.
     pub(crate) set: fn(&mut Settings, &Value) -> Result<(), Misfit>,
-    /// The rest of a sentence that begins with a stack which cannot do it in a role.
+    /// What a stack lacks for it in a role, as the rest of a sentence that begins with the stack; `None` if nothing.
     pub(crate) missing_feature: fn(&Settings, &Features, Role) -> Option<String>,
-    /// The column of `rpcgauge plan` that it is in.
+    /// Its column in `rpcgauge plan`.
     column: &'static str,
-    /// What it says there, and in a sentence, of its value; empty for nothing.
+    /// Its value in words, for that column and for sentences; empty to leave it out.
     describe: fn(&Settings, &Value) -> String,
 }
 
 /// Why a value cannot be put into settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// They have no such setting: the rest of a sentence that begins with its key.
+    /// The settings do not have it; the text continues a sentence that begins with its key.
     Absent(&'static str),
-    /// They cannot have this value: a sentence.
+    /// The settings cannot have this value; the text is a sentence.
     Refused(&'static str),
     /// The setting has values of another kind.
     Kind,
 }
 
-/// What a setting can be.
+/// The values that a setting can have.
 pub enum Values {
     /// `SUBJECT/STACK`.
     Stack,
     /// One of these words.
     Words {
-        /// What a word is called in a sentence.
+        /// What the words stand for, as a message names it.
         what: &'static str,
-        /// All of them.
+        /// All words.
         all: fn() -> Vec<&'static str>,
     },
     /// A compression with its level.
@@ -90,10 +90,10 @@ pub enum Values {
     Rate,
     /// A time.
     Time {
-        /// The least, ms.
+        /// The minimum, ms.
         min_ms: u64,
     },
-    /// A word that a subject chose.
+    /// A word that a subject defines.
     Plain,
     /// A size in bytes.
     Size,
@@ -120,11 +120,11 @@ pub enum Value {
     Ramp(Vec<RampPart>),
     /// A time, ms.
     Time(u64),
-    /// A word of a subject's.
+    /// A word that a subject defines.
     Plain(String),
     /// A size, bytes.
     Size(u64),
-    /// A link; none for loopback.
+    /// A link; `None` for loopback.
     Link(Option<Box<NamedLink>>),
     /// Whether something is done.
     Flag(bool),
@@ -147,18 +147,18 @@ impl Setting {
         (self.get)(settings)
     }
 
-    /// Whether it says when a trial ends, and not how is called.
+    /// Whether it says when a trial ends, not how calls are made.
     pub fn ends_trials(&self) -> bool {
         self.column == UNTIL
     }
 
-    /// What it says of settings.
+    /// Its value in words.
     fn words(&self, settings: &Settings) -> String {
         let value = self.value(settings);
         value.map_or(String::new(), |value| (self.describe)(settings, &value))
     }
 
-    /// Its value from what a study writes.
+    /// Reads its value as written in a study.
     pub(crate) fn read(&self, written: &DeValue<'_>) -> Result<Value, String> {
         let text = written.as_str();
         let read = match &self.values {
@@ -208,13 +208,13 @@ impl Setting {
             Err(format!("\"{word}\" must be {wanted}, not {found}"))
         });
         read.and_then(|value| match self.values {
-            // It is checked as it is read, and complete once its traces are.
+            // A link is checked as it is read, and is complete only once its traces are loaded.
             Values::Link => Ok(value),
             _ => self.check(&value).map(|()| value),
         })
     }
 
-    /// Holds a value, of a study or of a plan, to the bounds of this setting.
+    /// Checks that a value, of a study or of a plan, is within the bounds of this setting.
     fn check(&self, value: &Value) -> Result<(), String> {
         let must_be = |bounds: String| Err(format!("\"{}\" must be {bounds}", self.name));
         match (&self.values, value) {
@@ -240,14 +240,14 @@ impl Setting {
             (Values::Link, Value::Link(Some(link))) => {
                 link.terms.check().map_err(|bounds| bounds.to_string())
             }
-            (Values::Size, Value::Size(0)) => must_be("more than nothing".to_owned()),
+            (Values::Size, Value::Size(0)) => must_be("more than 0 bytes".to_owned()),
             _ => Ok(()),
         }
     }
 }
 
 impl Values {
-    /// What is to be written.
+    /// What a study must write for it, for an error message.
     fn wanted(&self) -> String {
         let wanted = match self {
             Self::Stack => "a stack, SUBJECT/STACK",
@@ -346,12 +346,12 @@ impl Value {
 }
 
 impl Misfit {
-    /// What is said of a setting under this key.
+    /// The message about a setting with this key.
     pub(crate) fn of(self, word: &str) -> String {
         match self {
             Self::Absent(why) => format!("\"{word}\" {why}"),
             Self::Refused(why) => why.to_owned(),
-            Self::Kind => format!("\"{word}\" does not have values of this kind"),
+            Self::Kind => format!("\"{word}\" takes another kind of value"),
         }
     }
 }
@@ -375,8 +375,8 @@ impl fmt::Display for Value {
 }
 
 impl Features {
-    /// The first thing that `settings` need of a stack in a role and that it lacks, with its
-    /// setting: the rest of a sentence that begins with the stack.
+    /// The first feature that `settings` need of a stack in a role and that the stack lacks: its setting, and the
+    /// rest of a sentence that begins with the stack.
     pub(crate) fn missing_feature(
         &self,
         role: Role,
@@ -396,8 +396,8 @@ impl Features {
 }
 
 impl Settings {
-    /// Holds every setting of a plan to its bounds, which are those of a study. The times of a live
-    /// service have others: a deadline may be short, and a search or a ramp longer than a day.
+    /// Checks every setting of a plan against the bounds for studies. The times of a live service are exempt: a
+    /// deadline may be short, and a search or a ramp longer than a day.
     pub(crate) fn check(&self) -> Result<(), String> {
         let is_live = matches!(self.target, Target::Live(_));
         let values = SETTINGS.iter().map(|row| (row, row.value(self)));
@@ -411,7 +411,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is said of these settings, by column, in the table's order; nothing where nothing is.
+    /// These settings in words, by column, in the table's order; a column without anything to say is empty.
     pub fn columns(&self) -> Vec<(&'static str, String)> {
         let mut columns = vec![(CALLS, self.target.called())];
         for row in &SETTINGS {
@@ -431,7 +431,7 @@ impl Settings {
         self.columns().swap_remove(0).1
     }
 
-    /// How is called, in one line: all but what is called, and when a trial ends.
+    /// How calls are made, in one line: every column but what is called and when a trial ends.
     pub fn how(&self) -> String {
         let mut columns = self.columns();
         columns.retain(|(name, words)| ![CALLS, UNTIL].contains(name) && !words.is_empty());
@@ -443,7 +443,8 @@ impl Settings {
         how.join(", ")
     }
 
-    /// Every setting that applies, with its value, as one table of a study could say them all.
+    /// Every setting that applies, with its value, without those that conflict: one table of a study could hold them
+    /// all.
     pub fn written(&self) -> impl Iterator<Item = (&'static Setting, Value)> {
         let values = SETTINGS
             .iter()
@@ -480,7 +481,7 @@ fn workload_words(workload: &WorkloadSpec) -> String {
     }
 }
 
-/// That a stack has not the value of a set that is needed of it.
+/// A message that a stack lacks `needed`; `None` if it has it.
 fn missing<T: Named>(has: &[T], needed: T) -> Option<String> {
     let words: Vec<&str> = has.iter().map(|value| value.as_str()).collect();
     (!has.contains(&needed)).then(|| {

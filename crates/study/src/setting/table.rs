@@ -11,7 +11,7 @@ use crate::settings::{
 };
 use crate::words::{Named, format_number};
 
-/// Which setting. The order is that of the table, and of their parts in a variant's name.
+/// Identifies a setting. The order is that of the table, and of the settings' parts in a variant's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Key {
     Server,
@@ -46,7 +46,7 @@ pub(crate) enum Key {
     ColdCalls,
 }
 
-/// What most rows have.
+/// The defaults of a row.
 const ROW: Setting = Setting {
     key: Key::N,
     name: "",
@@ -67,7 +67,7 @@ const CLOSED_OR_RATE: &str =
 const NO_ARRIVALS: &str =
     "\"arrivals\" spaces calls at a \"rate\"; \"in-flight\" sends each call when one ends";
 
-/// What a codec, which calls nothing, does not have.
+/// Settings that a codec does not have, since it makes no calls.
 const OF_CALLS: &[Key] = &[
     Key::Server,
     Key::Client,
@@ -90,8 +90,9 @@ const OF_CALLS: &[Key] = &[
 ];
 const OF_CODECS: &[Key] = &[Key::Codec, Key::Operation, Key::Sample];
 
-const OF_A_CALL: Misfit = Misfit::Absent("is a call's, and a codec calls nothing; leave it out");
-const OF_A_CODEC: Misfit = Misfit::Absent("is a codec's, and there is none; write codec = \"…\"");
+const OF_A_CALL: Misfit = Misfit::Absent("applies to calls, and a codec makes none; leave it out");
+const OF_A_CODEC: Misfit =
+    Misfit::Absent("applies to a codec, and there is none; write codec = \"…\"");
 const OF_SUBJECTS: Misfit =
     Misfit::Absent("is for subjects, but a live service is called here; leave it out");
 const GRPC_OVER_HTTP_1: Misfit = Misfit::Refused(
@@ -102,8 +103,9 @@ const LIVE_GRPC_OVER_HTTP_1: Misfit =
     Misfit::Refused("gRPC needs HTTP/2; write http = \"2\", or leave it out");
 const NO_RATE: Misfit =
     Misfit::Absent("spaces calls at a \"rate\", and there is none; write rate = 1000");
-const NO_CLIENT: Misfit =
-    Misfit::Absent("is a client subject's, and the engine calls here; write client = \"…\"");
+const NO_CLIENT: Misfit = Misfit::Absent(
+    "applies to client subjects, but rpcgauge's engine calls here; write client = \"…\"",
+);
 
 /// All settings.
 pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
@@ -343,7 +345,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Tls,
         name: "tls",
         values: Values::Flag,
-        // As settings of earlier plans have it: nothing where there is none.
+        // Absent unless set, as in plans of earlier versions.
         get: |s| call(s)?.tls.then_some(Value::Flag(true)),
         set: |s, value| put(&mut call_mut(s)?.tls, value.to_flag()),
         missing_feature: |s, has, role| {
@@ -383,7 +385,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
             let needed = only(role, Role::Client, call(s)?.channels())?;
             (needed > has.channels).then(|| match has.channels {
                 1 => "has one channel, and so one connection".to_owned(),
-                most => format!("has at most {most} channels, a connection each"),
+                most => format!("has at most {most} channels, with a connection each"),
             })
         },
         column: "over",
@@ -419,7 +421,8 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         missing_feature: |s, has, role| {
             let in_flight = s.target.options()?.schedule.in_flight()?;
             let needed = only(role, Role::Client, in_flight)?;
-            (needed > has.in_flight).then(|| format!("has at most {} in flight", has.in_flight))
+            (needed > has.in_flight)
+                .then(|| format!("has at most {} calls in flight", has.in_flight))
         },
         column: "sent",
         describe: |_, value| match value {
@@ -485,7 +488,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         },
         ..ROW
     },
-    // The size of the workload, which is made before.
+    // The size of the workload, which is already built when settings are applied.
     Setting {
         key: Key::N,
         name: "n",
@@ -535,7 +538,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         get: |s| Some(Value::Time(s.target.options()?.deadline_ms)),
         set: |s, value| put(&mut options_mut(s)?.deadline_ms, value.to_ms()),
         column: DEADLINE,
-        // A live service's is part of the question.
+        // A live service's deadline is always shown: it is part of the question.
         describe: |s, value| {
             let is_usual = *value == Value::Time(DEFAULT_DEADLINE_MS);
             unless(
@@ -553,7 +556,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         set: |s, value| put(&mut runtime_mut(s)?.gc, value.to_plain().map(Some)),
         missing_feature: |s, has, _| {
             let (needed, has) = (s.target.runtime()?.gc.as_ref()?, &has.runtime.gc);
-            // Whether any of the stacks has it is asked of all of them together.
+            // `Check::runtime` checks that at least one of the stacks has it.
             let lacks = !has.is_empty() && !has.contains(needed);
             lacks.then(|| {
                 let words = has.join(", ");
@@ -578,7 +581,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
         key: Key::Events,
         name: "events",
         values: Values::Flag,
-        // As settings of earlier plans have it: nothing where nothing is recorded.
+        // Absent unless set, as in plans of earlier versions.
         get: |s| s.target.runtime()?.events.then_some(Value::Flag(true)),
         set: |s, value| put(&mut runtime_mut(s)?.events, value.to_flag()),
         column: RUNTIME,
@@ -599,7 +602,7 @@ pub static SETTINGS: [Setting; Key::ColdCalls as usize + 1] = [
     },
 ];
 
-// Each row stands where its key says.
+// Each row is at the index of its key.
 const _: () = {
     let mut place = 0;
     while place < SETTINGS.len() {
@@ -660,7 +663,7 @@ fn runtime_mut(settings: &mut Settings) -> Result<&mut Runtime, Misfit> {
     }
 }
 
-/// Whether there is a workload, which has its size already.
+/// Checks that there is a workload, whose size is already set.
 fn of_workload(settings: &Settings) -> Result<(), Misfit> {
     match settings.target.workload() {
         Some(_) => Ok(()),
@@ -700,7 +703,7 @@ fn transport(settings: &Settings) -> Option<Transport> {
     }
 }
 
-/// The compression of both directions, where it is one.
+/// The compression of both directions, if it is the same.
 fn one_compression(settings: &Settings) -> Option<Compression> {
     match &settings.target {
         Target::Codec(work) => Some(work.compression),
@@ -714,9 +717,9 @@ fn one_compression(settings: &Settings) -> Option<Compression> {
 
 const COUNT: Values = Values::Whole(1..=u32::MAX as u64);
 const COUNT_IN_FLIGHT: Values = Values::Whole(1..=MAX_IN_FLIGHT as u64);
-/// A start that is still cold after more calls is a warm-up.
+/// More calls than this are a warm-up, not a cold start.
 const MAX_COLD_CALLS: u64 = 10_000;
-/// The most that TOML can write.
+/// The largest integer that TOML can hold.
 const CALL_COUNT: Values = Values::Whole(1..=i64::MAX as u64);
 
 const fn words<T: Named>() -> Values {
@@ -726,12 +729,12 @@ const fn words<T: Named>() -> Values {
     }
 }
 
-/// What a row says, unless it is not worth a word.
+/// The text of a row, or nothing if it would be needless.
 fn unless(is_needless: bool, text: String) -> String {
     if is_needless { String::new() } else { text }
 }
 
-/// A rate to a thousandth, or to four digits where it is less than 1.
+/// A rate, rounded to a thousandth, or to four digits if it is below 1.
 fn format_rate(rate: f64) -> String {
     format_number(if rate < 1.0 {
         format!("{rate:.3e}").parse().unwrap_or(rate)
@@ -740,7 +743,7 @@ fn format_rate(rate: f64) -> String {
     })
 }
 
-/// What is asked of stacks in one role only.
+/// `needed` if the role is the one that it is asked of.
 fn only<T>(role: Role, asked: Role, needed: T) -> Option<T> {
     (role == asked).then_some(needed)
 }

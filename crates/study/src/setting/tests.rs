@@ -1,4 +1,4 @@
-//! What the table of settings promises to those that go through it.
+//! What code that iterates over the table of settings relies on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -25,7 +25,7 @@ fn set(key: Key, settings: &mut Settings, value: &Value) {
     assert_eq!(set, Ok(()), "{} = {value}", key.row().name);
 }
 
-/// Settings with a value, where they have the setting; arrivals at a rate.
+/// The settings with a value, if they have the setting; `arrivals` gets a rate first.
 fn with(row: &Setting, value: &Value, mut settings: Settings) -> Option<Settings> {
     if row.key == Key::Arrivals {
         (Key::Rate.row().set)(&mut settings, &Value::Rate(1.0)).ok()?;
@@ -34,7 +34,7 @@ fn with(row: &Setting, value: &Value, mut settings: Settings) -> Option<Settings
     Some(settings)
 }
 
-/// Some values of a setting, all of them where it has words.
+/// Some values of a setting; all of them if they are words.
 fn values(row: &Setting) -> Vec<Value> {
     match &row.values {
         Values::Stack => vec![Value::Stack("python/http".to_owned())],
@@ -152,7 +152,7 @@ fn fields_of(of: &impl Debug) -> BTreeMap<String, String> {
     fields
 }
 
-/// So that what is read, named, written and compared by the table is all of the settings.
+/// Settings are read, named, written and compared by the table, so it must cover all of them.
 #[test]
 fn every_field_of_settings_has_a_row() {
     let mut without: BTreeSet<String> = skeletons().iter().flat_map(fields).map(|f| f.0).collect();
@@ -186,7 +186,7 @@ fn every_row_says_something_of_some_settings() {
                 settings.is_some_and(|settings| !row.words(&settings).is_empty())
             })
         });
-        // A size is said with its workload.
+        // A size is described with its workload.
         let is_size = matches!(row.key, Key::N | Key::Scale);
         assert_eq!(said, !is_size, "{}", row.name);
     }

@@ -1,4 +1,4 @@
-//! `[[stacks]]`: the ways of a subject to answer, call or encode.
+//! `[[stacks]]`: the ways in which a subject answers, calls or encodes.
 
 use std::path::{Component, Path};
 
@@ -12,20 +12,20 @@ use crate::read::{Line, OneOrMore, Table};
 use crate::settings::{ConnectionUse, HttpVersion, MAX_IN_FLIGHT, MAX_THREADS, Protocol};
 use crate::words::Named as _;
 
-/// The most paths of a stack's `disk`.
+/// The maximum number of paths of a stack's `disk`.
 const MAX_DISK_PATHS: usize = 64;
 
-/// One way of a subject to answer, call or encode.
+/// One way in which a subject answers, calls or encodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stack {
     /// Its name within the subject.
     pub name: String,
-    /// The program that holds it, which other stacks may share, and those that it starts; its own name
-    /// unless it says others.
+    /// The program that contains it, which other stacks may share, and the programs that this one starts; by default
+    /// a program with the stack's name.
     pub programs: Vec<String>,
     /// What it can do.
     pub features: Features,
-    /// What its library's own guide recommends, and the stack does.
+    /// What its library's own guide recommends and the stack follows.
     pub recommended: Vec<Recommended>,
     /// The files and folders that it needs to run, without the language's runtime.
     pub disk: Vec<String>,
@@ -61,9 +61,9 @@ impl Stack {
             let place = disk_place.unwrap_or_else(|| table.span.clone());
             return Err(table.source.error(place, message));
         }
-        const CLIENT: (&str, &[Role]) = ("client's", &[Role::Client]);
-        const SERVER: (&str, &[Role]) = ("server's", &[Role::Server]);
-        const EITHER: (&str, &[Role]) = ("server's or client's", &[Role::Server, Role::Client]);
+        const CLIENT: (&str, &[Role]) = ("clients", &[Role::Client]);
+        const SERVER: (&str, &[Role]) = ("servers", &[Role::Server]);
+        const EITHER: (&str, &[Role]) = ("servers and clients", &[Role::Server, Role::Client]);
         // Which roles have a key, and whether they need it.
         let keys = [
             ("protocols", EITHER, true),
@@ -85,11 +85,12 @@ impl Stack {
             let is_used = roles.iter().any(|role| features.roles.contains(role));
             match place {
                 Some(place) if !is_used => {
-                    let message = format!("\"{key}\" is a {whose}; leave it out");
+                    let message = format!("\"{key}\" applies to {whose}; leave it out");
                     return Err(source.error(place, message));
                 }
                 None if is_used && is_needed => {
-                    let message = format!("[stacks] needs the key \"{key}\", a {whose}");
+                    let message =
+                        format!("[stacks] needs the key \"{key}\", which applies to {whose}");
                     return Err(source.error(span, message));
                 }
                 Some(place) => {
@@ -137,7 +138,7 @@ impl Stack {
     }
 }
 
-/// Whether the codecs of a stack are there, and make what it makes.
+/// Checks that the codecs of a stack exist, and have the encodings for which it names them.
 pub(super) fn check_codecs(all: &[Stack], stack: &Stack) -> Result<(), String> {
     for (encoding, codec) in &stack.features.codecs {
         let has = |stack: &Stack| stack.features.encodings.contains(encoding);

@@ -1,4 +1,4 @@
-//! A whole `subject.toml`, and what is wrong with others.
+//! A complete `subject.toml`, and mistakes in others.
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
@@ -101,14 +101,14 @@ fn a_whole_manifest_is_read() {
 fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("run =", "runs ="), @r#"subject.toml:5:1: the file has no key "runs"; did you mean "run"?"#);
     assert_snapshot!(refused("ready-timeout", "ready-time"), @r#"subject.toml:6:1: the file has no key "ready-time"; did you mean "ready-timeout"?"#);
-    assert_snapshot!(refused("build =", "encodings = [\"json\"]\nbuild ="), @r#"subject.toml:4:1: the file has no key "encodings"; it is a stack's: write it under [[stacks]]"#);
+    assert_snapshot!(refused("build =", "encodings = [\"json\"]\nbuild ="), @r#"subject.toml:4:1: the file has no key "encodings"; it belongs to a stack: write it under [[stacks]]"#);
     assert_snapshot!(refused("least", "at-least"), @r#"subject.toml:13:1: [toolchain] has no key "at-least"; known are name, programs, folders, version, least, install"#);
     assert_snapshot!(refused("least = \"3.10\"", "least = \"3.x\""), @r#"subject.toml:13:9: "3.x" is not a version; write it as 3.10"#);
     assert_snapshot!(refused("setting =", "seting ="), @r#"subject.toml:32:1: [stacks.recommended] has no key "seting"; did you mean "setting"?"#);
-    assert_snapshot!(refused("name = \"python\"", "name = \"My Python\""), @r#"subject.toml:2:8: the name "My Python" must be of lower-case letters, digits and - or ., and begin with a letter or digit"#);
+    assert_snapshot!(refused("name = \"python\"", "name = \"My Python\""), @r#"subject.toml:2:8: the name "My Python" must consist of lower-case letters, digits and - or ., and begin with a letter or digit"#);
     assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"sever\"]"), @r#"subject.toml:19:10: unknown value "sever"; did you mean "server"?"#);
-    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:25:10: "styles" is a client's; leave it out"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:37:14: "transports" is a server's or client's; leave it out"#);
+    assert_snapshot!(refused("roles = [\"server\", \"client\"]", "roles = [\"server\"]"), @r#"subject.toml:25:10: "styles" applies to clients; leave it out"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ntransports = [\"tcp\"]"), @r#"subject.toml:37:14: "transports" applies to servers and clients; leave it out"#);
     assert_snapshot!(refused("{ rest =", "{ rset ="), @r#"subject.toml:20:15: unknown value "rset"; did you mean "rest"?"#);
     assert_snapshot!(refused("{ rest =", "{ grpc = [\"1.1\"], rest ="), @r#"subject.toml:20:13: gRPC needs HTTP/2; write grpc = ["2"]"#);
     assert_snapshot!(refused("in-flight = 8", "in-flight = 0"), @r#"subject.toml:27:13: "in-flight" must be from 1 to 65536"#);
@@ -118,15 +118,15 @@ fn what_is_wrong_is_told_with_its_place() {
     assert_snapshot!(refused("language = \"Python\"\n", ""), @r#"subject.toml:1:1: the file needs the key "language"; write language = "Python""#);
     assert_snapshot!(refused("install = \"apt install python3\"\n", ""), @r#"subject.toml:9:1: [toolchain] needs the key "install"; write install = "apt install python3""#);
     assert_snapshot!(refused("threads = 4", "threads = 0"), @r#"subject.toml:28:11: "threads" must be from 1 to 1024"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\nthreads = 2"), @r#"subject.toml:37:11: "threads" is a server's; leave it out"#);
-    assert_snapshot!(refused("\"venv\"]]", "\"{messages}\"]]"), @r#"subject.toml:4:9: {messages} is not there yet when it is built: use it in "generate""#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\nthreads = 2"), @r#"subject.toml:37:11: "threads" applies to servers; leave it out"#);
+    assert_snapshot!(refused("\"venv\"]]", "\"{messages}\"]]"), @r#"subject.toml:4:9: {messages} does not exist yet when the subject is built; use it in "generate""#);
     assert_snapshot!(refused("[messages]\ngenerate = [[\"venv/bin/python\", \"generate.py\", \"{messages}\"]]\n", ""), @r#"subject.toml:5:7: {messages} needs [messages] with "generate", which fills that folder"#);
     assert_snapshot!(refused("generate = ", "generates = "), @r#"subject.toml:8:1: [messages] has no key "generates"; did you mean "generate"?"#);
     assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"jsn\" }"), @r#"subject.toml:30:10: "codecs": "jsn" is not a codec of this subject with the encoding json; did you mean "json"?"#);
     assert_snapshot!(refused("{ json = \"json\" }", "{ json = \"http\" }"), @r#"subject.toml:30:10: "codecs": "http" is not a codec of this subject with the encoding json; known are json"#);
     assert_snapshot!(refused("{ json = \"json\" }", "{ cbor = \"json\" }"), @r#"subject.toml:30:10: "codecs" has cbor, which is not an encoding of "http""#);
     assert_snapshot!(refused("encodings = [\"json\"]\nworkloads", "encodings = [\"cbor\"]\nworkloads"), @r#"subject.toml:30:10: "codecs": "json" is not a codec of this subject with the encoding json"#);
-    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @r#"subject.toml:37:10: "codecs" is a server's or client's; leave it out"#);
+    assert_snapshot!(refused("roles = [\"codec\"]", "roles = [\"codec\"]\ncodecs = { json = \"json\" }"), @r#"subject.toml:37:10: "codecs" applies to servers and clients; leave it out"#);
     for path in ["/", "../..", "venv/../..", "./x"] {
         let told = refused("disk = [\"main.py\"", &format!("disk = [\"{path}\""));
         assert!(told.contains("paths within the subject's folder"), "{told}");
@@ -206,13 +206,13 @@ fn flags_that_would_come_nowhere_are_refused() {
             "main.py",
             "name",
             "name",
-            "needs the word \"{flags}\" once in \"run\"",
+            "\"run\" needs the word \"{flags}\" once",
         ),
         (
             "{flags}.py",
             "name",
             "name",
-            "needs the word \"{flags}\" once in \"run\"",
+            "\"run\" needs the word \"{flags}\" once",
         ),
         (
             "{flags}",
@@ -236,7 +236,7 @@ fn flags_that_would_come_nowhere_are_refused() {
             "{flags}",
             "g1 = ",
             "G1 = ",
-            "the name \"G1\" must be of lower-case letters",
+            "the name \"G1\" must consist of lower-case letters",
         ),
         ("{flags}", "heap = ", "head = ", "has no key \"head\""),
     ] {

@@ -10,10 +10,10 @@ use crate::read::filled;
 pub struct Tool {
     /// Its name in commands and in messages.
     pub name: String,
-    /// Names to look for in `PATH`, the best first; its own where there are none.
+    /// Names to look for in `PATH`, the preferred first; by default its own name.
     #[serde(default, deserialize_with = "filled")]
     pub programs: Vec<String>,
-    /// Folders to look in after `PATH`. Where there are some, the newest program of all is used.
+    /// Folders to look in after `PATH`. If there are any, the newest of all programs found is used.
     #[serde(default, deserialize_with = "filled")]
     pub folders: Vec<String>,
     /// Arguments that make it print its version.
@@ -25,7 +25,7 @@ pub struct Tool {
     pub install: String,
 }
 
-/// A version of numbers with dots between them: `3.10` is after `3.9`.
+/// A version of numbers separated by dots: `3.10` is later than `3.9`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Version(Vec<u64>);
@@ -35,7 +35,7 @@ fn ask_version() -> Vec<String> {
 }
 
 impl Tool {
-    /// Looks for tools that give no other name by their own.
+    /// Makes its own name the program of each tool that names none.
     pub(crate) fn name_programs(tools: &mut [Self]) {
         for tool in tools {
             if tool.programs.is_empty() {
@@ -55,7 +55,7 @@ impl TryFrom<String> for Version {
 }
 
 impl Version {
-    /// The numbers of `1.2.3`.
+    /// Parses numbers such as `1.2.3`.
     pub fn parse(text: &str) -> Option<Self> {
         let numbers = text.split('.').map(|number| number.parse().ok());
         numbers.collect::<Option<Vec<u64>>>().map(Self)

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::run::{NewRun, Resumed, RunWriter};
 
-/// Two invocations of two blocks, of two variants. An earlier version called blocks rounds.
+/// Two invocations of two blocks with two variants. An earlier version called blocks `rounds`.
 fn plan() -> AppPlan {
     let rounds = [(0, 0), (0, 1), (1, 0), (1, 1)].map(
         |(invocation, block)| json!({"invocation": invocation, "block": block, "order": [1, 0]}),
@@ -85,7 +85,7 @@ fn read(place: &TempDir) -> Result<AppRun, RunError> {
     AppRun::read(&place.path().join("run"))
 }
 
-/// The invocations that blocks are of.
+/// The invocations to which the blocks belong.
 fn of(blocks: &[AppBlock]) -> Vec<u32> {
     blocks.iter().map(|block| block.invocation).collect()
 }
@@ -97,7 +97,11 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
     let mut resumed = resume(&place);
     assert_eq!(of(&resumed.missing), [1, 1]);
     assert_eq!((resumed.run.starts.len(), resumed.run.slices.len()), (1, 4));
-    assert_eq!(read(&place).unwrap().slices.len(), 5, "only looked at");
+    assert_eq!(
+        read(&place).unwrap().slices.len(),
+        5,
+        "reading changes nothing"
+    );
     resumed.begin_again().unwrap();
     append(&mut resumed.writer, &whole(1));
     drop(resumed);
@@ -137,7 +141,7 @@ fn invocations_of_different_builds_do_not_compare() {
     let line = "its invocations cannot be compared: the digest of the sources and toolchain of the application \
                 shop was d1 before and is d2 now";
     assert!(refused.to_string().contains(line), "{refused}");
-    // Of an invocation that begins again only the new start counts.
+    // If an invocation begins again, only its new start counts.
     let restart = json!({"record": "restart", "invocation": 1});
     let again = directory(&[whole(0), vec![other, restart, start(1, 2)]].concat());
     assert_eq!(read(&again).unwrap().starts.len(), 2);

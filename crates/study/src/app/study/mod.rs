@@ -32,20 +32,20 @@ pub struct AppStudy {
 /// Which application a study is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AppOf {
-    /// A built-in one, by its name.
+    /// A built-in application, by its name.
     Name(String),
-    /// One in a folder, from the study's folder.
+    /// An application in a folder, relative to the study's folder.
     Path(String),
 }
 
 /// What a command line sets instead of the study.
 #[derive(Debug, Clone, Default)]
 pub struct AppOverrides {
-    /// Only the variants of these names (docs/studies.md); empty for all.
+    /// The variants to keep, by name or part of it (docs/studies.md); empty for all.
     pub only: Vec<String>,
-    /// Fresh starts of the services.
+    /// The number of invocations.
     pub invocations: Option<u32>,
-    /// Blocks in each.
+    /// The number of blocks in each.
     pub blocks: Option<u32>,
     /// The seed.
     pub seed: Option<u64>,
@@ -109,7 +109,7 @@ struct WrittenClaim {
 }
 
 impl AppStudy {
-    /// Whether a study's text has `[app]`, and so is one of an application.
+    /// Whether a study's text has `[app]`, and so is a study of an application.
     pub fn is_one(text: &str) -> bool {
         let Ok(file) = toml::de::DeTable::parse(text) else {
             return false;
@@ -117,10 +117,10 @@ impl AppStudy {
         file.get_ref().contains_key("app")
     }
 
-    /// Parses a study's text. `file` is what messages call it; its stem becomes the study's name.
+    /// Parses a study's text. `file` is its name in messages; its stem becomes the study's name.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line and column.
+    /// The first problem, with its line and column.
     pub fn parse(text: &str, file: &str) -> Result<Self, StudyError> {
         let source = Source {
             file: file.into(),
@@ -168,14 +168,14 @@ impl AppStudy {
     /// Which application it is about.
     ///
     /// # Errors
-    /// It names none, or two.
+    /// It names no application, or two.
     pub fn app(&self) -> Result<AppOf, StudyError> {
         match (&self.app.name, &self.app.path) {
             (Some(Name(name)), None) => Ok(AppOf::Name(name.clone())),
             (None, Some(path)) => Ok(AppOf::Path(path.0.clone())),
             _ => {
                 let message =
-                    "[app] needs one of name, of a built-in application, and path, of a folder";
+                    "[app] needs either the name of a built-in application or the path of a folder";
                 Err(self.source.error(self.app.place.clone(), message))
             }
         }

@@ -1,4 +1,4 @@
-//! From a study of an application as written to its plan.
+//! Resolves a study of an application into its plan.
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use crate::plan::draft::DraftError;
 use crate::read::{Line, OneOrMore, Time};
 use crate::resolve::{DEFAULT_CONFIDENCE, DEFAULT_MARGIN};
 
-/// Where a study does not say.
+/// Defaults for what a study leaves out.
 const INVOCATIONS: u32 = 3;
 const BLOCKS: u32 = 5;
 const WARM_UP_MS: u64 = 10_000;
@@ -67,7 +67,7 @@ impl AppStudy {
         let blocks = overrides.blocks.unwrap_or(blocks);
         let slices = u64::from(invocations) * u64::from(blocks) * variants.len() as u64;
         if slices > MAX_TRIALS {
-            let message = format!("the study has {slices} slices, and {MAX_TRIALS} are the most");
+            let message = format!("the study has {slices} slices; the limit is {MAX_TRIALS}");
             return Err(self.source.whole(message));
         }
         let seed = overrides.seed.or(self.top.seed).unwrap_or(1);
@@ -108,12 +108,12 @@ impl AppStudy {
             (Some(call), None) => {
                 return refuse(
                     call.span(),
-                    "\"call\" needs \"rate\": how often, per second",
+                    "\"call\" needs \"rate\", the number of requests per second",
                 );
             }
             (None, Some(rate)) => {
                 let message =
-                    "\"rate\" needs \"call\": the check of app.toml whose request is sent";
+                    "\"rate\" needs \"call\", the check of app.toml whose request is sent";
                 return refuse(rate.span(), message);
             }
             (Some(call), Some(rate)) => (call, rate),
@@ -122,12 +122,11 @@ impl AppStudy {
         let spawn_rate = self.app.spawn_rate.as_ref().map(Spanned::span);
         let tags = self.app.tags.as_ref().map(Spanned::span);
         if let Some(place) = users.or(spawn_rate).or(tags) {
-            let message =
-                "there are no users where \"rate\" says how often a request is sent; leave one out";
+            let message = "load at a \"rate\" has no users; leave one of the two out";
             return refuse(place, message);
         }
         if !is_rate(*rate.get_ref()) {
-            let message = "\"rate\" must be more than 0 and at most 1e9, per second";
+            let message = "\"rate\" must be more than 0 and at most 1e9 requests per second";
             return refuse(rate.span(), message);
         }
         let check = app.check(&call.get_ref().0);
@@ -142,7 +141,7 @@ impl AppStudy {
         let refuse = |place: Range<usize>, message: String| self.source.error(place, message);
         let users = self.app.users.as_ref();
         if let Some(users) = users.filter(|users| users.get_ref().get() > MAX_USERS) {
-            let message = format!("\"users\" is at most {MAX_USERS}");
+            let message = format!("\"users\" must be at most {MAX_USERS}");
             return Err(refuse(users.span(), message));
         }
         let spawn_rate = self.app.spawn_rate.as_ref();
@@ -164,13 +163,14 @@ impl AppStudy {
 
     fn resolve_variants(&self, app: &App) -> Result<Vec<AppVariant>, StudyError> {
         if self.variants.is_empty() {
-            let message = "has no variant; write [[variants]] with a name and values for settings";
+            let message =
+                "the study has no variant; write [[variants]] with a name and values for settings";
             return Err(self.source.whole(message));
         }
         let mut variants: Vec<AppVariant> = Vec::new();
         for written in &self.variants {
             let mut configuration = Configuration::default();
-            // One after the other, so that an error has its place.
+            // One by one, so that an error has its place.
             for (name, value) in &written.settings {
                 let chosen = [(name.get_ref().as_str(), value.get_ref().as_str())];
                 let of_one = app.configuration(chosen).map_err(|message| {
@@ -197,7 +197,7 @@ impl AppStudy {
                     format!("duplicate variant \"{}\"", twin.name)
                 } else {
                     format!(
-                        "\"{}\" is set as \"{}\" is; a second set of one configuration is what \"a-a\" makes",
+                        "\"{}\" has the same settings as \"{}\"; \"a-a\" makes a second set of one configuration",
                         written.name, twin.name
                     )
                 };
@@ -242,7 +242,7 @@ impl AppStudy {
         }
     }
 
-    /// Whether `request` says anything beside these metrics: at least one of them is measured by request.
+    /// Checks that `request` has an effect on these metrics: at least one of them is measured for each request.
     fn check_is_of_request(
         &self,
         place: Range<usize>,
@@ -255,7 +255,7 @@ impl AppStudy {
         let told = all.iter().filter(|metric| metric.is_of_request());
         let told: Vec<String> = told.cloned().map(String::from).collect();
         let message = format!(
-            "\"metric\" is of all requests together, and \"request\" says of which one; leave out \"request\", or name \
+            "\"metric\" covers all requests together, so \"request\" has no effect; leave out \"request\", or name \
              one of {}",
             told.join(", ")
         );
@@ -279,7 +279,7 @@ impl AppStudy {
             let of = self.named(variants, &written.of)?;
             let against = self.named(variants, &written.against)?;
             if of == against {
-                let message = "a variant is not compared with itself; that is what \"a-a\" makes";
+                let message = "a variant cannot be compared with itself; use \"a-a\" for that";
                 return Err(self.source.error(written.against.span(), message));
             }
             if let (Some(_), Some(named)) = (&written.request, &written.metric) {
@@ -300,7 +300,7 @@ impl AppStudy {
         pairs.collect()
     }
 
-    /// Adds the second set of one configuration: that of `a_a`, or else the one that the first pair is against.
+    /// Adds a second set of one configuration: of `a_a`, or else of the variant that the first pair compares with.
     fn add_control(
         &self,
         variants: &mut Vec<AppVariant>,
@@ -335,7 +335,7 @@ impl AppStudy {
         let claims = self.claims.iter().map(|written| {
             let ratio = *written.ratio.get_ref();
             if !(ratio.is_finite() && ratio > 0.0) {
-                let message = "\"ratio\" must be a number above 0: of \"of\" to \"against\"";
+                let message = "\"ratio\" must be a number above 0: \"of\" divided by \"against\"";
                 return Err(self.source.error(written.ratio.span(), message));
             }
             let metric = self.metric(app, written.metric.span(), written.metric.get_ref())?;
@@ -355,7 +355,7 @@ impl AppStudy {
     }
 }
 
-/// Of a study without pairs: every variant against the first, in all metrics.
+/// The pairs of a study that has none: every variant against the first, in all metrics.
 fn default_pairs(app: &App, variants: &[AppVariant]) -> Vec<AppPair> {
     let Some((first, others)) = variants.split_first() else {
         return Vec::new();
@@ -370,7 +370,7 @@ fn default_pairs(app: &App, variants: &[AppVariant]) -> Vec<AppPair> {
     others.iter().map(pair).collect()
 }
 
-/// In each block of each invocation all variants, in a new random order.
+/// The blocks of all invocations, each with all variants in a new random order.
 fn in_random_order(seed: u64, invocations: u32, blocks: u32, variants: usize) -> Vec<AppBlock> {
     let mut random = Random::new(seed);
     let mut all = Vec::new();

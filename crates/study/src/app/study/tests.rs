@@ -71,7 +71,7 @@ fn plan(study: &str, only: &[&str]) -> Result<AppPlan, String> {
     plan.map_err(|error| error.to_string())
 }
 
-/// The variants, the pairs, and how many claims.
+/// The variants, the pairs, and the number of claims.
 fn shown(only: &[&str]) -> (String, String, usize) {
     let plan = plan(STUDY, only).unwrap();
     assert_eq!(plan.blocks[0].order.len(), plan.variants.len());
@@ -96,10 +96,10 @@ fn only_keeps_the_pairs_and_claims_that_still_have_both_variants() {
     };
     let both = "grpc against rest in 1, kept against rest in 5";
     of(&[], "rest, kept, grpc, kept-again", both, 1);
-    // Without the variant of the A/A pair: the one that the first pair is against.
+    // Without the variant of the A/A pair, the one that the first pair compares with is repeated.
     let one = "grpc against rest in 1";
     of(&["grpc", "re"], "rest, grpc, rest-again", one, 1);
-    // Without a pair, as in a study without pairs: all against the first.
+    // If no pair is left, all are compared with the first, as in a study without pairs.
     let one = "grpc against kept in 5";
     of(&["grpc", "kept"], "kept, grpc, kept-again", one, 0);
     of(&["grpc"], "grpc", "", 0);
@@ -119,7 +119,7 @@ fn only_of_nothing_and_a_name_that_the_a_a_pair_needs_are_refused() {
 
 #[test]
 fn a_request_of_what_is_not_told_by_request_is_refused() {
-    let line = "\"metric\" is of all requests together, and \"request\" says of which one; leave out \"request\", or \
+    let line = "\"metric\" covers all requests together, so \"request\" has no effect; leave out \"request\", or \
                 name one of requests-per-second, response-mean, response-p50, response-p99";
     for (from, place) in [
         ("[[pairs]]\nof = \"grpc\"\n", "study.toml:24:10: "),
@@ -129,7 +129,7 @@ fn a_request_of_what_is_not_told_by_request_is_refused() {
         let refused = plan(&request, &[]).unwrap_err();
         assert!(refused.contains(&format!("{place}{line}")), "{refused}");
     }
-    // Beside one that is.
+    // It is allowed if another metric is measured for each request.
     let both = STUDY.replacen(
         "metric = \"cpu\"",
         "metric = [\"cpu\", \"response-mean\"]\nrequest = \"page\"",

@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-/// Before each row, and before what of it has no room in its first line.
+/// The indents of each row, and of its columns that do not fit into its first line.
 const INDENT: usize = 2;
 const DEEPER: usize = 6;
-/// Between columns.
+/// The spaces between columns.
 const GAP: usize = 2;
-/// The least room for a last column of prose; with less, it goes to its own line.
+/// The minimum room for a last column of prose; with less, it goes on its own line.
 const MIN_PROSE: usize = 30;
 
-/// A table that is aligned when it is printed. Numbers are few here, so that all is to the left.
+/// A table that is aligned when it is printed; since numbers are few here, all columns are left-aligned.
 pub(super) struct Table(Vec<Vec<String>>);
 
 impl Table {
@@ -22,9 +22,8 @@ impl Table {
         self.0.push(cells.into_iter().collect());
     }
 
-    /// The rows, each in one line where all columns have room in `width`, and otherwise in as many
-    /// as they need, with the columns still aligned. The last column is prose,
-    /// whose words may continue in further lines.
+    /// The rows, each on one line if all columns fit into `width`, and otherwise on as many as it needs, with the
+    /// columns still aligned. The last column is prose, whose words may continue on further lines.
     pub(super) fn text(&self, width: usize) -> String {
         let widths = self.widths();
         let lines = self.lines(&widths, width);
@@ -38,7 +37,7 @@ impl Table {
                 for column in columns.start..last {
                     let padding = widths[column] - row[column].chars().count() + GAP;
                     first += &row[column];
-                    // The width of a format has 16 bits.
+                    // Not with a width in a format, which has only 16 bits.
                     first += &" ".repeat(padding);
                 }
                 let line = if last + 1 == row.len() {
@@ -63,7 +62,7 @@ impl Table {
         (0..columns).map(width).collect()
     }
 
-    /// Which columns are in each line of a row.
+    /// Which columns are on each line of a row.
     fn lines(&self, widths: &[usize], width: usize) -> Vec<Range<usize>> {
         let mut lines = Vec::new();
         let (mut start, mut used) = (0, INDENT);
@@ -84,8 +83,8 @@ impl Table {
     }
 }
 
-/// Lines of at most `width` columns, with line ends: the first after `first`, the others below its
-/// text. A word longer than a line stays whole.
+/// Wraps a text into lines of at most `width` columns: the first after `first`, the others indented to its text. A
+/// word longer than a line stays whole.
 pub(super) fn wrap(first: &str, text: &str, width: usize) -> String {
     let indent = first.chars().count();
     let mut lines = vec![String::new()];

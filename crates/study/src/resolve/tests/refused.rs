@@ -70,11 +70,11 @@ fn what_a_stack_lacks() {
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nencoding = \"cbor\""), @r#"my.toml:7:12: variant "base": the client "python/http" has no encoding "cbor" (it has: json)"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nstyle = \"coroutine\""), @r#"my.toml:7:9: variant "base": the client "python/http" has no style "coroutine" (it has: blocking, future)"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnection = \"per-call\""), @r#"my.toml:7:14: variant "base": the client "python/http" has no connection use "per-call" (it has: reuse)"#);
-    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nin-flight = 9"), @r#"my.toml:7:13: variant "base": the client "python/http" has at most 8 in flight"#);
+    assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nin-flight = 9"), @r#"my.toml:7:13: variant "base": the client "python/http" has at most 8 calls in flight"#);
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nrate = 9"), @r#"my.toml:7:8: variant "base": the client "python/http" sends each call when one ends, and has no rate"#);
     let by_channels =
         "client = \"go/channels\"\nprotocol = \"grpc\"\nencoding = \"json\"\nin-flight = 8\n";
-    assert_snapshot!(one_with(&format!("{by_channels}connections = 5")), @r#"my.toml:9:15: variant "base": the client "go/channels" has at most 4 channels, a connection each"#);
+    assert_snapshot!(one_with(&format!("{by_channels}connections = 5")), @r#"my.toml:9:15: variant "base": the client "go/channels" has at most 4 channels, with a connection each"#);
     assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nencoding = \"cbor\""), @r#"my.toml:7:12: variant "base": the codec "python/json" has no encoding "cbor" (it has: json)"#);
     assert_snapshot!(one_with("codec = \"python/http\"\noperation = \"decode\""), @r#"my.toml:5:9: variant "base": the codec "python/http" has no role "codec" (it has: server, client)"#);
 }
@@ -82,9 +82,9 @@ fn what_a_stack_lacks() {
 #[test]
 fn what_a_role_has_no_use_for() {
     assert_snapshot!(one_with("client = \"python/http\"\nprotocol = \"rest\"\nconnections = 2"), @r#"my.toml:7:15: variant "base": HTTP/1.1 carries one call at a time on a connection, so in-flight = 1 needs connections = 1, not 2; leave "connections" out"#);
-    assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" is a client subject's, and the engine calls here; write client = "…""#);
-    assert_snapshot!(one_with("sample = \"request\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": "sample" is a codec's, and there is none; write codec = "…""#);
-    assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" is a call's, and a codec calls nothing; leave it out"#);
+    assert_snapshot!(one_with("style = \"future\"\nprotocol = \"rest\""), @r#"my.toml:5:9: variant "base": "style" applies to client subjects, but rpcgauge's engine calls here; write client = "…""#);
+    assert_snapshot!(one_with("sample = \"request\"\nprotocol = \"rest\""), @r#"my.toml:5:10: variant "base": "sample" applies to a codec, and there is none; write codec = "…""#);
+    assert_snapshot!(one_with("codec = \"python/json\"\noperation = \"decode\"\nprotocol = \"rest\""), @r#"my.toml:7:12: variant "base": "protocol" applies to calls, and a codec makes none; leave it out"#);
     assert_snapshot!(one_with("codec = \"python/json\""), @r#"my.toml:5:9: variant "base": it has no operation; write operation = "encode" or "decode""#);
     assert_snapshot!(one_with("codec = \"reference\"\noperation = \"encode\""), @r#"my.toml:5:9: variant "base": it has no encoding, and the codec has several; write encoding = "json""#);
     assert_snapshot!(one_with("codec = \"reference\"\noperation = \"juggle\""), @r#"my.toml:6:13: unknown operation "juggle"; known are encode, decode"#);

@@ -246,7 +246,7 @@ fn a_plan_as_text() {
       trials     12 in 2 invocations × 1 block
       placement  two cores; headline pairs also on one core; idle held
       warm-up    until it settles, at most 500ms
-      measured   in turn, by slices of 2 ms, where variants are compared
+      measured   in turn, in slices of 2 ms, where variants are compared
       verdicts   within ±3% is no difference, 95% intervals
       seed       1
 

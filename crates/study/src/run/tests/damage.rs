@@ -168,13 +168,13 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
     assert!(
         scene
             .problem()
-            .contains("is of variant 44, which is not there")
+            .contains("is of variant 44, which does not exist")
     );
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {
         text.replacen("\"of\": \"unix\"", "\"of\": \"pigeon\"", 1)
     });
-    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which is not there; restore it from a copy, or run the study again"#);
+    assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which does not exist; restore it from a copy, or run the study again"#);
 }
 
 /// The message of a plan in which one value is another.
@@ -229,9 +229,9 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/variants/0/settings/deadline_ms", json!(0)), @r#"variant "tcp": "deadline" must be at least 1ms"#);
     assert_snapshot!(plan_with("/variants/0/settings/stop", json!({"time_ms": u64::MAX})), @r#"variant "tcp": "time" must be at most 24h"#);
     assert_snapshot!(plan_with("/variants/0/settings/connections", json!(0)), @r#"variant "tcp": "connections" must be a whole number from 1 to 65536, not 0"#);
-    assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up last at most 24h, and a slice some time");
-    assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that is not there");
-    assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that is not there");
+    assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up must be at most 24h, and a slice more than 0");
+    assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that does not exist");
+    assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that does not exist");
     assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant calls no server, codec or service that is known");
     for (key, value, why) in [
         ("http", json!("1.1"), "a variant has gRPC on HTTP/1.1"),
