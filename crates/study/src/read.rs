@@ -1,4 +1,4 @@
-//! Reading TOML by serde: an error names its place, its key and the nearest name.
+//! Reads TOML with serde: an error names its place, its key and the nearest name.
 
 mod forms;
 mod node;
@@ -22,13 +22,13 @@ use crate::error::{Source, StudyError};
 /// A table that is being read. Each key is taken once; keys that are left at the end are refused.
 pub(crate) struct Table<'a> {
     pub(crate) source: &'a Source,
-    /// The keys that lead here, as in `groups.base`; empty for the file's own table.
+    /// The keys that lead here, as in `groups.base`; empty for the file's top-level table.
     path: String,
     pub(crate) span: Range<usize>,
     entries: DeTable<'a>,
     /// The keys that were asked for.
     known: Vec<&'static str>,
-    /// Where a key belongs that is not known here.
+    /// A hint where a key that is unknown here belongs.
     elsewhere: fn(&str) -> Option<&'static str>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) type Entry<'a> = (Spanned<String>, Spanned<DeValue<'a>>);
 struct Nothing {}
 
 impl<'a> Table<'a> {
-    /// A file's own table.
+    /// A file's top-level table.
     pub(crate) fn root(source: &'a Source) -> Result<Self, StudyError> {
         let table = DeTable::parse(&source.text).map_err(|error| {
             let place = error.span().unwrap_or(0..0);
@@ -68,12 +68,12 @@ impl<'a> Table<'a> {
         self.source.error(self.span.clone(), message)
     }
 
-    /// The place of the value of a key that was not taken yet.
+    /// The place of the value of a key that has not been taken yet.
     pub(crate) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.entries.get(key).map(Spanned::span)
     }
 
-    /// The value of a key.
+    /// Takes the value of a key.
     pub(crate) fn take<T: Deserialize<'a>>(
         &mut self,
         key: &'static str,
@@ -88,7 +88,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The value of a key that must be there.
+    /// Takes the value of a required key.
     pub(crate) fn need<T: Deserialize<'a>>(&mut self, key: &'static str) -> Result<T, StudyError> {
         match self.take(key)? {
             Some(value) => Ok(value),
@@ -107,7 +107,7 @@ impl<'a> Table<'a> {
         value.map(|value| self.inner(key, value)).transpose()
     }
 
-    /// The table under a key. A value that is not a table is taken as the key `alone` of one.
+    /// The table under a key. A value that is not a table becomes the key `alone` of one.
     pub(crate) fn table_or(
         &mut self,
         key: &'static str,
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
         self.inner(key, table).map(Some)
     }
 
-    /// The tables of `[[key]]`; none where there is no such key.
+    /// The tables of `[[key]]`; empty if there is no such key.
     pub(crate) fn tables(&mut self, key: &'static str) -> Result<Vec<Self>, StudyError> {
         let Some(value) = self.value(key) else {
             return Ok(Vec::new());
@@ -144,7 +144,7 @@ impl<'a> Table<'a> {
         Self::of(self.source, &joined(&[&self.path, key]), value)
     }
 
-    /// The table that a value is, under the keys that lead to it.
+    /// The table in a value; `path` are the keys that lead to it.
     pub(crate) fn of(
         source: &'a Source,
         path: &str,
@@ -166,7 +166,7 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// All keys that were not taken yet, as one value.
+    /// Reads all keys that were not taken yet, as one value.
     pub(crate) fn rest<T: Deserialize<'a>>(mut self) -> Result<T, StudyError> {
         let entries = std::mem::take(&mut self.entries);
         let table = Spanned::new(self.span.clone(), DeValue::Table(entries));
@@ -179,7 +179,7 @@ impl<'a> Table<'a> {
         self.rest::<Nothing>().map(|_| ())
     }
 
-    /// All keys that were not taken yet, in their order in the file; the table without them.
+    /// Takes all keys that were not taken yet, in their order in the file; also returns the table without them.
     pub(crate) fn entries(mut self) -> (Self, Vec<Entry<'a>>) {
         let entries = std::mem::take(&mut self.entries).into_iter();
         let owned = |key: Spanned<_>| Spanned::new(key.span(), String::from(key.into_inner()));
@@ -188,7 +188,7 @@ impl<'a> Table<'a> {
         (self, entries)
     }
 
-    /// A key is neither one of those that were asked for, nor one of `more`.
+    /// The error about a key that is neither one of those asked for, nor one of `more`.
     pub(crate) fn unknown(&self, key: &Spanned<String>, more: &[&'static str]) -> StudyError {
         let known = [&self.known, more].concat();
         let message = self.no_key(&self.path, key.get_ref(), &known);

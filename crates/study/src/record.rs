@@ -38,16 +38,16 @@ pub enum Record {
     Invocation(Box<InvocationRecord>),
     /// The subjects of a variant are ready.
     Subjects(SubjectsRecord),
-    /// A trial that ended, well or not.
+    /// A trial that ended: it was measured, or it failed.
     Trial(Box<TrialRecord>),
-    /// A floor of a block.
+    /// The floor of a block.
     Floor(FloorRecord),
-    /// What a runtime did while trials were measured.
+    /// The events of a runtime while trials were measured.
     Events(EventsRecord),
-    /// An invocation was interrupted and begins again: its records before this line do not count.
-    /// Blocks pair what was measured within seconds, in the same processes.
+    /// An invocation was interrupted and begins again: its records before this line do not count. A block compares
+    /// what was measured within seconds, in the same processes.
     Restart {
-        /// Which, from 0.
+        /// Its number, from 0.
         invocation: u32,
     },
 }
@@ -55,7 +55,7 @@ pub enum Record {
 /// One trial, as it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// Which trial of the plan this was.
+    /// The trial of the plan.
     pub trial: TrialSpec,
     /// The variant's name, so that a line can be read on its own.
     pub variant: String,
@@ -65,7 +65,7 @@ pub struct TrialRecord {
     pub idle: Idle,
     /// When it started, milliseconds since the Unix epoch.
     pub started_at_ms: u64,
-    /// Calls per second, where the plan leaves the rate to a search.
+    /// Calls per second, if the plan leaves the rate to a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// How it ended.
@@ -84,10 +84,10 @@ pub enum TrialOutcome {
         reason: String,
         /// Whose fault it was.
         fault: Fault,
-        /// Requests that were sent before, as in [`TrialFigures::requests_sent`].
+        /// Requests that were sent before it failed, as in [`TrialFigures::requests_sent`].
         #[serde(default, skip_serializing_if = "Option::is_none")]
         requests_sent: Option<u64>,
-        /// The last lines of the subject's log, when it has any.
+        /// The last lines of the subject's log, if it has any.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         log: String,
     },
@@ -96,7 +96,7 @@ pub enum TrialOutcome {
 /// The figures of a trial that ran to its end. Times are nanoseconds. By default nothing was called.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialFigures {
-    /// What became of every call.
+    /// The outcomes of the calls.
     pub calls: Calls,
     /// The warm-up before the first measured call.
     pub warmup: Warmup,
@@ -109,42 +109,42 @@ pub struct TrialFigures {
     /// Latency of the calls that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_latency: Option<Histogram>,
-    /// How long after it was due a call was sent; empty where it is not known.
+    /// How long after it was due a call was sent; empty if unknown.
     pub send_delay: Histogram,
     /// Time in each stage, for [`Timing::Stages`] trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub stages: BTreeMap<Stage, Histogram>,
     /// The trial in at least 100 slices of equal length.
     pub timeline: Timeline,
-    /// A ramp, step by step; empty for other schedules.
+    /// The steps of a ramp; empty for other schedules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// All requests that were sent, with those of the warm-up, of the calls that slices leave out, and of retries;
-    /// absent where another client calls, and in older records.
+    /// All requests that were sent, including those of the warm-up, of calls that slices leave out, and of retries;
+    /// absent if another client calls, and in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_sent: Option<u64>,
     /// Calls of the warm-up that ended in the measured part.
     #[serde(flatten)]
     pub late: LateCalls,
-    /// The slices that the trial went in; absent where it was measured in one piece.
+    /// The slices in which the trial was measured; absent if it was measured in one piece.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slices: Option<Slices>,
     /// When the first measured call was due, milliseconds since the Unix epoch: where the timeline
     /// begins on the run's clock; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_from_ms: Option<u64>,
-    /// Its slow calls, with what may explain them; absent where the study does not ask for events.
+    /// Its slow calls, with what may explain them; absent if the study does not ask for events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched: Option<Watched>,
-    /// Bytes on the connections, both directions; absent where another client calls, and of a codec.
+    /// Bytes on the connections, in both directions; absent if another client calls, and for a codec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
-    /// What the link did, where calls went over an emulated one.
+    /// What the link did, if calls went over an emulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkCounts>,
     /// The encoded message sizes, before and after compression.
     pub payload: Payload,
-    /// Processor time while the trial was measured.
+    /// CPU time while the trial was measured.
     pub cpu: CpuTimes,
     /// Peak resident memory.
     pub memory: Memory,
@@ -153,11 +153,11 @@ pub struct TrialFigures {
     /// How long its processes took to start.
     #[serde(default, skip_serializing_if = "is_default")]
     pub startup: Startup,
-    /// The share of its core that the engine used, 0 to 1; absent where another client calls.
+    /// The share of its core that the engine used, 0 to 1; absent if another client calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_share: Option<f64>,
-    /// Whether generated or dynamic code made and read the messages on the client; absent where
-    /// bodies were only sent, as to a live service.
+    /// Whether generated or dynamic code encoded and decoded the messages on the client; absent if bodies were only
+    /// sent, as to a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeKind>,
     /// Why it ended.
@@ -167,35 +167,35 @@ pub struct TrialFigures {
     /// absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_at_start: Option<u64>,
-    /// Connections that were opened during the measured part; absent where it is not known.
+    /// Connections that were opened during the measured part; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_opened: Option<u64>,
-    /// Connections that the server had closed between slices, opened again outside the figures.
+    /// Connections that the server had closed between slices, and that were reopened outside the figures.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connections_reopened: u64,
     /// How many of those opened in the measured part resumed the TLS session of an earlier one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tls_resumed: u64,
-    /// Attempts to open a connection that failed, those of the warm-up included. Calls are then
-    /// made over fewer connections than asked for.
+    /// Failed attempts to open a connection, including those of the warm-up. Calls are then made over fewer
+    /// connections than asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub connects_failed: u64,
-    /// Responses to measured calls that came uncompressed although a compression was asked for.
+    /// Responses to measured calls that were uncompressed although compression was asked for.
     #[serde(default, skip_serializing_if = "is_default")]
     pub uncompressed_responses: u64,
-    /// Calls that were due and had no body yet: begun late by the client's fault.
+    /// Calls that were due before their body was ready: the client began them late.
     #[serde(default, skip_serializing_if = "is_default")]
     pub bodies_late: u64,
-    /// Times in which the client did not run. They are not in `elapsed_ns`.
+    /// Times in which the client did not run. They are not part of `elapsed_ns`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub stalls: Stalls,
-    /// The most calls that were in flight at a time; absent in older records.
+    /// The maximum number of calls in flight at a time; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_in_flight: Option<u64>,
-    /// Up to a few distinct error texts with how often each came, as the server or system sent them.
+    /// A few distinct error texts, as the server or system sent them, each with its count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_samples: Vec<ErrorSample>,
-    /// Failures whose text is in none of the samples, since there were too many distinct ones.
+    /// Failures whose text is in none of the samples, because there were too many distinct ones.
     #[serde(default, skip_serializing_if = "is_default")]
     pub errors_without_sample: u64,
 }
@@ -204,7 +204,7 @@ pub struct TrialFigures {
 pub const CLIENT_BOUND_SHARE: f64 = 0.8;
 
 impl TrialRecord {
-    /// All requests that were sent for it, measured or not; `None` where that is not known.
+    /// All requests that were sent for it, measured or not; `None` if unknown.
     pub fn requests_sent(&self) -> Option<u64> {
         match &self.outcome {
             TrialOutcome::Measured(measured) => measured.requests_sent,
@@ -212,8 +212,8 @@ impl TrialRecord {
         }
     }
 
-    /// When the measured part of this trial began, milliseconds since the Unix epoch. Records that do
-    /// not say so are of trials that began with their warm-up.
+    /// When the measured part of this trial began, milliseconds since the Unix epoch. Records without that time are
+    /// of trials that began with their warm-up.
     pub fn measured_from_ms(&self, measured: &TrialFigures) -> u64 {
         let after_warmup = || {
             let warmup_ms = measured.warmup.elapsed_ns / 1_000_000;
@@ -224,7 +224,7 @@ impl TrialRecord {
 }
 
 impl TrialFigures {
-    /// How long the measured part took, with what lay between its slices.
+    /// How long the measured part took, including the time between its slices.
     pub fn spanned_ns(&self) -> u64 {
         let slices = self.timeline.slices.len() as u64;
         self.elapsed_ns
@@ -237,8 +237,8 @@ impl TrialFigures {
         self.calls.sent().saturating_add(self.late.sent())
     }
 
-    /// The divisor of sent bytes: the calls that were sent while bytes were counted, including those at
-    /// the start of a slice, of which only the bytes are counted.
+    /// The divisor of sent bytes: the calls that were sent while bytes were counted, including those at the start of
+    /// a slice, for which only the bytes are counted.
     pub fn calls_of_sent_bytes(&self) -> u64 {
         let skipped = self.slices.map_or(0, |slices| {
             slices.skipped.saturating_sub(slices.skipped_never_sent)
@@ -260,11 +260,11 @@ impl TrialFigures {
 /// The slices of a trial that took turns with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slices {
-    /// How many there were.
+    /// The number of slices.
     pub count: u64,
-    /// What each was to be.
+    /// The planned form of each slice.
     pub each: Slice,
-    /// Calls at their starts that were left out of the figures but the bytes.
+    /// Calls at their starts that are left out of all figures except the bytes.
     pub skipped: u64,
     /// How many of them failed.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -274,14 +274,14 @@ pub struct Slices {
     pub skipped_never_sent: u64,
 }
 
-/// What became of the calls that were due in one step of a ramp.
+/// The outcomes of the calls that were due in one step of a ramp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
     /// Calls per second that were asked for at its start.
     pub from: f64,
     /// Calls per second that were asked for at its end.
     pub to: f64,
-    /// How long it lasted, as asked for.
+    /// How long it was to last.
     pub time_ns: u64,
     /// Calls that were due in it.
     pub started: u64,
@@ -299,8 +299,7 @@ pub struct Step {
     pub stalled: u64,
     /// Latency of those that succeeded, from due to done.
     pub latency: Histogram,
-    /// How long after it was due each call was begun; of those that failed before that, how long they
-    /// waited.
+    /// How long after it was due each call began; for calls that failed before they began, how long they waited.
     pub send_delay: Histogram,
 }
 
@@ -322,8 +321,8 @@ pub struct BytesByClass {
     pub bodies: u64,
     /// Frames, chunking, message prefixes, connection set-up.
     pub overhead: u64,
-    /// The handler marks' header fields, which are not among `headers`: the server sends them only
-    /// where stages are timed, and they are not part of the call. Absent where there are none.
+    /// The handler marks' header fields, which are not among `headers`: the server sends them only if stages are
+    /// timed, and they are not part of the call. Absent if there are none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub marks: u64,
 }
@@ -336,14 +335,14 @@ impl BytesByClass {
 
     /// The call's own bytes: all but the marks.
     pub fn of_call(&self) -> u64 {
-        // A damaged record may hold any numbers.
+        // A damaged record may contain any numbers.
         self.headers
             .saturating_add(self.bodies)
             .saturating_add(self.overhead)
     }
 }
 
-/// Processor time of both sides, as far as it is known, ns.
+/// CPU time of both sides, as far as it is known, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTimes {
     /// The measuring thread, or the process of a client or codec that reports it.
@@ -377,17 +376,17 @@ pub struct Threads {
     pub server: Option<u64>,
 }
 
-/// How long processes took to start, ns: from just before a process is made until the lab has read its ready
-/// line. The process lives for all trials of its variant in an invocation; each of them has its time.
+/// How long processes took to start, ns: from just before a process is made until the lab has read its ready line.
+/// The process serves all trials of its variant in an invocation, and each of them records its time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Startup {
-    /// A client or codec; absent where the engine calls.
+    /// A client or codec; absent if the engine calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ns: Option<u64>,
     /// The server; absent for a live service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_ns: Option<u64>,
-    /// The first calls after that; absent where they are not asked for.
+    /// The first calls after the start; absent unless asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cold: Option<Cold>,
 }
@@ -396,14 +395,14 @@ pub struct Startup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cold {
-    /// The first one's.
+    /// The latency of the first call.
     pub first_ns: u64,
-    /// The mean of all of them.
+    /// The mean latency of all of them.
     pub mean_ns: u64,
 }
 
 impl Cold {
-    /// Of latencies in the order of the calls; none without a call.
+    /// Summarizes latencies in the order of the calls; `None` if there are none.
     pub fn of(latencies_ns: &[u64]) -> Option<Self> {
         let first_ns = *latencies_ns.first()?;
         let sum: u128 = latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
@@ -412,33 +411,33 @@ impl Cold {
     }
 }
 
-/// The floor of one block: what no client could beat here, at that time. A report merges those of all
+/// The floor of one block: what no client could beat on this machine at that time. A report merges those of all
 /// blocks (docs/method.md).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FloorRecord {
-    /// Which fresh start of the subjects.
+    /// The invocation, from 0.
     pub invocation: u32,
-    /// Which block of it.
+    /// The block in that invocation, from 0.
     #[serde(default)]
     pub block: u32,
     /// Where the two bare loops ran.
     pub placement: Placement,
     /// Whether idle states were actually disabled.
     pub idle: Idle,
-    /// What carried the bytes.
+    /// The transport of the bytes.
     pub transport: Transport,
     /// The name of the link that they went over; absent for loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<String>,
-    /// Bytes sent, each call.
+    /// Bytes of each request.
     pub request_bytes: u64,
     /// Bytes of each response.
     pub response_bytes: u64,
     /// Round trips of the bare loops, ns.
     pub latency: Histogram,
-    /// The calling loop's processor time, ns per call.
+    /// The calling loop's CPU time, ns per call.
     pub client_cpu_ns: f64,
-    /// The variants this floor is under.
+    /// The variants whose floor it is.
     pub variants: Vec<String>,
 }
 

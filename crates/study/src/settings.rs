@@ -1,4 +1,4 @@
-//! What can be set for a trial, every value spelled out.
+//! The settings of a trial, with every value spelled out.
 
 mod live;
 mod target;
@@ -25,7 +25,7 @@ use written::Written;
 /// The name of the embedded subject's one stack.
 pub const REFERENCE: &str = "reference";
 
-/// The name of the client that calls unless a subject does it.
+/// The name of rpcgauge's own client, which calls unless a client subject does.
 pub const ENGINE: &str = "engine";
 
 /// Everything that decides what one variant does, with no defaults left.
@@ -38,15 +38,15 @@ pub struct Settings {
     pub stop: Stop,
 }
 
-/// What is asked of the runtimes that a variant's stacks run on, and of what explains their spikes. A
-/// setting holds for each of the stacks that has it.
+/// The settings of the runtimes of a variant's stacks, and whether to record what may explain slow calls. A setting
+/// applies to each of the stacks that supports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
-    /// The garbage collector, by a subject's own word.
+    /// The garbage collector, by the name that a subject defines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gc: Option<String>,
-    /// The heap that it begins with and stays at.
+    /// The initial size of the heap, which is also its maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heap_bytes: Option<u64>,
     /// Whether what may explain a slow call is recorded.
@@ -66,7 +66,7 @@ pub struct Client {
 
 /// How long a trial measures when a study bounds it neither by calls nor by time.
 pub const DEFAULT_STOP: Stop = Stop::after_ms(1_000);
-/// When a call that has not ended has failed, unless a study says otherwise.
+/// The default deadline of a call, ms.
 pub const DEFAULT_DEADLINE_MS: u64 = 10_000;
 
 /// What carries a connection.
@@ -80,7 +80,7 @@ pub enum Transport {
 }
 
 impl Settings {
-    /// With the usual end of a trial.
+    /// Settings with the default end of a trial.
     pub fn new(target: impl Into<Target>) -> Self {
         Self {
             target: target.into(),
@@ -119,7 +119,7 @@ pub enum Placement {
 pub enum Idle {
     /// Idle states are disabled by the PM QoS request on `/dev/cpu_dma_latency`.
     Held,
-    /// The machine's own habit.
+    /// Idle states are left as they are.
     AsIs,
 }
 

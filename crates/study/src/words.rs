@@ -22,7 +22,7 @@ pub trait Named: Copy + PartialEq + Sized + 'static {
     }
 }
 
-/// Says what the values of a closed set are called, and the word of each, in the order to show them.
+/// Defines what the values of a closed set are called, and the word of each, in the order to show them.
 macro_rules! words {
     ($set:ident, $what:literal: $($word:literal => $value:ident),+ $(,)?) => {
         impl $crate::words::Named for $set {
@@ -52,7 +52,8 @@ words! { Style, "style":
 words!(Operation, "operation": "encode" => Encode, "decode" => Decode);
 words!(Sample, "sample": "request" => Request, "response" => Response);
 
-/// A time in milliseconds from `150ms`, `10s`, `2m`, `1m30s`, `1h`; otherwise a sentence that shows the form.
+/// Parses a time such as `150ms`, `10s`, `2m`, `1m30s` or `1h` into milliseconds. The error is a sentence that shows
+/// the form.
 pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a time; write it as 150ms, 10s or 1m30s");
     let (mut total, mut rest) = (0_u64, text);
@@ -86,7 +87,7 @@ pub fn parse_time_ms(text: &str) -> Result<u64, String> {
     Ok(total)
 }
 
-/// A time as [`parse_time_ms`] reads it.
+/// Formats a time as [`parse_time_ms`] reads it.
 pub fn format_time(ms: u64) -> String {
     match ms {
         _ if !ms.is_multiple_of(1_000) => format!("{ms}ms"),
@@ -103,7 +104,7 @@ const SIZES: [(&str, u64); 4] = [
     ("GiB", 1 << 30),
 ];
 
-/// A size in bytes from `256MiB`, `4GiB`, `512KiB`; otherwise a sentence that shows the form.
+/// Parses a size such as `256MiB`, `4GiB` or `512KiB` into bytes. The error is a sentence that shows the form.
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || format!("\"{text}\" is not a size; write it as 256MiB or 4GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
@@ -113,14 +114,14 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .find(|(word, _)| *word == unit)
         .ok_or_else(wrong)?;
     let number: u64 = number.parse().map_err(|_| wrong())?;
-    // So that a plan can say it in TOML.
+    // An integer of TOML must be able to hold it.
     let bytes = number
         .checked_mul(*each)
         .filter(|all| i64::try_from(*all).is_ok());
     bytes.ok_or_else(|| format!("\"{text}\" is more than any machine has"))
 }
 
-/// A size as [`parse_size`] reads it.
+/// Formats a size as [`parse_size`] reads it.
 pub fn format_size(bytes: u64) -> String {
     let mut units = SIZES.iter().rev();
     let fitting = units.find(|(_, each)| bytes.is_multiple_of(*each) && bytes > 0);
@@ -128,7 +129,7 @@ pub fn format_size(bytes: u64) -> String {
     format!("{}{word}", bytes / each)
 }
 
-/// Whether a word can be in a study, a path and a variant's name.
+/// Whether a word can be part of a study, a path and a variant's name.
 pub(crate) fn is_plain(word: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
     word.chars().all(is_plain) && word.starts_with(|c: char| c.is_ascii_alphanumeric())

@@ -1,4 +1,4 @@
-//! The built-in studies resolve, ask what they should, and carry what was published.
+//! The built-in studies resolve, ask what they should, and contain the published figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -57,7 +57,7 @@ fn all_resolve_and_hold_to_the_method() {
             "the first line of {}",
             study.name
         );
-        // One A/A pair in each group in which something is compared, of a variant of its own.
+        // Each group in which something is compared has one A/A pair, of one of its own variants.
         let group = |name: &str| plan.variant(name).and_then(|v| v.group.clone());
         let guarded: Vec<_> = plan
             .pairs
@@ -74,8 +74,8 @@ fn all_resolve_and_hold_to_the_method() {
         );
         assert_eq!(guarded.len(), groups.len(), "{}", study.name);
         assert!(plan.placements.len() >= 2, "{}", study.name);
-        // More starts would take these half an hour and longer: some have dozens of variants and more, JVMs take
-        // long to start and to warm up, and calls over a slow link take long.
+        // With more starts these would take half an hour or longer: some have dozens of variants, JVMs take long to
+        // start and to warm up, and calls over a slow link take long.
         let least = match study.name {
             "libraries" | "links" => 3,
             "list" | "stacks" | "styles" => 5,
@@ -138,7 +138,7 @@ fn quickstart_asks_five_questions_in_its_time() {
     }
 }
 
-/// Of a study: claims as (name, metric, figure of `of`, figure of `against`).
+/// The claims of a study, as (name, metric, figure of `of`, figure of `against`).
 fn claims(name: &str) -> Vec<(String, Metric, f64, f64)> {
     let plan = resolve(name, 2);
     let claim =
@@ -191,7 +191,7 @@ fn the_published_figures_are_claims() {
     assert_eq!(has("gzip", &gzip), 4);
     assert_eq!(has("unix-socket", &unix), 1);
     assert_eq!(has("list", &list), 12);
-    // Quickstart's trials are too short for calls of all records.
+    // Quickstart's trials are too short for calls with all records.
     for claims in [&several[..], &gzip[..1], &unix, &campus] {
         has("quickstart", claims);
     }

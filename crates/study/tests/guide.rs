@@ -23,7 +23,7 @@ fn examples() -> Vec<&'static str> {
         .collect()
 }
 
-/// The keys that a table can have, as the refusal of one that it cannot have lists them.
+/// The keys that a table can have, as the error about an unknown key lists them.
 fn known(refusal: &str) -> Vec<String> {
     let (_, keys) = refusal.split_once("; known are ").expect(refusal);
     keys.split(", ").map(str::to_owned).collect()
@@ -58,7 +58,7 @@ fn every_key_is_in_the_guide() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The guide's table of settings: for each, what it can be and what it is when left out.
+/// The guide's table of settings: the values of each, and its default.
 fn documented() -> BTreeMap<&'static str, [&'static str; 2]> {
     let table = GUIDE.split("| setting | values | when left out |").nth(1);
     let rows = table.expect("a table of settings").lines().skip(2);

@@ -105,7 +105,7 @@ impl Shop {
         file.resolve(&context).map_err(|e| e.to_string())
     }
 
-    /// The message, the temporary folder's name left out.
+    /// The error, without the temporary folder's name.
     fn refused(&self, study: &str) -> String {
         let folder = format!("{}/", self.0.path().display());
         self.resolve(study)
@@ -208,7 +208,7 @@ fn lists_are_repeated_outermost_only() {
         lines[..2],
         *shop.own().response["lines"].as_array().unwrap()
     );
-    // Added rows differ as real ones do.
+    // Added rows vary as real ones do.
     let texts: BTreeSet<String> = lines.iter().map(Value::to_string).collect();
     assert_eq!(texts.len(), 6);
     assert_eq!(lines[2]["price"]["cents"], "122");

@@ -145,7 +145,7 @@ fn figures_that_contradict_each_other_are_the_subject_s_fault() {
     assert_eq!(left.summary.failed, 2);
     for trial in &left.trials {
         let (reason, fault, _) = failed(trial);
-        let text = "its figures contradict each other: it has successful calls and took no time";
+        let text = "its figures contradict each other: it has successful calls, but took no time";
         assert_eq!((reason, fault), (text, Fault::Subject));
     }
 }

@@ -56,7 +56,7 @@ fn unknown_keys_get_the_nearest() {
 
 #[test]
 fn wrong_types() {
-    assert_snapshot!(with_question("seed = \"one\""), @r#"my.toml:2:8: "seed" must be a whole number from 0 on, not a string"#);
+    assert_snapshot!(with_question("seed = \"one\""), @r#"my.toml:2:8: "seed" must be a non-negative whole number, not a string"#);
     assert_snapshot!(with_question("base = 3"), @r#"my.toml:2:8: "base" must be a table"#);
     assert_snapshot!(with_question("variants = { name = \"a\" }"), @r#"my.toml:2:12: "variants" must be tables, each under [[variants]]"#);
     assert_snapshot!(with_question("[base]\nprotocol = 2"), @r#"my.toml:3:12: "protocol" must be one of "grpc", "rest", "connect", not 2"#);

@@ -24,19 +24,18 @@ use crate::words::{Named as _, words};
 
 words!(Congestion, "congestion control": "cubic" => Cubic, "bbr" => Bbr, "reno" => Reno);
 
-/// A link under its name.
+/// A link with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NamedLink {
-    /// The preset's name; behind it what a study changes of it: `wlan+loss=1%`. Links of the same
-    /// name are equal.
+    /// The preset's name, followed by what a study changes in it: `wlan+loss=1%`. Links with the same name are equal.
     pub name: String,
-    /// What it does.
+    /// Its values.
     pub terms: Link,
 }
 
 impl NamedLink {
-    /// The preset whose figures it has: the one that it is, or builds on without another rate or delay.
+    /// The preset whose figures it has: it is that preset, or builds on it without changing its rate or delay.
     pub fn preset(&self) -> Option<&'static Preset> {
         let name = self.name.split('+').next()?;
         let preset = PRESETS.iter().find(|preset| preset.name == name)?;
@@ -45,8 +44,8 @@ impl NamedLink {
         (figures(&self.terms) == figures(&preset.terms())).then_some(preset)
     }
 
-    /// All its values, where its name says only those that were written: links that differ differ in them, whatever
-    /// they are called. Of a trace it is how long it is and what it carries.
+    /// All its values in words, while its name has only those that were written: links that differ have different
+    /// values, whatever their names. A trace is described by its length and its number of packets.
     pub fn values(&self) -> String {
         let Link {
             up,
@@ -101,8 +100,8 @@ fn values_of(way: &Direction) -> String {
     values.join(", ")
 }
 
-/// What a name stands for, of a preset and what is changed of it: `wlan+loss=1%`; nothing for loopback. A trace is
-/// only named in it.
+/// The link that a name stands for: a preset, with changes as in `wlan+loss=1%`; `None` for loopback. A trace is only
+/// named in it, not loaded.
 ///
 /// # Errors
 /// There is no such preset or value: a sentence with the nearest names.
@@ -133,15 +132,15 @@ impl Preset {
     }
 }
 
-/// The queue where none is set: what is sent in 30 ms, or 64 KiB where that is less. It holds several
-/// initial windows at any rate, so that no packet is dropped silently before a connection has begun, and does
-/// not add more than 30 ms where a connection fills it.
+/// The default queue: what is sent in 30 ms, but at least 64 KiB. It holds several initial windows at any rate, so
+/// that no packet is dropped silently before a connection has begun. At a rate that fills 64 KiB in less than 30 ms,
+/// it adds at most 30 ms when a connection fills it.
 const MIN_QUEUE_BYTES: u64 = 64 << 10;
 const USUAL_QUEUE_MS: u64 = 30;
-/// The queue before a trace, whose rate is not one: 100 full packets.
+/// The default queue in front of a trace, which has no fixed rate: 100 full packets.
 const QUEUE_OF_TRACE_BYTES: u64 = 150_000;
 
-/// The queue of a direction that sets none.
+/// The default queue of a direction.
 fn usual_queue(rate: &LinkRate) -> Queue {
     let is_fast = |bits: u64| bits / 8 * USUAL_QUEUE_MS / 1_000 >= MIN_QUEUE_BYTES;
     match rate {
@@ -151,10 +150,10 @@ fn usual_queue(rate: &LinkRate) -> Queue {
     }
 }
 
-/// Reads the traces that a link names, each path as `path` says; then it is complete.
+/// Loads the traces that a link names, each from the path that `path` returns; then the link is complete.
 ///
 /// # Errors
-/// A trace cannot be read, or with it the link is not valid.
+/// A trace cannot be read, or the link is not valid with it.
 pub fn load_traces(link: &mut Link, path: impl Fn(&str) -> PathBuf) -> Result<(), String> {
     for direction in [&mut link.up, &mut link.down] {
         if let Direction {

@@ -6,7 +6,7 @@ use rpcgauge_trial::{Congestion, DEFAULT_MTU, Direction, Link, LinkRate, Loss, Q
 
 use super::usual_queue;
 
-/// The name of no link.
+/// The name for calls without an emulated link.
 pub const LOOPBACK: &str = "loopback";
 
 /// A link with a name.
@@ -14,9 +14,9 @@ pub const LOOPBACK: &str = "loopback";
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// What it is like, in a few words.
+    /// A description in a few words.
     pub says: &'static str,
-    /// Where its figures come from, and of when they are.
+    /// The source of its figures, with their date if it is known.
     pub source: &'static str,
     /// From the client to the server.
     up: Figures,
@@ -87,7 +87,7 @@ const EDGE: Figures = Figures {
     ..figures(200 * KBIT, ms(325))
 };
 
-/// All links with names but loopback, the fastest first.
+/// All links with names except loopback, the fastest first.
 pub const PRESETS: [Preset; 9] = [
     Preset {
         name: "lan-1g",
@@ -167,7 +167,7 @@ pub const PRESETS: [Preset; 9] = [
 ];
 
 impl Preset {
-    /// What it does.
+    /// Its values, as a link.
     pub fn terms(&self) -> Link {
         Link {
             up: self.up.direction(),
@@ -179,7 +179,7 @@ impl Preset {
         }
     }
 
-    /// Whether its queues are its own, and not the defaults at its rates.
+    /// Whether its queues are its own, not the defaults for its rates.
     pub(super) fn has_queues(&self) -> bool {
         self.up.queue.is_some()
     }

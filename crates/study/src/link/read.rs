@@ -1,4 +1,4 @@
-//! A link's table in a study.
+//! Reads a link's table in a study.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::error::{Source, StudyError};
 use crate::read::{PathText, Table};
 use crate::words::Named;
 
-/// What is written of one direction, or of both.
+/// The values written for one direction, or for both.
 #[derive(Default)]
 struct Written {
     rate: Option<Spanned<Rate>>,
@@ -39,13 +39,13 @@ impl Written {
         };
         if let (Some(rate), Some(trace)) = (&written.rate, &written.trace) {
             let later = rate.span().start.max(trace.span().start);
-            let message = "a link goes by a \"rate\" or by a \"trace\"; keep one of the two";
+            let message = "a link has either a \"rate\" or a \"trace\"; keep one of the two";
             return Err(table.source.error(later..later, message));
         }
         Ok(written)
     }
 
-    /// Each value as a name has it, with its key.
+    /// Each value with its key, as in a link's name.
     fn words(&self) -> impl Iterator<Item = String> {
         fn value<T>(written: &Option<Spanned<T>>, word: impl Fn(&T) -> String) -> Option<String> {
             written.as_ref().map(|value| word(value.get_ref()))
@@ -65,7 +65,7 @@ impl Written {
     }
 }
 
-/// Sets one thing of a link at a time, so that an error names its own place.
+/// Sets one value of a link at a time, so that an error points at the place of that value.
 struct Setter<'s> {
     source: &'s Source,
     link: Link,
@@ -78,7 +78,7 @@ impl Setter<'_> {
         checked.map_err(|error| self.source.error(place, error.to_string()))
     }
 
-    /// Sets what is written of some directions; `has_queue` is whether their queue is not the usual one.
+    /// Sets the written values in some directions; `has_queue` is whether their queue is not the default.
     fn set_directions(
         &mut self,
         of: &[fn(&mut Link) -> &mut Direction],
@@ -236,7 +236,7 @@ pub(crate) fn from_table(
     }))
 }
 
-/// The link of a name, which has the values of a table: `wlan+loss=1%`, `rate=50Mbit/s+up.delay=4ms`.
+/// The link of a name that lists the values of a table: `wlan+loss=1%`, `rate=50Mbit/s+up.delay=4ms`.
 pub(super) fn from_name(name: &str) -> Result<Box<NamedLink>, String> {
     let is_key = |key: &str| {
         key.chars()
@@ -268,7 +268,7 @@ pub(super) fn from_name(name: &str) -> Result<Box<NamedLink>, String> {
     from_table(&source, value).map_err(|error| format!("the link \"{name}\": {}", error.message))
 }
 
-/// What a table without a preset begins with: no limit and no delay.
+/// The link that a table without a preset begins with: no limit and no delay.
 fn unlimited() -> Link {
     let direction = Direction {
         rate: LinkRate::Unlimited,

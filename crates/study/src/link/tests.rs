@@ -1,4 +1,4 @@
-//! Presets and the words of links; where a link is in a study is tested in `resolve/tests`.
+//! Presets, and the names and values of links; links in studies are tested in `resolve/tests`.
 
 use rpcgauge_trial::{LinkRate, Queue};
 
@@ -17,7 +17,7 @@ fn every_preset_can_be_carried_out() {
     assert_eq!(named(LOOPBACK), Ok(None));
 }
 
-/// Something of both directions, once where it is the same.
+/// A value of both directions, once if it is the same.
 fn both(link: &Link, of: impl Fn(&Direction) -> String) -> String {
     let (up, down) = (of(&link.up), of(&link.down));
     if up == down {

@@ -1,4 +1,4 @@
-//! The units in which links are written. One way for each, with its unit.
+//! The units in which links are written: each value has one spelling, always with its unit.
 
 use rpcgauge_trial::Queue;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ pub(super) struct Rate(pub(super) u64);
 #[serde(try_from = "String")]
 pub(super) struct Delay(pub(super) u64);
 
-/// A part, 0 to 1, written as a percentage.
+/// A fraction from 0 to 1, written as a percentage.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Percent(pub(super) f64);
@@ -78,7 +78,8 @@ fn number(text: &str) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// A number with one of these units; none if it is not a whole number of the smallest unit.
+/// A number with one of these units, rounded to a whole number of ns or bit/s; `None` if it has none, or is too
+/// large.
 fn scaled(text: &str, units: &[(&str, f64)]) -> Option<u64> {
     let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (digits, unit) = text.split_at(unit);
@@ -105,7 +106,7 @@ pub fn format_delay(ns: u64) -> String {
     word(ns, &DELAYS)
 }
 
-/// A part as studies write it.
+/// A fraction as studies write it.
 pub fn format_loss(part: f64) -> String {
     // Rounded to what a person would have written.
     format!("{}%", format_number((part * 1e10).round() / 1e8))

@@ -1,4 +1,4 @@
-//! Forms of values: what a text, a number or a list must be like.
+//! The forms of values: texts, times, sizes and lists, with what is required of each.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::words::{parse_size, parse_time_ms};
 
-/// A text that is not blank, and holds no control characters where it must be of one line.
+/// A text that is not blank; if it must be one line, it contains no control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct Text<const OF_ONE_LINE: bool>(pub(crate) String);
@@ -95,7 +95,7 @@ pub(crate) fn value<T: Clone>(written: &Option<Spanned<T>>) -> Option<T> {
     written.as_ref().map(|value| value.get_ref().clone())
 }
 
-/// What can be made of a value that is read as a `T`.
+/// Reads a value as a `T`, and converts it.
 pub(crate) fn of<'de, D, T, U>(deserializer: D) -> Result<U, D::Error>
 where
     D: Deserializer<'de>,
@@ -104,7 +104,7 @@ where
     T::deserialize(deserializer).map(Into::into)
 }
 
-/// A list that is not empty.
+/// Reads a list that must not be empty.
 pub(crate) fn filled<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -118,7 +118,7 @@ where
     }
 }
 
-/// One string alone or a list that is not empty.
+/// Reads one string, or a list that must not be empty.
 pub(crate) fn one_or_more<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,

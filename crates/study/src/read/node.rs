@@ -1,4 +1,4 @@
-//! A tree of values, of TOML or JSON, from which serde reads types: it refuses them by a [`Refusal`].
+//! A tree of values, of TOML or JSON, from which serde reads types; its errors are [`Refusal`]s.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -197,7 +197,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 
 struct Entries<'a> {
     left: vec::IntoIter<Entry<'a>>,
-    /// The value of the key that was read last, and that key.
+    /// The key that was read last, and its value.
     value: Option<(String, Node<'a>)>,
 }
 

@@ -40,14 +40,14 @@ pub(super) enum Why {
 /// What a value is, or must be.
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// Values by key, which each format calls by a name of its own.
+    /// Values by key, for which each format has its own name.
     Object,
     /// Anything else, in words.
     Is(Cow<'static, str>),
 }
 
 impl Kind {
-    /// `object` is the format's name for values by key.
+    /// The kind in words; `object` is the format's name for values by key.
     pub(super) fn in_words(&self, object: &'static str) -> &str {
         match self {
             Self::Object => object,
@@ -70,14 +70,14 @@ impl Kind {
         })
     }
 
-    /// A type describes what it expects only in words. These are the words of serde's own types.
+    /// A type describes what it expects only in words, so the words of serde's own types are matched.
     fn wanted(expected: &dyn Expected) -> Self {
         let words = expected.to_string();
         Self::Is(match words.as_str() {
             "a nonzero u32" => "a whole number from 1 to 4294967295".into(),
-            "a nonzero u64" => "a whole number from 1 on".into(),
+            "a nonzero u64" => "a positive whole number".into(),
             "i8" | "i16" | "i32" | "i64" => "a whole number".into(),
-            "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on".into(),
+            "u8" | "u16" | "u32" | "u64" | "usize" => "a non-negative whole number".into(),
             "f32" | "f64" => "a number".into(),
             "a boolean" => "true or false".into(),
             "a sequence" => "a list".into(),
@@ -153,7 +153,7 @@ impl Error for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// In the words of JSON, after the keys that lead there. A study's errors have their own, with the place.
+/// Uses the words of JSON, after the keys that lead there. A study's errors have their own words, with the place.
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {

@@ -1,4 +1,4 @@
-//! Invariants of every record: the sums of the engine's accounting, and figures that can be measured.
+//! Invariants of every record: the sums in the engine's accounting, and figures that are possible.
 //!
 //! A record that contradicts itself would make a report wrong. Sums of records stay far
 //! below what their numbers can hold: a plan has at most 200,000 trials.
@@ -12,26 +12,26 @@ use super::{
     TrialFigures, TrialOutcome, TrialRecord, Watched,
 };
 
-/// The most calls, or anything else that is counted, of a trial: a million per second for a year.
+/// The maximum number of calls, or of anything else that is counted, in a trial: a million per second for a year.
 const MAX_CALLS: u64 = 1 << 45;
 
-/// The longest time of anything in a trial, ns: a year.
+/// The maximum of any time in a trial, ns: a year.
 const MAX_NS: u64 = 366 * 24 * 3_600 * 1_000_000_000;
 
-/// The most cores of which a trial uses CPU time.
+/// The maximum number of cores whose CPU time a trial uses.
 const MAX_CORES: u64 = 4_096;
 
-/// The longest time after a trial's measured part in which it uses CPU time, ns: calls that end later.
+/// The maximum time after a trial's measured part in which it uses CPU time, ns: for calls that end later.
 const CPU_AROUND_NS: u64 = 60_000_000_000;
 
-/// Why a record is damaged: a part of a sentence.
+/// An error is why a record is damaged, as part of a sentence.
 type Check = Result<(), String>;
 
 fn holds(holds: bool, what: &str) -> Check {
     if holds { Ok(()) } else { Err(what.to_owned()) }
 }
 
-/// A sum that cannot overflow to a small number.
+/// A saturating sum, which cannot overflow to a small number.
 fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
     counts.into_iter().fold(0, u64::saturating_add)
 }
@@ -44,7 +44,7 @@ impl TrialRecord {
     /// Why the record is damaged: a part of a sentence.
     pub fn check(&self) -> Result<(), String> {
         let is_rate = self.rate.is_none_or(is_rate);
-        holds(is_rate, "its rate is none that calls can be sent at")?;
+        holds(is_rate, "calls cannot be sent at its rate")?;
         match &self.outcome {
             TrialOutcome::Measured(measured) => measured.check(),
             TrialOutcome::Failed { .. } => Ok(()),
@@ -68,7 +68,7 @@ impl TrialFigures {
             let count = latency.map_or(calls, Histogram::count);
             if count != calls {
                 return Err(format!(
-                    "it has {calls} {what} calls, and the latency of {count}"
+                    "it has {calls} {what} calls, but {count} latencies of them"
                 ));
             }
         }
@@ -82,7 +82,7 @@ impl TrialFigures {
         let stages = self.stages.values().map(Histogram::count);
         holds(
             stages.max() <= Some(answered),
-            "a stage of it has more times than calls succeeded",
+            "one of its stages has more times than calls succeeded",
         )?;
         self.check_times()?;
         self.check_timeline(answered, failed)?;
@@ -94,13 +94,13 @@ impl TrialFigures {
             && of_steps(|step| step.answered) <= answered
             && of_steps(|step| step.answered_within) <= answered
             && of_steps(|step| step.failed) <= failed;
-        holds(fit, "its steps have more calls than it has")?;
+        holds(fit, "its steps have more calls than the trial")?;
         let max_cpu = self.spanned_ns().saturating_add(CPU_AROUND_NS);
         let max_cpu = max_cpu.saturating_mul(MAX_CORES);
         let cpu = [self.cpu.client, self.cpu.server].into_iter().flatten();
         holds(
             cpu.map(|cpu| cpu.total_ns).all(|ns| ns <= max_cpu),
-            "it has more processor time than all cores have in its time",
+            "it has more CPU time than all cores have in its time",
         )?;
         let is_share = |share| (0.0..=1.0).contains(&share);
         holds(
@@ -116,7 +116,7 @@ impl TrialFigures {
         ];
         holds(
             sizes.into_iter().flatten().all(is_amount),
-            "a size of its messages must be a number from 0 on",
+            "the size of a message must be a non-negative number",
         )
     }
 
@@ -136,15 +136,15 @@ impl TrialFigures {
         let mut calls = calls.into_iter().flatten().chain([&self.send_delay]);
         holds(
             longest <= Some(MAX_NS) && calls.all(are_short),
-            "a time of it is longer than a year",
+            "one of its times is longer than a year",
         )?;
         holds(
             self.elapsed_ns > 0 || self.calls.answered == 0,
-            "it has successful calls and took no time",
+            "it has successful calls, but took no time",
         )
     }
 
-    /// A trial that has slices in its timeline has each of its calls in one, with its latency.
+    /// Checks that the slices of the timeline, if there are any, contain each call of the trial with its latency.
     fn check_timeline(&self, answered: u64, failed: u64) -> Check {
         let slices = &self.timeline.slices;
         let of_slices = [
@@ -152,14 +152,14 @@ impl TrialFigures {
             sum(slices.iter().map(|slice| slice.failed)),
         ];
         let fit = slices.is_empty() || of_slices == [answered, failed];
-        holds(fit, "its timeline has other calls than it has")?;
+        holds(fit, "its timeline has other calls than the trial")?;
         let latency = self.latency.unpack();
         let by_calls = latency.mean() * latency.len() as f64;
         let by_slices = sum(slices.iter().map(|slice| slice.latency_sum_ns)) as f64;
         let off = by_slices * RESOLUTION + answered as f64;
         holds(
             slices.is_empty() || (by_calls - by_slices).abs() <= off,
-            "its timeline has the latency of other calls than it has",
+            "its timeline has the latency of other calls than the trial",
         )
     }
 
@@ -198,11 +198,11 @@ impl TrialFigures {
         let [_, skipped, failed, never_sent] = slices;
         holds(
             never_sent <= failed && failed <= skipped,
-            "more of its calls failed that were left out than were left out",
+            "more skipped calls failed or were never sent than were skipped",
         )?;
         holds(
             self.late.is_sound(),
-            "more of its warm-up's late calls failed or were sent than there were",
+            "more late calls of its warm-up failed or were sent than there were",
         )
     }
 }
@@ -214,16 +214,16 @@ impl Step {
             ended <= self.started && self.never_sent <= self.started.saturating_sub(self.answered);
         holds(
             fit && self.stalled <= self.failed,
-            "a step of it has other calls than were due in it",
+            "one of its steps has other calls than were due in it",
         )?;
         holds(
             self.latency.count() == self.answered && self.send_delay.count() <= self.started,
-            "a step of it has the times of other calls than it has",
+            "one of its steps has the times of other calls than its own",
         )?;
         let is_level = |rate| rate == 0.0 || is_rate(rate);
         holds(
             is_level(self.from) && is_level(self.to),
-            "a step of it has a rate that calls cannot be sent at",
+            "calls cannot be sent at the rate of one of its steps",
         )
     }
 }
@@ -234,7 +234,7 @@ impl Watched {
         holds(fit, "it has more slow calls than are kept")?;
         let mut calls = self.slow.iter();
         let are_slow = calls.all(|call| call.usual_ns < call.latency_ns);
-        holds(are_slow, "a slow call of it took no longer than usual")
+        holds(are_slow, "one of its slow calls took no longer than usual")
     }
 }
 
@@ -249,7 +249,7 @@ fn check_link(link: &LinkCounts) -> Check {
     let late = &link.lateness;
     holds(
         late.p50_ns <= late.p99_ns && late.p99_ns <= late.max_ns,
-        "the percentiles of its link's lateness fall",
+        "the percentiles of its link's lateness are not in ascending order",
     )?;
     let probes = &link.calibration;
     holds(
@@ -264,21 +264,21 @@ impl EventsRecord {
         holds(fit, "it has more events than are kept")?;
         let mut events = self.events.iter();
         let are_whole = events.all(|event| event.begin_ns <= event.end_ns);
-        holds(are_whole, "an event of it ends before it begins")
+        holds(are_whole, "one of its events ends before it begins")
     }
 }
 
 impl FloorRecord {
     pub(crate) fn check(&self) -> Check {
         let has_calls = (1..=MAX_CALLS).contains(&self.latency.count());
-        holds(has_calls, "a floor has the times of its round trips")?;
+        holds(has_calls, "a floor must have the times of its round trips")?;
         holds(
             are_short(&self.latency),
             "a round trip of a floor is longer than a year",
         )?;
         holds(
             is_amount(self.client_cpu_ns),
-            "a floor's processor time must be a number from 0 on",
+            "a floor's CPU time must be a non-negative number",
         )
     }
 }

@@ -28,10 +28,10 @@ pub struct Environment {
     pub cores: u32,
     /// Memory of the machine, bytes.
     pub memory_bytes: u64,
-    /// Whether it runs inside a virtual machine or container, where that can be known.
+    /// The virtual machine or container that it runs in, if any is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtualization: Option<String>,
-    /// The frequency governor, where there is one.
+    /// The frequency governor, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
     /// The idle states that were asked for, and those that were granted.

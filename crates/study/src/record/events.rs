@@ -1,4 +1,4 @@
-//! What may explain slow calls: what runtimes did, and what others took.
+//! What may explain slow calls: events of runtimes, and time that others took.
 
 use rpcgauge_contract::RuntimeEvent;
 use rpcgauge_trial::is_default;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::features::Role;
 use crate::settings::Placement;
 
-/// The most slow calls of a trial that are kept: those that lost the most time.
+/// The maximum number of slow calls that are kept of a trial: those that lost the most time.
 pub const MAX_SLOW: usize = 1_000;
 
-/// The most events of a process that are kept.
+/// The maximum number of events that are kept of a process.
 pub const MAX_EVENTS: usize = 10_000;
 
 /// A trial's slow calls. Times are those of CLOCK_MONOTONIC, ns.
@@ -20,7 +20,7 @@ pub struct Watched {
     pub from_ns: u64,
     /// The slow calls, in the order in which they were due.
     pub slow: Vec<SlowCall>,
-    /// Slow calls that are not kept.
+    /// The number of slow calls that are not kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub not_kept: u64,
     /// By how much these took longer than usual.
@@ -35,9 +35,9 @@ pub struct SlowCall {
     pub due_ns: u64,
     /// Its latency.
     pub latency_ns: u64,
-    /// The median latency of up to 64 calls before it, taken every 16 calls.
+    /// The median latency of up to 64 calls before it, updated every 16 calls.
     pub usual_ns: u64,
-    /// What others took of its time; absent where that is not known.
+    /// The time that others took from it; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<Disturbed>,
 }
@@ -45,9 +45,9 @@ pub struct SlowCall {
 /// Time that others took from a slow call, ns, as far as it is more than usual.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disturbed {
-    /// Client and server waited for their cores, on which others ran.
+    /// How long client and server waited for their cores while others ran on them.
     pub waited_ns: u64,
-    /// The hypervisor kept the cores for others.
+    /// How long the hypervisor gave the cores to others.
     pub stolen_ns: u64,
 }
 
@@ -58,23 +58,23 @@ impl SlowCall {
     }
 }
 
-/// What the runtime of a process did while its variant was measured in an invocation.
+/// The events of a process's runtime while its variant was measured in an invocation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventsRecord {
-    /// Which fresh start of the subjects.
+    /// The invocation, from 0.
     pub invocation: u32,
     /// The variant's name.
     pub variant: String,
     /// Where its processes ran.
     pub placement: Placement,
-    /// Which of its processes.
+    /// Which process of the variant it was.
     pub process: Role,
     /// The events, in the order in which they began.
     pub events: Vec<RuntimeEvent>,
-    /// Events outside of what was measured, which are not kept: a start or a warm-up.
+    /// The number of events outside of what was measured, such as in a start or a warm-up: they are not kept.
     #[serde(default, skip_serializing_if = "is_default")]
     pub outside: u64,
-    /// Events that are not kept since there were too many: the shortest.
+    /// The number of events that are not kept because there were too many: the shortest.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: u64,
 }

@@ -1,5 +1,5 @@
-//! The provenance of an invocation. Invocations that differ in it are never pooled: the lab measures
-//! none beside another, and a run directory that holds such ones is damaged.
+//! The provenance of an invocation. Invocations that differ in it are never pooled: the lab refuses to measure them
+//! in one run, and a run directory that contains both is damaged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,16 +13,16 @@ use super::Environment;
 /// The program and the machine of an invocation, written when it begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InvocationRecord {
-    /// Which, from 0.
+    /// Its number, from 0.
     pub invocation: u32,
-    /// The machine then, without subjects.
+    /// The machine at that time, without subjects.
     pub environment: Environment,
 }
 
 /// The subjects of a variant in an invocation, written when they are first ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubjectsRecord {
-    /// Which invocation, from 0.
+    /// The invocation, from 0.
     pub invocation: u32,
     /// The variant's name.
     pub variant: String,
@@ -91,7 +91,7 @@ fn same(what: &str, before: &str, now: &str) -> Result<(), Difference> {
     })
 }
 
-/// Refuses maps that differ, with the first name that does. `what` makes a phrase of a name.
+/// Refuses maps that differ, with the first name that does. `what` turns a name into a phrase.
 fn same_versions(
     what: impl Fn(&str) -> String,
     before: &BTreeMap<String, String>,
@@ -104,7 +104,7 @@ fn same_versions(
         .try_for_each(|name| same(&what(name), &version(before, name), &version(now, name)))
 }
 
-/// What a run is measured with, as far as it has been measured.
+/// What a run was measured with so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Provenance {
     environment: Option<Environment>,
@@ -112,7 +112,7 @@ pub struct Provenance {
     builds: BTreeMap<String, Build>,
     /// By the variant's name.
     stacks: BTreeMap<String, Vec<StackRecord>>,
-    /// What sends an application its load.
+    /// What sends load to an application.
     load_generator: Option<String>,
 }
 
@@ -125,7 +125,7 @@ impl Provenance {
     /// Adds an invocation.
     ///
     /// # Errors
-    /// It was measured by another build of rpcgauge or on another machine than those before it.
+    /// It was measured by another build of rpcgauge, or on another machine, than the earlier ones.
     pub fn add_environment(&mut self, now: &Environment) -> Result<(), Difference> {
         let Some(before) = &self.environment else {
             self.environment = Some(now.clone());
@@ -208,7 +208,7 @@ impl Provenance {
     /// Adds a start of an application.
     ///
     /// # Errors
-    /// It is of another build than before, or had its load from something else.
+    /// It is of another build than before, or got its load from another generator.
     pub fn add_application(
         &mut self,
         name: &str,
@@ -237,7 +237,7 @@ impl Provenance {
     }
 }
 
-/// The subject of SUBJECT/STACK, as differences call it.
+/// The subject of SUBJECT/STACK, as differences name it.
 fn subject(stack: &str) -> String {
     let subject = stack.split_once('/').map_or(stack, |(subject, _)| subject);
     format!("the subject {subject}")

@@ -1,4 +1,4 @@
-//! What can be wrong with a run directory.
+//! Errors of run directories.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ pub enum RunError {
     /// There is nothing at the place.
     #[error("there is no directory {}; give the directory that rpcgauge run wrote", .0.display())]
     NoDirectory(PathBuf),
-    /// A file that every run has is not there.
+    /// A file that every run has is missing.
     #[error("the run is damaged: {} is missing{REPAIR}", .0.display())]
     Missing(PathBuf),
-    /// A file of the run does not hold what it should.
+    /// A file of the run does not contain what it should.
     #[error("the run is damaged: {}{}: {problem}{REPAIR}", .path.display(), at_line(*.line))]
     Damaged {
         /// The file.
@@ -41,7 +41,7 @@ pub enum RunError {
         problem: String,
     },
     /// The directory was written by a version with another schema.
-    #[error("{} was written by rpcgauge {rpcgauge} (schema {schema}, this one reads {SCHEMA}): read it with that one, or measure again", .directory.display())]
+    #[error("{} was written by rpcgauge {rpcgauge} (schema {schema}, this version reads {SCHEMA}): read it with that version, or measure again", .directory.display())]
     OtherSchema {
         /// The run directory.
         directory: PathBuf,
@@ -51,7 +51,7 @@ pub enum RunError {
         rpcgauge: String,
     },
     /// It is a run of another kind of study.
-    #[error("{} is a run of {}, and this command is for runs of {}", .0.display(), .1, .2)]
+    #[error("{} is a run of {}, but this command is for runs of {}", .0.display(), .1, .2)]
     OtherKind(PathBuf, &'static str, &'static str),
     /// Another program is writing the directory.
     #[error("{} is being written by another rpcgauge: wait for it to end", .0.display())]
@@ -66,7 +66,7 @@ impl RunError {
         Self::Write(path.to_owned(), source)
     }
 
-    /// Of a file as a whole.
+    /// Damage to a file as a whole.
     pub(super) fn damaged(path: PathBuf, problem: impl ToString) -> Self {
         Self::Damaged {
             path,
@@ -88,6 +88,6 @@ fn advice(error: &io::Error) -> &'static str {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             ": make room, then continue with --resume"
         }
-        _ => ": put it right, then continue with --resume",
+        _ => ": fix this, then continue with --resume",
     }
 }

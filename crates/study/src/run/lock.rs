@@ -14,16 +14,16 @@ use super::names;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Writing {
-    /// Its process; absent where it cannot be seen from here, as from another container.
+    /// Its process ID; absent if it cannot be seen from here, as from another container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
 }
 
 impl Writing {
-    /// Checks the lock that [`super::RunWriter`] holds as long as it lives.
+    /// Checks the lock that a [`super::RunWriter`] holds as long as it lives.
     pub fn of(directory: &Path) -> Option<Self> {
         let trials = File::open(directory.join(names::TRIALS)).ok()?;
-        // Not held on to: the lock goes with the file at the end.
+        // The lock is released when the file is closed at the end.
         let locked = flock(&trials, FlockOperation::NonBlockingLockShared);
         (locked == Err(Errno::WOULDBLOCK)).then(|| Self {
             pid: holder(&trials),
@@ -42,6 +42,6 @@ fn holder(file: &File) -> Option<u32> {
         let is_held = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&&*place);
         is_held.then(|| words[4].parse().ok()).flatten()
     });
-    // 0 stands for a process of another container.
+    // 0 stands for a process in another container.
     lock.filter(|pid| *pid > 0)
 }

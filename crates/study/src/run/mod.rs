@@ -1,18 +1,18 @@
-//! The run directory: what a run leaves on disk, and the only place where lab and report meet.
+//! The run directory: what a run leaves on disk, and the only interface between lab and report.
 //!
 //! ```text
 //! runs/20261120T101500Z-quickstart/
 //!   run.json          schema, rpcgauge's version, when, which study, which seed
 //!   study.toml        the study as given, when there was a file
 //!   plan.json         the resolved plan
-//!   environment.json  the machine, once the lab has looked at it
+//!   environment.json  the machine, once the lab has examined it
 //!   trials.jsonl      one record per line, appended as trials end, several at once where they took turns
 //!   logs/             what the subjects wrote to their standard error
 //! ```
 //!
-//! The directory appears atomically: it is filled under a temporary name beside its place and
-//! then renamed. A line is written with one write and then handed to the disk, so that a crash
-//! can cut off the last line and nothing else; [`Run::read`] drops such a line and says so.
+//! The directory appears atomically: it is filled under a temporary name in the same parent directory and then
+//! renamed. A line is written with one write and then synced to disk, so that a crash can cut off only the last line;
+//! [`Run::read`] drops such a line with a warning.
 
 mod error;
 mod lock;
@@ -52,7 +52,7 @@ pub mod names {
     pub const PLAN: &str = "plan.json";
     /// [`crate::record::Environment`].
     pub const ENVIRONMENT: &str = "environment.json";
-    /// [`crate::record::Record`]s, one a line.
+    /// [`crate::record::Record`]s, one per line.
     pub const TRIALS: &str = "trials.jsonl";
     /// The subjects' logs.
     pub const LOGS: &str = "logs";
@@ -77,7 +77,7 @@ pub struct RunInfo {
     pub kind: RunKind,
 }
 
-/// What a run measures, which decides what its plan and its records are.
+/// What a run measures: its plan and its records depend on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -142,8 +142,7 @@ impl Planned for Plan {
     }
 }
 
-/// Where a run goes when no place was asked for: `root/<time>-<study>`, with a number behind it
-/// if that is taken.
+/// The default directory of a run: `root/<time>-<study>`, followed by a number if that exists.
 pub fn default_directory(root: &Path, study: &str, now: SystemTime) -> PathBuf {
     let first = root.join(format!("{}-{study}", Utc::from(now).compact()));
     let mut place = first.clone();

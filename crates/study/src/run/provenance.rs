@@ -24,10 +24,10 @@ const UNKNOWN: &str = "the run does not say what each invocation was measured wi
     figures mix both";
 
 impl Run {
-    /// What all invocations were measured with; empty where they do not say.
+    /// What all invocations were measured with; empty if they do not record it.
     ///
     /// # Errors
-    /// They were not measured with the same. [`Run::read`] refuses such a run.
+    /// They were not all measured with the same programs on the same machine. [`Run::read`] refuses such a run.
     pub fn provenance(&self) -> Result<Provenance, Difference> {
         let mut provenance = Provenance::default();
         for (number, with) in &self.invocations {
@@ -84,8 +84,8 @@ impl Run {
         }
     }
 
-    /// Refuses invocations that were measured with different builds, versions or machines, and such that do
-    /// not say with what, unless none does.
+    /// Refuses invocations that were measured with different builds, versions or machines, and invocations that do
+    /// not record with what, unless none does.
     pub(super) fn check_provenance(&mut self) -> Result<(), String> {
         let differs = |difference| format!("its invocations cannot be compared: {difference}");
         self.provenance().map_err(differs)?;

@@ -1,4 +1,4 @@
-//! Reading a run directory, and finding out whether it is whole.
+//! Reads a run directory, and checks that it is complete and consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,36 +17,36 @@ use crate::record::{
 };
 use crate::settings::Placement;
 
-/// The most bytes of a line of `trials.jsonl`: a trial's record has some ten thousand.
+/// The maximum length of a line of `trials.jsonl`, bytes: a trial's record has about ten thousand.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// A variant that stands on a floor: in which invocation, block and placement, and its index.
+/// A variant that has a floor: the invocation, the block, the placement, and the variant's index.
 type Under = (u32, u32, Placement, usize);
 
-/// A run as it lies on disk.
+/// A run, as stored on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Where it lies.
+    /// Its directory.
     pub directory: PathBuf,
-    /// What it is.
+    /// The version, study, seed and kind of the run.
     pub info: RunInfo,
-    /// The study as given, when there was a file.
+    /// The study as given, if there was a file.
     pub study: Option<String>,
-    /// What was to be done.
+    /// The plan.
     pub plan: Plan,
     /// The machine; absent only in a run that ended before its first record.
     pub environment: Option<Environment>,
-    /// What each invocation was measured with; empty in a run of an earlier version, which does not say.
+    /// What each invocation was measured with; empty in a run of an earlier version, which does not record it.
     pub invocations: BTreeMap<u32, MeasuredWith>,
     /// The trials that ended, in the order they ended.
     pub trials: Vec<TrialRecord>,
     /// The floors, in the order they were calibrated.
     pub floors: Vec<FloorRecord>,
-    /// What runtimes did, in the order in which their processes ended.
+    /// The events of runtimes, in the order in which their processes ended.
     pub events: Vec<EventsRecord>,
-    /// What is damaged and was tolerated, one line each.
+    /// Damage that was tolerated, one line each.
     pub warnings: Vec<String>,
-    /// Bytes of `trials.jsonl` up to the end of its last whole line.
+    /// Bytes of `trials.jsonl` up to the end of its last complete line.
     pub(super) whole_bytes: u64,
 }
 
@@ -57,8 +57,8 @@ impl Run {
     /// warning.
     ///
     /// # Errors
-    /// When it is not a run directory, was written by a version with another schema, a file of it is missing or
-    /// damaged, or a record does not belong to the plan.
+    /// It is not a run directory, was written by a version with another schema, lacks a file or has a damaged one, or
+    /// has a record that does not belong to the plan.
     pub fn read(directory: &Path) -> Result<Self, RunError> {
         let info = Self::check(directory)?;
         info.kind.must_be(RunKind::Calls, directory)?;
@@ -87,7 +87,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Reads `run.json` alone: whether there is a run here, of a schema that this program knows.
+    /// Reads only `run.json`, to check that there is a run, of a schema that this program knows.
     pub(crate) fn check(directory: &Path) -> Result<RunInfo, RunError> {
         /// The part of `run.json` that every schema has.
         #[derive(Deserialize)]
@@ -148,7 +148,7 @@ impl Run {
         Ok(())
     }
 
-    /// Drops what was read of an invocation, which begins again.
+    /// Drops what was read of an invocation that begins again.
     pub(super) fn forget(&mut self, invocation: u32, done: &mut [Option<usize>]) {
         self.invocations.remove(&invocation);
         self.trials
@@ -206,7 +206,7 @@ impl Run {
         Ok(())
     }
 
-    /// Checks a floor against the plan. `under` holds what was seen to stand on a floor before.
+    /// Checks a floor against the plan. `under` holds the variants that already have a floor.
     fn stands(&self, floor: &FloorRecord, under: &mut BTreeSet<Under>) -> Result<(), String> {
         let (invocation, block, placement) = (floor.invocation, floor.block, floor.placement);
         if !self.plan.has_block(invocation, block, placement) {
@@ -218,7 +218,7 @@ impl Run {
             let mut variants = self.plan.variants.iter();
             let variant = variants.position(|variant| variant.name == *name);
             let variant = variant.ok_or_else(|| {
-                format!("the floor is under the variant \"{name}\", which is not in the plan")
+                format!("the floor is of the variant \"{name}\", which is not in the plan")
             })?;
             if !under.insert((invocation, block, placement, variant)) {
                 return Err(format!(
@@ -227,7 +227,7 @@ impl Run {
             }
         }
         if floor.variants.is_empty() {
-            Err("the floor is under no variant".to_owned())
+            Err("the floor is of no variant".to_owned())
         } else {
             Ok(())
         }
@@ -264,16 +264,16 @@ impl Run {
     }
 }
 
-/// What was read of `trials.jsonl`.
+/// What was found in `trials.jsonl`.
 pub(crate) struct Lines {
-    /// Bytes up to the end of the last whole line.
+    /// Bytes up to the end of the last complete line.
     pub(crate) whole_bytes: u64,
-    /// A warning where a last line was cut off.
+    /// A warning if the last line was cut off.
     pub(crate) cut_off: Option<String>,
 }
 
-/// Gives each record of a run with the number of its line, from 1; what is wrong with it names that line. A last
-/// line without its end, as a crash leaves it, is dropped with a warning.
+/// Calls `of` with each record of a run and its line number, from 1; an error names the line. A last line without its
+/// end, as a crash leaves it, is dropped with a warning.
 pub(crate) fn each_record<T: DeserializeOwned>(
     directory: &Path,
     mut of: impl FnMut(usize, T) -> Result<(), String>,
@@ -307,7 +307,7 @@ pub(crate) fn each_record<T: DeserializeOwned>(
     }
     let cut_off = (!line.is_empty()).then(|| {
         format!(
-            "{}: the last line was cut off, as by a crash; the {} bytes of it were dropped",
+            "{}: the last line was cut off, as by a crash; its {} bytes were dropped",
             path.display(),
             line.len()
         )

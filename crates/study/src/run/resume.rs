@@ -12,17 +12,16 @@ use crate::record::{Difference, Environment, Provenance, Record, TrialOutcome};
 pub struct Resumed<R: Resumable = Run> {
     /// Appends to it.
     pub writer: RunWriter,
-    /// The part of it that counts, with any warnings about it: an invocation that was interrupted does not.
+    /// The part of the run that counts, with warnings about it. Invocations that were interrupted do not count.
     pub run: R,
-    /// What is still to do, in the plan's order. An invocation that was interrupted is begun again:
-    /// all its parts are among them.
+    /// What is still to do, in the plan's order. It includes all parts of an invocation that was interrupted, since
+    /// it begins again.
     pub missing: Vec<R::Part>,
     /// The invocations that were interrupted.
     broken_off: BTreeSet<u32>,
 }
 
-/// A run that can be resumed, invocation by invocation: what is compared was measured in the same
-/// processes.
+/// A run that can be resumed, invocation by invocation: figures that are compared must come from the same processes.
 pub trait Resumable: Sized {
     /// What an invocation consists of.
     type Part;
@@ -30,16 +29,16 @@ pub trait Resumable: Sized {
     /// Reads it to continue it.
     ///
     /// # Errors
-    /// It cannot be read, or not be continued as it was begun.
+    /// It cannot be read, or cannot be continued as it began.
     fn open(directory: &Path) -> Result<Self, RunError>;
 
-    /// Where it lies.
+    /// Its directory.
     fn directory(&self) -> &Path;
 
-    /// Bytes of `trials.jsonl` up to the end of its last whole line.
+    /// Bytes of `trials.jsonl` up to the end of its last complete line.
     fn whole_bytes(&self) -> u64;
 
-    /// The parts of the plan that are still to do, in its order. What failed is done.
+    /// The parts of the plan that are still to do, in the plan's order. A failed part counts as done.
     fn missing(&self) -> Vec<Self::Part>;
 
     /// The invocations that were interrupted: they have a record, and some of their parts are missing.
@@ -57,7 +56,7 @@ pub trait Resumable: Sized {
     /// The machine.
     fn environment(&self) -> Option<&Environment>;
 
-    /// The provenance of what counts; empty if it does not say.
+    /// The provenance of what counts; empty if it is not recorded.
     ///
     /// # Errors
     /// It was not all measured with the same programs on the same machine.
@@ -132,7 +131,7 @@ impl<R: Resumable> Resumed<R> {
         }
     }
 
-    /// Resumes the invocations in which something failed, as if they had been interrupted.
+    /// Begins the invocations in which something failed again, as if they had been interrupted.
     pub fn retry_failed(&mut self) {
         let invocations = self.run.failed();
         for invocation in &invocations {
@@ -142,11 +141,11 @@ impl<R: Resumable> Resumed<R> {
         self.broken_off.extend(invocations);
     }
 
-    /// Marks the invocations that were interrupted as begun again. Apart from [`RunWriter::resume`],
-    /// so that a run that is looked at and then refused keeps what it has.
+    /// Records that the interrupted invocations begin again. This is separate from [`RunWriter::resume`], so that a
+    /// run that is read but then refused keeps its records.
     pub fn begin_again(&mut self) -> Result<(), RunError> {
         for invocation in std::mem::take(&mut self.broken_off) {
-            // The same line in runs of every kind.
+            // This line is the same in runs of every kind.
             self.writer.append(&Record::Restart { invocation })?;
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Run directories on a real disk: whole, cut off, damaged, in the way, and in use.
+//! Run directories on a real disk: complete, cut off, damaged, already there, and in use.
 
 mod damage;
 mod places;
@@ -136,7 +136,7 @@ impl Scene {
         fs::write(&path, edit(text)).unwrap();
     }
 
-    /// The message of what is wrong now, the temporary folder's name left out.
+    /// The error of reading the run, without the temporary folder's name.
     fn problem(&self) -> String {
         self.plain(Run::read(&self.run).unwrap_err())
     }

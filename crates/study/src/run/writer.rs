@@ -1,4 +1,4 @@
-//! Writing a run directory: made whole, then appended to one line at a time.
+//! Writes a run directory: creates it atomically, then appends one line at a time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -23,20 +23,20 @@ pub struct NewRun<'a, P = Plan> {
     pub rpcgauge: &'a str,
     /// When it begins.
     pub created_at: SystemTime,
-    /// The study's text, when there was one.
+    /// The study's text, if there was one.
     pub study: Option<&'a str>,
-    /// What will be done.
+    /// The plan.
     pub plan: &'a P,
 }
 
-/// A run directory that this program, and no other, writes.
+/// A run directory that only this program writes.
 #[derive(Debug)]
 pub struct RunWriter {
     directory: PathBuf,
-    /// Carries the lock: an advisory one on the open file, which the system drops with the
-    /// process however it ends.
+    /// Carries the lock: an advisory lock on the open file, which the system releases when the process ends, however
+    /// it ends.
     trials: File,
-    /// Where the last whole line ends.
+    /// Where the last complete line ends.
     length: u64,
 }
 
@@ -44,8 +44,8 @@ impl RunWriter {
     /// Makes a run directory.
     ///
     /// # Errors
-    /// When there is something at `directory` already (an empty directory is taken over), or it
-    /// cannot be made or filled. Nothing is left behind then.
+    /// There is something at `directory` already (an empty directory is used), or it cannot be made or filled. Then
+    /// nothing is left behind.
     pub fn create<P: Planned>(directory: &Path, new: &NewRun<'_, P>) -> Result<Self, RunError> {
         let failed = |error| RunError::Create(directory.to_owned(), error);
         if is_occupied(directory).map_err(failed)? {
@@ -58,7 +58,7 @@ impl RunWriter {
         let made = make_parents(parent).map_err(failed)?;
         let draft = Draft::beside(parent).map_err(failed);
         let result = draft.and_then(|draft| {
-            // What cannot be filled is not there in the end, so the error names the whole.
+            // A directory that cannot be filled is removed, so the error names the whole directory.
             draft.fill(new).map_err(|error| match error {
                 RunError::Write(_, error) => failed(error),
                 other => other,
@@ -75,12 +75,12 @@ impl RunWriter {
         Self::open(directory)
     }
 
-    /// Resumes an interrupted run. A last line that was cut off is removed from the file;
-    /// [`Resumed::begin_again`] is to be called before anything is appended.
+    /// Resumes an interrupted run. A last line that was cut off is removed from the file; [`Resumed::begin_again`]
+    /// must be called before anything is appended.
     ///
     /// # Errors
-    /// When the directory cannot be read ([`Run::read`]), is being written by another program, or its plan
-    /// has limits that cannot be kept to.
+    /// The directory cannot be read ([`Run::read`]), is being written by another program, or its plan has limits that
+    /// are out of bounds.
     pub fn resume<R: Resumable>(directory: &Path) -> Result<Resumed<R>, RunError> {
         // Locked before it is read, so that what is read is what is appended to.
         Run::check(directory)?;
@@ -114,7 +114,7 @@ impl RunWriter {
         &self.directory
     }
 
-    /// Appends one record and hands it to the disk. When that fails, the file ends with the record before it.
+    /// Appends one record and syncs it to disk. If that fails, the file ends with the record before it.
     pub fn append(&mut self, record: &impl Serialize) -> Result<(), RunError> {
         let path = self.directory.join(names::TRIALS);
         let line = serde_json::to_string(record);
@@ -131,7 +131,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes `environment.json`, in place of an earlier one, which is still whole when that fails.
+    /// Writes `environment.json`, replacing an earlier one, which is kept if that fails.
     pub fn write_environment(&self, environment: &Environment) -> Result<(), RunError> {
         let path = self.directory.join(names::ENVIRONMENT);
         let draft = self.directory.join(".environment.json.draft");
@@ -169,7 +169,7 @@ fn is_occupied(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes the folders that are not there, and names those it made.
+/// Makes the folders that are missing, and returns those that it made.
 fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
     let is_absent = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
     let absent = parent.ancestors().take_while(is_absent);
@@ -186,7 +186,7 @@ fn make_parents(parent: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(absent)
 }
 
-/// A run directory under a temporary name, gone unless it settles; empty when it has.
+/// A run directory under a temporary name, which is removed unless it settles; the path is empty once it has.
 struct Draft(PathBuf);
 
 impl Draft {

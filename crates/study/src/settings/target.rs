@@ -12,15 +12,15 @@ use crate::url::Address;
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
-    /// Calls of a server that the lab starts, verifies and observes.
+    /// Calls to a server that the lab starts, verifies and observes.
     Call(Box<SubjectCall>),
-    /// A codec that the lab starts and verifies: it encodes or decodes, and calls nothing.
+    /// A codec that the lab starts and verifies: it encodes or decodes, and makes no calls.
     Codec(Box<CodecWork>),
-    /// Calls of a service that runs already: only its responses are known.
+    /// Calls to a service that already runs: only its responses are known.
     Live(Box<LiveCall>),
 }
 
-/// Calls of a subject's server.
+/// Calls to a subject's server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubjectCall {
     /// The server as SUBJECT/STACK, or `reference` for the embedded one.
@@ -33,7 +33,7 @@ pub struct SubjectCall {
     pub wire: Wire,
     /// How calls are sent.
     pub options: CallOptions,
-    /// Threads, or processes, that serve.
+    /// The number of threads, or processes, that serve.
     pub threads: u32,
     /// The transport of the connection.
     pub transport: Transport,
@@ -43,18 +43,18 @@ pub struct SubjectCall {
     pub link: Option<Box<NamedLink>>,
     /// How many of the first calls after a start are timed, one after the other; 0 for none.
     pub cold_calls: u32,
-    /// What is asked of the runtimes of its stacks.
+    /// The settings of the runtimes of its stacks.
     pub runtime: Runtime,
 }
 
-/// What a codec does.
+/// The work of a codec.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CodecWork {
     /// The codec as SUBJECT/STACK, or `reference` for the embedded one.
     pub codec: String,
     /// Which direction is timed.
     pub operation: Operation,
-    /// Whether it is the workload's request or its response.
+    /// The message: the workload's request or its response.
     pub sample: Sample,
     /// The workload that the sample is from.
     pub workload: WorkloadSpec,
@@ -62,11 +62,11 @@ pub struct CodecWork {
     pub encoding: Encoding,
     /// How the bytes are compressed.
     pub compression: Compression,
-    /// What is asked of its runtime.
+    /// The settings of its runtime.
     pub runtime: Runtime,
 }
 
-/// Calls of a live service.
+/// Calls to a live service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LiveCall {
     /// Where it is and what it is sent.
@@ -86,7 +86,7 @@ pub struct CallOptions {
     pub response_compression: Compression,
     /// Whether a connection serves many calls or one.
     pub connection: ConnectionUse,
-    /// Connections open at the same time.
+    /// The number of connections that are open at the same time.
     pub connections: u32,
     /// When calls are sent.
     pub schedule: Schedule,
@@ -95,7 +95,7 @@ pub struct CallOptions {
 }
 
 impl SubjectCall {
-    /// A call of the embedded server by the engine, with defaults for the rest.
+    /// A call to the embedded server by the engine, with defaults for the rest.
     pub fn new(workload: WorkloadSpec, protocol: Protocol) -> Self {
         Self {
             server: REFERENCE.to_owned(),
@@ -176,8 +176,7 @@ impl Default for CallOptions {
 }
 
 impl CallOptions {
-    /// How many calls can be in flight where each takes its own connection; `None` where
-    /// a connection carries many.
+    /// How many calls can be in flight if each takes its own connection; `None` if a connection carries many.
     pub fn at_a_time(&self, http: HttpVersion) -> Option<u32> {
         let one_each = http == HttpVersion::Http1 || self.connection == ConnectionUse::PerCall;
         one_each.then_some(self.connections)
@@ -232,8 +231,7 @@ impl Target {
         }
     }
 
-    /// How messages become bytes; `None` for HTTP calls of a live service, whose bodies are sent as
-    /// given.
+    /// How messages become bytes; `None` for HTTP calls to a live service, whose bodies are sent as given.
     pub fn encoding(&self) -> Option<Encoding> {
         match self {
             Self::Call(call) => Some(call.wire.encoding()),
@@ -260,7 +258,7 @@ impl Target {
         }
     }
 
-    /// What is asked of the stacks' runtimes; `None` for a live service.
+    /// The settings of the stacks' runtimes; `None` for a live service.
     pub fn runtime(&self) -> Option<&Runtime> {
         match self {
             Self::Call(call) => Some(&call.runtime),
@@ -275,8 +273,7 @@ impl Target {
             .map_or(Some(1), |options| options.schedule.in_flight())
     }
 
-    /// How many calls can be in flight where each takes its own connection; `None` where a connection
-    /// carries many.
+    /// How many calls can be in flight if each takes its own connection; `None` if a connection carries many.
     pub fn at_a_time(&self) -> Option<u32> {
         match self {
             Self::Call(call) => call.options.at_a_time(call.wire.http()),
@@ -294,8 +291,8 @@ impl Target {
         }
     }
 
-    /// Takes the size out of the workload, so that targets that differ only in it compare equal: the
-    /// size of a built-in workload, nothing of a user's own. `None` where the workload has no size.
+    /// Removes the size from the workload, so that targets that differ only in size compare equal. Returns the size
+    /// of a built-in workload, or `Some(None)` for a user's own method; `None` if the workload has no size.
     pub fn take_size(&mut self) -> Option<Option<u32>> {
         let workload = match self {
             Self::Call(call) => &mut call.workload,

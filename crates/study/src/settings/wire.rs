@@ -1,10 +1,10 @@
-//! What is on the wire: a protocol, with what each can have.
+//! What is on the wire: a protocol, with the values that it allows.
 
 use rpcgauge_message::Encoding;
 
 use super::{HttpVersion, Protocol};
 
-/// What calls of a subject's server are on the wire. gRPC has only HTTP/2.
+/// What calls to a subject's server are on the wire. gRPC is always over HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// gRPC.
@@ -38,12 +38,12 @@ impl Wire {
                 http,
                 encoding: Encoding::Json,
             },
-            // As its clients do without TLS, and unless they are asked for JSON.
+            // The defaults of its own clients without TLS.
             Protocol::Connect => Self::Connect { http, encoding },
         }
     }
 
-    /// `None` for gRPC over HTTP/1.1.
+    /// Returns `None` for gRPC over HTTP/1.1.
     pub fn new(protocol: Protocol, http: HttpVersion, encoding: Encoding) -> Option<Self> {
         match (protocol, http) {
             (Protocol::Grpc, HttpVersion::Http1) => None,
@@ -89,7 +89,7 @@ impl Wire {
     }
 }
 
-/// What calls of a live service are on the wire.
+/// What calls to a live service are on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LiveWire {
     /// gRPC, with protobuf.
@@ -115,7 +115,7 @@ impl LiveWire {
         }
     }
 
-    /// How messages become bytes; `None` where bodies are sent as given.
+    /// How messages become bytes; `None` if bodies are sent as given.
     pub fn encoding(self) -> Option<Encoding> {
         match self {
             Self::Grpc => Some(Encoding::Protobuf),

@@ -1,5 +1,5 @@
-//! The form of settings in a plan: one table for all kinds of target. What a target does not have stands in it
-//! with its default, as in the plans of earlier runs.
+//! The form of settings in a plan: one table for all kinds of target. What a target does not have is written with its
+//! default, as in plans of earlier versions.
 
 use rpcgauge_message::{Compression, Encoding, WorkloadSpec};
 use rpcgauge_trial::is_default;
@@ -43,7 +43,7 @@ pub(super) struct Written {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "a variant calls no server, codec or service that is known"
+    expecting = "a variant names no known server, codec or service"
 )]
 enum WrittenTarget {
     Call {
@@ -252,7 +252,9 @@ impl TryFrom<Written> for Settings {
                 wire: match (service.url.scheme.is_grpc(), protocol, http) {
                     (true, Protocol::Grpc, HttpVersion::Http2) => LiveWire::Grpc,
                     (false, Protocol::Rest, http) => LiveWire::Http(http),
-                    _ => return Err("a live service is not called by what its target says"),
+                    _ => {
+                        return Err("a live service is not called over the protocol of its target");
+                    }
                 },
                 service: *service,
                 options,

@@ -177,7 +177,7 @@ fn a_plan_that_points_outside_of_itself_is_refused() {
     assert_snapshot!(scene.problem(), @r#"the run is damaged: run/plan.json: pair unix-vs-tcp names the variant "pigeon", which does not exist; restore it from a copy, or run the study again"#);
 }
 
-/// The message of a plan in which one value is another.
+/// The error about a plan in which one value is replaced.
 fn plan_with(path: &str, value: serde_json::Value) -> String {
     let scene = Scene::new();
     scene.edit(names::PLAN, |text| {
@@ -232,7 +232,7 @@ fn a_plan_is_held_to_the_bounds_of_a_study() {
     assert_snapshot!(plan_with("/slice_us", json!(0)), @"a slice and a warm-up must be at most 24h, and a slice more than 0");
     assert_snapshot!(plan_with("/invocations", json!(1)), @"trial 6 is of an invocation, block or placement that does not exist");
     assert_snapshot!(plan_with("/placements", json!([])), @"trial 0 is of an invocation, block or placement that does not exist");
-    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant calls no server, codec or service that is known");
+    assert_snapshot!(plan_with("/variants/0/settings/workload", json!({})), @"variants.settings: a variant names no known server, codec or service");
     for (key, value, why) in [
         ("http", json!("1.1"), "a variant has gRPC on HTTP/1.1"),
         ("encoding", json!(null), "a variant has no encoding"),
@@ -264,13 +264,13 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
         (
             "[\"tcp\"]",
             "[\"pigeon\"]",
-            "the floor is under the variant \"pigeon\", which is not in the plan",
+            "the floor is of the variant \"pigeon\", which is not in the plan",
         ),
-        ("[\"tcp\"]", "[]", "the floor is under no variant"),
+        ("[\"tcp\"]", "[]", "the floor is of no variant"),
         (
             "3500.0",
             "-1.0",
-            "a floor's processor time must be a number from 0 on",
+            "a floor's CPU time must be a non-negative number",
         ),
     ] {
         let scene = Scene::new();
@@ -285,7 +285,7 @@ fn a_floor_stands_under_variants_of_the_plan_once() {
     }
 }
 
-/// Every value of a floor and of a trial, and of the plan, made one of another kind.
+/// Replaces each value of a floor, a trial and a plan by values of other kinds.
 #[test]
 fn damage_is_reported_without_the_names_of_types() {
     use serde_json::{Value, json};
@@ -364,6 +364,6 @@ fn another_schema_is_refused() {
         text.replace("\"schema\": 5", "\"schema\": 4, \"new\": []")
             .replace("0.1.0", "0.9.0")
     });
-    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
-    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 4, this one reads 5): read it with that one, or measure again");
+    assert_snapshot!(scene.problem(), @"run was written by rpcgauge 0.9.0 (schema 4, this version reads 5): read it with that version, or measure again");
+    assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run was written by rpcgauge 0.9.0 (schema 4, this version reads 5): read it with that version, or measure again");
 }

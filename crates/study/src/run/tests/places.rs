@@ -1,4 +1,4 @@
-//! Where a run may be, and what is done when it cannot.
+//! Where a run can be written, and what happens where it cannot.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn a_place_that_cannot_be_written_is_left_as_it_was() {
     fs::write(scene.folder.path().join("file"), "").unwrap();
     let below_a_file = scene.folder.path().join("file/run");
     assert_snapshot!(scene.plain(create(&below_a_file, &scene.plan).unwrap_err()), @"cannot make the run directory file/run: not a directory; give --out a directory that can be written");
-    // The superuser may write anywhere but where the kernel itself says no.
+    // The superuser can write anywhere, except where the kernel itself refuses.
     let locked = scene.folder.path().join("locked");
     fs::create_dir(&locked).unwrap();
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o555)).unwrap();

@@ -40,7 +40,7 @@ fn subjects(invocation: u32, variant: &str, change: impl FnOnce(&mut StackRecord
     })
 }
 
-/// A run with these records alone, and what is wrong with it.
+/// The problem with a run that has only these records, if any.
 fn problem(records: &[Record]) -> Option<String> {
     let scene = Scene::new();
     scene.edit(names::TRIALS, |_| {
@@ -116,7 +116,7 @@ fn a_subject_has_one_build_for_all_variants() {
         }),
     ]);
     assert_snapshot!(told.unwrap(), @"the digest of the sources and toolchain of the subject reference was cc before and is unknown now");
-    // What it reports may follow from the variant.
+    // What it reports may depend on the variant.
     let told = problem(&[
         invocation(0, |_| {}),
         subjects(0, "tcp", |_| {}),

@@ -1,4 +1,4 @@
-//! Going on with a run.
+//! Resuming a run.
 
 use insta::assert_snapshot;
 
@@ -32,7 +32,7 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
     assert_eq!(
         (run.trials.len(), run.floors.len()),
         (3, 1),
-        "only looked at"
+        "reading changes nothing"
     );
 
     let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
@@ -43,7 +43,7 @@ fn an_invocation_that_was_broken_off_is_begun_again_whole() {
     let read = indices(&mut run.trials.iter().map(|record| &record.trial));
     assert_eq!((read, run.floors.len()), (vec![1], 0));
 
-    // The other invocations are whole, or were never begun.
+    // The other invocations are complete, or never began.
     let of_first = scene.plan.trials.iter().filter(|t| t.invocation == first);
     let mut resumed = RunWriter::resume::<Run>(&scene.run).unwrap();
     resumed.begin_again().unwrap();
@@ -116,7 +116,7 @@ fn two_programs_do_not_write_one_run() {
     let scene = Scene::new();
     let first = RunWriter::resume::<Run>(&scene.run).unwrap();
     assert_snapshot!(scene.plain(RunWriter::resume::<Run>(&scene.run).unwrap_err()), @"run is being written by another rpcgauge: wait for it to end");
-    assert!(Run::read(&scene.run).is_ok(), "reading is free");
+    assert!(Run::read(&scene.run).is_ok(), "reading needs no lock");
     drop(first);
     assert!(RunWriter::resume::<Run>(&scene.run).is_ok());
 }
@@ -144,7 +144,7 @@ fn events_of_an_invocation_that_begins_again_do_not_count() {
         (
             "\"end_ns\":9",
             "\"end_ns\":4",
-            "an event of it ends before it begins",
+            "one of its events ends before it begins",
         ),
     ] {
         let scene = Scene::new();
