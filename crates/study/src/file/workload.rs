@@ -40,7 +40,7 @@ pub(crate) struct OwnWritten {
 pub(crate) struct Paths(#[serde(deserialize_with = "one_or_more")] pub(crate) Vec<PathText>);
 
 impl WorkloadWritten {
-    /// The `workload` of a table.
+    /// Reads the `workload` of a table.
     pub(super) fn read(table: &mut Table<'_>) -> Result<Option<Self>, StudyError> {
         let Some(mut table) = table.table("workload")? else {
             return Ok(None);

@@ -70,7 +70,7 @@ mod guess {
     pub(super) const ZSTD_NS: f64 = 3.0;
     /// How much longer dynamic code takes than generated code.
     pub(super) const DYNAMIC: f64 = 4.0;
-    /// How much longer a call takes while a just-in-time compiler has not compiled it yet.
+    /// How much longer a call takes before a just-in-time compiler has compiled its code.
     pub(super) const NOT_COMPILED: f64 = 3.0;
 }
 

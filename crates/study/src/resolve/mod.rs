@@ -59,11 +59,11 @@ pub struct ResolveContext<'a> {
 /// What a command line may change of a study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// Only variants whose name contains one of these; empty for all.
+    /// The variants to keep, by name or part of it (docs/studies.md); empty for all.
     pub only: Vec<String>,
-    /// Fresh starts of the subjects. A group that has fewer of its own keeps them.
+    /// The number of invocations. A group that has fewer of its own keeps that number.
     pub invocations: Option<u32>,
-    /// Blocks in each invocation. A group that has fewer of its own keeps them.
+    /// The number of blocks in each invocation. A group that has fewer of its own keeps that number.
     pub blocks: Option<u32>,
     /// Seed of every random choice.
     pub seed: Option<u64>,

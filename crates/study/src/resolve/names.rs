@@ -1,7 +1,7 @@
 //! Pairs and claims: names to variants.
 //!
-//! A name is a variant's own, which lacks its group's prefix where the group is clear, or that of a listed variant,
-//! which then stands for all variants that the factors made of it.
+//! A name is a variant's own, without its group's prefix if the group is clear, or that of a listed variant, which
+//! then stands for all variants that the factors made of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

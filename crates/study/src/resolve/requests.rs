@@ -15,7 +15,7 @@ type Refused = (Option<Range<usize>>, String);
 /// variants have several. One call is made for each variant before its trials, and none for its control.
 ///
 /// # Errors
-/// The bound is too low for the trials, or a search has a bound, though it sends as many requests as it needs.
+/// The bound is too low for the trials, or the plan is a search, which sends as many requests as it needs.
 pub(super) fn share(plan: &mut Plan, combined: &[Combined]) -> Result<(), Refused> {
     let mut bounds: BTreeMap<String, Bound> = BTreeMap::new();
     for variant in &plan.variants {

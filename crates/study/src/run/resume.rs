@@ -131,7 +131,7 @@ impl<R: Resumable> Resumed<R> {
         }
     }
 
-    /// Begins the invocations in which something failed again, as if they had been interrupted.
+    /// Makes the invocations in which something failed begin again, as if they had been interrupted.
     pub fn retry_failed(&mut self) {
         let invocations = self.run.failed();
         for invocation in &invocations {

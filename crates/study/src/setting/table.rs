@@ -743,7 +743,7 @@ fn format_rate(rate: f64) -> String {
     })
 }
 
-/// `needed` if the role is the one that it is asked of.
+/// Returns `needed` if `role` is the one of which it is asked.
 fn only<T>(role: Role, asked: Role, needed: T) -> Option<T> {
     (role == asked).then_some(needed)
 }

@@ -108,7 +108,7 @@ fn find<'a>(all: &'a [Metric], name: &str) -> Option<&'a Metric> {
     all.iter().find(|metric| metric.name == name)
 }
 
-/// Checks that the metrics that a metric is part of exist, and that exactly one of them is in each of its requests.
+/// Checks that the metrics that contain a metric exist, and that exactly one of them is in each of its requests.
 fn check_part(all: &[Metric], metric: &Metric) -> Result<(), String> {
     let mut of_wholes = Vec::new();
     for name in &metric.part_of {

@@ -227,7 +227,7 @@ fn what_contradicts_is_refused_with_what_to_do() {
     insta::assert_snapshot!(said("connections = 8"), @r#"my.toml:7:15: variant "base": in-flight = 1 cannot use 8 connections; write fewer, or a larger in-flight"#);
     insta::assert_snapshot!(said("encoding = \"json\""), @r#"my.toml:7:12: variant "base": "encoding" is for subjects, but a live service is called here; leave it out"#);
     insta::assert_snapshot!(said("rate = \"10:x\""), @r#"my.toml:7:8: "10:x" is not a ramp: "x" is not a time; write it as 150ms, 10s or 1m30s; write it like 100,200,400:10s or 0..1000:30s,1000:1m"#);
-    insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: "at-end" "cancel" is for an end by time, and "calls" counts calls that may end; leave one of the two out"#);
+    insta::assert_snapshot!(refused(&service(GRPC, "at-end = \"cancel\"", "calls = 9", "")), @r#"my.toml:5:10: at-end = "cancel" needs a trial that ends by time, and "calls" ends it by count; leave one of the two out"#);
     insta::assert_snapshot!(refused(&two("in-flight = 8\nconnections = 2", [GRPC, HTTP])), @"my.toml:4:15: one service carries many calls on a connection and another only one, so 8 calls would be in flight to one and 2 to the other; write 8, or leave it out");
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "placement = \"free\"")), @r#"my.toml:2:13: "placement" is for subjects, but live services are called here; leave it out"#);
     insta::assert_snapshot!(refused(&service(GRPC, "", "", "invocations = 2")), @r#"my.toml:2:15: "invocations" is for subjects, but live services are called here; leave it out"#);
