@@ -1,4 +1,4 @@
-//! Numbers that have a name in a specification, and may be others.
+//! Numeric codes, most of which have a name in a specification.
 
 /// Defines a type of code: a constant for each name, `name`, and a `Display` that falls back to
 /// `$other` for a number without a name.
@@ -15,7 +15,7 @@ macro_rules! codes {
         impl $Code {
             $(#[doc = $doc] pub const $name: $Code = $Code($number);)*
 
-            /// The code's name, when the specification knows it.
+            /// The code's name; `None` if the specification has none for it.
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
                     $($number => Some(stringify!($name)),)*

@@ -3,14 +3,14 @@
 use crate::http1;
 use crate::http2::{self, ErrorCode, hpack};
 
-/// How far a response had come when the connection ended.
+/// How much of a response had arrived when the connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// No byte of the response had come.
+    /// No byte of the response had arrived.
     BeforeHead,
     /// Inside the head.
     InHead,
-    /// The head was complete and the body or trailers were not.
+    /// The head was complete, but not the body or trailers.
     InBody,
 }
 
@@ -35,15 +35,15 @@ pub enum Failure {
     /// The server sent GOAWAY and said that it did not process this call.
     #[error("the server is going away ({code}) and did not process the call")]
     GoneAway { code: ErrorCode },
-    #[error("the server broke the protocol: {0}")]
+    #[error("the server violated the protocol: {0}")]
     Violation(#[from] Violation),
     #[error("the response is over a limit: {0}")]
     Limit(#[from] LimitExceeded),
 }
 
 impl Failure {
-    /// Whether the server says that it did not process the call, so that sending it again is safe
-    /// (RFC 9113 §8.7): refused, or above the last stream of GOAWAY.
+    /// Whether the server says that it did not process the call, so that a retry is safe (RFC 9113
+    /// §8.7): it refused the stream, or its GOAWAY names a lower last stream.
     pub fn not_processed(&self) -> bool {
         matches!(
             self,
@@ -55,23 +55,23 @@ impl Failure {
     }
 }
 
-/// A rule of the protocol that the server broke.
+/// A protocol rule that the server violated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// Of HTTP/1.1.
+    /// A rule of HTTP/1.1.
     #[error(transparent)]
     Http1(#[from] http1::Http1Violation),
-    /// Of HTTP/2.
+    /// A rule of HTTP/2.
     #[error(transparent)]
     Http2(#[from] http2::Http2Violation),
-    /// Of HPACK.
+    /// A rule of HPACK.
     #[error(transparent)]
     Hpack(#[from] hpack::HpackError),
 }
 
 impl Violation {
-    /// Whether the server uses another version of HTTP than the connection, or none at all: its
-    /// first bytes are the other's, or are not a SETTINGS frame where HTTP/2 begins with one.
+    /// Whether the server does not speak the connection's version of HTTP: its first bytes belong
+    /// to the other version, or are no SETTINGS frame on an HTTP/2 connection.
     pub fn is_other_protocol(&self) -> bool {
         use http1::Http1Violation;
         use http2::Http2Violation;
@@ -106,8 +106,8 @@ pub enum LimitExceeded {
 }
 
 impl LimitExceeded {
-    /// Whether the server sent without end what no response needs, as opposed to a response that is
-    /// larger than this client takes.
+    /// Whether the server flooded the client with what no response needs, rather than sent a
+    /// response that is larger than this client accepts.
     pub fn is_flood(&self) -> bool {
         matches!(
             self,
@@ -119,24 +119,25 @@ impl LimitExceeded {
     }
 }
 
-/// Why a connection takes no more calls.
+/// Why a connection accepts no more calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each is")]
 pub enum Closing {
-    /// The server ends it: `Connection: close` of either side, an HTTP/1.0 response, or a body that
-    /// ends with the connection.
-    #[error("the server closes the connection after this answer")]
+    /// `Connection: close` from either side, an HTTP/1.0 response without keep-alive, or a body
+    /// that ends with the connection.
+    #[error("the server closes the connection after this response")]
     ServerCloses,
     #[error("the server is going away ({code})")]
     GoAway { code: ErrorCode },
-    /// The transport ended or broke.
+    /// The transport ended or failed.
     #[error("the connection ended")]
     Ended,
-    /// The server broke the protocol or a limit, in a way that the connection cannot survive.
+    /// The server violated the protocol or a limit in a way that ends the connection.
     #[error("{0}")]
     Failed(Failure),
-    /// An HTTP/1.1 call was answered before all of it was sent, and the server expects the rest.
-    #[error("the client cannot use the connection further")]
+    /// An HTTP/1.1 response was complete before its request was sent; the server would take the
+    /// next request for the rest of this one.
+    #[error("the connection cannot be reused: the response came before the whole request was sent")]
     ClientCloses,
 }
 
@@ -144,17 +145,16 @@ pub enum Closing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each is")]
 pub enum StartError {
-    #[error("as many calls as the connection allows are in flight")]
+    #[error("the connection has reached its limit of calls in flight")]
     Full,
-    #[error("the connection takes no more calls")]
+    #[error("the connection accepts no more calls")]
     Closing,
-    /// The head and its fields are more than the server accepts (its
-    /// SETTINGS_MAX_HEADER_LIST_SIZE).
-    #[error("the request's fields take {bytes} bytes and the server accepts {accepted}")]
+    /// The request's fields exceed the server's SETTINGS_MAX_HEADER_LIST_SIZE.
+    #[error("the request's fields take {bytes} bytes, but the server accepts only {accepted}")]
     HeadTooLarge {
-        /// Size of the field list as RFC 9113 §6.5.2 counts it.
+        /// Size of the field list, counted as RFC 9113 §6.5.2 does.
         bytes: u64,
-        /// What the server said.
+        /// The server's limit.
         accepted: u32,
     },
 }
@@ -165,12 +165,12 @@ pub enum StartError {
 pub enum PrepareError {
     #[error("method {0:?} is not a token: use letters, as in POST")]
     Method(String),
-    #[error("method CONNECT asks for a tunnel, and no call is answered through one: use another")]
+    #[error("method CONNECT opens a tunnel, which has no response to measure: use another")]
     Tunnel,
     /// The path does not start with `/`, or holds spaces or control characters.
     #[error("path {0:?} must start with / and hold no spaces, # or control characters")]
     Path(String),
-    /// The authority is empty or holds what no host and port can.
+    /// The authority is empty or has characters that a host and port cannot have.
     #[error("authority {0:?} must be HOST or HOST:PORT")]
     Authority(String),
     #[error("scheme {0:?} must be http or https")]
@@ -182,7 +182,7 @@ pub enum PrepareError {
     /// A field's value holds control characters, or spaces around it.
     #[error("header {0:?} has a value with control characters or spaces around it")]
     FieldValue(String),
-    #[error("metadata {0:?} is not base64, as gRPC's values under names in -bin are: encode it")]
+    #[error("metadata {0:?} is not base64, but its name ends in -bin: encode its value")]
     BinaryField(String),
 }
 

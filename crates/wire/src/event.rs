@@ -2,21 +2,22 @@
 
 use crate::error::{Closing, Failure};
 
-/// The caller's name for a call. The connection hands it back and never looks into it; it must be
-/// unique among the calls in flight on one connection.
+/// The caller's identifier of a call, which the connection only hands back. It must be unique among
+/// the calls in flight on one connection.
 pub type Token = u64;
 
-/// Something the server sent, in the order it came. Borrows from the bytes just read.
+/// Something the server sent, in the order received. Borrows from the bytes just read.
 ///
-/// A call's events come as: `FirstByte`, any number of `Interim`, `Head`, any number of `Body`, at
-/// most one `Trailers`, then `Complete`. `Failed` may take the place of the rest at any point.
+/// A call's events are, in this order: `FirstByte`, any number of `Interim`, `Head`, any number of
+/// `Body`, at most one `Trailers`, then `Complete`. `Failed` can replace the rest at any point.
 #[derive(Debug, Clone, Copy)]
 #[expect(
     missing_docs,
     reason = "a token is the call's, a failure or reason says why"
 )]
 pub enum Event<'a> {
-    /// The first byte of the call's response is here (of its first frame, in HTTP/2). Comes once.
+    /// The first byte of the call's response arrived; in HTTP/2, its first frame's header. Reported
+    /// once.
     FirstByte { token: Token },
     /// An interim (1xx) response; the final one is still to come.
     Interim {
@@ -41,26 +42,26 @@ pub enum Event<'a> {
         /// The bytes, after chunk or frame decoding.
         data: &'a [u8],
     },
-    /// The trailer section, after the last of the body.
+    /// The trailer section, after the body.
     Trailers {
         token: Token,
         /// All trailer fields, in order.
         fields: Fields<'a>,
     },
-    /// The response is complete: its last byte is here.
+    /// The response is complete: its last byte arrived.
     Complete { token: Token },
     /// The call ended without a complete response.
     Failed { token: Token, failure: Failure },
-    /// The connection takes no more calls. Calls in flight may still complete. Comes at most once,
-    /// and not when the caller itself ended the connection: by [`crate::Client::shut_down`], by
-    /// cancelling an HTTP/1.1 call, or with the last stream number of HTTP/2.
+    /// The connection accepts no more calls. Calls in flight may still complete. Reported at most
+    /// once, and not if the caller itself ended the connection: with [`crate::Client::shut_down`],
+    /// by cancelling an HTTP/1.1 call, or by using the last stream number of HTTP/2.
     Closing { reason: Closing },
 }
 
-/// Receives events as they come. A closure is one; another type can ensure that what it does
-/// with each kind of event is compiled where that event is made.
+/// Receives events. A closure is a sink; a type of its own can be inlined where each kind of event
+/// is made.
 pub trait Sink {
-    /// Takes an event in.
+    /// Receives an event.
     fn take(&mut self, event: Event<'_>);
 }
 
@@ -70,8 +71,7 @@ impl<F: FnMut(Event<'_>)> Sink for F {
     }
 }
 
-/// Where one field's name and value lie in its text. Offsets in bytes; the value starts at
-/// `value_start`.
+/// Where a field's name and value are in a text, as byte offsets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FieldRange {
     pub(crate) name_start: u32,
@@ -83,7 +83,7 @@ pub(crate) struct FieldRange {
 }
 
 impl FieldRange {
-    /// Name and value in the text that they lie in.
+    /// The name and value in `text`.
     #[inline]
     pub(crate) fn of<'a>(&self, text: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         (
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         Fields { text, ranges }
     }
 
-    /// The number of fields; a name that comes twice counts twice.
+    /// The number of fields; a repeated name counts each time.
     pub fn len(&self) -> usize {
         self.ranges.len()
     }

@@ -1,4 +1,4 @@
-//! How a call is framed: sans-I/O HTTP/1.1, HTTP/2, HPACK and gRPC clients.
+//! Sans-I/O clients for HTTP/1.1, HTTP/2 (with HPACK) and gRPC.
 //!
 //! Bytes in, events out. Nothing here opens a socket or reads a clock, so the same code runs under
 //! any event loop, on byte arrays in tests, and under a fuzzer.
@@ -7,12 +7,12 @@
 //!
 //! 1. While [`Client::capacity`] allows, [`Client::start`] calls. A [`Head`] is prepared once and
 //!    used for many calls; the body is given with each call.
-//! 2. Write [`Client::output`] to the transport and report what it took with
-//!    [`Client::consume_output`]. Many started calls leave in one write.
-//! 3. Hand what was read to [`Client::input`]; it calls back with [`Event`]s that borrow from the
-//!    bytes read. Then look again at `output` and `capacity`: both may have changed.
-//! 4. When the transport ends or breaks, [`Client::end_of_input`]. Once [`Client::is_closed`],
-//!    write what is left in `output` and close the transport.
+//! 2. Write [`Client::output`] to the transport and report the number of bytes written with
+//!    [`Client::consume_output`]. One write can carry many calls.
+//! 3. Pass the bytes read to [`Client::input`]; it calls back with [`Event`]s that borrow from
+//!    them. Then check `output` and `capacity` again: both may have changed.
+//! 4. When the transport ends or fails, call [`Client::end_of_input`]. Once [`Client::is_closed`]
+//!    returns true, write the remaining `output` and close the transport.
 //!
 //! Every started call ends in exactly one of [`Event::Complete`], [`Event::Failed`], or a
 //! successful [`Client::cancel`].
@@ -37,7 +37,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! For gRPC, feed a call's events to a [`grpc::UnaryResponse`], which ends in a status.
+//! For gRPC, feed a call's events to a [`grpc::UnaryResponse`], which yields the call's status.
 
 mod client;
 mod codes;

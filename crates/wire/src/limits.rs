@@ -1,9 +1,9 @@
-//! What a server may make the client hold or do, with a name and a default for each.
+//! Limits on the memory and work that a server can cost the client, each with a name and a default.
 
 /// Bounds on one connection. A server that exceeds one fails its call (or the connection) with
 /// [`crate::Failure::Limit`]; nothing is cut off silently.
 ///
-/// The HTTP/2 values that are sent to the server are brought into the range that RFC 9113 allows:
+/// The HTTP/2 values that are sent to the server are clamped to the range that RFC 9113 allows:
 /// windows up to 2^31-1 (the connection's at least 65,535), frames of 16,384 to 2^24-1 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -27,25 +27,24 @@ pub struct Limits {
     /// the server has not read yet. Default 1 MiB.
     pub max_queued_replies: usize,
 
-    /// HTTP/2 calls in flight at most, whatever the server allows. Default 1,000. A caller that has a
-    /// number of its own to reach must set it here.
+    /// Maximum HTTP/2 calls in flight, even if the server allows more. Default 1,000; a caller that
+    /// needs more must set it.
     pub max_calls_in_flight: u32,
-    /// HTTP/2 calls in flight at most until the server's SETTINGS have come. Default 1, so that no
+    /// Maximum HTTP/2 calls in flight until the server's SETTINGS arrive. Default 1, so that no
     /// call is refused only because the server's limit was not known yet.
     pub max_calls_before_settings: u32,
-    /// Receive window of each HTTP/2 stream, in bytes (SETTINGS_INITIAL_WINDOW_SIZE). Default
-    /// 16 MiB: the client consumes what it reads at once, so that it need never slow a server.
+    /// Receive window of each HTTP/2 stream, in bytes (SETTINGS_INITIAL_WINDOW_SIZE). Default 16
+    /// MiB: the client consumes what it reads immediately, so it never needs to slow down a server.
     pub stream_window: u32,
     /// Receive window of the whole HTTP/2 connection, in bytes. Default 64 MiB.
     pub connection_window: u32,
-    /// Largest HTTP/2 frame payload the server may send (SETTINGS_MAX_FRAME_SIZE). Default 16,384,
-    /// the protocol's own.
+    /// Maximum HTTP/2 frame payload that the server may send (SETTINGS_MAX_FRAME_SIZE). Default
+    /// 16,384, as in the RFC.
     pub max_frame_size: u32,
-    /// Size of the HPACK table for what the server sends (SETTINGS_HEADER_TABLE_SIZE). Default
-    /// 4,096, the protocol's own.
+    /// Size of the HPACK table for received fields (SETTINGS_HEADER_TABLE_SIZE). Default 4,096, as
+    /// in the RFC.
     pub header_table_size: u32,
-    /// Size of the HPACK table for what the client sends, at most what the server allows. Default
-    /// 4,096.
+    /// Size of the HPACK table for sent fields, reduced to what the server allows. Default 4,096.
     pub encoder_table_size: u32,
 }
 

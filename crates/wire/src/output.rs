@@ -1,16 +1,17 @@
-//! The queue of bytes to write: small pieces gathered, large bodies by reference.
+//! The queue of bytes to write: small pieces are copied into one buffer, large bodies are kept by
+//! reference.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 use bytes::Bytes;
 
-/// Body pieces at least this long (bytes) are queued by reference instead of copied. Below it, one
-/// copy is cheaper than one more entry of a vectored write.
+/// Shorter body pieces (bytes) are copied, longer ones are queued by reference: a short copy is
+/// cheaper than one more entry of a vectored write.
 pub(crate) const COPY_BELOW: usize = 4096;
 
-/// An empty gathering buffer larger than this (bytes) is given back; in one that is not empty, so
-/// much that is written is kept at least.
+/// An empty buffer with more capacity than this (bytes) is freed. A buffer that is not empty is
+/// compacted once at least this much of it is written.
 const KEEP_CAPACITY: usize = 64 * 1024;
 
 /// Bytes to write, in order.
@@ -18,23 +19,23 @@ const KEEP_CAPACITY: usize = 64 * 1024;
 pub(crate) struct Output {
     /// Small pieces, one after the other.
     gathered: Vec<u8>,
-    /// How much of `gathered` is written.
+    /// How many bytes of `gathered` are written.
     written: usize,
-    /// Large pieces, each with the position in `gathered` before which it stands.
+    /// Large pieces, each with the position in `gathered` before which it is to be written.
     by_reference: VecDeque<(usize, Bytes)>,
-    /// Unwritten bytes in all.
+    /// The total of unwritten bytes.
     pending: usize,
 }
 
 impl Output {
-    /// Queues by copying.
+    /// Queues a copy of `bytes`.
     #[inline]
     pub(crate) fn copy(&mut self, bytes: &[u8]) {
         self.gathered.extend_from_slice(bytes);
         self.pending += bytes.len();
     }
 
-    /// Queues by copying what `write` appends. Returns its length.
+    /// Queues what `write` appends. Returns its length.
     #[inline]
     pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
         let before = self.gathered.len();
@@ -44,7 +45,7 @@ impl Output {
         added
     }
 
-    /// Queues `body[start..end]`, by reference when it is long.
+    /// Queues `body[start..end]`, by reference if it is long.
     #[inline]
     pub(crate) fn body(&mut self, body: &Bytes, start: usize, end: usize) {
         if end - start < COPY_BELOW {
@@ -62,7 +63,8 @@ impl Output {
         self.pending
     }
 
-    /// Whether [`Output::first`] is all of it. False where a part goes by reference, be it alone.
+    /// Whether [`Output::first`] is the whole output. False if any piece is queued by reference,
+    /// even if it is the only one.
     #[inline]
     pub(crate) fn is_in_one_piece(&self) -> bool {
         self.by_reference.is_empty()
@@ -78,7 +80,7 @@ impl Output {
         }
     }
 
-    /// As many pieces as `slices` has room for. Returns how many.
+    /// Fills `slices` with the first pieces. Returns how many were filled.
     pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut from = self.written;
         let mut gathered_to = move |to| &self.gathered[std::mem::replace(&mut from, to)..to];
@@ -97,7 +99,7 @@ impl Output {
         filled
     }
 
-    /// Drops the first `n` bytes: they are written.
+    /// Removes the first `n` bytes, which were written.
     #[inline]
     pub(crate) fn consume(&mut self, n: usize) {
         assert!(
@@ -130,9 +132,9 @@ impl Output {
         self.compact();
     }
 
-    /// Drops what is written from the front of the gathering buffer, once that is much and most of
-    /// it: so each byte is moved at most once for each byte queued. A connection whose transport
-    /// never takes all of its output would grow without end otherwise.
+    /// Removes the written part of `gathered` once it is large and at least half of the buffer, so
+    /// that each queued byte costs at most one moved byte. Without this, the buffer would grow
+    /// without bound on a connection whose transport never takes all of its output.
     fn compact(&mut self) {
         if self.written < KEEP_CAPACITY || self.written < self.gathered.len() / 2 {
             return;
@@ -144,7 +146,7 @@ impl Output {
         self.written = 0;
     }
 
-    /// Drops everything that is not written.
+    /// Removes all output, also what is not written.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.by_reference.clear();
@@ -197,7 +199,7 @@ mod tests {
         assert_eq!((&*slices[0], slices[1].len()), (&b"ab"[..], COPY_BELOW));
     }
 
-    /// A transport that always leaves something behind.
+    /// The transport never takes all of the output.
     #[test]
     fn the_buffer_stays_bounded_when_it_is_never_empty() {
         let large = Bytes::from(vec![7; COPY_BELOW]);
@@ -207,7 +209,7 @@ mod tests {
             output.copy(&next_in.to_be_bytes());
             if next_in % 1000 == 999 {
                 output.body(&large, 0, COPY_BELOW);
-                // All but the last number and the body behind it.
+                // All but the last number and the body after it.
                 while output.len() > COPY_BELOW + 4 {
                     let piece = output.first();
                     if piece.len() == COPY_BELOW && piece.as_ptr() == large.as_ptr() {

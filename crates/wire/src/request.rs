@@ -1,4 +1,4 @@
-//! A request's head, checked and encoded once, used for many calls.
+//! A request head: validated and encoded once, used for many calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,25 +8,25 @@ use crate::http2::hpack;
 /// A prepared request head: method, target and fields. It serves both protocols and any number of
 /// connections; the body is given with each call.
 ///
-/// HTTP/1.1 uses its bytes as they are and adds `content-length`. HTTP/2 makes a field block from
-/// it on first use on a connection and keeps the fully indexed block for later calls.
+/// HTTP/1.1 sends its bytes as they are and adds `content-length`. HTTP/2 encodes it as a field
+/// block on each connection and keeps the fully indexed block for later calls.
 #[derive(Debug)]
 pub struct Head {
-    /// Unlike any other head's in this process, so that a connection can know it again.
+    /// Unique in this process, so that a connection recognizes the head.
     pub(crate) id: u64,
     /// Request line and fields of HTTP/1.1, without `content-length` and the empty line.
     pub(crate) http1: Box<[u8]>,
     /// Pseudo-header fields, then fields, for HTTP/2; without `content-length`.
     pub(crate) http2: hpack::FieldList,
-    /// Whether HTTP/2 states the body's length. HTTP/1.1 always does where there can be a body.
+    /// Whether HTTP/2 sends `content-length`. HTTP/1.1 always does if there can be a body.
     pub(crate) http2_content_length: bool,
-    /// Whether the method is one whose request has a body, even an empty one.
+    /// Whether requests with this method have a body, even if it is empty.
     pub(crate) expects_body: bool,
     /// Whether the method is HEAD, whose response has no body.
     pub(crate) is_head_method: bool,
     /// Whether HTTP/1.1 asks to close the connection after the call.
     pub(crate) close: bool,
-    /// How many bytes at the start of each body are framing of a layer above, counted as overhead.
+    /// How many bytes at the start of each body are framing of a higher layer, counted as overhead.
     pub(crate) body_prefix: u64,
 }
 
@@ -46,7 +46,7 @@ impl Head {
         }
     }
 
-    /// Whether a `content-length` goes with a body of this length.
+    /// Whether a body of this length needs a `content-length`.
     pub(crate) fn states_length(&self, body_length: usize) -> bool {
         self.expects_body || body_length > 0
     }
@@ -61,7 +61,7 @@ pub struct HeadBuilder {
     scheme: String,
     /// Name and value.
     fields: Vec<(String, Vec<u8>)>,
-    /// As in [`Head`]. gRPC clients do not state it.
+    /// As in [`Head`]. gRPC clients do not send it.
     pub(crate) http2_content_length: bool,
     close: bool,
     /// As in [`Head`].
@@ -101,7 +101,7 @@ impl HeadBuilder {
         self
     }
 
-    /// Checks everything and encodes the head.
+    /// Validates and encodes the head.
     ///
     /// # Errors
     /// [`PrepareError`] names the part that cannot be sent.
@@ -186,17 +186,17 @@ fn check_field((name, value): &(String, Vec<u8>)) -> Result<(), PrepareError> {
     Ok(())
 }
 
-/// RFC 9110 §5.6.2: what names of fields and methods are made of.
+/// Whether `text` is a token (RFC 9110 §5.6.2), as names of fields and methods must be.
 pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|&b| is_token_byte(b))
 }
 
-/// One byte of a token (RFC 9110 §5.6.2).
+/// Whether a token may contain `byte` (RFC 9110 §5.6.2).
 pub(crate) fn is_token_byte(byte: u8) -> bool {
     BYTE_CLASSES[usize::from(byte)] & TOKEN != 0
 }
 
-/// One byte of a field value (RFC 9110 §5.5): no control characters but the tab.
+/// Whether a field value may contain `byte` (RFC 9110 §5.5): no control character but the tab.
 pub(crate) fn is_value_byte(byte: u8) -> bool {
     BYTE_CLASSES[usize::from(byte)] & VALUE != 0
 }
@@ -204,7 +204,7 @@ pub(crate) fn is_value_byte(byte: u8) -> bool {
 const TOKEN: u8 = 1;
 const VALUE: u8 = 2;
 
-/// What each byte may be part of. A table, since every byte of every head is looked up.
+/// What each byte may be part of. A table is fast: every byte of every head is looked up.
 static BYTE_CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -227,14 +227,14 @@ static BYTE_CLASSES: [u8; 256] = {
     classes
 };
 
-/// Reads a number in decimal digits alone.
+/// Parses a number of decimal digits only; `None` if it has other characters or overflows.
 pub(crate) fn read_decimal(digits: &[u8]) -> Option<u64> {
     let all_digits = digits.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(digits).ok().filter(|_| all_digits)?;
     text.parse().ok()
 }
 
-/// Reads a status: three digits, the first of which is not 0.
+/// Parses a status: three digits, the first of which is not 0.
 pub(crate) fn read_status(digits: &[u8]) -> Option<u16> {
     let is_status = matches!(digits, [b'1'..=b'9', b'0'..=b'9', b'0'..=b'9']);
     is_status.then(|| {
@@ -244,10 +244,10 @@ pub(crate) fn read_status(digits: &[u8]) -> Option<u16> {
     })
 }
 
-/// A number in decimal digits, without an allocation.
+/// A number as decimal digits, formatted without an allocation.
 #[derive(Debug)]
 pub(crate) struct Decimal {
-    /// 2^64 has 20 digits.
+    /// `u64::MAX` has 20 digits.
     digits: [u8; 20],
     start: usize,
 }

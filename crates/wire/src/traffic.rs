@@ -1,13 +1,13 @@
-//! What crossed the connection, counted by what the bytes were for.
+//! Bytes that crossed the connection, counted by purpose.
 
 /// Bytes of one direction of a connection, by purpose. All counts are in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ByteCount {
-    /// Header and trailer bytes as they are on the wire: HTTP/1.1 heads and trailer fields with their
-    /// line ends; HTTP/2 field blocks after HPACK, without frame headers.
+    /// Header and trailer bytes on the wire: HTTP/1.1 heads and trailer fields with their line
+    /// ends; HTTP/2 field blocks encoded with HPACK, without frame headers.
     pub header: u64,
-    /// Header and trailer fields that exist for the measurement and are not part of the call:
-    /// what [`crate::Client::count_received_marks`] took from `header`.
+    /// Bytes of header and trailer fields that exist only for the measurement: what
+    /// [`crate::Client::count_received_marks`] moved here from `header`.
     pub marks: u64,
     /// Body bytes, without chunking, frame headers, padding and the gRPC message prefix.
     pub body: u64,
@@ -26,19 +26,18 @@ impl ByteCount {
     /// What was added since `earlier`, a count of the same connection and direction.
     pub fn since(&self, earlier: &ByteCount) -> ByteCount {
         ByteCount {
-            // Fewer than before where a section with marks or framing in it was cut in two by
-            // `earlier`.
+            // Less than before if `earlier` was taken inside a section with marks or framing in it.
             header: self.header.saturating_sub(earlier.header),
             marks: self.marks.saturating_sub(earlier.marks),
-            // Fewer than before where a message's prefix was cut in two by `earlier`: its first
-            // bytes were counted as body until the rest showed what they are.
+            // Less than before if `earlier` was taken inside a message's prefix: its first bytes
+            // counted as body until the rest arrived.
             body: self.body.saturating_sub(earlier.body),
             overhead: self.overhead.saturating_sub(earlier.overhead),
         }
     }
 
-    /// Counts `n` body bytes as overhead instead: what a layer above HTTP spent on its own framing
-    /// (see [`crate::grpc::UnaryResponse::prefix_bytes`]). At most all body bytes are moved.
+    /// Counts `n` body bytes, or all if there are fewer, as overhead instead: the framing of a
+    /// layer above HTTP (see [`crate::grpc::UnaryResponse::prefix_bytes`]).
     #[inline]
     pub fn body_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.body);
@@ -46,8 +45,8 @@ impl ByteCount {
         self.overhead += moved;
     }
 
-    /// Counts `n` header bytes as overhead instead: what turns out to be framing once a section is
-    /// whole. At most all header bytes are moved.
+    /// Counts `n` header bytes, or all if there are fewer, as overhead instead: bytes that turn out
+    /// to be framing once a section is complete.
     #[inline]
     pub(crate) fn header_to_overhead(&mut self, n: u64) {
         let moved = n.min(self.header);
@@ -55,7 +54,7 @@ impl ByteCount {
         self.overhead += moved;
     }
 
-    /// Counts `n` header bytes as marks instead. At most all header bytes are moved.
+    /// Counts `n` header bytes, or all if there are fewer, as marks instead.
     #[inline]
     pub(crate) fn header_to_marks(&mut self, n: u64) {
         let moved = n.min(self.header);
@@ -76,11 +75,11 @@ impl std::ops::AddAssign for ByteCount {
 /// Both directions of a connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes of output that the transport has taken ([`crate::Client::consume_output`]). What a
-    /// connection leaves behind at its end was never sent and does not count.
+    /// Bytes of output that the transport has taken ([`crate::Client::consume_output`]). Output
+    /// that is left when a connection ends was never sent and does not count.
     pub sent: ByteCount,
-    /// Bytes of input that were interpreted, those of a head or frame that is not whole yet among
-    /// them. Bytes that come after the connection is given up are not counted.
+    /// Bytes of input that were parsed, including those of an incomplete head or frame. Bytes that
+    /// arrive after the connection is closed are not counted.
     pub received: ByteCount,
 }
 
@@ -105,7 +104,6 @@ impl std::ops::AddAssign for Traffic {
 mod tests {
     use super::*;
 
-    /// Bytes as header, marks, body, overhead.
     fn count(header: u64, marks: u64, body: u64, overhead: u64) -> ByteCount {
         ByteCount {
             header,

@@ -1,6 +1,6 @@
-//! In steady use a call allocates nothing, and an idle connection holds little: what the load
-//! engine's cost per call and per connection rests on. The counters are of this thread, so that the
-//! test harness does not disturb them.
+//! In the steady state a call allocates nothing and an idle connection holds little memory, which
+//! bounds the load engine's cost per call and per connection. The counters are per thread, so that
+//! the test harness does not affect them.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -18,7 +18,7 @@ thread_local! {
 }
 
 fn count(allocations: u64, bytes: i64) {
-    // Without a thread-local left, as at a thread's end, there is nothing to measure any more.
+    // At a thread's end its thread-locals are gone, and there is nothing left to measure.
     let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + allocations));
     let _ = HELD_BYTES.try_with(|n| n.set(n.get() + bytes));
 }
@@ -44,7 +44,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Runs a thousand calls to get into steady use, then a thousand more; returns what those allocate.
+/// Makes a thousand calls to reach the steady state, then a thousand more. Returns the number of
+/// allocations of the latter.
 fn allocations_in_steady_use(mut call: impl FnMut(u64)) -> u64 {
     (0..1000).for_each(&mut call);
     let before = ALLOCATIONS.get();
@@ -75,7 +76,7 @@ fn http1_calls() {
             .start(&head, &bodies[token as usize % 2], token)
             .unwrap();
         write_all(&mut client);
-        // Cut inside the head every third time.
+        // Split inside the head every third time.
         let (first, second) = response.split_at(if token % 3 == 0 { 30 } else { 0 });
         for part in [first, second] {
             client.input(part, &mut |event: Event<'_>| {
@@ -86,7 +87,8 @@ fn http1_calls() {
     assert_eq!((complete, allocations), (2000, 0));
 }
 
-/// One response's bytes: head with a field that changes each time, a message, trailers.
+/// `count` responses, each with a head that has a field whose value changes each time, a message,
+/// and trailers.
 fn grpc_responses(count: u64) -> Vec<Vec<u8>> {
     let mut encoder = Encoder::new(4096);
     let mut block = |fields: &[(&str, &str)]| {
@@ -159,7 +161,7 @@ fn grpc_calls() {
     assert_eq!((ok, allocations), (2000, 0));
 }
 
-/// As the engine leaves them, which gives no buffers back between calls.
+/// Connections as the engine leaves them: it frees no buffers between calls.
 #[test]
 fn idle_connections_are_small() {
     let responses = grpc_responses(3);

@@ -5,29 +5,29 @@ use crate::error::Failure;
 use crate::http2::ErrorCode;
 
 codes! {
-    /// A gRPC status code. Codes that the spec does not know are kept as they came.
+    /// A gRPC status code. Codes that the spec does not define are kept as received.
     pub struct Code, or else "status {}":
     OK = 0, "Success.";
-    CANCELLED = 1, "Given up by the caller.";
-    UNKNOWN = 2, "No better code is known.";
-    INVALID_ARGUMENT = 3, "The caller's argument is wrong.";
-    DEADLINE_EXCEEDED = 4, "Out of time.";
-    NOT_FOUND = 5, "No such thing.";
-    ALREADY_EXISTS = 6, "The thing is there already.";
-    PERMISSION_DENIED = 7, "The caller may not do this.";
-    RESOURCE_EXHAUSTED = 8, "Some resource is used up, or a message is too large.";
-    FAILED_PRECONDITION = 9, "The system is not in the state this needs.";
-    ABORTED = 10, "Ended, as by a conflict.";
-    OUT_OF_RANGE = 11, "Past the valid range.";
-    UNIMPLEMENTED = 12, "The server does not have this method, or the count of messages is wrong.";
-    INTERNAL = 13, "Something is broken.";
-    UNAVAILABLE = 14, "Cannot be served now.";
-    DATA_LOSS = 15, "Data is lost.";
-    UNAUTHENTICATED = 16, "The caller is not known.";
+    CANCELLED = 1, "The call was cancelled, usually by the caller.";
+    UNKNOWN = 2, "An unknown error.";
+    INVALID_ARGUMENT = 3, "The caller specified an invalid argument.";
+    DEADLINE_EXCEEDED = 4, "The deadline expired before the call completed.";
+    NOT_FOUND = 5, "A requested entity was not found.";
+    ALREADY_EXISTS = 6, "The entity to create already exists.";
+    PERMISSION_DENIED = 7, "The caller has no permission for this call.";
+    RESOURCE_EXHAUSTED = 8, "A resource is exhausted, or a message is too large.";
+    FAILED_PRECONDITION = 9, "The system is not in a state that this call requires.";
+    ABORTED = 10, "The call was aborted, usually because of a conflict.";
+    OUT_OF_RANGE = 11, "The call went past the valid range.";
+    UNIMPLEMENTED = 12, "The server does not implement the method, or the number of messages is wrong.";
+    INTERNAL = 13, "An internal error.";
+    UNAVAILABLE = 14, "The service is currently unavailable.";
+    DATA_LOSS = 15, "Unrecoverable data loss or corruption.";
+    UNAUTHENTICATED = 16, "The caller is not authenticated.";
 }
 
 impl Code {
-    /// Reads a `grpc-status` value: decimal digits. `None` if it is not such a number.
+    /// Parses a `grpc-status` value. `None` if it is not a number of decimal digits.
     #[inline]
     pub fn parse(value: &[u8]) -> Option<Code> {
         let number = value.iter().try_fold(0u32, |number, byte| {

@@ -1,4 +1,4 @@
-//! Splits a body into messages, however its chunks are cut.
+//! Splits a body into messages, whatever chunks it arrives in.
 
 use super::PREFIX_LENGTH;
 use super::error::GrpcViolation;
@@ -8,7 +8,7 @@ use super::error::GrpcViolation;
 pub enum Piece<'a> {
     /// A message begins.
     Start {
-        /// Whether its payload is compressed as `grpc-encoding` says.
+        /// Whether its payload is compressed, as `grpc-encoding` names.
         compressed: bool,
         /// Length of its payload in bytes.
         length: u32,
@@ -43,7 +43,7 @@ const NEW_PREFIX: State = State::Prefix {
 };
 
 impl Deframer {
-    /// A deframer for one body whose messages may have `max_message_bytes` each.
+    /// A deframer for one body with messages of up to `max_message_bytes` each.
     pub fn new(max_message_bytes: u32) -> Deframer {
         Deframer {
             limit: max_message_bytes,
@@ -51,11 +51,11 @@ impl Deframer {
         }
     }
 
-    /// Takes the next piece off the front of `data`. `None` when all of it is used up.
+    /// Takes the next piece off the front of `data`. Returns `None` once `data` is used up.
     ///
     /// # Errors
-    /// An unknown flag or a message over the limit. The body makes no sense from there on, and nothing may
-    /// be asked of it.
+    /// An unknown flag or a message over the limit. The rest of the body cannot be parsed; do not
+    /// call this again.
     #[inline]
     pub fn next<'a>(&mut self, data: &mut &'a [u8]) -> Result<Option<Piece<'a>>, GrpcViolation> {
         match &mut self.state {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Messages (with their flags) found in chunks.
+    /// The messages found in chunks, with their compressed flags.
     fn messages(chunks: &[&[u8]]) -> Result<Vec<(bool, Vec<u8>)>, GrpcViolation> {
         let mut deframer = Deframer::new(1000);
         let mut found = Vec::new();

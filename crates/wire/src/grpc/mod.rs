@@ -21,5 +21,5 @@ pub use values::{check_metadata, decode_binary, decode_message, encode_binary, e
 /// Length of the prefix of each message, in bytes: the compressed flag and a 32-bit length.
 pub const PREFIX_LENGTH: usize = 5;
 
-/// The usual bound on one received message, in bytes: 4 MiB, as in grpc-go and grpc-java.
+/// The usual limit on one received message, in bytes: 4 MiB, as in grpc-go and grpc-java.
 pub const DEFAULT_MAX_MESSAGE_BYTES: u32 = 4 << 20;

@@ -1,11 +1,11 @@
-//! The request's side of a gRPC call.
+//! The request of a gRPC call.
 
 use bytes::Bytes;
 
 use super::PREFIX_LENGTH;
 use crate::request::{Head, HeadBuilder};
 
-/// A message that its 32-bit length cannot state.
+/// A message whose length does not fit the prefix's 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message of {0} bytes is longer than gRPC can carry (4,294,967,295)")]
 pub struct MessageTooLong(pub usize);
@@ -13,7 +13,7 @@ pub struct MessageTooLong(pub usize);
 /// A message with its prefix, as the body of a call.
 ///
 /// # Errors
-/// When the message is 4 GiB or longer.
+/// If the message is 4 GiB or longer.
 pub fn frame_message(message: &[u8], compressed: bool) -> Result<Bytes, MessageTooLong> {
     let length = u32::try_from(message.len()).map_err(|_| MessageTooLong(message.len()))?;
     let mut framed = Vec::with_capacity(PREFIX_LENGTH + message.len());
@@ -23,8 +23,8 @@ pub fn frame_message(message: &[u8], compressed: bool) -> Result<Bytes, MessageT
     Ok(Bytes::from(framed))
 }
 
-/// Starts the head of a gRPC call to `path` (`/pkg.Service/Method`) whose messages are of
-/// `subtype` (`proto`, `json`, ...; `None` is plain `application/grpc`). Add `grpc-encoding`,
+/// Starts the head of a gRPC call to `path` (`/pkg.Service/Method`) with messages of `subtype`
+/// (`proto`, `json`, ...; `None` is plain `application/grpc`). Add `grpc-encoding`,
 /// `grpc-accept-encoding`, `grpc-timeout` (see [`super::encode_timeout`]) and metadata (binary: see
 /// [`super::encode_binary`]) as fields.
 pub fn head(path: &str, authority: &str, subtype: Option<&str>) -> HeadBuilder {

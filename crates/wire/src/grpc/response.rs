@@ -1,4 +1,4 @@
-//! A unary response, from its head to its status.
+//! Parses a unary response, from its head to its status.
 
 use super::code::Code;
 use super::deframer::{Deframer, Piece};
@@ -11,7 +11,7 @@ use crate::event::Fields;
 pub enum StatusSource {
     /// The server sent it as `grpc-status`.
     Server,
-    /// The client made it, since the response broke a rule.
+    /// The client chose it, since the response violated a rule.
     Client(GrpcViolation),
 }
 
@@ -20,28 +20,28 @@ pub enum StatusSource {
 pub struct Outcome<'a> {
     /// The status.
     pub code: Code,
-    /// The server's `grpc-message`, decoded; often empty. It is the server's text: escape it.
+    /// The server's `grpc-message`, decoded; often empty. Untrusted text: escape it for display.
     pub message: &'a str,
-    /// Who gave the status.
+    /// Where the status came from.
     pub source: StatusSource,
 }
 
-/// A `grpc-message` that took more memory than this (bytes) does not leave it to the next call.
+/// A longer buffer (bytes) for `grpc-message` is freed after its call instead of reused.
 const KEPT_TEXT: usize = 1024;
 
 /// Follows one unary response through its events. Reusable: [`UnaryResponse::reset`] keeps its memory.
 ///
-/// A message is never held here: [`UnaryResponse::body`] hands out the payload inside each chunk.
+/// It never stores a message: [`UnaryResponse::body`] returns the payload bytes in each chunk.
 #[derive(Debug, Clone)]
 pub struct UnaryResponse {
     max_message_bytes: u32,
     deframer: Deframer,
     http_status: u16,
-    /// The head says `grpc-encoding` other than `identity`.
+    /// The head has a `grpc-encoding` other than `identity`.
     has_encoding: bool,
-    /// The head has a `grpc-status`, and does not end the stream.
+    /// The head has a `grpc-status` but does not end the stream.
     status_in_open_head: bool,
-    /// Whether the message is compressed, once its prefix has come.
+    /// Whether the message is compressed; `None` before its prefix arrives.
     compressed: Option<bool>,
     prefixes: u64,
     code: Option<Code>,
@@ -56,7 +56,7 @@ impl Default for UnaryResponse {
 }
 
 impl UnaryResponse {
-    /// A response whose message may have `max_message_bytes`.
+    /// A response with a message of up to `max_message_bytes`.
     pub fn new(max_message_bytes: u32) -> UnaryResponse {
         UnaryResponse {
             max_message_bytes,
@@ -72,7 +72,7 @@ impl UnaryResponse {
         }
     }
 
-    /// Makes it ready for the next call.
+    /// Prepares it for the next call.
     #[inline]
     pub fn reset(&mut self) {
         self.forget_message();
@@ -83,8 +83,8 @@ impl UnaryResponse {
         };
     }
 
-    /// Forgets the server's `grpc-message`. Where it is long, and the next call may be long in coming,
-    /// its memory is free then.
+    /// Clears the server's `grpc-message`. Frees its memory if it is large: the next call may be
+    /// far away.
     #[inline]
     pub fn forget_message(&mut self) {
         self.text.clear();
@@ -93,11 +93,12 @@ impl UnaryResponse {
         }
     }
 
-    /// Takes [`crate::Event::Head`]. `subtype` is what the call asked for, as in [`super::head`].
+    /// Processes [`crate::Event::Head`]. `subtype` is the one that the call requested, as in
+    /// [`super::head`].
     ///
     /// # Errors
-    /// The response is not gRPC of this kind; the rest of it says nothing more, and the call may be
-    /// cancelled. [`UnaryResponse::finish`] gives the same error again.
+    /// The response is not gRPC with this subtype. The call may be cancelled, since the rest of the
+    /// response adds nothing. [`UnaryResponse::finish`] returns the same error again.
     #[inline]
     pub fn head(
         &mut self,
@@ -125,10 +126,11 @@ impl UnaryResponse {
         check_content_type(content_type, subtype).or_else(|violation| self.refuse(violation))
     }
 
-    /// Takes [`crate::Event::Body`] and returns the bytes of the message in it, possibly none.
+    /// Processes [`crate::Event::Body`] and returns the message bytes in it, possibly none.
     ///
     /// # Errors
-    /// The body breaks a rule or the message is over the limit. As for [`UnaryResponse::head`].
+    /// The body violates a rule or the message is over the limit; otherwise as for
+    /// [`UnaryResponse::head`].
     #[inline]
     pub fn body<'a>(&mut self, mut data: &'a [u8]) -> Result<&'a [u8], GrpcViolation> {
         if let Some(violation) = self.violation {
@@ -155,7 +157,7 @@ impl UnaryResponse {
         }
     }
 
-    /// Takes [`crate::Event::Trailers`].
+    /// Processes [`crate::Event::Trailers`].
     #[inline]
     pub fn trailers(&mut self, fields: &Fields<'_>) {
         for (name, value) in fields.iter() {
@@ -167,8 +169,8 @@ impl UnaryResponse {
         }
     }
 
-    /// Takes [`crate::Event::Complete`] and says how the call ended. A status other than OK from
-    /// the server counts, even if a rule was broken before it.
+    /// Processes [`crate::Event::Complete`] and returns how the call ended. A status other than OK
+    /// from the server counts even if the response violated a rule.
     #[inline]
     pub fn finish(&mut self) -> Outcome<'_> {
         let by_server = self.code.filter(|code| *code != Code::OK);
@@ -199,8 +201,8 @@ impl UnaryResponse {
         self.has_encoding
     }
 
-    /// Whether the response waits for an end that its server may believe it has sent: the head has a
-    /// `grpc-status`, which counts only where it ends the stream, and no other has come.
+    /// Whether the server may believe that it has ended the response, but has not: its only
+    /// `grpc-status` is in a head that does not end the stream.
     pub fn waits_after_status(&self) -> bool {
         self.status_in_open_head && self.code.is_none()
     }
@@ -217,7 +219,7 @@ impl UnaryResponse {
         self.prefixes
     }
 
-    /// What a response lacks at its end.
+    /// What the response lacks when it ends.
     fn check_end(&self) -> Option<GrpcViolation> {
         if self.code.is_none() {
             Some(if self.status_in_open_head {
@@ -253,13 +255,13 @@ impl UnaryResponse {
     }
 }
 
-/// `application/grpc`, alone or with `+` and the subtype asked for; parameters are ignored. A bare
-/// `application/grpc` means any subtype in practice, since servers send it so.
+/// Accepts `application/grpc`, alone or with `+` and the requested subtype; parameters are ignored.
+/// Without a subtype it means any, since servers omit the subtype in practice.
 #[inline]
 fn check_content_type(value: Option<&[u8]>, subtype: Option<&str>) -> Result<(), GrpcViolation> {
     const GRPC: &[u8] = b"application/grpc";
     let value = value.unwrap_or_default();
-    // What nearly every response says, with less work than the rest.
+    // The fast path, for nearly every response.
     if value == GRPC {
         return Ok(());
     }

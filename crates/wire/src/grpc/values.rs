@@ -1,4 +1,4 @@
-//! The values of fields that gRPC encodes: binary metadata, `grpc-message`, `grpc-timeout`.
+//! Field values that gRPC encodes: binary metadata, `grpc-message`, `grpc-timeout`.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::error::PrepareError;
 
-/// Writes without padding and reads with or without, as the spec asks.
+/// Encodes without padding and decodes with or without it, as the spec requires.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -16,21 +16,22 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Writes the value of a field whose name ends in `-bin`.
+/// Encodes the value of a field whose name ends in `-bin`.
 pub fn encode_binary(bytes: &[u8]) -> String {
     BASE64.encode(bytes)
 }
 
-/// Reads one value of a field whose name ends in `-bin`; `None` when it is not base64. Several
-/// values may have been joined by commas on their way: split there first.
+/// Decodes one value of a field whose name ends in `-bin`; `None` if it is not base64. Proxies may
+/// join several values with commas: split them first.
 pub fn decode_binary(value: &[u8]) -> Option<Vec<u8>> {
     BASE64.decode(value).ok()
 }
 
-/// Checks a field of metadata: one whose name ends in `-bin` holds base64, or several values of it.
+/// Checks a metadata field: if its name ends in `-bin`, it must hold one or more base64 values,
+/// separated by commas.
 ///
 /// # Errors
-/// [`PrepareError::BinaryField`], without the value.
+/// [`PrepareError::BinaryField`], which does not quote the value.
 pub fn check_metadata(name: &str, value: &str) -> Result<(), PrepareError> {
     let is_binary = name.to_ascii_lowercase().ends_with("-bin");
     let is_base64 = |value: &str| decode_binary(value.trim().as_bytes()).is_some();
@@ -42,7 +43,7 @@ pub fn check_metadata(name: &str, value: &str) -> Result<(), PrepareError> {
 }
 
 /// Decodes a `grpc-message` value into `text`, which is cleared first. As the gRPC HTTP/2 spec
-/// asks, nothing is refused: a broken escape is kept as it came, and bytes that are not UTF-8
+/// requires, nothing is refused: a malformed escape is kept as it is, and bytes that are not UTF-8
 /// become U+FFFD.
 pub fn decode_message(value: &[u8], text: &mut String) {
     text.clear();
@@ -71,9 +72,9 @@ fn hex(digit: u8) -> Option<u8> {
     (digit as char).to_digit(16).map(|value| value as u8)
 }
 
-/// Writes a deadline as `grpc-timeout` wants it: at most eight digits and a unit. The finest unit
-/// that fits is used; what it cannot hold is rounded up, so that the server never gives up before
-/// the client. Durations beyond 99,999,999 hours become that.
+/// Formats a deadline for `grpc-timeout`: at most eight digits and a unit. Uses the finest unit
+/// that fits and rounds up, so that the server never gives up before the client. Longer durations
+/// become 99,999,999 hours.
 pub fn encode_timeout(timeout: Duration) -> String {
     const MAX: u128 = 99_999_999;
     const UNITS: [(u128, char); 6] = [

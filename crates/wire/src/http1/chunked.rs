@@ -4,7 +4,7 @@ use super::error::Http1Violation;
 use crate::error::{Failure, LimitExceeded};
 use crate::request::is_value_byte;
 
-/// Where in the coding the next byte falls.
+/// Which part of the coding the next byte belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunked {
     Size(SizeLine),
@@ -12,7 +12,7 @@ pub(super) enum Chunked {
     Data {
         left: u64,
     },
-    /// Before the line end after a chunk's data.
+    /// At the line end after a chunk's data.
     DataEnd,
     /// Within that line end.
     DataLineFeed,
@@ -20,7 +20,7 @@ pub(super) enum Chunked {
     Trailers,
 }
 
-/// What has come of a chunk's size line.
+/// The received part of a chunk's size line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SizeLine {
     size: u64,
@@ -30,7 +30,7 @@ pub(super) struct SizeLine {
     part: SizePart,
 }
 
-/// Where in a size line.
+/// The position in a size line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SizePart {
     Digits,
@@ -40,7 +40,7 @@ enum SizePart {
     LineFeed,
 }
 
-/// What the front of the input is.
+/// A part taken off the front of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     /// Body bytes.
@@ -50,7 +50,7 @@ pub(super) enum Part<'a> {
 }
 
 impl Chunked {
-    /// Before the first chunk.
+    /// The state before a chunk.
     pub(super) const START: Chunked = Chunked::Size(SizeLine {
         size: 0,
         digits: 0,
@@ -58,7 +58,8 @@ impl Chunked {
         part: SizePart::Digits,
     });
 
-    /// Takes a part off the front of `input`, which is not empty. Not to be called at `Trailers`.
+    /// Takes a part off the front of `input`, which must not be empty. Must not be called in state
+    /// `Trailers`.
     pub(super) fn take<'a>(
         &mut self,
         input: &mut &'a [u8],
@@ -109,7 +110,7 @@ impl Chunked {
     }
 }
 
-/// Takes what is there of the next `left` bytes off the front of `input`.
+/// Takes up to `left` bytes off the front of `input` and subtracts them from `left`.
 pub(super) fn take_up_to<'a>(left: &mut u64, input: &mut &'a [u8]) -> &'a [u8] {
     let n = usize::try_from(*left)
         .unwrap_or(usize::MAX)
@@ -121,11 +122,12 @@ pub(super) fn take_up_to<'a>(left: &mut u64, input: &mut &'a [u8]) -> &'a [u8] {
 }
 
 impl SizeLine {
-    /// Takes one byte of the line before its line feed. `None`: it is not allowed there.
+    /// Takes one byte of the line before its line feed. Returns `None` if the byte is not allowed
+    /// there.
     fn take(&mut self, byte: u8) -> Option<()> {
         self.part = match (self.part, (byte as char).to_digit(16)) {
             (SizePart::Digits, Some(digit)) => {
-                // 16 digits fill 64 bits; no server needs more, even of zeros.
+                // 16 digits fill 64 bits; more are refused, even leading zeros.
                 self.digits += 1;
                 if self.digits > 16 {
                     return None;
@@ -150,7 +152,7 @@ impl SizeLine {
 mod tests {
     use super::*;
 
-    /// The body in `text` and the bytes after the last chunk.
+    /// The body encoded in `text`, and the bytes after the last chunk.
     fn decode(text: &str) -> Result<(String, &str), Failure> {
         let mut state = Chunked::START;
         let mut input = text.as_bytes();

@@ -7,8 +7,8 @@
 //!                     └──┘ 1xx                   └────────► Trailers ───────┘
 //! ```
 //!
-//! From any state a violation, a limit, the end of the transport or a cancelled call leads to the
-//! end: `closing` is set and nothing is read any more. [`super::receive`] takes the response in.
+//! In any state a violation, a limit, the end of the transport or a cancelled call ends the
+//! connection: `closing` is set and nothing more is read. [`super::receive`] parses the response.
 
 use bytes::Bytes;
 
@@ -28,12 +28,12 @@ pub(crate) struct Connection {
     pub(crate) output: Output,
     pub(crate) traffic: Traffic,
     pub(super) call: Call,
-    /// What the output is made of, in this order: the call's head, another layer's prefix
-    /// (overhead), its body.
+    /// The bytes in `output`, which has this order: the call's head, a higher layer's prefix
+    /// (overhead), the body.
     unsent: ByteCount,
-    /// No call can be started any more.
+    /// Whether no more calls can be started.
     pub(super) closing: bool,
-    /// What has come of a head or trailer section that is not whole yet.
+    /// The received part of an incomplete head or trailer section.
     pub(super) partial: Vec<u8>,
     pub(super) finder: EndFinder,
     pub(super) last_head: LastHead,
@@ -41,13 +41,13 @@ pub(crate) struct Connection {
     pub(super) ranges: Vec<FieldRange>,
 }
 
-/// The call in flight; the last one while the state is `Idle`.
+/// The call in flight, or the previous one while the state is `Idle`.
 #[derive(Debug, Default)]
 pub(super) struct Call {
     pub(super) token: Token,
     pub(super) state: State,
     pub(super) head_method: bool,
-    /// The request asks to close.
+    /// Whether the connection must close after the call.
     pub(super) close: bool,
     pub(super) first_byte_seen: bool,
     pub(super) interim: u32,
@@ -209,7 +209,8 @@ impl Connection {
         self.call.state = State::Idle;
         let token = self.call.token;
         sink.take(Event::Complete { token });
-        // A response that comes before the request is out leaves a rest that no server expects.
+        // If the response arrived before the whole request was sent, the server cannot tell the
+        // rest from a next request.
         let unsent = self.output.len() > 0;
         if (self.call.close || unsent) && !self.closing {
             let reason = if unsent {
@@ -242,7 +243,7 @@ impl Connection {
         self.partial = Vec::new();
     }
 
-    /// Drops what is not written, which then was never sent.
+    /// Drops unwritten output, which then does not count as sent.
     fn drop_output(&mut self) {
         self.output.clear();
         self.unsent = ByteCount::default();

@@ -1,4 +1,4 @@
-//! The head of a response: status line, fields, and how its body is delimited.
+//! The head of a response: status line, fields, and the framing of its body.
 
 use super::error::Http1Violation;
 use super::section::{line_length, parse_fields};
@@ -7,16 +7,16 @@ use crate::event::{FieldRange, Fields};
 use crate::limits::Limits;
 use crate::request::{is_value_byte, read_decimal, read_status};
 
-/// What a head says about its response.
+/// A response's head, without its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
     pub(super) framing: Framing,
-    /// Whether the connection serves no further call.
+    /// Whether the connection closes after this response.
     pub(super) close: bool,
 }
 
-/// How long the body is (RFC 9112 §6.3), for a response that may have one.
+/// How the body ends (RFC 9112 §6.3), for a response that may have one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
@@ -24,7 +24,7 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// What the fields say about framing and persistence, as they go by.
+/// What the fields parsed so far say about framing and persistence.
 #[derive(Debug, Default)]
 struct FramingFields {
     length: Option<u64>,
@@ -33,16 +33,17 @@ struct FramingFields {
     keep_alive: bool,
 }
 
-/// Whether `bytes`, the first of a response, are the start of one; `false` while they are too few to
-/// tell it from HTTP/2. Finds early what the client would otherwise wait for until its deadline.
+/// Whether `bytes`, the first of a response, can begin an HTTP/1 response; `false` while there are
+/// too few to tell it from HTTP/2. Without this, the client would wait for the end of a head until
+/// its deadline.
 pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     let expected = b"HTTP/";
     let n = bytes.len().min(expected.len());
     if bytes[..n] == expected[..n] {
         return Ok(true);
     }
-    // The first frame of an HTTP/2 server: its length, which is below 64 KiB in any of them, and
-    // the type of SETTINGS.
+    // The first frame of an HTTP/2 server: its length, in practice below 64 KiB, and the type of
+    // SETTINGS.
     match bytes {
         [0, _, _, 4, ..] => Err(Http1Violation::Http2Response),
         [0] | [0, _] | [0, _, _] => Ok(false),
@@ -50,21 +51,21 @@ pub(super) fn is_start(bytes: &[u8]) -> Result<bool, Http1Violation> {
     }
 }
 
-/// A head of more bytes is not kept, so that a connection without calls takes little memory.
+/// Longer heads (bytes) are not kept, so that an idle connection takes little memory.
 const MAX_KEPT_BYTES: usize = 1024;
 
-/// The last head of a connection. Most responses of a service have the same, and one that comes again
-/// in one piece is not parsed again.
+/// The last head of a connection. Most responses of a service have the same head; if it arrives
+/// again in one piece, it is not parsed again.
 #[derive(Debug, Default)]
 pub(super) struct LastHead {
     text: Vec<u8>,
     ranges: Vec<FieldRange>,
-    /// What it says; none where it is not kept.
+    /// The parsed head; `None` if it is not kept.
     head: Option<Head>,
 }
 
 impl LastHead {
-    /// What it says, and its length with the empty line, if `text` begins with it.
+    /// The head, and its length with the empty line, if `text` begins with it.
     #[inline]
     pub(super) fn begins(&self, text: &[u8]) -> Option<(Head, usize)> {
         let head = self.head?;
@@ -72,7 +73,7 @@ impl LastHead {
             .then_some((head, self.text.len()))
     }
 
-    /// Parses a whole head, which becomes the last one.
+    /// Parses a whole head and keeps it as the last one.
     pub(super) fn parse(&mut self, text: &[u8], limits: &Limits) -> Result<Head, Failure> {
         self.head = None;
         let head = parse(text, limits, &mut self.ranges)?;
@@ -84,13 +85,13 @@ impl LastHead {
         Ok(head)
     }
 
-    /// The fields of the head parsed last, which is `text`.
+    /// The fields of the last parsed head; `text` must be that head.
     pub(super) fn fields<'a>(&'a self, text: &'a [u8]) -> Fields<'a> {
         Fields::new(text, &self.ranges)
     }
 }
 
-/// Parses a whole head and leaves its fields in `ranges`.
+/// Parses a whole head and stores its fields in `ranges`.
 fn parse(text: &[u8], limits: &Limits, ranges: &mut Vec<FieldRange>) -> Result<Head, Failure> {
     let line = &text[..line_length(text)];
     let (minor, status) = status_line(line)?;
@@ -102,7 +103,7 @@ fn parse(text: &[u8], limits: &Limits, ranges: &mut Vec<FieldRange>) -> Result<H
     Ok(Head {
         status,
         framing: seen.framing(minor)?,
-        // HTTP/1.0 keeps a connection only where it says so.
+        // HTTP/1.0 keeps a connection open only with `keep-alive`.
         close: seen.close || minor == 0 && !seen.keep_alive,
     })
 }
@@ -134,7 +135,7 @@ fn status_line(line: &[u8]) -> Result<(u8, u16), Http1Violation> {
 
 impl FramingFields {
     fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Http1Violation> {
-        // The lengths of the three names differ, which spares most comparisons.
+        // The three names have different lengths, which avoids most comparisons.
         match name.len() {
             14 if name.eq_ignore_ascii_case(b"content-length") => self.note_length(value),
             17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {

@@ -1,4 +1,4 @@
-//! Takes a response in, part by part, however the input is cut.
+//! Parses a response, part by part, however the input is split.
 
 use super::chunked::{Chunked, Part, take_up_to};
 use super::connection::{Connection, State};
@@ -9,13 +9,13 @@ use crate::error::{Failure, LimitExceeded};
 use crate::event::{Event, Fields, Sink};
 
 impl Connection {
-    /// Takes one part of the response off the front of `bytes`.
+    /// Parses one part of the response off the front of `bytes`.
     pub(super) fn step<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let data = match &mut self.call.state {
             State::Idle => return Err(Http1Violation::UnaskedBytes.into()),
             State::Head | State::Trailers => return self.section(bytes, sink),
             State::Length { left } => take_up_to(left, bytes),
-            // All of it, until the connection ends.
+            // Everything until the connection ends.
             State::UntilClose => std::mem::take(bytes),
             State::Chunked(chunked) => {
                 let part = chunked.take(bytes, self.limits.max_chunk_line_bytes)?;
@@ -38,7 +38,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Refuses a chunk whose size alone is too much, without waiting for its data.
+    /// Refuses a chunk that would exceed the limit, without waiting for its data.
     fn check_chunk(&self) -> Result<(), Failure> {
         let max = self.limits.max_body_bytes;
         match self.call.state {
@@ -69,8 +69,8 @@ impl Connection {
         }
     }
 
-    /// Collects a head or trailer section until it is whole, then takes it in. It is parsed where
-    /// it lies when it came in one piece.
+    /// Collects a head or trailer section until it is complete, then processes it. It is parsed
+    /// without a copy if it arrived in one piece.
     fn section<S: Sink>(&mut self, bytes: &mut &[u8], sink: &mut S) -> Result<(), Failure> {
         let in_head = matches!(self.call.state, State::Head);
         if !std::mem::replace(&mut self.call.first_byte_seen, true) {
@@ -89,7 +89,8 @@ impl Connection {
         let max = self.limits.max_head_bytes;
         let mut partial = std::mem::take(&mut self.partial);
         let before = partial.len();
-        // One byte over the limit shows that it is exceeded; the rest is not searched.
+        // One byte over the limit is enough to detect that it is exceeded; the rest is not
+        // searched.
         let room = max
             .saturating_add(1)
             .saturating_sub(before)
@@ -100,8 +101,8 @@ impl Connection {
             partial.extend_from_slice(&bytes[..room]);
             &partial
         };
-        // What may still be HTTP/2 is not searched: it would be called by another name when it
-        // comes in one piece.
+        // Bytes that may still be HTTP/2 are not searched: the failure must be the same as when
+        // they arrive in one piece.
         let is_start = if in_head {
             head::is_start(text)
         } else {
@@ -114,7 +115,7 @@ impl Connection {
                 Ok(None)
             }
         });
-        // What came counts whatever becomes of the section, which may be none or never be whole.
+        // Received bytes count even if the section is malformed or never completes.
         let looked_at = found.ok().flatten().unwrap_or(text.len());
         self.traffic.received.header += (looked_at - before) as u64;
         let found = found?;
@@ -131,7 +132,7 @@ impl Connection {
             }
             Some(end) => {
                 self.finder = EndFinder::default();
-                // The empty line after the trailers is the chunked coding's own (RFC 9112 §7.1).
+                // The empty line after the trailers is part of the chunked coding (RFC 9112 §7.1).
                 let framing = if in_head { 0 } else { CRLF.len() };
                 self.traffic.received.header_to_overhead(framing as u64);
                 let whole = &text[..end];
@@ -162,7 +163,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes in what the head `text` says.
+    /// Processes `head`, which was parsed from `text`.
     fn take_head<S: Sink>(&mut self, head: Head, text: &[u8], sink: &mut S) -> Result<(), Failure> {
         let call = &mut self.call;
         let (token, status) = (call.token, head.status);

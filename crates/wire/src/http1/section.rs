@@ -1,14 +1,14 @@
-//! Lines up to an empty one: what a head and a trailer section have in common.
+//! Lines up to an empty one, as in a head or a trailer section.
 
 use super::error::Http1Violation;
 use crate::error::{Failure, LimitExceeded};
 use crate::event::FieldRange;
 use crate::request::{is_token, is_value_byte};
 
-/// What ends a line.
+/// The end of a line.
 pub(super) const CRLF: &[u8] = b"\r\n";
 
-/// Looks for the empty line, and continues where it stopped when more bytes have come.
+/// Searches for the empty line, and resumes where it stopped when more bytes have arrived.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct EndFinder {
     /// Start of the line being searched.
@@ -18,8 +18,8 @@ pub(super) struct EndFinder {
 }
 
 impl EndFinder {
-    /// The length of the section with its empty line, once it is there. `bytes` must begin with
-    /// what it was at the last call.
+    /// The length of the section with its empty line; `None` if that has not arrived. `bytes` must
+    /// begin with the bytes of the last call.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>, Http1Violation> {
         while let Some(at) = bytes[self.scanned..].iter().position(|&b| b == b'\n') {
             let end = self.scanned + at;
@@ -40,8 +40,8 @@ impl EndFinder {
     }
 }
 
-/// Parses field lines: all of `text` from `start` on, up to and with the empty line. Calls
-/// `each` with every field.
+/// Parses the field lines of `text`, from `start` up to the empty line, into `ranges`. Calls `each`
+/// with every field.
 pub(super) fn parse_fields(
     text: &[u8],
     start: usize,
@@ -67,7 +67,7 @@ pub(super) fn parse_fields(
     }
 }
 
-/// Length of the first line without its CRLF. The section is known to be whole.
+/// Length of the first line without its CRLF. The section must be complete.
 pub(super) fn line_length(text: &[u8]) -> usize {
     text.iter().position(|&b| b == b'\r').unwrap_or(text.len())
 }

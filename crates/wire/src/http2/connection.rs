@@ -1,11 +1,11 @@
-//! One HTTP/2 connection: what the caller asks of it, and how it and its calls end.
+//! One HTTP/2 connection: its interface to the caller, and how it and its calls end.
 //!
 //! ```text
 //!   open ──GOAWAY, shut down, numbers used up──► closing ──last call ends──► closed
 //!     └──────────violation, transport ends───────────┴────────────────────────► dead
 //! ```
 //!
-//! [`super::receive`] takes the server's frames in, [`super::send`] writes the client's.
+//! [`super::receive`] processes the server's frames, [`super::send`] writes the client's.
 
 use std::collections::VecDeque;
 
@@ -27,21 +27,21 @@ use crate::output::Output;
 use crate::request::Head;
 use crate::traffic::Traffic;
 
-/// What a client says first (RFC 9113 §3.4).
+/// What a client sends first (RFC 9113 §3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The highest stream number (RFC 9113 §5.1.1).
 const LAST_STREAM: u32 = (1 << 31) - 1;
 
-/// How many streams that the client reset are remembered, so that what the server sent before it
-/// knew is distinguished from frames on streams that ended long ago.
+/// How many streams that the client reset are remembered: on these the server may have sent frames
+/// before it knew, on other closed streams a frame is an error.
 const REMEMBERED_RESETS: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(super) limits: Limits,
     pub(crate) output: Output,
-    /// What the output is made of.
+    /// The bytes in `output`, by purpose.
     pub(super) unsent: Unsent,
     pub(crate) traffic: Traffic,
     pub(super) streams: Streams,
@@ -52,18 +52,18 @@ pub(crate) struct Connection {
     pub(super) blocks: ReceivedBlocks,
     /// The last stream that the server's GOAWAY names.
     pub(super) last_processed: Option<u32>,
-    /// Streams that the client reset lately.
+    /// Streams that the client reset recently.
     resets: VecDeque<u32>,
-    /// Some reset streams are forgotten already.
+    /// Whether some reset streams were already dropped from `resets`.
     resets_forgotten: bool,
-    /// Bytes of replies that are queued and not written, at most.
+    /// An upper bound of the unwritten bytes of queued replies.
     queued_replies: usize,
     closing: bool,
     dead: bool,
 }
 
 impl Connection {
-    /// Values of `limits` that RFC 9113 does not allow are brought into its range.
+    /// Clamps values of `limits` to the range that RFC 9113 allows.
     pub(crate) fn new(mut limits: Limits) -> Self {
         limits.stream_window = limits.stream_window.clamp(1, MAX_WINDOW);
         limits.connection_window = limits.connection_window.clamp(DEFAULT_WINDOW, MAX_WINDOW);
@@ -122,7 +122,7 @@ impl Connection {
         self.sender.check_size(head, length)?;
         let id = self.next_stream;
         self.next_stream += 2;
-        // The last number there is; the connection takes no more calls after this one.
+        // After the last stream number the connection accepts no more calls.
         self.closing = self.next_stream > LAST_STREAM;
         let mut stream = Stream {
             id,
@@ -195,7 +195,7 @@ impl Connection {
         if self.is_closed() {
             return false;
         }
-        // Any 8 bytes will do: what matters is that something comes back.
+        // Any 8 bytes will do: only the reply matters.
         let written = self
             .output
             .append(|out| frame::write_ping(out, 0, *b"rpcgauge"));
@@ -241,7 +241,7 @@ impl Connection {
         self.dead = true;
     }
 
-    /// Ends the connection for something that it cannot survive.
+    /// Ends the connection after a connection error.
     fn fail<S: Sink>(&mut self, failure: Failure, sink: &mut S) {
         self.write_goaway(code_for(&failure));
         self.end_all(sink, |_| failure);
@@ -266,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// Removes a call that is over.
+    /// Removes a call that has ended.
     #[inline]
     pub(super) fn remove(&mut self, id: u32) -> Option<Stream> {
         let stream = self.streams.remove(id)?;
@@ -274,7 +274,7 @@ impl Connection {
         Some(stream)
     }
 
-    /// Ends one call for something that the connection survives.
+    /// Ends one call after a stream error.
     pub(super) fn fail_stream<S: Sink>(
         &mut self,
         id: u32,
@@ -291,7 +291,7 @@ impl Connection {
         }
     }
 
-    /// Queues RST_STREAM and remembers it.
+    /// Queues RST_STREAM and remembers the stream.
     pub(super) fn reset(&mut self, id: u32, code: ErrorCode) {
         if self.resets.len() == REMEMBERED_RESETS {
             self.resets.pop_front();
@@ -301,7 +301,7 @@ impl Connection {
         self.reply(|out| frame::write_rst_stream(out, id, code));
     }
 
-    /// Whether the server may still send on a stream that is over, since the client ended it.
+    /// Whether the server may still send on a closed stream, since the client reset it.
     pub(super) fn may_be_reset(&self, id: u32) -> bool {
         self.resets_forgotten || self.resets.contains(&id)
     }
@@ -310,14 +310,15 @@ impl Connection {
         self.reply(|out| frame::write_goaway(out, code));
     }
 
-    /// Queues a frame of the connection's own keeping.
+    /// Queues a control frame.
     pub(super) fn reply(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let written = self.output.append(write);
         self.queued_replies += written;
         self.unsent.overhead(written);
     }
 
-    /// A server that triggers replies and never reads them would fill the client's memory.
+    /// Fails if a server triggers replies but does not read them, which would fill the client's
+    /// memory.
     fn check_replies(&self) -> Result<(), Failure> {
         let max = self.limits.max_queued_replies;
         if self.queued_replies > max {
@@ -326,7 +327,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Queues what bodies the windows allow.
+    /// Queues as much of the bodies as the windows allow.
     #[inline]
     pub(super) fn pump(&mut self) {
         if self.sender.has_queue() {

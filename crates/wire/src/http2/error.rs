@@ -1,4 +1,4 @@
-//! HTTP/2 error codes, and the rules of HTTP/2 that a server can break.
+//! HTTP/2 error codes, and the HTTP/2 rules that a server can violate.
 
 use crate::codes::codes;
 use crate::error::{Failure, Violation};
@@ -6,23 +6,23 @@ use crate::error::{Failure, Violation};
 codes! {
     /// An error code of RST_STREAM and GOAWAY (RFC 9113 §7). Unknown codes are kept as they are.
     pub struct ErrorCode, or else "error code {:#x}":
-    NO_ERROR = 0x0, "Graceful end.";
+    NO_ERROR = 0x0, "Graceful shutdown.";
     PROTOCOL_ERROR = 0x1, "Unspecific protocol error.";
     INTERNAL_ERROR = 0x2, "Unexpected internal error.";
-    FLOW_CONTROL_ERROR = 0x3, "Flow control was not kept.";
+    FLOW_CONTROL_ERROR = 0x3, "Flow control was violated.";
     SETTINGS_TIMEOUT = 0x4, "SETTINGS were not acknowledged in time.";
-    STREAM_CLOSED = 0x5, "A frame came on a half-closed stream.";
+    STREAM_CLOSED = 0x5, "A frame arrived on a half-closed stream.";
     FRAME_SIZE_ERROR = 0x6, "A frame has a wrong size.";
     REFUSED_STREAM = 0x7, "The stream was not processed.";
     CANCEL = 0x8, "The stream is no longer needed.";
     COMPRESSION_ERROR = 0x9, "The field compression context is lost.";
     CONNECT_ERROR = 0xa, "A tunnel's connection was reset.";
-    ENHANCE_YOUR_CALM = 0xb, "The peer causes too much load.";
+    ENHANCE_YOUR_CALM = 0xb, "The peer causes excessive load.";
     INADEQUATE_SECURITY = 0xc, "The transport is not secure enough.";
-    HTTP_1_1_REQUIRED = 0xd, "HTTP/1.1 is wanted instead.";
+    HTTP_1_1_REQUIRED = 0xd, "HTTP/1.1 is required instead.";
 }
 
-/// A rule of RFC 9113 that the server broke. Each message names the section.
+/// A rule of RFC 9113 that the server violated. Each message names the section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each is")]
 pub enum Http2Violation {
@@ -34,8 +34,8 @@ pub enum Http2Violation {
     FrameTooLong,
     #[error("a {0} frame has a wrong length (RFC 9113 §4.2, §6)")]
     FrameLength(&'static str),
-    /// A frame on stream 0 that belongs to a call, or the other way round.
-    #[error("a {0} frame is on a stream it cannot be on (RFC 9113 §6)")]
+    /// A call's frame on stream 0, or a connection's frame on another stream.
+    #[error("a {0} frame is on a stream that cannot have it (RFC 9113 §6)")]
     FrameStream(&'static str),
     /// Padding as long as the frame or longer.
     #[error("a frame's padding is longer than the frame (RFC 9113 §6.1)")]
@@ -46,9 +46,10 @@ pub enum Http2Violation {
     UnexpectedContinuation,
     #[error("the server pushes although push is switched off (RFC 9113 §8.4)")]
     Push,
-    #[error("a setting has a value it cannot have (RFC 9113 §6.5.2)")]
+    #[error("a setting has a value that is not allowed (RFC 9113 §6.5.2)")]
     SettingValue,
-    /// SETTINGS_INITIAL_WINDOW_SIZE above 2^31-1, or one that makes a window exceed that.
+    /// SETTINGS_INITIAL_WINDOW_SIZE is above 2^31-1, or it or a WINDOW_UPDATE makes a window exceed
+    /// that.
     #[error("a window grows beyond 2^31-1 bytes (RFC 9113 §6.9.1, §6.9.2)")]
     WindowOverflow,
     #[error("a window is increased by 0 (RFC 9113 §6.9)")]
@@ -59,24 +60,24 @@ pub enum Http2Violation {
     IdleStream,
     #[error("a frame comes after its stream's end (RFC 9113 §5.1)")]
     ClosedStream,
-    #[error("a second GOAWAY takes back what the first said (RFC 9113 §6.8)")]
+    #[error("a second GOAWAY raises the last stream of the first (RFC 9113 §6.8)")]
     GoAwayIncreased,
     #[error("data comes before the response's head (RFC 9113 §8.1)")]
     DataBeforeHead,
-    /// A pseudo-header field that is unknown, misplaced, or given twice, or no status at all.
+    /// A pseudo-header field is unknown, misplaced or duplicate, or `:status` is missing.
     #[error("the pseudo-header fields are not exactly one :status in front (RFC 9113 §8.3)")]
     PseudoFields,
     #[error(":status is not three digits (RFC 9113 §8.3.2)")]
     Status,
     #[error("a field's name is malformed or not in lower case (RFC 9113 §8.2.1)")]
     FieldName,
-    /// A value with line ends or zeros, or with white space around it.
+    /// The value has control characters, or white space around it.
     #[error("a field's value is malformed (RFC 9113 §8.2.1)")]
     FieldValue,
-    /// A field of HTTP/1.1's connection handling.
-    #[error("a connection-specific field stands in a response (RFC 9113 §8.2.2)")]
+    /// A field for HTTP/1.1 connection management.
+    #[error("the response has a connection-specific field (RFC 9113 §8.2.2)")]
     ConnectionField,
-    /// A trailer section that does not end the stream, or a head after the final one.
+    /// A trailer section that does not end the stream, or another head after the final one.
     #[error("trailers without END_STREAM do not end their stream (RFC 9113 §8.1)")]
     TrailersNotLast,
     /// An interim response that ends the stream, or status 101.
@@ -89,7 +90,7 @@ pub enum Http2Violation {
 }
 
 impl Http2Violation {
-    /// The code that goes to the server in GOAWAY or RST_STREAM.
+    /// The code to send to the server in GOAWAY or RST_STREAM.
     pub fn code(&self) -> ErrorCode {
         match self {
             Http2Violation::FrameTooLong | Http2Violation::FrameLength(_) => {
@@ -110,7 +111,7 @@ impl From<Http2Violation> for Failure {
     }
 }
 
-/// The code that tells the server why the client ends a stream or the connection.
+/// The code that tells the server why the client closes a stream or the connection.
 pub(super) fn code_for(failure: &Failure) -> ErrorCode {
     match failure {
         Failure::Violation(Violation::Http2(violation)) => violation.code(),

@@ -1,10 +1,10 @@
-//! Field blocks of requests, made once and repeated as long as the table allows.
+//! Field blocks of requests, encoded once and reused as long as the dynamic table allows.
 
 use super::hpack::Encoder;
 use crate::request::{Decimal, Head};
 
-/// How many heads' blocks are kept for one connection. Calls with more heads than that are encoded
-/// again each time, which costs time and nothing else.
+/// How many heads have a kept block on one connection. Blocks of other heads are encoded again for
+/// each call, which only costs time.
 const KEPT: usize = 16;
 
 /// Encodes heads for one connection.
@@ -12,24 +12,24 @@ const KEPT: usize = 16;
 pub(super) struct HeadBlocks {
     encoder: Encoder,
     kept: Vec<KeptBlock>,
-    /// Where the next block goes when all places are taken.
+    /// The place that is replaced next, once all are taken.
     next_place: usize,
     scratch: Vec<u8>,
 }
 
-/// What is known of a head on this connection.
+/// A head's block on this connection.
 #[derive(Debug, Default)]
 struct KeptBlock {
     head: u64,
-    /// The content-length of its first call. It is the only one that is entered into the table:
-    /// where lengths differ from call to call, entering each would push out everything else.
+    /// The content-length of its first call, the only one that is entered into the table: if
+    /// lengths vary, entering each would evict everything else.
     length: Option<u64>,
-    /// The block, all indices, as of this generation of the encoder.
+    /// The encoder's generation for which `block` is valid; `None` if there is no block yet.
     generation: Option<u64>,
     block: Vec<u8>,
     /// Length of `block` without `content-length`.
     without_length: usize,
-    /// Whether `content-length` is in it.
+    /// Whether `block` includes `content-length`.
     is_whole: bool,
 }
 
@@ -48,7 +48,7 @@ impl HeadBlocks {
         self.encoder.set_allowed_size(size);
     }
 
-    /// The block for a call. It must be sent, and before any other one.
+    /// The block for a call. It must be sent, before any other.
     #[inline]
     pub(super) fn block(&mut self, head: &Head, length: Option<u64>) -> &[u8] {
         let at = match self.kept.iter().position(|kept| kept.head == head.id) {
@@ -64,7 +64,7 @@ impl HeadBlocks {
         }
     }
 
-    /// Encodes the block of a call as far as the kept one does not have it already.
+    /// Encodes a call's block, reusing the kept block as far as it is valid.
     fn encode(&mut self, head: &Head, length: Option<u64>, at: usize) -> &[u8] {
         let kept = &mut self.kept[at];
         let same_length = kept.length == length;
@@ -76,7 +76,7 @@ impl HeadBlocks {
         } else {
             let before = self.encoder.generation();
             self.encoder.encode(head.http2.iter(), &mut self.scratch);
-            // Nothing was entered: the block can be repeated until something is.
+            // Nothing was entered into the table: the block stays valid until something is.
             if before == self.encoder.generation() {
                 kept.generation = Some(before);
                 kept.block.clone_from(&self.scratch);

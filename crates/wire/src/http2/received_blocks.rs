@@ -1,38 +1,40 @@
-//! Field blocks as they were received and decoded.
+//! Received field blocks, with a cache of the last two.
 //!
-//! Most responses of a service have the same head and the same trailers, and their blocks are the same
-//! bytes once the table is filled: the last two blocks are kept, and one that comes again is neither
-//! decoded nor checked again.
+//! Most responses of a service have the same head and the same trailers, and once the dynamic table
+//! is filled their blocks are the same bytes. So the last two blocks are kept, and a repeated one
+//! is neither decoded nor checked again.
 
 use super::error::Http2Violation;
 use super::hpack::{DecodedFields, Decoder, HpackError};
 use super::response::{ResponseHead, check_head, check_trailers};
 
-/// A block of more bytes is not kept, so that a connection without calls takes little memory.
+/// Longer blocks (bytes) are not kept, so that an idle connection takes little memory.
 const MAX_KEPT_BYTES: usize = 1024;
 
-/// The last blocks of a connection.
+/// The last two blocks of a connection.
 #[derive(Debug)]
 pub(super) struct ReceivedBlocks {
     blocks: [ReceivedBlock; 2],
-    /// Which one was there before the other.
+    /// The index of the older one.
     older: usize,
 }
 
-/// A block.
+/// A decoded block.
 #[derive(Debug)]
 pub(super) struct ReceivedBlock {
     bytes: Vec<u8>,
-    /// [`Decoder::changes`] as it was before the block and after it; none where it is not to be kept.
+    /// [`Decoder::changes`], the same before and after the block; `None` if the block must not be
+    /// reused.
     changes: Option<u64>,
     fields: DecodedFields,
-    /// What it says as a head, and whether it can be trailers, where that was asked.
+    /// The block parsed as a head, if that was done, and whether it was checked to be valid
+    /// trailers.
     head: Option<ResponseHead>,
     is_trailers: bool,
 }
 
 impl ReceivedBlocks {
-    /// Accepts lists of up to `max_list_size` bytes.
+    /// Accepts field lists of up to `max_list_size` bytes.
     pub(super) fn new(max_list_size: u32) -> Self {
         let block = || ReceivedBlock {
             bytes: Vec::new(),
@@ -65,7 +67,7 @@ impl ReceivedBlocks {
         Ok(&mut self.blocks[at])
     }
 
-    /// Decodes a block in the place of the older one. Returns where that is.
+    /// Decodes a block in place of the older one. Returns its index.
     fn decode_anew(&mut self, decoder: &mut Decoder, bytes: &[u8]) -> Result<usize, HpackError> {
         self.blocks[self.older].decode(decoder, bytes)?;
         Ok(self.older)
@@ -79,7 +81,7 @@ impl ReceivedBlock {
         self.head = None;
         self.is_trailers = false;
         decoder.decode(bytes, &mut self.fields)?;
-        // A block that puts an entry into the table would do so again.
+        // A block that changes the table must be decoded each time.
         if bytes.len() <= MAX_KEPT_BYTES && decoder.changes() == before {
             self.bytes.clear();
             self.bytes.extend_from_slice(bytes);
@@ -124,7 +126,7 @@ mod tests {
 
     use super::*;
 
-    /// Blocks of few kinds, so that they come again, some of which change the table.
+    /// Blocks of a few kinds, so that they repeat; some change the table.
     fn block() -> impl Strategy<Value = Vec<u8>> {
         let pieces = prop_oneof![
             // Indexed: `:status: 200`, and the newest and second newest entries of the table.
@@ -158,7 +160,7 @@ mod tests {
                 let got = blocks.decode(&mut keeping, &bytes);
                 prop_assert_eq!(got.as_ref().err(), expected.as_ref().err());
                 let (Ok(got), Ok(())) = (got, expected) else {
-                    // The connection is over.
+                    // The connection has ended.
                     return Ok(());
                 };
                 let list = |fields: &DecodedFields| format!("{:?}", fields.fields());

@@ -1,17 +1,17 @@
-//! What makes a response's fields well-formed (RFC 9113 §8.2, §8.3).
+//! Checks that a response's fields are well-formed (RFC 9113 §8.2, §8.3).
 
 use super::error::Http2Violation;
 use crate::event::Fields;
 use crate::request::{is_token_byte, is_value_byte, read_decimal, read_status};
 
-/// What a response's head says.
+/// The fields of a response's head that the connection needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) content_length: Option<u64>,
 }
 
-/// Checks a head: `:status` and nothing else of its kind in front, then ordinary fields.
+/// Checks a head: `:status` as its only pseudo-header field, then regular fields.
 pub(super) fn check_head(fields: &Fields<'_>) -> Result<ResponseHead, Http2Violation> {
     let mut fields = fields.iter();
     let status = match fields.next() {
@@ -35,7 +35,7 @@ pub(super) fn check_head(fields: &Fields<'_>) -> Result<ResponseHead, Http2Viola
     })
 }
 
-/// Checks a trailer section: ordinary fields only.
+/// Checks a trailer section: regular fields only.
 pub(super) fn check_trailers(fields: &Fields<'_>) -> Result<(), Http2Violation> {
     fields
         .iter()

@@ -1,4 +1,4 @@
-//! What the client sends: heads, and bodies as far as the windows allow (RFC 9113 §5.2, §6.9).
+//! Sends heads, and bodies as far as the windows allow (RFC 9113 §5.2, §6.9).
 
 use std::collections::VecDeque;
 
@@ -15,27 +15,27 @@ use crate::error::StartError;
 use crate::output::Output;
 use crate::request::{Decimal, Head};
 
-/// Bodies are queued until this many bytes are unwritten, and no further before some are written: so
-/// a call that is given up leaves little behind, and calls share the connection.
+/// Bodies are queued only while fewer bytes than this are unwritten, so that a cancelled call
+/// leaves little behind and calls share the connection.
 const ENOUGH_QUEUED: usize = 256 * 1024;
 
 /// The sending side of a connection.
 #[derive(Debug)]
 pub(super) struct Sender {
     blocks: HeadBlocks,
-    /// The connection's window, in bytes. Never below 0, unlike a stream's.
+    /// The connection's window, in bytes. Never negative, unlike a stream's.
     window: i64,
-    /// Each new stream's window, in bytes (the server's SETTINGS_INITIAL_WINDOW_SIZE).
+    /// The initial window of a new stream, in bytes (the server's SETTINGS_INITIAL_WINDOW_SIZE).
     pub(super) initial_window: u32,
     /// The server's SETTINGS_MAX_FRAME_SIZE.
     max_frame: usize,
-    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS, once its SETTINGS are here.
+    /// The server's SETTINGS_MAX_CONCURRENT_STREAMS; `None` until its SETTINGS arrive.
     pub(super) max_concurrent: Option<u32>,
     /// The server's SETTINGS_MAX_HEADER_LIST_SIZE.
     max_header_list: Option<u32>,
     /// Streams with a body to send and room in their window, in turn.
     queue: VecDeque<u32>,
-    /// How many streams have some body unsent.
+    /// How many streams have unsent body bytes.
     sending: usize,
 }
 
@@ -64,7 +64,7 @@ impl Sender {
         !self.queue.is_empty()
     }
 
-    /// Notes that a stream is over.
+    /// Removes a stream that has ended.
     #[inline]
     pub(super) fn forget(&mut self, stream: &Stream) {
         if stream.is_sending() {
@@ -72,14 +72,14 @@ impl Sender {
         }
     }
 
-    /// Forgets the rest of a body. A server that opens no window and resets every call would fill the
-    /// queue otherwise.
+    /// Removes the rest of a body. Otherwise a server that opens no window and resets every call
+    /// would fill the queue.
     fn take_back(&mut self, stream: u32) {
         self.sending -= 1;
         self.queue.retain(|id| *id != stream);
     }
 
-    /// Whether the server accepts a head of this size.
+    /// Checks that the server accepts a head of this size.
     #[inline]
     pub(super) fn check_size(&self, head: &Head, length: Option<u64>) -> Result<(), StartError> {
         let Some(accepted) = self.max_header_list else {
@@ -95,7 +95,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Writes HEADERS, and CONTINUATION where the block is longer than a frame.
+    /// Writes HEADERS, and CONTINUATION frames if the block is longer than a frame.
     #[inline]
     pub(super) fn write_head(
         &mut self,
@@ -132,7 +132,8 @@ impl Sender {
         });
     }
 
-    /// Sends a short body at once where it may be, and leaves any other one to [`Sender::pump`].
+    /// Sends a short body immediately if the window and the queue allow it; leaves any other to
+    /// [`Sender::pump`].
     #[inline]
     pub(super) fn start_body(
         &mut self,
@@ -153,7 +154,7 @@ impl Sender {
         }
     }
 
-    /// Sends bodies in turn, one frame each, as far as windows and the queue's bound allow.
+    /// Sends bodies in turn, one frame each, as far as the windows and [`ENOUGH_QUEUED`] allow.
     pub(super) fn pump(&mut self, streams: &mut Streams, output: &mut Output, unsent: &mut Unsent) {
         while self.window > 0 && output.len() < ENOUGH_QUEUED {
             let Some(id) = self.queue.pop_front() else {
@@ -203,12 +204,12 @@ impl Sender {
         self.window -= n as i64;
         let of_prefix = stream.prefix_left.min(n as u64);
         stream.prefix_left -= of_prefix;
-        // No more than `n`.
+        // Fits, since it is at most `n`.
         let of_prefix = of_prefix as usize;
         unsent.data(HEADER_LENGTH + of_prefix, n - of_prefix);
     }
 
-    /// Widens the connection's window.
+    /// Increases the connection's window.
     pub(super) fn widen(&mut self, by: u32) -> Result<(), Http2Violation> {
         if by == 0 {
             return Err(Http2Violation::WindowIncrement);
@@ -220,7 +221,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Changes a stream's window, by less than nothing too.
+    /// Changes a stream's window; `by` may be negative.
     pub(super) fn widen_stream(
         &mut self,
         stream: &mut Stream,
@@ -237,7 +238,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Takes one of the server's settings in.
+    /// Applies one of the server's settings.
     pub(super) fn set(
         &mut self,
         setting: Setting,
@@ -260,7 +261,8 @@ impl Sender {
         Ok(())
     }
 
-    /// The server's first SETTINGS are here; what they leave out has no bound.
+    /// Called with the server's first SETTINGS: without a limit there, concurrent streams are
+    /// unlimited.
     pub(super) fn settings_received(&mut self) {
         self.max_concurrent.get_or_insert(u32::MAX);
     }
@@ -271,7 +273,7 @@ mod tests {
     use super::super::streams::stream;
     use super::*;
 
-    /// The connection's window never opens, and every call ends before its body is sent.
+    /// The connection's window stays closed, and every call ends before its body is sent.
     #[test]
     fn calls_that_end_unsent_leave_nothing_in_the_queue() {
         let mut sender = Sender::new(0);

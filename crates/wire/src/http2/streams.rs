@@ -14,32 +14,32 @@ use crate::event::Token;
 pub(super) struct Stream {
     pub(super) id: u32,
     pub(super) token: Token,
-    /// What the server lets us send, in bytes; below 0 after a lowered setting (RFC 9113 §6.9.2).
+    /// How many bytes we may send; negative after a lowered setting (RFC 9113 §6.9.2).
     pub(super) send_window: i64,
-    /// The body, as long as some of it is unsent.
+    /// The body, while some of it is unsent.
     pub(super) body: Option<Bytes>,
-    /// How much of `body` is sent, as long as there is one.
+    /// How many bytes of `body` are sent.
     pub(super) sent: usize,
-    /// Bytes of another layer's framing in what is left of the body.
+    /// Bytes of a higher layer's framing in the unsent part of the body.
     pub(super) prefix_left: u64,
-    /// Out of the queue of senders, until the window opens.
+    /// Removed from the queue of senders until the window opens.
     pub(super) blocked: bool,
-    /// What we let the server send, in bytes.
+    /// How many bytes the server may send.
     pub(super) receive_window: i64,
-    /// Received since the last WINDOW_UPDATE, in bytes.
+    /// Bytes received since the last WINDOW_UPDATE.
     pub(super) unannounced: u32,
     pub(super) head_method: bool,
     pub(super) first_byte_seen: bool,
-    /// The final head is here.
+    /// Whether the final head has arrived.
     pub(super) head_seen: bool,
     pub(super) interim: u32,
-    /// Body bytes still to come, when the head says how many.
+    /// Body bytes still to come; `None` if the head has no length.
     pub(super) body_left: Option<u64>,
     pub(super) body_bytes: u64,
 }
 
 impl Stream {
-    /// Whether some of the request's body is not sent.
+    /// Whether some of the request's body is unsent.
     pub(super) fn is_sending(&self) -> bool {
         self.body.is_some()
     }
@@ -47,17 +47,17 @@ impl Stream {
 
 /// Streams in reusable slots, and an index over their numbers.
 ///
-/// Stream numbers of a client are odd and rise by two, so half of the number, cut to the size of
-/// the index, spreads them perfectly; a stream that lives long only makes its neighbours move by
-/// one (open addressing with linear probing).
+/// The index uses open addressing with linear probing. A client's stream numbers are odd and
+/// increase by two, so half of the number, modulo the size of the index, spreads them perfectly; a
+/// long-lived stream only shifts its neighbours by one.
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     slots: Vec<Option<Stream>>,
     free: Vec<u32>,
-    /// Stream number and slot; number 0 is an empty place. Its length is a power of two.
+    /// Stream number and slot; number 0 marks an empty place. The length is a power of two.
     index: Vec<(u32, u32)>,
-    /// The call that was found last, and its slot: most frames belong to the same as the one before. (0, 0)
-    /// after a removal.
+    /// The stream found last, and its slot: most frames belong to the same stream as the previous
+    /// one. (0, 0) after a removal.
     recent: (u32, u32),
     count: usize,
 }
@@ -111,7 +111,7 @@ impl Streams {
         self.slots.iter_mut().flatten()
     }
 
-    /// Removes the streams above `last`, in the order they were started.
+    /// Removes the streams above `last` and returns them in the order they were started.
     pub(super) fn remove_above(&mut self, last: u32) -> Vec<Stream> {
         let mut ids: Vec<u32> = self
             .slots
@@ -134,7 +134,7 @@ impl Streams {
             return None;
         }
         let mut at = self.home(id);
-        // Half of the places are empty at least, so this ends.
+        // At least half of the places are empty, so this ends.
         while self.index[at].0 != id {
             if self.index[at].0 == 0 {
                 return None;
@@ -153,15 +153,15 @@ impl Streams {
         self.index[at] = (id, slot);
     }
 
-    /// Empties a place and moves up those that were pushed past it.
+    /// Empties a place and moves back entries that were pushed past it.
     fn unplace(&mut self, at: usize) {
         let mask = self.index.len() - 1;
         let mut hole = at;
         let mut next = (at + 1) & mask;
         while self.index[next].0 != 0 {
             let home = self.home(self.index[next].0);
-            // Distance from home, going around: it may move to the hole when that is not before
-            // its home.
+            // Distances wrap around. The entry may move to the hole unless the hole is before its
+            // home.
             if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(hole) & mask) {
                 self.index[hole] = self.index[next];
                 hole = next;

@@ -1,5 +1,5 @@
-//! What the output holds and the transport has not taken yet, by what its bytes are for. Bytes count as sent
-//! once the transport has taken them: those that a connection leaves behind at its end never were.
+//! The output that the transport has not taken yet, by purpose of its bytes. Bytes count as sent
+//! only once the transport has taken them: those that are left when a connection ends never were.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ pub(super) struct Unsent {
     sum: ByteCount,
 }
 
-/// The unwritten part of a frame: overhead (its header, a message's prefix), then a payload, which
-/// is of one class.
+/// The unwritten part of a frame: overhead (its header, a message's prefix), then a payload of one
+/// class, header or body.
 #[derive(Debug)]
 struct Queued {
     overhead: u32,
@@ -22,20 +22,20 @@ struct Queued {
 }
 
 impl Unsent {
-    /// Notes a frame of HEADERS or CONTINUATION whose fragment has `block` bytes.
+    /// Adds a HEADERS or CONTINUATION frame with a fragment of `block` bytes.
     #[inline]
     pub(super) fn head(&mut self, overhead: usize, block: usize) {
         self.push(overhead, block, 0);
     }
 
-    /// Notes a frame of DATA with `body` bytes of a body behind the overhead.
+    /// Adds a DATA frame with `body` bytes of a body after the overhead.
     #[inline]
     pub(super) fn data(&mut self, overhead: usize, body: usize) {
         self.push(overhead, 0, body);
     }
 
-    /// Notes bytes of the connection's own keeping. Those of many frames in a row are one entry, so
-    /// that replying to a flood takes no memory of its own.
+    /// Adds bytes of control frames. Consecutive ones share an entry, so that replies to a flood
+    /// need no memory here.
     pub(super) fn overhead(&mut self, bytes: usize) {
         if let Some(last) = self.frames.back_mut()
             && (last.header, last.body) == (0, 0)
@@ -88,7 +88,7 @@ impl Unsent {
         }
     }
 
-    /// Forgets all of it: it will not be written.
+    /// Removes all of it: it will not be written.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.frames.clear();
@@ -102,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// Bytes of the classes in the order of the wire.
+    /// The letter that stands for a byte of each class.
     const HEADER: u8 = b'h';
     const BODY: u8 = b'b';
     const OVERHEAD: u8 = b'o';

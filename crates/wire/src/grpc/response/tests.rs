@@ -25,7 +25,7 @@ fn with_fields<T>(fields: &[(&str, &str)], use_fields: impl FnOnce(&Fields<'_>) 
 
 const GRPC: (&str, &str) = ("content-type", "application/grpc");
 
-/// What a whole response ends in. No trailers given: none come.
+/// The outcome of a whole response; without trailers if `trailers` is `None`.
 fn outcome(
     status: u16,
     head: &[(&str, &str)],

@@ -1,4 +1,4 @@
-//! Servers that close early, break rules, or send too much.
+//! Servers that close early, violate the protocol, or send too much.
 
 use super::*;
 
@@ -37,12 +37,12 @@ fn smuggling_shapes_are_refused() {
         ("content-length: 1\r\ncontent-length: 2", "different values"),
         (
             "content-length: 1\r\ntransfer-encoding: chunked",
-            "beside transfer-encoding",
+            "both content-length and transfer-encoding",
         ),
         ("transfer-encoding: gzip, chunked", "not plain chunked"),
         ("a: b\r\n c", "folded"),
         ("a : b", "before a header's colon"),
-        ("a: b\rc", "carriage return stands"),
+        ("a: b\rc", "carriage return has no line feed"),
         ("a: b\nc: d", "without a carriage return"),
     ];
     for (fields, rule) in cases {
@@ -81,7 +81,7 @@ fn bytes_that_belong_to_no_call_end_the_connection() {
     let lines = played.input(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nxHTTP/1.1 200");
     assert_eq!(lines[3], "1 complete");
     assert!(
-        lines[4].starts_with("closing: the server broke the protocol: bytes come"),
+        lines[4].starts_with("closing: the server violated the protocol: the server sends bytes"),
         "{lines:?}"
     );
     assert!(played.client.is_closed());
@@ -122,7 +122,7 @@ fn limits_fail_the_call_and_name_themselves() {
         "HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n12345678901",
         "max_body_bytes",
     );
-    // At once, without the body that is stated.
+    // Fails immediately, without waiting for the body.
     fails(
         "HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\n\r\n",
         "max_body_bytes",
@@ -134,7 +134,7 @@ fn limits_fail_the_call_and_name_themselves() {
         &format!("{chunked}0\r\na: {}", "x".repeat(200)),
         "max_head_bytes",
     );
-    // At the limit itself nothing fails.
+    // A head exactly at the limit is accepted.
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-length: 0\r\na: {}\r\n\r\n",
         "x".repeat(57)

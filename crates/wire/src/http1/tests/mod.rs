@@ -33,7 +33,8 @@ fn with_limits(head: &Head, limits: Limits) -> Played {
     played
 }
 
-/// What a response leads to, with the end of the transport after it; the same however it is cut.
+/// The events of a response and of the transport's end after it. Asserts that they are the same
+/// byte by byte.
 fn response_to(head: &Head, limits: Limits, response: &[u8]) -> Vec<String> {
     let mut whole = with_limits(head, limits.clone());
     whole.feed(response);
@@ -43,10 +44,10 @@ fn response_to(head: &Head, limits: Limits, response: &[u8]) -> Vec<String> {
         bytewise.feed(std::slice::from_ref(byte));
     }
     assert_eq!(bytewise.end(true), lines, "byte by byte");
-    // What of a damaged part was interpreted before the damage showed depends on the cuts.
+    // How much of a malformed part was parsed before the error depends on how the input was split.
     if !lines
         .iter()
-        .any(|line| line.contains("broke") || line.contains("limit"))
+        .any(|line| line.contains("violated") || line.contains("limit"))
     {
         assert_eq!(bytewise.client.traffic(), whole.client.traffic());
     }
@@ -57,7 +58,7 @@ fn response(text: &str) -> Vec<String> {
     response_to(&get(), Limits::default(), text.as_bytes())
 }
 
-/// The one failure that a response leads to.
+/// The only failure that a response causes.
 fn failure(text: &str) -> String {
     let lines = response(text);
     let failed: Vec<_> = lines
@@ -364,7 +365,7 @@ fn what_is_never_written_is_not_counted_as_sent() {
         whole.output();
         let whole = whole.client.traffic().sent;
         for end in ends {
-            // Within the head, the prefix, the body, and after all of it.
+            // The output is cut within the head, the prefix, the body, and after all of it.
             for left in [10_001, 9_998, 9_000, 0] {
                 let mut played = Played::new(Protocol::Http1, Limits::default());
                 played.client.start(&head, &body, 1).unwrap();
@@ -383,7 +384,7 @@ fn what_is_never_written_is_not_counted_as_sent() {
     }
 }
 
-/// Responses that are nearly right, for the parser to get far into.
+/// Nearly valid responses, so that the parser gets far.
 fn nearly_http() -> impl Strategy<Value = Vec<u8>> {
     let pieces = prop_oneof![
         Just("HTTP/1.1 200 OK\r\n"),

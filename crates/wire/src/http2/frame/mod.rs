@@ -1,5 +1,4 @@
-//! Frames (RFC 9113 §4, §6). What a server sends is read; what a client sends is written. Types that a
-//! client only receives have no writer, and the other way round.
+//! Frames (RFC 9113 §4, §6): reads those that a server sends and writes those that a client sends.
 
 pub(super) mod headers;
 pub(super) mod settings;
@@ -8,19 +7,19 @@ use super::error::{ErrorCode, Http2Violation};
 
 /// The types of frames (RFC 9113 §6).
 pub(super) mod kind {
-    /// Its payload is handed on as it comes; see `receive`.
+    /// Its payload is passed on as it arrives; see `receive`.
     pub(in crate::http2) const DATA: u8 = 0x0;
     pub(in crate::http2) const HEADERS: u8 = 0x1;
     /// Deprecated, checked and ignored.
     pub(in crate::http2) const PRIORITY: u8 = 0x2;
     pub(in crate::http2) const RST_STREAM: u8 = 0x3;
     pub(in crate::http2) const SETTINGS: u8 = 0x4;
-    /// Always refused, since the client switches push off.
+    /// Always refused, since the client disables push.
     pub(in crate::http2) const PUSH_PROMISE: u8 = 0x5;
     pub(in crate::http2) const PING: u8 = 0x6;
     pub(in crate::http2) const GOAWAY: u8 = 0x7;
     pub(in crate::http2) const WINDOW_UPDATE: u8 = 0x8;
-    /// Nothing but the next part of a field block.
+    /// The next fragment of a field block.
     pub(in crate::http2) const CONTINUATION: u8 = 0x9;
 }
 
@@ -92,7 +91,7 @@ pub(super) fn read_ping(payload: &[u8]) -> Result<[u8; 8], Http2Violation> {
     exactly(payload, "PING")
 }
 
-/// `flags` are 0, or [`ACK`].
+/// `flags` is 0 or [`ACK`].
 pub(super) fn write_ping(out: &mut Vec<u8>, flags: u8, payload: [u8; 8]) {
     write_header(out, payload.len(), kind::PING, flags, 0);
     out.extend_from_slice(&payload);
@@ -107,7 +106,7 @@ pub(super) fn read_goaway(payload: &[u8]) -> Result<(u32, ErrorCode), Http2Viola
     Ok((read_31_bits(*last), ErrorCode(u32::from_be_bytes(*code))))
 }
 
-/// No stream of the server's was processed, since there are none.
+/// The last processed stream is 0, since the server opens none.
 pub(super) fn write_goaway(out: &mut Vec<u8>, code: ErrorCode) {
     write_header(out, 8, kind::GOAWAY, 0, 0);
     out.extend_from_slice(&0u32.to_be_bytes());

@@ -5,11 +5,11 @@ use crate::http2::error::Http2Violation;
 use crate::http2::hpack::DEFAULT_TABLE_SIZE;
 use crate::limits::Limits;
 
-/// Values that apply until SETTINGS say otherwise (RFC 9113 §6.5.2).
+/// Values that apply until SETTINGS change them (RFC 9113 §6.5.2).
 pub(in crate::http2) const DEFAULT_WINDOW: u32 = 65_535;
 pub(in crate::http2) const DEFAULT_FRAME_SIZE: u32 = 16_384;
 
-/// Bounds of what SETTINGS may say.
+/// Upper bounds of values in SETTINGS.
 pub(in crate::http2) const MAX_WINDOW: u32 = (1 << 31) - 1;
 pub(in crate::http2) const FRAME_SIZE_LIMIT: u32 = (1 << 24) - 1;
 
@@ -20,7 +20,7 @@ const INITIAL_WINDOW_SIZE: u16 = 0x4;
 const MAX_FRAME_SIZE: u16 = 0x5;
 const MAX_HEADER_LIST_SIZE: u16 = 0x6;
 
-/// One setting, its value checked.
+/// One setting with a valid value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::http2) enum Setting {
     HeaderTableSize(u32),
@@ -28,7 +28,7 @@ pub(in crate::http2) enum Setting {
     InitialWindowSize(u32),
     MaxFrameSize(u32),
     MaxHeaderListSize(u32),
-    /// Unknown, or without meaning for a client.
+    /// Unknown, or irrelevant for a client.
     Ignored,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::http2) fn read(
 fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
     Ok(match id {
         HEADER_TABLE_SIZE => Setting::HeaderTableSize(value),
-        // Only a client may allow push (RFC 9113 §6.5.2).
+        // Only a client may enable push (RFC 9113 §6.5.2).
         ENABLE_PUSH if value != 0 => return Err(Http2Violation::SettingValue),
         MAX_CONCURRENT_STREAMS => Setting::MaxConcurrentStreams(value),
         INITIAL_WINDOW_SIZE if value > MAX_WINDOW => return Err(Http2Violation::WindowOverflow),
@@ -62,7 +62,7 @@ fn check(id: u16, value: u32) -> Result<Setting, Http2Violation> {
     })
 }
 
-/// Writes what the client sends; values that are the protocol's defaults are left out.
+/// Writes the client's SETTINGS, without values that are the protocol's defaults.
 pub(in crate::http2) fn write(out: &mut Vec<u8>, limits: &Limits) {
     let all = [
         (ENABLE_PUSH, 0, 1),

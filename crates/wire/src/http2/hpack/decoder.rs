@@ -4,20 +4,21 @@ use super::table::DynamicTable;
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, HpackError, huffman, integer};
 use crate::event::{FieldRange, Fields};
 
-/// The decoding side of a connection: its table and what was agreed about it.
+/// The decoding side of a connection: its dynamic table and the table's negotiated limits.
 #[derive(Debug)]
 pub struct Decoder {
     table: DynamicTable,
-    /// The most that a size update may set: our SETTINGS_HEADER_TABLE_SIZE, once acknowledged.
+    /// The maximum for a size update: our SETTINGS_HEADER_TABLE_SIZE, once acknowledged.
     allowed: u32,
-    /// The limit was lowered below the table's size: the next block must begin with an update.
+    /// Whether the limit was lowered below the table's size: then the next block must begin with a
+    /// size update.
     update_required: bool,
-    /// Grows with everything that may make a block mean something else than before.
+    /// Incremented by everything that can change the meaning of a block.
     changes: u64,
 }
 
-/// The fields of one block. Reused from block to block, so that decoding allocates nothing in
-/// steady use.
+/// The fields of one block. Reused for all blocks, so that decoding does not allocate in the steady
+/// state.
 #[derive(Debug, Default)]
 pub struct DecodedFields {
     text: Vec<u8>,
@@ -35,19 +36,19 @@ impl DecodedFields {
         }
     }
 
-    /// Forgets the fields.
+    /// Removes all fields.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ranges.clear();
         self.list_size = 0;
     }
 
-    /// Whether the list was larger than accepted. The fields are not whole then.
+    /// Whether the list was larger than accepted. Then some fields are missing.
     pub fn is_over_limit(&self) -> bool {
         self.list_size > self.max_list_size
     }
 
-    /// All fields, pseudo-header fields among them.
+    /// All fields, including pseudo-header fields.
     #[inline]
     pub fn fields(&self) -> Fields<'_> {
         Fields::new(&self.text, &self.ranges)
@@ -59,7 +60,7 @@ impl DecodedFields {
         Fields::new(&self.text, &self.ranges[n.min(self.ranges.len())..])
     }
 
-    /// Counts a field; false when the list is over its limit from here on.
+    /// Counts a field. Returns false if the list is now over its limit.
     fn count(&mut self, text_length: usize) -> bool {
         self.list_size += (text_length + ENTRY_OVERHEAD) as u64;
         !self.is_over_limit()
@@ -67,7 +68,8 @@ impl DecodedFields {
 
     /// Adds a field that took `wire_bytes` of the block.
     fn push(&mut self, name: &[u8], value: &[u8], wire_bytes: usize) {
-        // Beyond the limit nothing is kept: a block may repeat a large entry for one byte each.
+        // Beyond the limit nothing is stored: a block can repeat a large entry at the cost of one
+        // byte each.
         if self.count(name.len() + value.len()) {
             let name_start = self.text.len();
             self.text.extend_from_slice(name);
@@ -105,15 +107,15 @@ impl Decoder {
         }
     }
 
-    /// Sets the most that the table may hold, in bytes, once the other side knows of it.
+    /// Sets the table's maximum size, in bytes, once the peer has acknowledged it.
     pub fn set_allowed_size(&mut self, allowed: u32) {
         self.allowed = allowed;
         self.update_required = self.table.max_size() > allowed as usize;
         self.changes += 1;
     }
 
-    /// A number that stays while every block means what it meant before: while it does, a block
-    /// that is decoded again has the same fields and leaves the same table.
+    /// While this number stays the same, decoding a block again yields the same fields and leaves
+    /// the table as it is.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
@@ -121,8 +123,8 @@ impl Decoder {
     /// Decodes one whole block into `fields`, which is cleared first.
     ///
     /// # Errors
-    /// The block is damaged. The connection cannot continue then. A list over its limit is not an error
-    /// here, since the tables still agree: see [`DecodedFields::is_over_limit`].
+    /// The block is malformed, which ends the connection. A list over its limit is no error here,
+    /// since both tables still agree: see [`DecodedFields::is_over_limit`].
     pub fn decode(
         &mut self,
         mut block: &[u8],
@@ -131,7 +133,7 @@ impl Decoder {
         fields.clear();
         let mut updates = 0;
         while let Some(&first) = block.first() {
-            // Patterns of RFC 7541 §6, from the top bit down.
+            // The bit patterns of RFC 7541 §6.
             if first & 0b1110_0000 == 0b0010_0000 {
                 updates += 1;
                 if updates > 2 || fields.list_size > 0 {

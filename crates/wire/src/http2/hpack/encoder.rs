@@ -6,17 +6,16 @@ use super::table::{DynamicTable, Match};
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD, huffman, integer};
 
 /// The encoding side of a connection. Fields are entered into the table on first use, so that the
-/// same list is all indices the next time.
+/// same list is encoded as indices only the next time.
 #[derive(Debug)]
 pub struct Encoder {
     table: DynamicTable,
-    /// The most we want to use, in bytes.
+    /// The maximum table size that we want to use, in bytes.
     preferred: u32,
-    /// The smallest and the last size since the last block, when it changed: both must be sent
+    /// The smallest and the last size since the last block, if the size changed: both must be sent
     /// (RFC 7541 §4.2).
     pending_sizes: Option<(u32, u32)>,
-    /// Counts changes of the table. A block made of indices alone is valid as long as this is what
-    /// it was.
+    /// Counts changes of the table. A block of indices only is valid until this changes.
     generation: u64,
 }
 
@@ -35,7 +34,7 @@ impl Encoder {
         encoder
     }
 
-    /// Sets the most that the other side lets the table hold (its SETTINGS_HEADER_TABLE_SIZE).
+    /// Sets the maximum table size that the peer allows (its SETTINGS_HEADER_TABLE_SIZE).
     pub fn set_allowed_size(&mut self, allowed: u32) {
         let size = allowed.min(self.preferred);
         let current = self
@@ -51,7 +50,7 @@ impl Encoder {
         self.generation += 1;
     }
 
-    /// Changes whenever blocks that were encoded before can no longer be repeated as they are.
+    /// Changes whenever earlier blocks can no longer be reused as they are.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -61,7 +60,7 @@ impl Encoder {
         let Some((smallest, last)) = self.pending_sizes.take() else {
             return;
         };
-        // Going below the last size on the way empties entries that the last size would hold.
+        // A smaller size in between evicts entries that the last size would hold.
         if smallest < last {
             self.table.set_max_size(smallest as usize);
             integer::encode(out, 0b0010_0000, 5, smallest as usize);
@@ -71,7 +70,7 @@ impl Encoder {
         self.generation += 1;
     }
 
-    /// Appends a block of these fields. Its first fields may come in several calls, as long as
+    /// Appends a block of these fields. One block may be encoded in several calls, as long as
     /// nothing else is encoded in between.
     pub fn encode<'a>(&mut self, fields: impl Iterator<Item = Field<'a>>, out: &mut Vec<u8>) {
         self.begin(out);
@@ -114,7 +113,7 @@ impl Encoder {
     }
 }
 
-/// Appends a string (RFC 7541 §5.2), Huffman-coded where that is shorter.
+/// Appends a string (RFC 7541 §5.2), Huffman-coded if that is shorter.
 fn string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::encoded_length(text);
     if coded < text.len() {

@@ -1,7 +1,7 @@
 //! The Huffman code of HPACK (RFC 7541 §5.2, Appendix B).
 //!
-//! The code is canonical: codes are handed out in order of length, then of symbol. So the lengths
-//! alone define it, and the tables below are computed from them when the program is compiled.
+//! The code is canonical: codes are assigned in order of length, then of symbol. So the lengths
+//! define it, and the tables below are computed from them at compile time.
 
 use super::HpackError;
 
@@ -30,22 +30,23 @@ const LENGTHS: [u8; 257] = [
 /// The symbol that ends the code space and must not occur in a string.
 const END_OF_STRING: u16 = 256;
 
-/// The longest code, in bits.
+/// Length of the longest code, in bits.
 const MAX_BITS: usize = 30;
 
-/// Bits per table lookup. All letters, digits and common signs have codes of at most 8 bits; with
-/// 10, every printable character but ten does.
+/// Bits per table lookup. Letters, digits and common signs have codes of at most 8 bits; all
+/// printable characters but ten fit 10 bits.
 const FAST_BITS: usize = 10;
 
 struct Tables {
     /// The code of each symbol, in its lowest bits.
     codes: [u32; 257],
-    /// By the next `FAST_BITS` bits: symbol and code length, or a length of 0 for a longer code.
+    /// Indexed by the next `FAST_BITS` bits: symbol and code length; length 0 if the code is
+    /// longer.
     fast: [(u8, u8); 1 << FAST_BITS],
     /// All symbols in order of their codes.
     sorted: [u16; 257],
-    /// By length: the first code of that length, how many there are, and where they begin in
-    /// `sorted`.
+    /// Indexed by code length: the first code of that length, how many there are, and where they
+    /// begin in `sorted`.
     by_length: [(u32, u16, u16); MAX_BITS + 1],
 }
 
@@ -95,7 +96,7 @@ impl Tables {
         }
     }
 
-    /// The symbol at the top of `bits`, and its code's length, for codes beyond `FAST_BITS`.
+    /// The symbol at the top of `bits`, and its code's length, for codes longer than `FAST_BITS`.
     fn slow(&self, bits: u64) -> (u16, u32) {
         for length in FAST_BITS + 1..=MAX_BITS {
             let (first, count, start) = self.by_length[length];
@@ -112,7 +113,7 @@ impl Tables {
 /// Appends the text that `input` encodes.
 pub(super) fn decode(input: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut rest = input.iter();
-    // The next bits, from the top down, and how many of them are input.
+    // The next bits, left-aligned, and how many of them are input.
     let mut bits = 0u64;
     let mut count = 0u32;
     loop {
@@ -135,8 +136,7 @@ pub(super) fn decode(input: &[u8], text: &mut Vec<u8>) -> Result<(), HpackError>
         bits <<= length;
         count -= length;
     }
-    // What is left must be the first bits of the end-of-string code, which are ones, and less than
-    // a byte of them.
+    // The rest must be padding: less than a byte of ones, the first bits of the end-of-string code.
     let padded_with_ones = count == 0 || bits >> (64 - count) == (1 << count) - 1;
     if count < 8 && padded_with_ones {
         Ok(())

@@ -2,11 +2,11 @@
 
 use super::HpackError;
 
-/// Integers above this are refused: nothing in a block can need them, since lengths, indices and
-/// table sizes are all bounded by what fits 32 bits.
+/// Larger integers are refused: lengths, indices and table sizes all fit 32 bits.
 const MAX: u64 = u32::MAX as u64;
 
-/// Reads an integer whose first byte's lowest `prefix_bits` belong to it, off the front of `input`.
+/// Reads an integer off the front of `input`; it begins with the lowest `prefix_bits` of the first
+/// byte.
 pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackError> {
     let (&first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
     let mask = (1u16 << prefix_bits) - 1;
@@ -36,7 +36,7 @@ pub(super) fn decode(input: &mut &[u8], prefix_bits: u32) -> Result<u32, HpackEr
     }
 }
 
-/// Writes `value` behind the bits of `pattern`, which lie above the prefix.
+/// Writes `value` with a prefix of `prefix_bits`; `pattern` sets the bits above the prefix.
 pub(super) fn encode(out: &mut Vec<u8>, pattern: u8, prefix_bits: u32, value: usize) {
     let most = (1usize << prefix_bits) - 1;
     if value < most {

@@ -12,13 +12,14 @@ pub use decoder::{DecodedFields, Decoder};
 pub use encoder::Encoder;
 pub use field_list::{Field, FieldList};
 
-/// What each table entry and each field of a list counts beside its text, in bytes (RFC 7541 §4.1).
+/// Bytes that each table entry and each field of a list counts in addition to its text (RFC 7541
+/// §4.1).
 pub(crate) const ENTRY_OVERHEAD: usize = 32;
 
-/// Size of both tables until something else is agreed, in bytes (RFC 9113 §6.5.2).
+/// Initial size of both tables, in bytes (RFC 9113 §6.5.2).
 pub(crate) const DEFAULT_TABLE_SIZE: u32 = 4096;
 
-/// A field block that cannot be decoded. It ends the connection, since the tables of both sides
+/// Why a field block cannot be decoded. This ends the connection, since the tables of both sides
 /// differ from then on (RFC 7541 §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each is")]
@@ -29,13 +30,13 @@ pub enum HpackError {
     IntegerOverflow,
     #[error("a field block refers to an entry that does not exist (RFC 7541 §2.3.3)")]
     Index,
-    /// A Huffman string with a bad end or with the end-of-string symbol in it.
+    /// A Huffman string with invalid padding or with the end-of-string symbol in it.
     #[error("a Huffman string is malformed (RFC 7541 §5.2)")]
     Huffman,
     #[error("a table size update exceeds what was allowed (RFC 7541 §6.3)")]
     TableSize,
     /// A table size update after a field, or a third one.
-    #[error("a table size update does not stand at the start of its block (RFC 7541 §4.2)")]
+    #[error("a table size update is not at the start of its block (RFC 7541 §4.2)")]
     TableSizePosition,
 }
 

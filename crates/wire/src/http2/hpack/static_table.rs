@@ -65,5 +65,5 @@ pub(super) const STATIC_TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// Index of `content-length`, whose value is written for each call.
+/// Index of `content-length`, the one field whose value can differ for each call.
 pub(super) const CONTENT_LENGTH: usize = 28;

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use super::static_table::STATIC_TABLE;
 use super::{DEFAULT_TABLE_SIZE, ENTRY_OVERHEAD};
 
-/// Entries with the newest first, bounded by their size. Their text lies in one buffer that is
-/// reused, so that a table in steady use allocates nothing.
+/// A dynamic table, bounded by the size of its entries. Their text is in one reused buffer, so that
+/// the table does not allocate in the steady state.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
-    /// Text of all entries, oldest first. What lies before the oldest is free.
+    /// Text of all entries, oldest first. Bytes before the oldest are free.
     text: Vec<u8>,
     /// Oldest first.
     entries: VecDeque<Entry>,
@@ -25,7 +25,7 @@ struct Entry {
     value_length: usize,
 }
 
-/// What the tables hold of a field.
+/// What the tables contain of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Match {
     /// Name and value, at this index.
@@ -52,7 +52,7 @@ impl DynamicTable {
         }
     }
 
-    /// Size of all entries as RFC 7541 §4.1 counts it, in bytes.
+    /// Size of all entries as defined in RFC 7541 §4.1, in bytes.
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         self.size
@@ -67,13 +67,13 @@ impl DynamicTable {
         self.max_size
     }
 
-    /// Sets the bound and evicts what is over it.
+    /// Sets the maximum size and evicts entries beyond it.
     pub(super) fn set_max_size(&mut self, max_size: usize) {
         self.max_size = max_size;
         self.evict_to(max_size);
     }
 
-    /// The entry at `position`, 0 being the newest.
+    /// The entry at `position`; 0 is the newest.
     pub(super) fn get(&self, position: usize) -> Option<(&[u8], &[u8])> {
         let at = self.entries.len().checked_sub(position + 1)?;
         let entry = self.entries[at];
@@ -82,8 +82,8 @@ impl DynamicTable {
         Some((name, &rest[..entry.value_length]))
     }
 
-    /// Adds an entry, evicting the oldest ones until it fits. One larger than the whole table
-    /// empties it and is not added (RFC 7541 §4.4).
+    /// Adds an entry and evicts the oldest ones until it fits. An entry larger than the table's
+    /// maximum empties the table and is not added (RFC 7541 §4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + ENTRY_OVERHEAD;
         self.evict_to(self.max_size.saturating_sub(size));
@@ -102,7 +102,7 @@ impl DynamicTable {
         self.size += size;
     }
 
-    /// The entry of either table at `index`, 1 being the first of the static one.
+    /// The entry of either table at `index`; 1 is the first of the static table.
     pub(super) fn entry(&self, index: usize) -> Option<(&[u8], &[u8])> {
         let at = index.checked_sub(1)?;
         match STATIC_TABLE.get(at) {
@@ -111,7 +111,7 @@ impl DynamicTable {
         }
     }
 
-    /// Finds this name and value in either table, or else this name.
+    /// Finds this name and value in either table, or else the name only.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Match {
         let dynamic = (0..self.entries.len()).filter_map(|position| self.get(position));
         let all = STATIC_TABLE.iter().copied().chain(dynamic);
@@ -139,8 +139,8 @@ impl DynamicTable {
         }
     }
 
-    /// Moves the text to the front once as much is free as a full table can hold, so that each
-    /// byte is moved at most once for each byte inserted.
+    /// Moves the text to the front once the free part is at least the table's maximum size, so that
+    /// each inserted byte costs at most one moved byte.
     fn compact(&mut self) {
         let free = self.entries.front().map_or(0, |oldest| oldest.start);
         if free >= self.max_size {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list as the model.
+        /// Compares with a plain list as the model.
         #[test]
         fn keeps_the_newest_that_fit(
             steps in prop::collection::vec((0usize..40, 0usize..40, any::<u8>(), 0u8..8), 0..300),
@@ -202,7 +202,7 @@ mod tests {
                     model.push_front((name, value));
                 }
                 while size(&model) > max_size {
-                    // An entry that is too large alone leaves with all the others.
+                    // An entry that is larger than the table is evicted with all others.
                     model.pop_back();
                 }
                 prop_assert_eq!(table.len(), model.len());

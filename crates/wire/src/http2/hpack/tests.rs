@@ -52,7 +52,7 @@ fn decodes_to(table_size: u32, steps: &[Step<'_>]) {
     decoder.set_allowed_size(table_size);
     let mut update = Vec::new();
     if table_size != DEFAULT_TABLE_SIZE {
-        // The appendix assumes the size as agreed; here the block says so first.
+        // The appendix assumes that the size was negotiated; here the first block announces it.
         integer::encode(&mut update, 0x20, 5, table_size as usize);
     }
     for step in steps {
@@ -253,7 +253,7 @@ fn c_6_is_also_what_we_encode() {
         encoder.encode(list(fields).iter(), &mut out);
         // The first block announces the size of 256 first.
         let update: &[u8] = if i == 0 { &[0x3f, 0xe1, 0x01] } else { &[] };
-        // "307" is as long in Huffman code as plain; the appendix takes the code, we do not.
+        // "307" is as long in Huffman code as plain; the appendix encodes it, we do not.
         let expected = if i == 1 {
             bytes("4803333037c1c0bf")
         } else {
@@ -331,11 +331,11 @@ fn a_field_takes_its_representation_on_the_wire() {
             .map(|(_, _, bytes)| bytes)
             .collect()
     };
-    // RFC 7541, C.4.1 and C.2.3: three indices, a literal that is entered, one that never is.
+    // RFC 7541, C.4.1 and C.2.3: three indices, a literal that is indexed, one that never is.
     let entered = "828684418cf1e3c2e5f23a6ba0ab90f4ff";
     let never = "100870617373776f726406736563726574";
     assert_eq!(sizes(&[entered, never].concat()), [1, 1, 1, 14, 17]);
-    // Of one that was entered an index is left; a size update is not a field's.
+    // An indexed field is one byte the next time; a size update belongs to no field.
     assert_eq!(sizes("be"), [1]);
     assert_eq!(sizes("3fe11fbe"), [1]);
 }

@@ -1,4 +1,4 @@
-//! The connection's own keeping: SETTINGS, GOAWAY, WINDOW_UPDATE, RST_STREAM, PRIORITY.
+//! Control frames: SETTINGS, GOAWAY, WINDOW_UPDATE, RST_STREAM, PRIORITY.
 
 use crate::error::{Closing, Failure};
 use crate::event::{Event, Sink};
@@ -59,7 +59,7 @@ impl Connection {
         Ok(())
     }
 
-    /// From here on the server keeps to the settings that the client sent (RFC 9113 §6.5.3).
+    /// From here on the server applies the client's settings (RFC 9113 §6.5.3).
     fn settings_acknowledged(&mut self) {
         if std::mem::replace(&mut self.receiver.settings_acknowledged, true) {
             return;

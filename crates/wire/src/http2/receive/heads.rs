@@ -62,7 +62,8 @@ impl Connection {
         }
     }
 
-    /// Takes a whole field block in. It is decoded whatever its stream is, to keep the table right.
+    /// Processes a whole field block. It is decoded even if its stream is closed, to keep the table
+    /// in sync.
     fn block<S: Sink>(
         &mut self,
         id: u32,
@@ -96,8 +97,8 @@ impl Connection {
         Ok(())
     }
 
-    /// A frame on a stream that is over: fine when the client ended it, since the server may not
-    /// have known.
+    /// Checks a frame on a closed stream: it is allowed if the client closed the stream, since the
+    /// server may not have known.
     pub(super) fn check_closed(&self, id: u32) -> Result<(), Failure> {
         if self.may_be_reset(id) {
             Ok(())
@@ -120,7 +121,7 @@ impl Connection {
     }
 }
 
-/// Takes a head in, interim or final.
+/// Processes a head, interim or final.
 fn head<S: Sink>(
     stream: &mut Stream,
     block: &mut ReceivedBlock,
@@ -156,7 +157,7 @@ fn head<S: Sink>(
     if end_stream {
         check_end(stream, true)?;
     }
-    // `:status` is the first and only field of its kind.
+    // `:status` is the first and only pseudo-header field.
     sink.take(Event::Head {
         token,
         status,
@@ -184,7 +185,7 @@ fn trailers<S: Sink>(
     Ok(())
 }
 
-/// Whether a stream may end here; for trailers, whether they end it.
+/// Checks that a stream may end here, and that trailers (`end_stream`) do end it.
 pub(super) fn check_end(stream: &Stream, end_stream: bool) -> Result<(), Failure> {
     if !end_stream {
         Err(Http2Violation::TrailersNotLast.into())

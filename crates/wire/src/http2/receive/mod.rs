@@ -1,8 +1,8 @@
-//! What the server sends, frame by frame, however the input is cut.
+//! Parses what the server sends, frame by frame, however the input is split.
 //!
-//! DATA is handed on as it comes. Every other frame is parsed when it is whole, where it lies if
-//! it came in one piece. Errors returned here end the connection; those of one call end that call
-//! and are handled on the spot (RFC 9113 §5.4).
+//! DATA is passed on as it arrives. Every other frame is parsed once it is complete, without a copy
+//! if it arrived in one piece. Errors returned here end the connection; a stream error ends its
+//! call and is handled immediately (RFC 9113 §5.4).
 
 mod bodies;
 mod control;
@@ -19,23 +19,24 @@ use crate::event::{Event, Sink};
 /// The receiving side of a connection.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// Where in a frame the next bytes are; `None` at the start of one, or within its header.
+    /// Which part of a frame the next bytes are; `None` at the start of a frame or within its
+    /// header.
     reading: Option<Reading>,
-    /// What has come of a frame header or frame that is not whole yet.
+    /// The received part of an incomplete frame header or frame.
     partial: Vec<u8>,
-    /// The block that CONTINUATION must continue.
+    /// The field block that CONTINUATION must continue.
     block: Option<OpenBlock>,
-    /// What the server may send on the connection, in bytes.
+    /// How many bytes the server may still send on the connection.
     window: i64,
-    /// Received since the last WINDOW_UPDATE, in bytes.
+    /// Bytes received since the last WINDOW_UPDATE.
     unannounced: u32,
-    /// Each new stream's window, in bytes.
+    /// The initial window of a new stream, in bytes.
     pub(super) initial_window: i64,
     settings_seen: bool,
     settings_acknowledged: bool,
 }
 
-/// What the next bytes are of a frame whose header was read.
+/// What the next bytes are, in a frame whose header was read.
 #[derive(Debug, Clone, Copy)]
 enum Reading {
     Payload(FrameHeader),
@@ -50,7 +51,7 @@ enum Reading {
     },
 }
 
-/// A field block whose end has not come.
+/// A field block without its end yet.
 #[derive(Debug)]
 struct OpenBlock {
     stream: u32,
@@ -67,7 +68,8 @@ impl Receiver {
             block: None,
             window: i64::from(connection_window),
             unannounced: 0,
-            // A server that has not seen our SETTINGS keeps to the default, which may be more.
+            // Until the server has seen our SETTINGS it uses the default window, which may be
+            // larger.
             initial_window: i64::from(stream_window.max(DEFAULT_WINDOW)),
             settings_seen: false,
             settings_acknowledged: false,
@@ -76,7 +78,7 @@ impl Receiver {
 }
 
 impl Connection {
-    /// Takes a frame, or a part of one, off the front of `bytes`, which is not empty.
+    /// Takes a frame, or a part of one, off the front of `bytes`, which must not be empty.
     pub(super) fn receive<S: Sink>(
         &mut self,
         bytes: &mut &[u8],
@@ -88,7 +90,7 @@ impl Connection {
         }
     }
 
-    /// Goes on with a frame that was not taken whole with its header.
+    /// Continues with a frame that did not arrive in one piece with its header.
     fn go_on_reading<S: Sink>(
         &mut self,
         reading: Reading,
@@ -209,7 +211,7 @@ impl Connection {
         }
     }
 
-    /// Counts bytes of a payload. What came counts although the frame may never be whole.
+    /// Counts received bytes of a payload, even if the frame never completes.
     fn count_payload(&mut self, header: &FrameHeader, n: usize) {
         let received = &mut self.traffic.received;
         match header.kind {
@@ -218,7 +220,7 @@ impl Connection {
         }
     }
 
-    /// A frame of a call must be on a stream that the client opened.
+    /// Checks that a call's frame is on a stream that the client opened.
     pub(super) fn check_call_stream(
         &self,
         header: &FrameHeader,
@@ -233,7 +235,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A frame that is not of a call must be on stream 0.
+    /// Checks that a connection's frame is on stream 0.
     pub(super) fn check_stream_zero(
         header: &FrameHeader,
         name: &'static str,
@@ -273,7 +275,7 @@ impl Connection {
         result
     }
 
-    /// Takes a whole frame in, any but DATA. Its bytes are counted already.
+    /// Processes a whole frame other than DATA. Its bytes are counted already.
     fn frame<S: Sink>(
         &mut self,
         header: FrameHeader,
@@ -289,7 +291,7 @@ impl Connection {
         self.headers(header, fragment, sink)
     }
 
-    /// Takes a frame in that is neither DATA nor HEADERS: few are.
+    /// Processes one of the rarer frames, neither DATA nor HEADERS.
     fn other_frame<S: Sink>(
         &mut self,
         header: FrameHeader,

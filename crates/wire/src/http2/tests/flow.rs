@@ -1,4 +1,4 @@
-//! Flow control, both directions, to the byte.
+//! Flow control in both directions, exact to the byte.
 
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ fn a_message_prefix_cut_by_the_window_is_counted_once() {
     server.input(&Frame::window_update(1, 100).bytes());
     server.frames();
     let sent = server.played.client.traffic().since(&before).sent;
-    // Frame headers of HEADERS and three DATA, and the prefix.
+    // The frame headers of HEADERS and three DATA frames, and the prefix.
     assert_eq!((sent.body, sent.overhead), (4, 4 * 9 + 5));
 }
 
@@ -214,7 +214,7 @@ fn until_settings_are_acknowledged_the_default_window_holds() {
     server.input(&Frame::headers(1, &block).bytes());
     let lines = server.input(&Frame::data(1, &[0; 1000]).bytes());
     assert_eq!(lines, ["1 body of 1000 bytes"]);
-    // What came is given back, and the acknowledgement lowers what is left to 10.
+    // The received bytes are returned to the window, and the acknowledgement lowers it to 10.
     server.input(&Frame::new(4, 1, 0, b"").bytes());
     assert_eq!(
         server.input(&Frame::data(1, &[0; 10]).bytes()),
@@ -248,12 +248,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The server's own account of what the client may send.
+/// The server's view of how much the client may send.
 struct Account {
     connection: i64,
     initial: i64,
     largest_frame: usize,
-    /// By stream: its window, what came, and how long the whole is.
+    /// By stream: its window, the received bytes, and the length of the whole body.
     streams: HashMap<u32, (i64, Vec<u8>, usize)>,
 }
 
@@ -267,8 +267,8 @@ fn pattern(token: u64, length: usize) -> Bytes {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever the server does with its windows, the client keeps to them, and everything that
-    /// the windows allow arrives whole.
+    /// Whatever the server does with its windows, the client respects them, and every body that the
+    /// windows allow arrives complete.
     #[test]
     fn the_client_keeps_to_every_window(steps in prop::collection::vec(step(), 1..60)) {
         let mut server = Server::ready();
@@ -281,7 +281,7 @@ proptest! {
         let mut token = 0;
         let mut cancelled = Vec::new();
         for step in steps {
-            // What the client queued before it knew of a change is right by the old state, so the
+            // What the client queued before it knew of a change follows the old state, so the
             // server reads everything before it changes its windows.
             for frame in server.frames() {
                 if frame.name() != "DATA" {
@@ -337,7 +337,7 @@ proptest! {
         for frame in server.frames().into_iter().filter(|f| f.name() == "DATA") {
             account.streams.get_mut(&frame.stream).unwrap().1.extend_from_slice(&frame.payload);
         }
-        // Open everything: each call that was not given up is sent to its last byte.
+        // Opens all windows: each call that was not cancelled is sent to its last byte.
         server.settings(&[(4, 10_000_000)]);
         server.input(&Frame::window_update(0, 100_000_000).bytes());
         for frame in server.frames() {

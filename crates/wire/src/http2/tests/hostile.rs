@@ -1,4 +1,4 @@
-//! Servers that break rules.
+//! Servers that violate the protocol.
 
 use bytes::Bytes;
 
@@ -19,7 +19,8 @@ pub(super) fn with_two_calls(limits: Limits) -> Server {
     server
 }
 
-/// Asserts that `bytes` end the connection: both calls fail for `rule`, and GOAWAY says `code`.
+/// Asserts that `bytes` end the connection: both calls fail because of `rule`, and GOAWAY has
+/// `code`.
 pub(super) fn ends_connection(mut server: Server, bytes: &[u8], rule: &str, code: u8) {
     let lines = server.input(bytes);
     let failed: Vec<_> = lines.iter().filter(|l| l.contains("failed: ")).collect();
@@ -37,7 +38,7 @@ pub(super) fn ends_connection(mut server: Server, bytes: &[u8], rule: &str, code
     assert_eq!(server.input(b"more"), Vec::<String>::new());
 }
 
-/// Asserts that `bytes` end call 1 for `rule` with RST_STREAM of `code`, and nothing else.
+/// Asserts that `bytes` end only call 1, because of `rule` and with RST_STREAM of `code`.
 pub(super) fn ends_call(mut server: Server, bytes: &[u8], rule: &str, code: u8) {
     let lines = server.input(bytes);
     let failed: Vec<_> = lines.iter().filter(|l| l.contains("failed: ")).collect();
@@ -335,7 +336,7 @@ fn frames_after_the_end_of_a_stream_end_the_connection() {
     server.start(&head(), &Bytes::new(), 3);
     let block = server.block(&[(":status", "200")]);
     server.input(&Frame::headers(5, &block).end_stream().bytes());
-    // These two may still come.
+    // These two are still allowed.
     server.input(&Frame::new(3, 0, 5, b"\0\0\0\0").bytes());
     server.input(&Frame::window_update(5, 1).bytes());
     server.frames();
@@ -356,7 +357,7 @@ fn frames_on_reset_streams_are_forgiven_only_when_there_were_resets() {
     }
     server.frames();
     let block = server.block(&[(":status", "200")]);
-    // The oldest is forgotten by now, and still no error.
+    // The oldest resets are forgotten by now, but a frame on such a stream is still no error.
     let bytes = [
         Frame::headers(1, &block).bytes(),
         Frame::data(799, b"x").bytes(),

@@ -1,4 +1,4 @@
-//! Servers that would use up memory.
+//! Servers that try to use up the client's memory.
 
 use super::hostile::{ends_call, ends_connection, with_two_calls};
 use super::script::Frame;
@@ -70,7 +70,7 @@ fn large_responses_fail_by_the_limit_that_they_exceed() {
     ]
     .concat();
     ends_call(server, &bytes, "max_body_bytes", 0xb);
-    // At once, without the body that is stated.
+    // Fails immediately, without waiting for the body.
     let mut server = calls();
     let stated = ("content-length", "18446744073709551615");
     let block = server.block(&[(":status", "200"), stated]);
@@ -106,7 +106,7 @@ fn unread_replies_are_bounded() {
         "max_queued_replies",
         0xb,
     );
-    // A server that reads them may ask as often as it likes.
+    // A server that reads the replies may send as many pings as it likes.
     let mut server = with_two_calls(limits);
     for _ in 0..500 {
         server.input(&ping);

@@ -1,4 +1,4 @@
-//! Whole HTTP/2 conversations, with the server played by hand.
+//! Whole HTTP/2 conversations with a scripted server.
 
 mod flow;
 mod hostile;
@@ -210,7 +210,7 @@ fn a_cancelled_call_is_reset_and_its_late_frames_are_ignored() {
     );
     let late = grpc_response(&mut server, 1, b"late");
     assert_eq!(server.input(&late), Vec::<String>::new());
-    // What it carried for the field table still counts.
+    // Its fields still update the HPACK table.
     server.start(&head(), &body(), 9);
     let response = grpc_response(&mut server, 3, b"x");
     assert_eq!(server.input(&response).last().unwrap(), "9 complete");
@@ -271,7 +271,7 @@ fn goaway_fails_what_was_not_processed_and_lets_the_rest_end() {
         );
     }
     assert!(server.played.client.is_closed());
-    // A second one may lower the number and not raise it.
+    // A second GOAWAY may lower the number but not raise it.
     assert_eq!(
         server.input(&Frame::goaway(1, 0).bytes()),
         Vec::<String>::new()

@@ -1,4 +1,4 @@
-//! What holds for all input.
+//! Properties that hold for all input.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn with_calls() -> Server {
     server
 }
 
-/// Everything that can be seen from outside after `bytes` came in pieces of `cut`.
+/// Everything observable from outside after `bytes` arrived in pieces of `cut`.
 fn played(bytes: &[u8], cut: usize) -> (Vec<String>, usize, bool, usize, Vec<Frame>) {
     let mut server = with_calls();
     bytes
@@ -60,7 +60,7 @@ fn played(bytes: &[u8], cut: usize) -> (Vec<String>, usize, bool, usize, Vec<Fra
     (lines, state.0, state.1, state.2, frames)
 }
 
-/// Frames that are right or nearly so.
+/// Valid and nearly valid frames.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let stream = prop_oneof![5 => (0u32..3).prop_map(|n| n * 2 + 1), 1 => 0u32..9];
     let payload = prop::collection::vec(any::<u8>(), 0..20);
@@ -112,7 +112,6 @@ proptest! {
         prop_assert_eq!(&played(&bytes, cut), &whole);
     }
 
-    /// The connection's first bytes too.
     #[test]
     fn any_first_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let mut server = Server::silent(Limits::default());
@@ -122,7 +121,7 @@ proptest! {
         prop_assert_eq!(lines.iter().filter(|l| l.starts_with("1 failed")).count(), 1);
     }
 
-    /// Damage at one place of a good conversation.
+    /// One byte of a valid conversation is changed.
     #[test]
     fn one_damaged_byte_is_survived(at in 0usize..400, value in any::<u8>()) {
         let mut server = with_calls();

@@ -1,4 +1,4 @@
-//! A server played by hand: its frames, and what the client sent.
+//! A scripted server: the frames that it sends, and those that the client sent.
 
 use bytes::Bytes;
 
@@ -90,7 +90,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// One that has said nothing yet.
+    /// A server that has sent nothing yet.
     pub(super) fn silent(limits: Limits) -> Server {
         Server {
             played: Played::new(Protocol::Http2, limits),
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// One that has exchanged SETTINGS with the client.
+    /// A server that has exchanged SETTINGS with the client.
     pub(super) fn ready() -> Server {
         Server::ready_with(Limits::default())
     }
@@ -135,7 +135,7 @@ impl Server {
         self.played.input(bytes)
     }
 
-    /// The frames that the client wrote since the last time.
+    /// The frames that the client wrote since the last call.
     pub(super) fn frames(&mut self) -> Vec<Frame> {
         let bytes = self.played.output();
         let mut rest = &bytes[..];
@@ -167,7 +167,7 @@ impl Server {
         out
     }
 
-    /// The fields of the client's HEADERS, as `name=value`. Each is to be read once, in order.
+    /// The fields of the client's HEADERS, as `name=value`. Read each HEADERS frame once, in order.
     pub(super) fn read_head(&mut self, frame: &Frame) -> Vec<String> {
         let mut fields = DecodedFields::new(1 << 20);
         self.hpack.decode(&frame.payload, &mut fields).unwrap();

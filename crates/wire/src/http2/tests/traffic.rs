@@ -1,4 +1,4 @@
-//! What crosses the connection is counted once, by what it is for.
+//! Every byte that crosses the connection is counted once, by purpose.
 
 use bytes::Bytes;
 
@@ -52,7 +52,7 @@ fn what_came_of_a_frame_counts_although_the_rest_never_comes() {
     let block = server.block(&[(":status", "200"), ("x-y", "some value")]);
     let before = server.played.client.traffic().received;
     let mut padded_head = Frame::headers(1, &[&[2][..], &block[..5], &[0, 0]].concat());
-    // PADDED, and not END_HEADERS.
+    // PADDED without END_HEADERS.
     padded_head.flags = 0x8;
     let rest = Frame::new(9, 0x4, 1, &block[5..]);
     let data = Frame::data(1, b"\x03abc\0\0\0");
@@ -66,7 +66,7 @@ fn what_came_of_a_frame_counts_although_the_rest_never_comes() {
     assert_eq!((received.header, received.body), (block.len() as u64, 7));
 }
 
-/// A connection's preface, a call, and half of a body that the window holds back.
+/// A connection with its preface, a call, and a second call whose body is longer than the window.
 fn with_calls() -> Server {
     let mut server = Server::silent(Limits::default());
     server.start(&head(), &body(), 1);
