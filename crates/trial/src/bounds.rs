@@ -1,18 +1,18 @@
-//! Upper bounds of settings, and the error for what is out of bounds.
+//! Upper bounds of settings, and the error for values out of bounds.
 
 use std::fmt;
 
-/// The most calls in flight and connections of a trial: each takes memory
-/// before the first call is made, and beyond this no machine has the ports for them.
+/// The maximum number of calls in flight, and of connections, of a trial: each takes memory before
+/// the first call is made, and no machine has more ports.
 pub const MAX_IN_FLIGHT: u32 = 65_536;
 
-/// The highest rate, calls per second: one per nanosecond, the resolution of due times.
+/// The maximum rate, calls per second: one call per nanosecond, the resolution of due times.
 pub const MAX_RATE: f64 = 1e9;
 
-/// The longest time of any setting, ms: a day.
+/// The maximum time in any setting, ms: a day.
 pub const MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// Whether calls can be sent at a rate, calls per second.
+/// Whether a number of calls per second is a valid rate.
 pub fn is_rate(per_second: f64) -> bool {
     per_second > 0.0 && per_second <= MAX_RATE
 }
@@ -22,7 +22,7 @@ pub fn is_rate(per_second: f64) -> bool {
 pub struct OutOfBounds {
     /// The setting.
     pub what: &'static str,
-    /// What it may be.
+    /// The allowed values.
     pub allowed: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What a trial counts: its calls, its timeline, processor time.
+//! What a trial counts: its calls, its timeline, CPU time.
 
 use std::collections::BTreeMap;
 
@@ -7,42 +7,42 @@ use serde::{Deserialize, Serialize};
 use crate::failure::FailureKind;
 use crate::is_default;
 
-/// What became of every measured call: `started = answered + failed + abandoned`.
+/// The outcomes of all measured calls: `started = answered + failed + abandoned`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Calls {
-    /// Calls that were due in the measured part.
+    /// Calls that were due in the measured part of the trial.
     pub started: u64,
     /// Calls that succeeded.
     pub answered: u64,
-    /// How many of them ended after the time in which calls were due. None in a closed loop,
-    /// whose time lasts until the last call ends.
+    /// How many of the answered calls ended after the time in which calls were due. 0 in a closed
+    /// loop, whose time lasts until the last call ends.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answered_late: u64,
     /// Calls that failed, by kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed: BTreeMap<FailureKind, u64>,
-    /// Calls still open when the trial ended.
+    /// Calls that had not ended when the trial ended.
     pub abandoned: u64,
-    /// How many of the abandoned ones were due but never begun, since the trial's end came first. At
+    /// How many of the abandoned calls were due but never begun, since the trial ended first. At
     /// most ten million are counted, here and in the sums.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_begun: u64,
-    /// How many of the failed and abandoned ones were never given to the transport: those that were
-    /// [never begun](Self::never_begun), and those for which no connection, no body or no room was found.
+    /// How many of the failed and abandoned calls were never given to the transport: those that
+    /// were [never begun](Self::never_begun), and those that got no connection, no body or no room.
     /// All others were sent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub never_sent: u64,
-    /// How many were sent after the time in which calls were due at a rate: they had waited until then.
+    /// How many calls at a rate had to wait and were sent after the time in which calls were due.
     #[serde(default, skip_serializing_if = "is_default")]
     pub sent_late: u64,
-    /// Sends of calls beyond their first: calls that the server said it did not process (GOAWAY,
-    /// REFUSED_STREAM) and, in HTTP/1.1, calls of an idempotent method on a kept connection that
-    /// the server closed before any byte of the response. A call is sent again three times at most,
-    /// keeps its due time and deadline, and is one call in every other number.
+    /// Retries: of calls that the server said it did not process (GOAWAY, REFUSED_STREAM) and, in
+    /// HTTP/1.1, of calls with an idempotent method on a kept connection that the server closed
+    /// before any byte of the response. A call is retried at most three times, keeps its due time
+    /// and deadline, and counts once in every other number.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retried: u64,
-    /// How many of those that succeeded were sent more than once. Their stages are left out.
+    /// How many of the answered calls were sent more than once. Their stages are left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub answered_after_retry: u64,
 }
@@ -58,12 +58,12 @@ impl Calls {
         self.started.saturating_sub(self.never_sent)
     }
 
-    /// How many of them were sent in the time in which calls were due.
+    /// Calls that were sent within the time in which calls were due.
     pub fn sent_in_time(&self) -> u64 {
         self.sent().saturating_sub(self.sent_late)
     }
 
-    /// Calls that failed since the client did not run. They say nothing about the server.
+    /// Calls that failed because the client itself did not run. They say nothing about the server.
     pub fn stalled(&self) -> u64 {
         self.failed
             .get(&FailureKind::ClientStalled)
@@ -71,19 +71,19 @@ impl Calls {
             .unwrap_or(0)
     }
 
-    /// Calls whose outcome says something of the server: those that were due while the client ran.
+    /// Calls whose outcome says something about the server: all but the stalled ones.
     pub fn attributable(&self) -> u64 {
         self.started.saturating_sub(self.stalled())
     }
 
-    /// Calls that ended, well or not.
+    /// Calls that succeeded or failed.
     pub fn ended(&self) -> u64 {
         self.answered.saturating_add(self.failed_total())
     }
 
-    /// Counts the calls of another trial too.
+    /// Adds the counts of another trial.
     pub fn add(&mut self, other: &Self) {
-        // Every field is named, so that a new one cannot get lost here.
+        // Every field is named, so that a new one cannot be forgotten here.
         let Self {
             started,
             answered,
@@ -115,8 +115,8 @@ impl Calls {
         }
     }
 
-    /// Checks the counts against each other: every call ends once, and no part is larger than its whole. An error
-    /// is a part of a sentence.
+    /// Checks that the counts agree: every call ends once, and no part is larger than its whole.
+    /// The error is the rest of a sentence.
     pub fn check(&self) -> Result<(), String> {
         // Sums saturate, so that an overflow does not look small.
         let failed = self.failed_total();
@@ -136,26 +136,25 @@ impl Calls {
             Ok(())
         } else {
             Err(
-                "more calls were never begun, never sent, sent late, ended late or succeeded after a retry than there can be"
+                "the numbers of calls that were never begun, never sent, sent late, ended late or succeeded after a retry do not fit the others"
                     .to_owned(),
             )
         }
     }
 }
 
-/// Why the measured part of a trial ended. All figures are right for the part measured, whatever the
-/// reason.
+/// Why the measured part of a trial ended. All figures are valid for what was measured until then.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// It reached its [`crate::Stop`], its ramp's end or its last body.
+    /// It reached its [`crate::Stop`], the end of its ramp or its last body.
     #[default]
     Complete,
-    /// The user ended it.
+    /// The user interrupted it.
     Interrupted,
-    /// For too long all calls failed.
+    /// All calls failed for too long.
     GaveUp,
-    /// Another request was due, and all that may be sent were sent.
+    /// The limit of requests was reached and another one was due.
     MaxRequests,
 }
 
@@ -166,22 +165,22 @@ impl Ending {
     }
 }
 
-/// Times in which the client did not run: it was stopped, the machine was suspended, or nothing gave it a
+/// Times in which the client did not run: it was stopped, the machine was suspended, or it got no
 /// core. Gaps shorter than 0.3 s are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
     /// How many there were.
     pub count: u64,
-    /// How long they lasted together.
+    /// Their total length.
     pub total_ns: u64,
-    /// The longest.
+    /// The length of the longest.
     pub longest_ns: u64,
-    /// When the longest began, after the first measured call was due.
+    /// When the longest began, relative to when the first measured call was due.
     pub longest_at_ns: u64,
 }
 
 impl Stalls {
-    /// Adds one that began at `at_ns` and lasted for `lasted_ns`.
+    /// Adds a stall that began at `at_ns` and lasted for `lasted_ns`.
     pub fn add(&mut self, at_ns: u64, lasted_ns: u64) {
         self.count += 1;
         self.total_ns = self.total_ns.saturating_add(lasted_ns);
@@ -194,20 +193,20 @@ impl Stalls {
 /// The warm-up of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warmup {
-    /// Calls begun before the first measured one; at a rate, with those that were due before its end
-    /// and begun, or failed, after.
+    /// Calls begun before the first measured one; at a rate, including those that were due in the
+    /// warm-up but begun, or failed, after it.
     pub calls: u64,
     /// How many of them failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failed: u64,
     /// How long it took.
     pub elapsed_ns: u64,
-    /// Whether the rule said that the latency had settled. False without a warm-up.
+    /// Whether latency had settled. False without a warm-up.
     pub settled: bool,
 }
 
-/// Calls of the warm-up that had not ended when the measured part began, at a rate. What they took there is among
-/// the bytes and the processor time that were measured. Older records have only their number.
+/// At a rate: warm-up calls that had not ended when the measured part began. The measured bytes and
+/// CPU time include what they used from then on. Older records have only their number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateCalls {
     /// How many there were.
@@ -217,21 +216,22 @@ pub struct LateCalls {
         skip_serializing_if = "is_default"
     )]
     pub ended: u64,
-    /// How many of them failed, or were in flight at the trial's end.
+    /// How many of them failed or were in flight at the trial's end.
     #[serde(
         rename = "warmup_failed_after",
         default,
         skip_serializing_if = "is_default"
     )]
     pub failed: u64,
-    /// How many of those were never given to the transport.
+    /// How many of the failed ones were never given to the transport.
     #[serde(
         rename = "warmup_never_sent_after",
         default,
         skip_serializing_if = "is_default"
     )]
     pub never_sent: u64,
-    /// How many had been sent before the measured part began, so that their requests are not among its bytes.
+    /// How many were sent before the measured part began, so that its bytes do not include their
+    /// requests.
     #[serde(
         rename = "warmup_sent_before",
         default,
@@ -241,27 +241,27 @@ pub struct LateCalls {
 }
 
 impl LateCalls {
-    /// Those whose requests are among the bytes of the measured part.
+    /// Calls whose requests are among the bytes of the measured part.
     pub fn sent_after(&self) -> u64 {
         self.sent().saturating_sub(self.sent_before)
     }
 
-    /// Those that waited to be sent when the measured part began.
+    /// Calls that were waiting to be sent when the measured part began.
     pub fn unsent_at_start(&self) -> u64 {
         self.ended.saturating_sub(self.sent_before)
     }
 
-    /// Those that were given to the transport, at any time.
+    /// Calls that were given to the transport at any time.
     pub fn sent(&self) -> u64 {
         self.ended.saturating_sub(self.never_sent)
     }
 
-    /// Those that succeeded.
+    /// Calls that succeeded.
     pub fn answered(&self) -> u64 {
         self.ended.saturating_sub(self.failed)
     }
 
-    /// Whether no part is larger than its whole.
+    /// Whether the counts agree: no part is larger than its whole.
     pub fn is_sound(&self) -> bool {
         self.never_sent <= self.failed
             && self.failed <= self.ended
@@ -269,54 +269,53 @@ impl LateCalls {
     }
 }
 
-/// Mean sizes of the messages of measured calls, bytes, without any framing. Absent where they are not
-/// known.
+/// Mean sizes of the messages of measured calls, bytes, without framing. Absent if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Payload {
     /// Request, encoded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<f64>,
-    /// Request, as carried after compression.
+    /// Request, as sent after compression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_compressed: Option<f64>,
-    /// Response, encoded; absent where it came compressed and was not decompressed.
+    /// Response, encoded; absent if it was compressed and not decompressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<f64>,
-    /// Response, as carried after compression.
+    /// Response, as received, still compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_compressed: Option<f64>,
 }
 
-/// A trial in slices of equal length, from the first measured call's due time: at least 100,
-/// unless it lasted less than 100 ns.
+/// A trial in slices of equal length, from the due time of the first measured call. There are at
+/// least 100, unless the trial lasted less than 100 ns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Length of a slice.
     pub slice_ns: u64,
-    /// The slices in order; empty ones are kept.
+    /// The slices in order, including empty ones.
     pub slices: Vec<TimelineSlice>,
 }
 
-/// What happened within one slice, by the time a call was due.
+/// The calls that were due in one slice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineSlice {
     /// Calls that succeeded.
     pub answered: u64,
     /// Calls that failed.
     pub failed: u64,
-    /// Sum of the latencies of those that succeeded.
+    /// Sum of the latencies of the calls that succeeded.
     pub latency_sum_ns: u64,
     /// The longest latency among them.
     pub latency_max_ns: u64,
 }
 
-/// Processor time of a thread or process, ns.
+/// CPU time of a thread or process, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     /// User and system together.
     pub total_ns: u64,
-    /// In user mode, by the kernel's estimate; absent, as is `system_ns`, where the split is unknown.
+    /// In user mode, by the kernel's estimate; absent, as is `system_ns`, if the split is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_ns: Option<u64>,
     /// In the kernel, by the kernel's estimate.
@@ -325,8 +324,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// User and system time, where they are known apart. Both at 0 beside a total are not: the kernel
-    /// counted no tick.
+    /// User and system time; `None` if the split is unknown. It is also unknown if both are 0 but
+    /// the total is not: then the kernel counted no tick.
     pub fn split(&self) -> Option<[u64; 2]> {
         let split = [self.user_ns?, self.system_ns?];
         (split != [0, 0] || self.total_ns == 0).then_some(split)
@@ -337,7 +336,7 @@ impl Cpu {
 mod tests {
     use super::*;
 
-    /// A call of each end, with what can be said of it.
+    /// Calls with every outcome and attribute.
     fn calls() -> Calls {
         Calls {
             started: 4,

@@ -1,4 +1,4 @@
-//! Where a server listens, and how connections to it are held open.
+//! Where a server listens, and how connections to it are kept.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ConnectionUse {
-    /// Connections are opened before the first call and kept; a lost one is opened again.
+    /// Connections are opened before the first call and kept; a lost one is reopened.
     #[default]
     Reuse,
     /// Every call opens its own connection and closes it.
@@ -29,21 +29,22 @@ impl ConnectionUse {
     }
 }
 
-/// How connections are kept alive, and found dead, while nothing comes on them.
+/// How silent connections are kept alive, and dead ones detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Keepalive {
-    /// A connection on which nothing came for this long is asked for a sign of life, ms: by PING in HTTP/2,
-    /// with or without calls in flight, and by the system's own probes where it is idle over TCP. More
-    /// than 0; the system counts whole seconds, at least one.
+    /// After this long without a received byte a connection is probed, ms: with a PING in HTTP/2,
+    /// with or without calls in flight, and by the system if a TCP connection is idle. More than 0;
+    /// the system counts whole seconds, at least one.
     pub time_ms: u64,
-    /// Where nothing comes for this long after that, the connection is ended, ms, and its calls fail as
-    /// [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's probes.
+    /// After this long without a reply to a probe, ms, the connection is closed and its calls fail
+    /// as [`crate::FailureKind::ConnectionLost`]. More than 0; whole seconds for the system's
+    /// probes.
     pub timeout_ms: u64,
 }
 
 impl Keepalive {
-    /// The time-out where none is given, ms: gRPC's own.
+    /// The default timeout, ms, as in gRPC.
     pub const TIMEOUT_MS: u64 = 20_000;
 
     /// [`Self::time_ms`].
@@ -57,14 +58,14 @@ impl Keepalive {
     }
 }
 
-/// What a Unix domain socket's address starts with.
+/// The prefix of a Unix domain socket's address.
 const UNIX: &str = "unix:";
 
-/// The longest path of a Unix domain socket, bytes: `sun_path` has 108 on Linux, and the last one is the
-/// terminating zero (unix(7)).
+/// The maximum length of a Unix domain socket's path, bytes: `sun_path` has 108 on Linux, including
+/// the terminating zero (unix(7)).
 pub const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// Where a server listens, in words: `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
+/// Where a server listens, written as `127.0.0.1:41234`, `[::1]:41234` or `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",

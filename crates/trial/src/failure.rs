@@ -1,4 +1,4 @@
-//! Why calls fail: kinds, who must act, and samples of the texts that came with them.
+//! Why calls fail: kinds, who must act, and samples of the error texts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Distinct error texts that are kept.
+/// Maximum number of distinct error texts that are kept.
 const MAX_SAMPLES: usize = 10;
 
 /// Who can do something about a failure.
@@ -15,12 +15,13 @@ const MAX_SAMPLES: usize = 10;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
-    /// What the user asked for cannot be done: a sample that does not fit its message, for one.
+    /// The user: the request cannot be fulfilled, for example because a sample does not fit its
+    /// message.
     User,
-    /// This program, its settings or its message: to a subject, whoever wrote its settings line.
+    /// This program, its settings or its message. For a subject: whoever wrote its settings line.
     Instrument,
-    /// What is called: a server, or something in between that speaks for it; a subject that lacks
-    /// what it declared, or broke.
+    /// The callee: a server or a proxy in front of it, or a subject that failed or lacks a feature
+    /// that it declares.
     Subject,
     /// The machine: a port, a path, a limit, memory.
     Machine,
@@ -49,21 +50,21 @@ pub enum FailureKind {
     ConnectRefused,
     /// The connection could not be made for another reason.
     ConnectFailed,
-    /// This process or machine is out of file descriptors.
+    /// This process or machine has no file descriptors left.
     OutOfFiles,
-    /// This machine is out of local ports.
+    /// This machine has no local ports left.
     OutOfPorts,
     /// The server's certificate has expired, or is not valid yet.
     CertificateExpired,
     /// The server's certificate is for another name.
     CertificateName,
-    /// No authority that is trusted has signed the server's certificate.
+    /// The server's certificate was not signed by a trusted authority.
     CertificateUnknownIssuer,
     /// The server's certificate cannot be verified for another reason.
     CertificateInvalid,
-    /// The server wants a client certificate, or does not take the one it was shown.
+    /// The server requires a client certificate, or rejects the one that was sent.
     ClientCertificate,
-    /// The server did not agree to the version of HTTP in the TLS handshake.
+    /// The server did not negotiate the version of HTTP in the TLS handshake (ALPN).
     Alpn,
     /// The TLS handshake failed for another reason.
     TlsHandshake,
@@ -71,47 +72,48 @@ pub enum FailureKind {
     ConnectionReset,
     /// The connection was closed before the response was complete.
     ConnectionClosed,
-    /// The connection was ended after a silence: no acknowledgement of a PING came
-    /// in time, or the system gave up on the other side.
+    /// The connection was closed because the server was silent: it did not acknowledge a PING in
+    /// time, or the system's keepalive timed out.
     ConnectionLost,
-    /// The deadline passed after the call was handed to its connection, made or being made for it.
+    /// The deadline passed after the call was given to its connection, which may still have been
+    /// opening for it.
     Deadline,
     /// The deadline passed while the call waited to be sent.
     DeadlineUnsent,
-    /// The deadline passed while the call waited for its streamed body to be made.
+    /// The deadline passed while the call waited for its streamed body to be generated.
     BodyLate,
-    /// The client did not run while the call was open or due: it was stopped, the machine was suspended, or
-    /// nothing gave it a core.
+    /// The client did not run while the call was open or due: it was stopped, the machine was
+    /// suspended, or it got no core.
     ClientStalled,
     /// The server reset this call (RST_STREAM).
     StreamReset,
     /// The server said that it did not process the call (REFUSED_STREAM, GOAWAY).
     NotProcessed,
-    /// The server speaks another version of HTTP than it was called with, or wants another.
+    /// The server speaks or requires another version of HTTP than it was called with.
     WrongProtocol,
-    /// What the server sent is not the protocol.
+    /// The server violated the protocol.
     Protocol,
     /// The response is over one of the client's limits.
     TooLarge,
-    /// The server sends without end what no response needs: interim responses, chunk extensions,
-    /// CONTINUATION, or frames to be acknowledged whose acknowledgements it does not read.
+    /// The server floods the client with what no response needs: interim responses, chunk
+    /// extensions, CONTINUATION frames, or frames whose acknowledgements it does not read.
     Flood,
     /// The server accepts no request head of this size.
     HeadTooLarge,
-    /// Another HTTP status than a good response has.
+    /// An HTTP status other than that of a successful response.
     HttpStatus(u16),
-    /// A gRPC status other than OK, sent by the server. Codes above 16 do not exist, and are all counted
-    /// as 17.
+    /// A gRPC status other than OK, sent by the server. Codes above 16 do not exist and are all
+    /// counted as 17.
     GrpcStatus(u32),
-    /// The response is of another media type than expected.
+    /// The response has another media type than expected.
     ContentType,
-    /// The response is compressed in a way that was not asked for.
+    /// The response has a compression that was not requested.
     ContentEncoding,
     /// The request could not be encoded or compressed.
     Encode,
     /// The response could not be decompressed.
     Decompress,
-    /// The response could not be decoded, or does not hold what it has to.
+    /// The response could not be decoded, or its content is wrong.
     Decode,
     /// A call of a client subject failed: its library has its own names for the reasons.
     CallFailed,
@@ -155,7 +157,7 @@ const WORDS: [(FailureKind, &str); 31] = [
     (FailureKind::CallFailed, "call-failed"),
 ];
 
-/// gRPC's statuses by their codes, and the code that all others are counted as.
+/// The names of gRPC's statuses, by code, and one for all other codes.
 const GRPC: [&str; 18] = [
     "ok",
     "cancelled",
@@ -191,8 +193,8 @@ impl FailureKind {
         }
     }
 
-    /// Whether a pause of the client alone may have caused it: the time that it found to be
-    /// over may have passed meanwhile.
+    /// Whether a stall of the client alone can have caused it: a timeout may have expired while the
+    /// client did not run.
     pub fn follows_from_stall(self) -> bool {
         matches!(
             self,
@@ -250,8 +252,8 @@ impl<'de> Deserialize<'de> for FailureKind {
     }
 }
 
-/// An error text and how often it came. The text may be the other side's: escape it wherever it
-/// goes.
+/// An error text and how often it occurred. The text may come from the server: escape it wherever
+/// it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorSample {
@@ -259,15 +261,15 @@ pub struct ErrorSample {
     pub kind: FailureKind,
     /// The text, at most 200 characters of it.
     pub text: String,
-    /// How often it came.
+    /// How often it occurred.
     pub count: u64,
 }
 
 impl ErrorSample {
-    /// Characters of an error text that are kept.
+    /// Maximum number of characters of an error text that are kept.
     pub const MAX_CHARS: usize = 200;
 
-    /// A text of at most [`Self::MAX_CHARS`] characters: a longer one ends in "…" in place of the rest.
+    /// Shortens a text to at most [`Self::MAX_CHARS`] characters; a shortened one ends in "…".
     pub fn shortened(text: &str) -> Cow<'_, str> {
         if text.chars().nth(Self::MAX_CHARS).is_none() {
             return Cow::Borrowed(text);
@@ -277,12 +279,12 @@ impl ErrorSample {
     }
 }
 
-/// Distinct error texts, a bounded number of them.
+/// A bounded number of distinct error texts.
 #[derive(Debug, Default)]
 pub struct ErrorSamples {
-    /// Those that are kept.
+    /// The texts that are kept.
     pub samples: Vec<ErrorSample>,
-    /// Errors beyond those.
+    /// Errors whose text is not kept.
     pub without_sample: u64,
 }
 
@@ -314,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// Records keep these names: they may not change.
+    /// These names are in records and must not change.
     #[test]
     fn kinds_have_short_stable_names() {
         let table = [

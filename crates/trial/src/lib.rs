@@ -1,8 +1,7 @@
-//! The terms of a trial and what it counts, in the form that plans and records keep.
+//! The settings of a trial and its counts, in the form that plans and records have.
 //!
-//! The engine carries these out and counts in them, studies and plans write them down, and records
-//! hold them: one type each, so that nothing is converted in between. This crate measures nothing,
-//! reads no file and uses none of the others.
+//! The engine, studies, plans and records share these types, so that nothing is converted in
+//! between. This crate measures nothing, reads no files and depends on none of the other crates.
 
 mod bounds;
 mod calls;
@@ -27,7 +26,7 @@ pub use random::Random;
 pub use schedule::{Arrivals, Schedule, Slice, Stop};
 pub use stage::{HANDLER_END, HANDLER_START, Stage, Timing};
 
-/// Whether a value can be left out of a record: counts of what should not happen, for one, are
+/// Whether a value can be left out of a record. Counts of what should not happen, for example, are
 /// left out if they are 0.
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -1,4 +1,4 @@
-//! Ramps: rates that change over time, and the steps that their figures come in.
+//! Ramps: rates that change over time, and the steps for which figures are reported.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounds::{MAX_MS, OutOfBounds, is_rate};
 
-/// A part of a ramp: a time in which the rate stays, or goes evenly from one to another. With both
-/// rates 0 it is a pause.
+/// A part of a ramp: a time in which the rate is constant or changes linearly. If both rates are 0
+/// it is a pause.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RampPart {
@@ -19,7 +19,8 @@ pub struct RampPart {
     pub time_ms: u64,
 }
 
-/// What has figures of its own: a level part of a ramp, or a slice of a part whose rate changes.
+/// A step, for which figures are reported: a part of a ramp with a constant rate, or a slice of a
+/// part whose rate changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RampStep {
     /// Calls per second at its start.
@@ -30,21 +31,22 @@ pub struct RampStep {
     pub time: Duration,
 }
 
-/// Equal slices of a part whose rate changes: one percentile over all of it would mean little.
+/// A part whose rate changes is split into this many equal slices: one percentile over the whole
+/// part would mean little.
 const SLICES: u32 = 10;
-/// The most steps of a ramp. Each has histograms of its own.
+/// The maximum number of steps of a ramp: each has its own histograms.
 const MAX_STEPS: usize = 200;
 
 impl RampPart {
-    /// Whether the rate stays.
+    /// Whether the rate is constant.
     pub fn is_level(&self) -> bool {
         self.from == self.to
     }
 
-    /// The steps that its figures come in.
+    /// The steps for which figures are reported.
     pub fn steps(&self) -> Vec<RampStep> {
         let slices = if self.is_level() { 1 } else { SLICES };
-        // The rate at the end of a number of slices.
+        // The rate after `ended` slices.
         let rate = |ended: u32| match ended {
             _ if ended == slices => self.to,
             _ => self.from + (self.to - self.from) * f64::from(ended) / f64::from(slices),
@@ -62,13 +64,13 @@ impl RampPart {
         (self.from + self.to) / 2.0 * self.time_ms as f64 / 1_000.0
     }
 
-    /// How long all parts last, ms.
+    /// The total time of all parts, ms.
     pub fn time_of(parts: &[Self]) -> u64 {
         let times = parts.iter().map(|part| part.time_ms);
         times.fold(0, u64::saturating_add)
     }
 
-    /// Refuses a ramp that cannot be carried out.
+    /// Refuses a ramp that cannot be run.
     pub fn check(parts: &[Self]) -> Result<(), OutOfBounds> {
         let mut rates = parts.iter().flat_map(|part| [part.from, part.to]);
         let mut times = parts.iter().map(|part| part.time_ms);
@@ -80,12 +82,12 @@ impl RampPart {
         } else if !times.all(|ms| (1..=MAX_MS).contains(&ms)) {
             ("the time of each part of a ramp", "1ms to 24h")
         } else if parts.first().is_some_and(begins_with_a_pause) {
-            ("the first part of a ramp", "more than a pause")
+            ("the first part of a ramp", "a step or a slope, not a pause")
         } else if parts.iter().flat_map(RampPart::steps).count() > MAX_STEPS {
             let allowed = "at most 200 (a part whose rate changes has 10)";
             ("the number of a ramp's steps", allowed)
         } else if parts.iter().map(RampPart::calls).sum::<f64>() < 1.0 {
-            ("the number of calls that a ramp brings", "at least 1")
+            ("the number of calls that a ramp makes", "at least 1")
         } else {
             return Ok(());
         };
@@ -145,11 +147,11 @@ mod tests {
             ),
             (
                 vec![part(0.0, 0.0, 10), level],
-                "the first part of a ramp must be more than a pause",
+                "the first part of a ramp must be a step or a slope, not a pause",
             ),
             (
                 vec![part(0.0, 1.0, 1_999), part(0.0, 0.0, 1_000)],
-                "the number of calls that a ramp brings must be at least 1",
+                "the number of calls that a ramp makes must be at least 1",
             ),
             (
                 vec![level; 201],

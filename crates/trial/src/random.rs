@@ -1,15 +1,15 @@
-//! Random numbers that follow from a seed alone.
+//! Random numbers that are determined by a seed.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// A source of random numbers: the same for the same seed on every machine, so that a plan's seed
-/// repeats its order of trials and its arrivals. Not for secrets.
+/// A random number generator that yields the same numbers for the same seed on every machine, so
+/// that a plan's seed reproduces its order of trials and its arrivals. Not for secrets.
 #[derive(Debug, Clone)]
 pub struct Random(SplitMix64);
 
 impl Random {
-    /// A source whose numbers follow from `seed`.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(SplitMix64::seed_from_u64(seed))
     }
@@ -19,7 +19,7 @@ impl Random {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// The seed of another source.
+    /// A seed for another generator.
     pub fn seed(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -31,8 +31,7 @@ impl Random {
         }
     }
 
-    /// A number below `bound`, from the high part of a product, whose bias is below 2^-32 for up to
-    /// 2^32 items.
+    /// A number below `bound`, by multiply and shift: for up to 2^32 items the bias is below 2^-32.
     fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
@@ -44,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// Plans of a seed keep their order: these numbers may not change.
+    /// These numbers must not change: a seed must always give the same plan.
     #[test]
     fn numbers_follow_from_the_seed() {
         let mut random = Random::new(1_234_567);

@@ -11,20 +11,20 @@ use crate::ramp::RampPart;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Schedule {
-    /// A call is due as soon as one before it ends, this many at a time over all connections.
+    /// Closed loop: a call is due as soon as an earlier one ends.
     Closed {
         /// Calls in flight over all connections, 1 to [`MAX_IN_FLIGHT`].
         in_flight: u32,
     },
-    /// Calls arrive at a rate, independent of when earlier calls end (open loop).
+    /// Open loop: calls arrive at a rate, independent of when earlier calls end.
     Rate {
         /// Calls per second, more than 0.
         per_second: f64,
         /// How arrivals are spaced.
         arrivals: Arrivals,
     },
-    /// Calls arrive at a rate that changes, in steps or linearly. The trial ends with the last part at
-    /// the latest, and has no warm-up: the first part can be one.
+    /// Open loop: calls arrive at a rate that changes, in steps or linearly. The trial ends with
+    /// the last part at the latest. It has no warm-up; the first part can serve as one.
     Ramp {
         /// The parts in order, with 1 to 200 steps. The first is not a pause.
         parts: Vec<RampPart>,
@@ -37,15 +37,15 @@ pub enum Schedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Evenly: the `n`-th call is due when the rate has added up to `n`, counted from 0.
+    /// Evenly: call `n`, counted from 0, is due when the integral of the rate reaches `n`.
     Constant,
-    /// At random around the rate, from the trial's seed: a Poisson process, whose gaps at an even rate
-    /// are exponential.
+    /// At random, from the trial's seed: a Poisson process, whose gaps at a constant rate are
+    /// exponential.
     Poisson,
 }
 
 impl Schedule {
-    /// Refuses what cannot be carried out.
+    /// Refuses a schedule that cannot be run.
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
         match self {
@@ -60,7 +60,7 @@ impl Schedule {
         }
     }
 
-    /// Calls in flight in a closed loop.
+    /// Calls in flight in a closed loop; `None` for other schedules.
     pub fn in_flight(&self) -> Option<u32> {
         match self {
             Self::Closed { in_flight } => Some(*in_flight),
@@ -68,7 +68,7 @@ impl Schedule {
         }
     }
 
-    /// The parts of a ramp; none of other schedules.
+    /// The parts of a ramp; empty for other schedules.
     pub fn ramp(&self) -> &[RampPart] {
         match self {
             Self::Closed { .. } | Self::Rate { .. } => &[],
@@ -85,21 +85,22 @@ impl Schedule {
     }
 }
 
-/// When a trial's measured part, or its warm-up, ends: whichever comes first. A ramp needs neither and
-/// ends with its last part.
+/// When a trial's measured part, or its warm-up, ends: whichever limit is reached first. A ramp
+/// needs neither, since it ends with its last part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
     /// After this many calls were started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls: Option<u64>,
-    /// Calls due this long after the first measured one are not part of it any more, ms.
+    /// After this time, ms: calls that are due this long after the first one no longer belong to
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_ms: Option<u64>,
 }
 
 impl Stop {
-    /// After a time, however many calls there are.
+    /// A limit of time only.
     pub const fn after_ms(time_ms: u64) -> Self {
         Self {
             calls: None,
@@ -107,23 +108,23 @@ impl Stop {
         }
     }
 
-    /// Its time.
+    /// The limit of time.
     pub fn time(&self) -> Option<Duration> {
         self.time_ms.map(Duration::from_millis)
     }
 }
 
-/// What a slice of a closed loop is.
+/// How long a slice of a closed loop is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slice {
-    /// The minimum number of calls at its start that are left out of the figures.
+    /// The minimum number of calls at the slice's start that do not count.
     pub skip_calls: u64,
-    /// The minimum time for which calls are left out, µs.
+    /// The minimum time in which calls do not count, µs.
     pub skip_us: u64,
     /// The minimum number of calls that count; 1 or more.
     pub least_calls: u64,
-    /// The slice ends after this time of counted calls and the minimum number of them, µs.
+    /// The slice ends after this time of counted calls, µs, but not before `least_calls`.
     pub time_us: u64,
 }
 

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Timing {
-    /// One call in flight in a closed loop, from the start of encoding to the end of decoding, with a
-    /// stamp between the stages.
+    /// One call in flight in a closed loop, from the start of encoding to the end of decoding, with
+    /// a timestamp between the stages.
     Stages,
-    /// Many calls in flight or arrivals at a rate: each call from when it was due to the last byte of its
-    /// response, without stamps.
+    /// Many calls in flight or arrivals at a rate: each call from when it was due to the last byte
+    /// of its response, without timestamps in between.
     Load,
 }
 
-/// Response header: the host's monotonic clock in decimal nanoseconds when the handler had the
-/// decoded request.
+/// Response header: the host's monotonic clock, in decimal nanoseconds, when the handler received
+/// the decoded request.
 pub const HANDLER_START: &str = "rpcgauge-handler-start";
 
-/// Response header: the host's monotonic clock in decimal nanoseconds when the handler handed its
-/// response back, before it was encoded.
+/// Response header: the host's monotonic clock, in decimal nanoseconds, when the handler returned
+/// its response, before it was encoded.
 pub const HANDLER_END: &str = "rpcgauge-handler-end";
 
 /// The stages of a call, in their order.
@@ -28,33 +28,35 @@ pub const HANDLER_END: &str = "rpcgauge-handler-end";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Connecting, the TLS handshake included, for calls that open their own connection.
+    /// Connecting, including the TLS handshake, for calls that open their own connection.
     Connect,
-    /// Message to bytes.
+    /// From the message to bytes.
     Encode,
-    /// Bytes to fewer bytes.
+    /// From the encoded to the compressed bytes.
     Compress,
-    /// From the request's bytes, over their framing and first write, until the last byte is handed
+    /// From the request's bytes, through framing and the first write, until the last byte is passed
     /// to the kernel.
     Send,
     /// Until the first byte of the response is read.
     Wait,
-    /// Until its last byte is read and its framing understood.
+    /// Until its last byte is read and its framing is parsed.
     Receive,
-    /// Back to the plain bytes.
+    /// From the compressed to the encoded bytes.
     Decompress,
-    /// Bytes to message.
+    /// From bytes to the message.
     Decode,
-    /// Start of encoding until the handler has the decoded message. Overlaps the client's stages.
+    /// From the start of encoding until the handler has the decoded message. Overlaps the client's
+    /// stages.
     RequestTime,
     /// The handler's own time. Overlaps `Wait`.
     HandlerTime,
-    /// The handler's end until the client has decoded. Overlaps the client's stages.
+    /// From the handler's end until the client has decoded the response. Overlaps the client's
+    /// stages.
     ResponseTime,
 }
 
 impl Stage {
-    /// All of them, in their order: first the client's own stages, which together are the whole call.
+    /// All stages in order. The client's own stages come first; together they are the whole call.
     pub const ALL: [Self; 11] = [
         Self::Connect,
         Self::Encode,

@@ -69,7 +69,7 @@ fn what_is_no_ramp_is_refused_in_one_line() {
     };
     run(&["--ramp", "100"]).refused(&["--ramp", "no time", "100,200,400:10s"]);
     run(&["--ramp", "fast:10s"]).refused(&["--ramp", "\"fast\" is not a number"]);
-    run(&["--ramp", "0:10s"]).refused(&["--ramp", "more than a pause"]);
+    run(&["--ramp", "0:10s"]).refused(&["--ramp", "not a pause"]);
     run(&["--rate", "-5"]).refused(&["--rate", "more than 0"]);
     run(&["--ramp", "1:1s", "--rate", "5"]).refused(&["--ramp", "--rate"]);
     run(&["--ramp", "1:1s", "--in-flight", "5"]).refused(&["--ramp", "--in-flight"]);

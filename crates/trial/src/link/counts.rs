@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::is_default;
 
-/// A link whose packets left later than this at the 99th percentile was not held, ns.
+/// If the 99th percentile of its packets' lateness is above this, ns, a link was not held.
 pub const MAX_LATENESS_NS: u64 = 100_000;
 
-/// A link whose calibrated round trip differs by more than this from the set one was not held, ns.
+/// If its calibrated round trip differs from the set one by more than this, ns, a link was not
+/// held.
 pub const MAX_OFF_NS: u64 = 100_000;
 
 /// What a link did while a trial was measured, and how well it held its settings.
@@ -18,29 +19,29 @@ pub struct LinkCounts {
     pub up: DirectionCounts,
     /// From the server to the client.
     pub down: DirectionCounts,
-    /// How much later than due packets left the emulator, both directions.
+    /// How much later than due packets left the emulator, in both directions.
     pub lateness: Lateness,
     /// Packets that were dropped outside the emulated queues: at a device, or for lack of memory.
     #[serde(default, skip_serializing_if = "is_default")]
     pub foreign_drops: u64,
-    /// Segments that both ends sent again.
+    /// TCP segments that either end retransmitted.
     #[serde(default, skip_serializing_if = "is_default")]
     pub retransmits: u64,
-    /// How long the link's thread was ready to run and had no core, ns; 0 where the kernel does not count it. A packet
-    /// that arrives meanwhile is read late, and its lateness does not show that.
+    /// How long the link's thread waited for a core, ns; 0 if the kernel does not count it. A
+    /// packet that arrives meanwhile is read late, which its lateness does not include.
     #[serde(default, skip_serializing_if = "is_default")]
     pub waited_ns: u64,
     /// The CPU time of the link's thread, ns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cpu_ns: u64,
-    /// The time in which it used that, ns: the slices of the trial. 0 where that is not known.
+    /// The time in which it used that CPU time, ns: the slices of the trial. 0 if unknown.
     #[serde(default, skip_serializing_if = "is_default")]
     pub over_ns: u64,
-    /// What calibration found when the link was made.
+    /// The calibration when the link was made.
     pub calibration: Calibration,
 }
 
-/// What one direction did.
+/// What one direction of a link did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionCounts {
@@ -48,25 +49,25 @@ pub struct DirectionCounts {
     pub packets: u64,
     /// Their size, bytes of IP.
     pub bytes: u64,
-    /// How many were lost, as set.
+    /// How many were lost on purpose, as configured.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lost: u64,
     /// How many were dropped at the tail of the queue.
     #[serde(default, skip_serializing_if = "is_default")]
     pub dropped: u64,
-    /// Time that packets waited in the queue for others, all together, ns.
+    /// Total time that packets waited in the queue behind others, ns.
     #[serde(default, skip_serializing_if = "is_default")]
     pub queued_ns: u64,
 }
 
 impl DirectionCounts {
-    /// Packets that found room in the queue: those that waited, and left it.
+    /// Packets that entered the queue, and so left it.
     pub fn queued(&self) -> u64 {
         self.packets.saturating_sub(self.dropped)
     }
 }
 
-/// How much later than due packets left, ns.
+/// How much later than due packets left the emulator, ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
@@ -74,25 +75,26 @@ pub struct Lateness {
     pub p50_ns: u64,
     /// The 99th percentile.
     pub p99_ns: u64,
-    /// The worst.
+    /// The maximum.
     pub max_ns: u64,
 }
 
-/// Round trips of probes over the link, before anything else was on it, ns: from before a probe is sent until the
-/// kernel has received it, up and down together. They include no wake-up of a program, no serialisation, jitter or loss.
+/// Round trips of probes over the idle link, ns: from before a probe is sent until the kernel has
+/// received it, for both directions together. They include no wake-up of a program, no
+/// serialisation, no jitter and no loss.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// What the machine itself adds to the way up, measured at the set delay. The delay is shortened by it, to 0 at
-    /// least.
+    /// What the machine itself adds to the way up, measured at the set delay. The delay is reduced
+    /// by it, down to 0.
     pub base_up_ns: u64,
     /// The same for the way down.
     pub base_down_ns: u64,
-    /// The round trip that is set: both delays.
+    /// The configured round trip: both delays.
     pub set_ns: u64,
-    /// The median round trip after that.
+    /// The median round trip with the reduced delays.
     pub median_ns: u64,
-    /// The worst of them.
+    /// The maximum round trip.
     pub worst_ns: u64,
 }
 
@@ -109,15 +111,16 @@ impl Calibration {
 }
 
 impl LinkCounts {
-    /// The share of a core that the link's thread used, where it is known.
+    /// The share of a core that the link's thread used; `None` if unknown.
     pub fn core_share(&self) -> Option<f64> {
         (self.over_ns > 0).then(|| self.cpu_ns as f64 / self.over_ns as f64)
     }
 
-    /// Whether the link did what it was set to: a trial over a link that was not held gives no verdict.
+    /// Whether the link kept to its settings: a trial over a link that was not held gives no
+    /// verdict.
     pub fn is_held(&self) -> bool {
-        // A packet is timed from when the thread reads it: how long the thread waited for its core is in no
-        // packet's lateness.
+        // A packet is timed from when the thread reads it, so no packet's lateness includes the
+        // time that the thread waited for its core.
         let packets = self.up.packets.saturating_add(self.down.packets);
         self.lateness.p99_ns <= MAX_LATENESS_NS
             && self.waited_ns <= packets.saturating_mul(MAX_LATENESS_NS)

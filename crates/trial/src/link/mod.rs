@@ -1,4 +1,4 @@
-//! An emulated link between client and server: what each of its directions does to packets.
+//! The settings of an emulated link between client and server.
 
 mod counts;
 mod trace;
@@ -13,18 +13,18 @@ use crate::is_default;
 pub use counts::{Calibration, DirectionCounts, Lateness, LinkCounts, MAX_LATENESS_NS, MAX_OFF_NS};
 pub use trace::TraceError;
 
-/// The largest packet of a link that sets none, bytes of IP: that of Ethernet.
+/// The default MTU of a link, bytes of IP: that of Ethernet.
 pub const DEFAULT_MTU: u32 = 1_500;
-/// The slowest and the fastest rate that can be asked for, bit/s.
+/// The range of rates, bit/s.
 const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000;
-/// The headers of a packet of TCP: 20 bytes of IPv4, 20 of TCP, 12 of its timestamps.
+/// The headers of a TCP packet: 20 bytes of IPv4, 20 of TCP, 12 of its timestamps option.
 const IP_AND_TCP: u64 = 52;
-/// The longest one-way delay and queue, ms.
+/// The maximum one-way delay, and the maximum time in a queue.
 const MAX_WAIT: Duration = Duration::from_secs(10);
-/// The most delivery opportunities of a trace.
+/// The maximum number of delivery opportunities of a trace.
 pub const MAX_OPPORTUNITIES: usize = 4_000_000;
 
-/// A link. It is symmetric where both directions are equal.
+/// A link. It is symmetric if both directions are equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
@@ -32,91 +32,95 @@ pub struct Link {
     pub up: Direction,
     /// From the server to the client.
     pub down: Direction,
-    /// The largest packet, bytes of IP.
+    /// The MTU, bytes of IP.
     pub mtu: u32,
     /// The congestion control of both ends.
     pub congestion: Congestion,
-    /// Whether a connection that was idle for a retransmission timeout starts slow again (RFC 5681, 4.1).
+    /// Whether a connection returns to slow start after being idle for a retransmission timeout
+    /// (RFC 5681, 4.1).
     #[serde(default, skip_serializing_if = "is_default")]
     pub slow_start_after_idle: bool,
-    /// The initial window of both ends, segments; the kernel's own, 10 (RFC 6928), where none is set.
+    /// The initial window of both ends, segments; `None` for the kernel's default, 10 (RFC 6928).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
 }
 
-/// What one direction of a link does to a packet, in this order: the packet joins the queue or is dropped
-/// at its tail, waits, is sent at the rate, travels for the delay, and arrives unless it is lost.
+/// What one direction of a link does to a packet, in this order: the packet enters the queue or is
+/// dropped at its tail, waits, is sent at the rate, travels for the delay, and arrives unless it is
+/// lost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Direction {
-    /// How fast packets are sent.
+    /// The rate at which packets are sent.
     pub rate: LinkRate,
     /// How long a packet travels one way, without queueing and its own serialisation, ns.
     pub delay_ns: u64,
-    /// The standard deviation of the delay, ns: at most a third of it. Packets keep their order.
+    /// The standard deviation of the delay, ns, at most a third of the delay. Packets keep their
+    /// order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub jitter_ns: u64,
-    /// Which packets are lost on their way.
+    /// Which packets are lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// How much can wait for the rate.
+    /// The limit of the queue.
     pub queue: Queue,
-    /// Bytes that each packet takes beside those of IP: the framing of a network.
+    /// Bytes that each packet takes in addition to those of IP: the framing of a network.
     #[serde(default, skip_serializing_if = "is_default")]
     pub overhead: u32,
 }
 
-/// How fast a direction sends.
+/// The rate of a direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LinkRate {
-    /// At once.
+    /// No limit.
     Unlimited,
-    /// At a constant rate, bit/s of IP and overhead.
+    /// A constant rate, bit/s of IP and overhead.
     BitsPerSecond(u64),
-    /// By a trace.
+    /// A rate that changes as in a trace.
     Trace(Trace),
 }
 
-/// A rate that changes: the times at which the link can send 1,500 bytes, over and over.
+/// A rate that changes: the times at which the link can send 1,500 bytes, repeated without end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Trace {
     /// The file that it was read from.
     pub file: String,
-    /// The opportunities, ms from its beginning, not falling. The last one is where it begins again.
+    /// The delivery opportunities, ms from the beginning, in ascending order. The trace repeats
+    /// after the last one.
     #[serde(with = "trace::gaps")]
     pub at_ms: Vec<u32>,
 }
 
-/// Which packets are lost: by chance, alone or in bursts (Gilbert 1960: in bursts all are lost, between
-/// them none).
+/// Random loss, independent or in bursts (Gilbert 1960: all packets in a burst are lost, none
+/// between bursts).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
-    /// The part of all packets that is lost, more than 0 and less than 1.
+    /// The fraction of packets that is lost, more than 0 and less than 1.
     pub part: f64,
-    /// The mean length of a burst, packets. 1 / (1 − part) is that of losses that are independent of each
-    /// other, as is [`Loss::independent`].
+    /// The mean length of a burst, packets. For independent losses it is 1 / (1 − part); see
+    /// [`Loss::independent`].
     pub burst: f64,
 }
 
-/// The limit of what waits for a direction's rate. A packet that would exceed it is dropped.
+/// The limit of a direction's queue. A packet that would exceed it is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queue {
-    /// A number of bytes, overhead included.
+    /// A number of bytes, including overhead.
     Bytes(u64),
-    /// As much as is sent in this time, ns.
+    /// As many bytes as the rate sends in this time, ns.
     Time(u64),
 }
 
-/// A congestion control of the kernel.
+/// A congestion control algorithm of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
-    /// CUBIC (RFC 9438), what most servers use.
+    /// CUBIC (RFC 9438), which most servers use.
     #[default]
     Cubic,
     /// BBR.
@@ -139,18 +143,18 @@ impl Link {
         Duration::from_nanos(self.up.delay_ns + self.down.delay_ns)
     }
 
-    /// The minimum time for a request and a response of these sizes over a connection whose windows hold
-    /// them: both delays, and the time in which their packets are sent.
+    /// The minimum time for a request and a response of these sizes, if the connection's windows do
+    /// not limit them: both delays, and the time to send their packets.
     pub fn least(&self, request_bytes: u64, response_bytes: u64) -> Duration {
         self.round_trip()
             + self.up.sending(request_bytes, self.mtu)
             + self.down.sending(response_bytes, self.mtu)
     }
 
-    /// Refuses what cannot be emulated.
+    /// Refuses settings that cannot be emulated.
     pub fn check(&self) -> Result<(), OutOfBounds> {
         let refuse = |what, allowed| Err(OutOfBounds { what, allowed });
-        // IPv4 hosts take packets of 576 bytes (RFC 791).
+        // Every IPv4 host accepts packets of 576 bytes (RFC 791).
         if !(576..=9_000).contains(&self.mtu) {
             return refuse("the MTU", "576 to 9,000 bytes");
         }
@@ -166,7 +170,7 @@ impl Link {
 }
 
 impl Direction {
-    /// The time in which `bytes` of a TCP connection are sent; none at a rate that is not constant.
+    /// The time to send `bytes` of a TCP connection; zero if the rate is not constant.
     fn sending(&self, bytes: u64, mtu: u32) -> Duration {
         let LinkRate::BitsPerSecond(rate) = self.rate else {
             return Duration::ZERO;
@@ -202,9 +206,9 @@ impl Direction {
                     "1 to 10,000 packets",
                 );
             }
-            // The state without loss would have to be left more often than at every packet.
+            // More loss than this would need a probability above 1 of entering a burst.
             if part / (1.0 - part) > burst {
-                return refuse("the link's loss", "less, for bursts as short as these");
+                return refuse("the link's loss", "lower for bursts as short as these");
             }
         }
         match self.queue {
@@ -237,7 +241,7 @@ impl Trace {
         if self.at_ms.is_sorted() {
             Ok(())
         } else {
-            refuse("times that do not fall")
+            refuse("times in ascending order")
         }
     }
 }

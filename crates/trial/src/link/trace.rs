@@ -1,4 +1,4 @@
-//! Traces of a changing rate, in the format of mahimahi.
+//! Traces of a changing rate, in mahimahi's format.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::{MAX_OPPORTUNITIES, Trace};
 /// Why a text is not a valid trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceError {
-    /// The line, from 1; none if the error is about the whole file.
+    /// The line, from 1; `None` if the error is about the whole file.
     pub line: Option<usize>,
     what: &'static str,
 }
@@ -24,10 +24,10 @@ impl fmt::Display for TraceError {
 impl std::error::Error for TraceError {}
 
 impl Trace {
-    /// Reads a trace: each line is the time in ms at which 1,500 bytes can be sent.
+    /// Parses a trace: each line is a time in ms at which 1,500 bytes can be sent.
     ///
     /// # Errors
-    /// Names the first line that is not such a time, or what is wrong with the whole file.
+    /// The first line that is not such a time, or what is wrong with the whole file.
     pub fn parse(file: &str, text: &str) -> Result<Self, TraceError> {
         let mut at_ms = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -38,7 +38,7 @@ impl Trace {
             let ms = text.trim_ascii().parse();
             let ms = ms.map_err(|_| wrong("a line must be a time in whole ms, such as 12"))?;
             if at_ms.last().is_some_and(|last| *last > ms) {
-                return Err(wrong("this time is before that of the line above"));
+                return Err(wrong("this time is before the one in the line above"));
             }
             if at_ms.len() == MAX_OPPORTUNITIES {
                 return Err(wrong("a trace has at most 4,000,000 lines"));
@@ -58,7 +58,8 @@ impl Trace {
     }
 }
 
-/// Times as a string of the gaps between them: a list would take a line of the plan for each.
+/// Serializes times as one string of the gaps between them: as a list, each would take a line of
+/// the plan.
 pub(super) mod gaps {
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -86,7 +87,9 @@ pub(super) mod gaps {
             Some(time)
         });
         let times: Option<Vec<u32>> = times.collect();
-        times.ok_or_else(|| D::Error::custom("these are not the gaps of a trace"))
+        times.ok_or_else(|| {
+            D::Error::custom("a trace must be whole numbers of ms, separated by spaces")
+        })
     }
 }
 
@@ -108,7 +111,7 @@ mod tests {
             ("0\n0\n", "it must last 1 ms or longer"),
             (
                 "5\n3\n",
-                "line 2: this time is before that of the line above",
+                "line 2: this time is before the one in the line above",
             ),
             (
                 "5\n\n6\n",

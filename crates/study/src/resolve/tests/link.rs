@@ -147,7 +147,7 @@ fn what_is_no_link_is_refused_where_it_stands() {
     assert_snapshot!(wrong("{ loss = \"100%\" }"), @"my.toml:6:17: the link's loss must be more than 0% and less than 100%");
     assert_snapshot!(wrong("{ burst = 4 }"), @r#"my.toml:6:18: "burst" is the mean length of bursts of "loss", and there is none; write loss = "1%""#);
     assert_snapshot!(wrong("{ loss = \"1%\", burst = 0 }"), @"my.toml:6:31: the mean length of a burst of losses must be 1 to 10,000 packets");
-    assert_snapshot!(wrong("{ loss = \"90%\", burst = 2 }"), @"my.toml:6:32: the link's loss must be less, for bursts as short as these");
+    assert_snapshot!(wrong("{ loss = \"90%\", burst = 2 }"), @"my.toml:6:32: the link's loss must be lower for bursts as short as these");
     assert_snapshot!(wrong("{ queue = \"1B\" }"), @"my.toml:6:18: the link's queue must be at least one packet and at most 1 GiB");
     assert_snapshot!(wrong("{ mtu = 100 }"), @"my.toml:6:16: the MTU must be 576 to 9,000 bytes");
     assert_snapshot!(wrong("{ delay = \"1ms\", congestion = \"cubik\" }"), @r#"my.toml:6:38: unknown value "cubik"; did you mean "cubic"?"#);

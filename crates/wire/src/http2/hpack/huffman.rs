@@ -33,8 +33,8 @@ const END_OF_STRING: u16 = 256;
 /// Length of the longest code, in bits.
 const MAX_BITS: usize = 30;
 
-/// Bits per table lookup. Letters, digits and common signs have codes of at most 8 bits; all
-/// printable characters but ten fit 10 bits.
+/// Bits per table lookup. Letters, digits and common signs have codes of at most 8 bits; all but 16
+/// printable characters fit 10 bits.
 const FAST_BITS: usize = 10;
 
 struct Tables {
