@@ -1,4 +1,5 @@
-//! Prints how often intervals hold the truth and how often verdicts are right, on made-up studies.
+//! Prints how often intervals contain the true ratio and how often verdicts are right, for
+//! simulated studies.
 //!
 //! `cargo run -p rpcgauge-stats --example coverage`; the tables are in `docs/method.md`.
 //! "Percentile" is the plain percentile interval of the same hierarchical bootstrap, which rpcgauge
@@ -18,7 +19,7 @@ const RESAMPLES: usize = 1_000;
 const SEED: u64 = 2026;
 
 fn main() {
-    println!("Coverage of 95% intervals, {STUDIES} studies of 2 blocks an invocation, in %\n");
+    println!("Coverage of 95% intervals, {STUDIES} studies of 2 blocks per invocation, in %\n");
     let noises = [
         ("real run", REAL_RUN),
         (
@@ -87,7 +88,7 @@ fn print_coverage(name: &str, noise: Noise, shape: Shape) {
     let (mut held, mut percentile_held, mut half_widths) = (0, 0, Vec::new());
     for _ in 0..STUDIES {
         let study = noise.pairs(shape, 1.0, &mut rng);
-        let ratios = PairedRatios::from_pairs(&study).expect("made-up latencies are above 0");
+        let ratios = PairedRatios::from_pairs(&study).expect("simulated latencies are above 0");
         let bootstrap = Bootstrap {
             resamples: RESAMPLES,
             seed: rng.next_u64(),
@@ -109,7 +110,7 @@ fn print_coverage(name: &str, noise: Noise, shape: Shape) {
     );
 }
 
-/// Whether the plain percentile interval of the hierarchical bootstrap holds 1.
+/// Whether the plain percentile interval of the hierarchical bootstrap contains 1.
 fn percentile_holds_1(study: &[Vec<Pair>], rng: &mut SplitMix64) -> bool {
     let medians: Vec<f64> = (0..RESAMPLES)
         .map(|_| {

@@ -1,5 +1,5 @@
 //! Prints how often a diff of two runs of the same code says "faster" or "slower", and how often it
-//! finds what did get slower, on made-up runs each with its own speed of the machine.
+//! detects what did get slower, for simulated runs in which the machine's speed differs.
 //!
 //! `cargo run --release -p rpcgauge-stats --example diffs` takes some minutes; the tables are in
 //! `docs/method.md`.
@@ -24,8 +24,8 @@ const SHAPES: [Shape; 2] = [
     },
 ];
 
-/// Standard deviations between runs: of the machine's speed, of the kernel's beside it, of each
-/// variant's own.
+/// Standard deviations between runs: of the machine's speed, of the kernel's in addition, and of
+/// each variant's own.
 const SPEEDS: [[f64; 3]; 4] = [
     [0.05, 0.01, 0.0],
     [0.15, 0.03, 0.005],

@@ -1,4 +1,5 @@
-//! The search for the highest rate that holds an objective.
+//! The search for the highest rate that meets an objective. A rate "holds" if every objective is
+//! met, otherwise it "misses".
 //!
 //! ```text
 //! start ─► grow (or shrink) until one rate held and a higher one missed
@@ -7,10 +8,9 @@
 //!          bracket is halved again
 //! ```
 //!
-//! A pure function of the trials so far: [`CapacitySearch::next`] says what to try next, so that a search
-//! can be carried out, replayed from its records and tested on made-up servers alike. It rests on one
-//! assumption, that a rate above one that misses does not hold; where a single trial says
-//! otherwise, the lower rate is tried again.
+//! [`CapacitySearch::next`] is a pure function of the trials so far, so that a search can be run,
+//! replayed from its records and tested with simulated servers. It assumes that no rate above one
+//! that misses can hold; if a trial contradicts this, the lower rate is tried again.
 
 use serde::Serialize;
 
@@ -18,18 +18,18 @@ use crate::error::{StatsError, check_setting};
 
 /// How often a rate must hold to be called held.
 const HOLDS_NEEDED: u32 = 3;
-/// How often a rate must miss to be called missed. A rate that is called held may have missed once
-/// less: one hiccup of the machine must not decide.
+/// How often a rate must miss to be called missed. A rate that is called held may have missed one
+/// time fewer: one hiccup of the machine must not decide.
 const MISSES_NEEDED: u32 = 2;
 
-/// Growth, and shrinking, from one rate to the next.
+/// The factor by which rates grow or shrink from trial to trial.
 const GROWTH: f64 = 2.0;
-/// Where no highest rate is given: a call per nanosecond, beyond which times do not separate calls.
+/// The default highest rate: one call per nanosecond, the resolution of times.
 const HIGHEST: f64 = 1e9;
-/// Significant digits of a rate: few enough to read, and far finer than the precision.
+/// Significant digits of a rate: readable, and much finer than the precision.
 const DIGITS: i32 = 4;
 
-/// What is searched for, and how far. Rates are in calls per second.
+/// The bounds of a search. Rates are in calls per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CapacitySearch {
     start: f64,
@@ -48,7 +48,7 @@ pub struct Tried {
     pub held: bool,
 }
 
-/// What is to be done next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchStep {
     /// A trial at this rate.
@@ -64,17 +64,18 @@ pub enum SearchStep {
 pub enum SearchEnd {
     /// Both ends of the bracket are sure, and it is as narrow as asked for.
     Found,
-    /// The highest rate that may be tried holds.
+    /// The highest allowed rate holds.
     Ceiling,
-    /// Not even the lowest rate that may be tried holds.
+    /// Not even the lowest allowed rate holds.
     NoneHeld,
-    /// The trials were used up before both ends were sure: the service, or the machine, is too unsteady.
+    /// The maximum number of trials was reached before both ends were sure: the service, or the
+    /// machine, is too unsteady.
     TooUnsteady,
-    /// It was interrupted. The search never says so itself; its caller does.
+    /// It was interrupted. Only the caller of the search sets this.
     Stopped,
 }
 
-/// What is known so far.
+/// The result of the trials so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bracket {
     /// The highest rate that held.
@@ -91,27 +92,28 @@ pub struct Bound {
     pub rate: f64,
     /// In how many trials it held.
     pub holds: u32,
-    /// In how many it missed.
+    /// In how many trials it missed.
     pub misses: u32,
-    /// Whether these suffice to call it held or missed.
+    /// Whether these trials suffice to call it held or missed.
     pub is_sure: bool,
 }
 
 impl Bound {
-    /// What its trials say so far. A tie leaves it open, and the next trial
-    /// decides: until then it is not held.
+    /// Whether it holds, judging by its trials so far. A tie counts as missed until the next trial
+    /// decides.
     fn is_held(&self) -> bool {
         self.misses < MISSES_NEEDED && self.holds > self.misses
     }
 }
 
 impl CapacitySearch {
-    /// A search that begins at `start`, stays between `lowest` and `highest`, and ends when the rate
-    /// that misses is above the one that holds by no more than `precision`, 0.05 for 5%. It
-    /// gives up after `max_trials`: twelve doublings, a bracket of 1% and repeats take some 30.
+    /// A search that begins at `start`, stays between `lowest` and `highest`, and ends when the
+    /// rate that misses is at most `precision` (0.05 for 5%) above the one that holds. It gives up
+    /// after `max_trials`: twelve doublings, a bracket of 1% and repeats take about 30.
     ///
     /// # Errors
-    /// [`StatsError::Setting`] unless `0 < lowest <= start <= highest` and `0.001 <= precision <= 1`.
+    /// [`StatsError::Setting`] unless `0 < lowest <= start <= highest`, `highest` is finite and
+    /// `0.001 <= precision <= 1`.
     pub fn new(
         start: f64,
         lowest: f64,
@@ -137,7 +139,7 @@ impl CapacitySearch {
         })
     }
 
-    /// What is to be done after these trials.
+    /// The next step after these trials.
     pub fn next(&self, tried: &[Tried]) -> SearchStep {
         let Bracket { held, missed } = bracket(tried);
         let step = match (held, missed) {
@@ -175,8 +177,8 @@ impl CapacitySearch {
     }
 }
 
-/// The bracket that these trials give: the lowest rate that missed, and the highest below it that
-/// held. What held above a rate that missed does not count until that rate is found to hold.
+/// The bracket after these trials: the lowest rate that missed, and the highest one below it that
+/// held. A rate that held above one that missed does not count until that one is found to hold.
 pub fn bracket(tried: &[Tried]) -> Bracket {
     let mut rates: Vec<Bound> = Vec::new();
     for trial in tried {
@@ -207,10 +209,10 @@ pub fn bracket(tried: &[Tried]) -> Bracket {
     }
 }
 
-/// A rate with few enough digits to be read.
+/// Rounds a rate to [`DIGITS`] significant digits.
 fn rounded(rate: f64) -> f64 {
     let step = 10_f64.powi(rate.log10().floor() as i32 + 1 - DIGITS);
-    // Dividing by a whole number keeps decimals short where multiplying by 0.1 would not.
+    // Dividing by an integer keeps decimals short; multiplying by 0.1 would not.
     if step >= 1.0 {
         (rate / step).round() * step
     } else {

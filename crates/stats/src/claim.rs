@@ -1,4 +1,4 @@
-//! Published figures against measured ones.
+//! Checks published figures against measured ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,42 +6,43 @@ use crate::error::{StatsError, check_setting};
 use crate::estimate::Interval;
 use crate::verdict::{Direction, Verdict};
 
-/// How far a measured size may be from the published one and still agree with it: a quarter, since
-/// machines and years differ. 2 agrees with what lies between 2/1.25 and 2 × 1.25.
+/// How far a measured ratio may be from the published one and still agree in size: a quarter, since
+/// machines and versions differ. A published 2 agrees with everything from 2/1.25 to 2 × 1.25.
 const SIZE_TOLERANCE: f64 = 0.25;
 
-/// How the size of a measured difference compares with the published one.
+/// How the size of a measured difference compares with that of the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeMatch {
     /// The whole interval lies within the tolerance of the published ratio.
     Agrees,
-    /// The measured difference is smaller than published: the whole interval is outside
-    /// the tolerance.
+    /// The measured difference is smaller than published: the whole interval lies below the
+    /// tolerance.
     Smaller,
-    /// The measured difference is larger than published.
+    /// The measured difference is larger than published: the whole interval lies above the
+    /// tolerance.
     Larger,
-    /// The interval reaches into the tolerance and out of it.
+    /// The interval lies partly inside the tolerance and partly outside.
     NotResolved,
 }
 
-/// A claim's outcome, which is about the direction, and beside it how the sizes compare.
+/// A claim's outcome, which is about the direction, and how the sizes compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClaimCheck {
-    /// Whether the direction, or that there is no difference, is as published; none where the
+    /// Whether the direction, or the lack of a difference, is as published; `None` if the
     /// measurement does not decide.
     pub is_reproduced: Option<bool>,
-    /// How the sizes compare. None where there is no interval, or the whole interval lies on the
-    /// opposite side of 1, resolved or not.
+    /// How the sizes compare. `None` if there is no interval, if the published ratio is "no
+    /// difference", or if the whole interval lies on the opposite side of 1, resolved or not.
     pub size: Option<SizeMatch>,
 }
 
 /// Checks a published ratio of/against with the verdict on the same two variants, in the same order
-/// and metric. One inside the verdict's margin counts as "no difference".
+/// and metric. A published ratio inside the verdict's margin counts as "no difference".
 ///
 /// # Errors
-/// [`StatsError::Setting`] where the published ratio is not a finite number above 0.
+/// [`StatsError::Setting`] if the published ratio is not a finite number above 0.
 pub fn check_claim(published: f64, verdict: &Verdict) -> Result<ClaimCheck, StatsError> {
     let is_ratio = published.is_finite() && published > 0.0;
     check_setting(
@@ -63,8 +64,8 @@ pub fn check_claim(published: f64, verdict: &Verdict) -> Result<ClaimCheck, Stat
     })
 }
 
-/// Whether the whole interval lies on the other side of 1 than a direction. An A/A pair may leave
-/// such an interval unresolved; even so its size is not that of the published difference.
+/// Whether the whole interval lies on the other side of 1 than `direction`. Such an interval has no
+/// size to compare, even if an A/A pair leaves it unresolved.
 fn lies_opposite(verdict: &Verdict, direction: Direction) -> bool {
     let side = Direction::of_ratio(verdict.estimate.ratio(), verdict.rule.better);
     let leaves_one_out = |interval: Interval| !interval.holds(1.0);
@@ -76,7 +77,7 @@ fn size_match(published: f64, verdict: &Verdict) -> Option<SizeMatch> {
     let interval = verdict.estimate.interval?;
     let (log, slack) = (published.ln(), SIZE_TOLERANCE.ln_1p());
     let (low, high) = (interval.log_low, interval.log_high);
-    // Turned so that a larger difference is a larger number.
+    // Mirrored so that a larger difference is a larger number.
     let (low, high, log) = if log < 0.0 {
         (-high, -low, -log)
     } else {
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn ratio_is_reproduced_in_direction_and_compared_in_size() {
         let table = [
-            // Published 2.45 times faster, as several's request time was.
+            // Published as 2.45 times faster, as the request time in the study `several`.
             (0.408, (0.39, 0.43), REPRODUCED, Some(Agrees)),
             (0.408, (0.45, 0.48), REPRODUCED, Some(Agrees)),
             (0.408, (0.90, 0.95), REPRODUCED, Some(Smaller)),
@@ -136,7 +137,7 @@ mod tests {
             // So wide that containing the published ratio says nothing.
             (0.408, (0.092, 2.83), NOT_RESOLVED, Some(OPEN)),
             (0.408, (0.10, 0.80), REPRODUCED, Some(OPEN)),
-            // Published 5 times slower, as gzip's one record was.
+            // Published as 5 times slower, as one record in the study `gzip`.
             (5.0, (4.5, 5.5), REPRODUCED, Some(Agrees)),
             (5.0, (4.1, 6.2), REPRODUCED, Some(Agrees)),
             (5.0, (3.9, 4.2), REPRODUCED, Some(OPEN)),

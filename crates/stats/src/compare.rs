@@ -12,16 +12,17 @@ use crate::rng::SplitMix64;
 /// How an interval is computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
-    /// The probability with which the interval is to hold the true ratio, between 0.5 and 1.
+    /// The confidence level: the probability that the interval contains the true ratio, between 0.5
+    /// and 1.
     pub confidence: f64,
     /// How many times the blocks are resampled; at least 100.
     pub resamples: usize,
-    /// The seed of the draws; the same seed gives the same interval.
+    /// The seed of the resampling; the same seed gives the same interval.
     pub seed: u64,
 }
 
 impl Bootstrap {
-    /// One with the default number of resamples.
+    /// A bootstrap with the default number of resamples.
     pub fn new(confidence: f64, seed: u64) -> Self {
         Self {
             confidence,
@@ -42,18 +43,17 @@ impl Default for Bootstrap {
     }
 }
 
-/// Estimates the ratio of two variants: the median over all blocks, with an interval that takes
-/// invocations, not blocks or calls, as what varies independently.
+/// Estimates the ratio of two variants: the median over all blocks, with an interval that treats
+/// invocations, not blocks or calls, as independent.
 ///
 /// The interval is Student's t interval with the standard error of the hierarchical bootstrap, on
 /// the logarithm of the ratio: log ratio ± t(invocations − 1) × standard error. Percentiles of the
-/// same bootstrap would cover far too little with few invocations (two invocations on the same side
-/// of the truth put every resample there); `docs/method.md` has the figures by which this form was
-/// chosen.
+/// same bootstrap would cover far too little with few invocations: if two invocations are on the
+/// same side of the true ratio, so is every resample. `docs/method.md` has the simulations.
 ///
 /// # Errors
-/// [`StatsError::Setting`] where `bootstrap` asks for fewer than 100 resamples or an impossible
-/// confidence.
+/// [`StatsError::Setting`] if `bootstrap` has fewer than 100 resamples or an invalid confidence
+/// level.
 pub fn compare(ratios: &PairedRatios, bootstrap: &Bootstrap) -> Result<Estimate, StatsError> {
     bootstrap.check()?;
     let log_ratio = median_in_place(&mut ratios.log_ratios().concat());
@@ -72,15 +72,14 @@ pub fn compare(ratios: &PairedRatios, bootstrap: &Bootstrap) -> Result<Estimate,
     })
 }
 
-/// How many standard errors an interval reaches to either side, from `invocations` ≥ 2.
+/// How many standard errors an interval extends to either side, for `invocations` ≥ 2.
 pub(crate) fn interval_reach(confidence: f64, invocations: usize) -> f64 {
     t_quantile(0.5 + confidence / 2.0, invocations - 1)
 }
 
 /// The standard error of the median log ratio, from at least two invocations: the standard
-/// deviation of the resampled medians, freed of the bootstrap's narrowness. Drawing k invocations
-/// from k gives only (k − 1)/k of the variance (Hesterberg 2015, "narrowness bias"), which is half
-/// of it for two.
+/// deviation of the resampled medians, corrected for narrowness bias (Hesterberg 2015): drawing k
+/// invocations from k gives only (k − 1)/k of the variance, half of it for two.
 fn standard_error(ratios: &PairedRatios, bootstrap: &Bootstrap) -> f64 {
     let k = ratios.invocations() as f64;
     resampled_deviation(&canonical(ratios.log_ratios()), bootstrap) * (k / (k - 1.0)).sqrt()
@@ -91,7 +90,7 @@ fn standard_error(ratios: &PairedRatios, bootstrap: &Bootstrap) -> f64 {
 fn resampled_deviation(invocations: &[Vec<f64>], bootstrap: &Bootstrap) -> f64 {
     let mut rng = SplitMix64::new(bootstrap.seed);
     let mut drawn = Vec::new();
-    // Welford's update (1962): exact where all medians are equal.
+    // Welford's update (1962): exact if all medians are equal.
     let (mut mean, mut squares) = (0.0, 0.0);
     for resample in 1..=bootstrap.resamples {
         drawn.clear();
@@ -127,8 +126,8 @@ impl Bootstrap {
     }
 }
 
-/// Brings data into one order and one sign, so that neither the order of invocations and blocks nor
-/// which variant comes first changes which random draws meet which values.
+/// Brings data into a canonical order and sign, so that the resamples depend neither on the order
+/// of invocations and blocks nor on which variant comes first.
 fn canonical(log_ratios: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let signed = |sign: f64| {
         let signed =
@@ -152,7 +151,7 @@ fn canonical(log_ratios: &[Vec<f64>]) -> Vec<Vec<f64>> {
 
 /// The order of two invocations: by their first differing block, then by length.
 fn order(a: &[f64], b: &[f64]) -> Ordering {
-    // `partial_cmp` takes 0 and −0 as equal, as it must here; no log ratio is NaN.
+    // `partial_cmp` treats 0 and −0 as equal, as needed here; no log ratio is NaN.
     a.partial_cmp(b).unwrap_or(Ordering::Equal)
 }
 
@@ -187,8 +186,9 @@ mod tests {
 
     #[test]
     fn two_invocations_of_one_block_give_the_t_interval_of_their_mean() {
-        // Resamples are both low (1/4), one each (1/2), both high (1/4); freed of its narrowness
-        // their deviation is that of the mean of two, so that t with 1 degree of freedom is exact.
+        // Resamples are both low (1/4), one each (1/2) or both high (1/4). Corrected for narrowness
+        // bias, their deviation is that of the mean of two, so that t with 1 degree of freedom is
+        // exact.
         let ratios = ratios(&[&[1.0], &[1.02]]);
         let bootstrap = Bootstrap {
             resamples: 200_000,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_block_of_eight_invocations_hardly_moves_the_interval() {
+    fn one_outlier_block_in_eight_invocations_hardly_moves_the_interval() {
         let mut blocks = [[1.0, 1.01], [1.02, 0.99], [1.01, 1.0], [0.98, 1.0]].repeat(2);
         let half_width = |blocks: &[[f64; 2]]| {
             let blocks: Vec<&[f64]> = blocks.iter().map(|b| &b[..]).collect();

@@ -1,11 +1,11 @@
-//! The message size from which on the other of two variants is the better one.
+//! The message size beyond which the other of two variants is the better one.
 //!
 //! ```text
-//! cost │        of ·        A cost is taken as a straight line between two neighbouring sizes: an amount
+//! cost │        of ·        Between two neighbouring sizes a cost is interpolated linearly: an amount
 //!      │      ·  · against  per call and one per item. So is the difference of two costs, and
 //!      │   ·  ·             where that is 0 the lines cross.
 //!      │ ·  ·
-//!      └─────────── size    The interval holds the sizes at which the difference may be 0.
+//!      └─────────── size    The interval contains the sizes at which the difference may be 0.
 //! ```
 
 use crate::compare::{Bootstrap, interval_reach};
@@ -15,41 +15,42 @@ use crate::quantile::median_in_place;
 use crate::rng::SplitMix64;
 use crate::verdict::Direction;
 
-/// What two variants cost at one size.
+/// The costs of two variants at one size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AtSize {
-    /// The size: items, or how many times a sample.
+    /// The size: a number of items, or a multiple of a sample.
     pub size: f64,
-    /// The verdict's direction, if it has one.
+    /// The direction of the verdict; `None` if it is neither faster nor slower.
     pub direction: Option<Direction>,
-    /// The costs of both in each block, by invocation. Less is better: of a yield it is the inverse.
+    /// The costs of both variants in each block, by invocation. Lower is better: for a yield, pass
+    /// the inverse.
     pub costs: Vec<Vec<Pair>>,
 }
 
-/// A size at which the verdict turns.
+/// A size at which the verdict is reversed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// What the first variant is at the sizes below.
+    /// The direction of the first variant at the sizes below.
     pub below: Direction,
-    /// Where the two cost the same.
+    /// The size at which both cost the same.
     pub size: f64,
-    /// The interval of that.
+    /// The interval of `size`.
     pub interval: [f64; 2],
     /// The nearest sizes below and above with a verdict of faster or slower.
     pub between: [f64; 2],
 }
 
-/// The crossings between sizes that are in rising order: one between each two sizes whose verdicts are
-/// faster and slower, or the reverse, with none of the two between them.
+/// Finds the crossings between sizes in ascending order. There is one between every two sizes with
+/// opposite verdicts (faster and slower) if no size between them has either verdict.
 ///
-/// The interval holds every size at which the difference of the costs, interpolated between the
-/// neighbouring sizes, is no further from 0 than t(k − 1) standard errors, as an interval of
-/// [`compare`](crate::compare()) is wide (Fieller 1954). The standard errors are of the hierarchical
-/// bootstrap, each resample of which draws the same invocations for all sizes.
+/// The interval contains every size at which the difference of the costs, interpolated between the
+/// neighbouring sizes, is within t(k − 1) standard errors of 0 (Fieller 1954), the reach of an
+/// interval of [`compare`](crate::compare()). The standard errors are those of the hierarchical
+/// bootstrap; each resample draws the same invocations for all sizes.
 ///
 /// # Errors
-/// [`StatsError::Setting`] for settings of the bootstrap or sizes that cannot be;
-/// [`StatsError::Uneven`] where the sizes do not have the same number of invocations; those of
+/// [`StatsError::Setting`] for invalid settings of the bootstrap or invalid sizes;
+/// [`StatsError::Uneven`] if the sizes do not have the same number of invocations; those of
 /// [`PairedRatios::from_pairs`].
 pub fn crossings(sizes: &[AtSize], bootstrap: &Bootstrap) -> Result<Vec<Crossing>, StatsError> {
     bootstrap.check()?;
@@ -99,18 +100,18 @@ fn check(sizes: &[AtSize]) -> Result<(), StatsError> {
     Ok(())
 }
 
-/// Logarithms of ratios are clamped to this: their difference is not near 0 either way, and its
-/// square is still a number.
+/// Logarithms of ratios are clamped to this: the difference is far from 0 either way, and its
+/// square stays finite.
 const MAX_LOG: f64 = 100.0;
 
-/// The differences of the costs at each size, and how sure they are.
+/// The difference of the costs at each size, with its uncertainty.
 struct Differences {
     sizes: Vec<f64>,
     invocations: usize,
-    /// Above 0 where the first variant costs more.
+    /// Above 0 if the first variant costs more.
     values: Vec<f64>,
-    /// How many standard errors an interval reaches, squared, times the covariance with the difference
-    /// at the same size, and at the next one.
+    /// The square of an interval's reach in standard errors, times the variance of each difference
+    /// (`own`) and times its covariance with the difference at the next size (`with_next`).
     own: Vec<f64>,
     with_next: Vec<f64>,
 }
@@ -121,8 +122,8 @@ impl Differences {
         let ratios = ratios.collect::<Result<Vec<_>, _>>()?;
         let levels: Vec<f64> = sizes.iter().map(log_level).collect();
         let highest = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // The two costs are level × √ratio and level / √ratio. Levels are relative to the highest one:
-        // only their ratios count.
+        // The two costs are level × √ratio and level / √ratio. Levels are relative to the highest
+        // one, since only their ratios count.
         let difference = |place: usize, log_ratio: f64| {
             let half = log_ratio.clamp(-MAX_LOG, MAX_LOG) / 2.0;
             2.0 * (levels[place] - highest).exp() * half.sinh()
@@ -141,7 +142,7 @@ impl Differences {
             drawn
                 .iter_mut()
                 .for_each(|place| *place = rng.index(invocations));
-            // Welford's update (1962), of the products with the next size too.
+            // Welford's update (1962), also for the products with the next size.
             for (place, ratios) in ratios.iter().enumerate() {
                 blocks.clear();
                 for invocation in &drawn {
@@ -159,7 +160,7 @@ impl Differences {
                 off[place] = before;
             }
         }
-        // As in `compare`: freed of the bootstrap's narrowness.
+        // As in `compare`, corrected for the bootstrap's narrowness bias.
         let k = invocations.max(2) as f64;
         let reach =
             interval_reach(bootstrap.confidence, invocations.max(2)).powi(2) * k / (k - 1.0);
@@ -174,8 +175,8 @@ impl Differences {
         })
     }
 
-    /// The size between two others at which the difference is 0; of several the middle one. It is taken
-    /// to have the verdicts' signs at both ends.
+    /// The size between two others at which the difference is 0; the middle one if there are
+    /// several. At both ends the difference is assumed to have the sign of the verdict.
     fn zero(&self, first: usize, last: usize, below: Direction) -> f64 {
         let sign = match below {
             Direction::Faster => 1.0,
@@ -189,7 +190,7 @@ impl Differences {
         let turns: Vec<usize> = (first..last)
             .filter(|place| is_over(*place) != is_over(place + 1))
             .collect();
-        // Their number is odd, since the ends differ.
+        // Their number is odd, since the signs at the ends differ.
         let place = turns[turns.len() / 2];
         let (a, b) = (self.values[place], self.values[place + 1]);
         let part = match a / (a - b) {
@@ -199,8 +200,8 @@ impl Differences {
         self.at(place, part)
     }
 
-    /// The least and the greatest size between two others at which the difference may be 0; `zero` is
-    /// one of them.
+    /// The smallest and the largest size between two others at which the difference may be 0,
+    /// including `zero`.
     fn may_be_zero(&self, first: usize, last: usize, zero: f64) -> [f64; 2] {
         let parts = (first..last).flat_map(|place| {
             let parts = self.parts(place).into_iter();
@@ -211,20 +212,21 @@ impl Differences {
         })
     }
 
-    /// The ends, as parts of the way from one size to the next, of where the difference may be 0:
-    /// where its square is no more than its interval's reach, squared.
+    /// The ends of the range in which the difference may be 0, because its square is at most the
+    /// square of its interval's reach. They are fractions of the way from one size to the next.
     fn parts(&self, place: usize) -> Vec<f64> {
         let (a, b) = (self.values[place], self.values[place + 1]);
         let (from, to, both) = (self.own[place], self.own[place + 1], self.with_next[place]);
-        // square × w² + 2 × half × w + start, with w the part of the way.
+        // The condition is square × w² + 2 × half × w + start ≤ 0, where w is the fraction of the
+        // way.
         let step = b - a;
         let square = step * step - (from - 2.0 * both + to);
         let half = a * step + from - both;
         let start = a * a - from;
         let within = |part: f64| square * part * part + 2.0 * half * part + start <= 0.0;
         let corners = [0.0, 1.0].into_iter().filter(|part| within(*part));
-        // Without a real root this is NaN, which lies nowhere. One root is computed from the
-        // other, since a difference of equal numbers would have no digits left.
+        // Without a real root this is NaN, which is in no range. One root is computed from the
+        // other, to avoid cancellation.
         let far = -half - (half * half - square * start).sqrt().copysign(half);
         let ends = [far / square, start / far];
         let inside = ends.into_iter().filter(|part| (0.0..=1.0).contains(part));
@@ -237,7 +239,8 @@ impl Differences {
     }
 }
 
-/// The logarithm of what a call costs: the median over all blocks, in the middle between both variants.
+/// The logarithm of a call's typical cost: the median over all blocks of the geometric mean of both
+/// variants.
 fn log_level(at: &AtSize) -> f64 {
     let middle = |pair: &Pair| f64::midpoint(pair.of.ln(), pair.against.ln());
     let mut levels: Vec<f64> = at.costs.iter().flatten().map(middle).collect();
@@ -249,7 +252,8 @@ mod tests {
     use super::*;
     use Direction::{Faster, Slower};
 
-    /// Two affine costs at sizes, each in blocks that are off by these factors, by invocation.
+    /// Two affine costs at these sizes; in each block, by invocation, the first is multiplied by a
+    /// factor from `off`.
     fn studies(sizes: &[(f64, Option<Direction>)], off: &[&[f64]]) -> Vec<AtSize> {
         let at = |&(size, direction): &(f64, Option<Direction>)| {
             let pair = |off: &f64| Pair {
@@ -280,8 +284,8 @@ mod tests {
     const ONE_BLOCK: &[&[f64]] = &[&[0.998], &[1.0], &[0.999], &[1.002]];
 
     #[test]
-    fn costs_that_are_so_much_a_call_and_so_much_an_item_cross_where_they_are_equal() {
-        // 20 + 0.6 n and 25 + 0.5 n: at 50.
+    fn linear_costs_cross_where_they_are_equal() {
+        // 20 + 0.6 n and 25 + 0.5 n are equal at 50.
         for sizes in [[10.0, 100.0], [1.0, 1_000.0], [49.0, 51.0]] {
             let sizes = [(sizes[0], Some(Faster)), (sizes[1], Some(Slower))];
             let exact = found(&sizes, &[&[1.0, 1.0], &[1.0]]);
@@ -301,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_the_sizes_at_which_the_interval_of_the_ratio_holds_1() {
+    fn the_interval_is_the_sizes_at_which_the_interval_of_the_ratio_contains_1() {
         let two = [(10.0, Some(Faster)), (100.0, Some(Slower))];
         let [crossing] = found(&two, ONE_BLOCK)[..] else {
             panic!("one")
@@ -311,7 +315,7 @@ mod tests {
             10.0 < low && low < 50.0 && 50.0 < high && high < 100.0,
             "{crossing:?}"
         );
-        // At the interval's ends the ratio's own interval ends at 1.
+        // At each end of the interval, the ratio's own interval ends at 1.
         for (size, end) in [(low, 1), (high, 0)] {
             let at = studies(&[(size, None)], ONE_BLOCK);
             let ratios = PairedRatios::from_pairs(&at[0].costs).unwrap();
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn of_costs_that_wind_about_each_other_unresolved_the_middle_turn_is_taken() {
+    fn if_costs_cross_several_times_unresolved_the_middle_crossing_is_taken() {
         let costs = |of: f64| vec![vec![Pair { of, against: 1.0 }]; 3];
         let at = |(size, of, direction): (f64, f64, Option<Direction>)| AtSize {
             size,

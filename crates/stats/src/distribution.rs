@@ -2,15 +2,14 @@
 
 use std::f64::consts::PI;
 
-/// Degrees of freedom up to which the t distribution is summed exactly; the expansion used above is
-/// good to 1e-9 there.
+/// Up to this many degrees of freedom the t distribution is summed exactly; above, an expansion is
+/// used that is accurate to 1e-9 there.
 const EXACT_DEGREES: usize = 200;
 
 /// The probability that a standard normal value is below `z`.
 ///
 /// By Marsaglia's series, "Evaluating the Normal Distribution" (Journal of Statistical Software
-/// 11(4), 2004); beyond 8 standard deviations it is 0 or 1, the true value being within 1e-15 of
-/// that.
+/// 11(4), 2004); beyond 8 standard deviations it returns 0 or 1, within 1e-15 of the true value.
 pub(crate) fn normal_cdf(z: f64) -> f64 {
     if z.abs() > 8.0 {
         return if z < 0.0 { 0.0 } else { 1.0 };
@@ -24,13 +23,13 @@ pub(crate) fn normal_cdf(z: f64) -> f64 {
     (0.5 + sum * (-0.5 * z * z).exp() / (2.0 * PI).sqrt()).clamp(0.0, 1.0)
 }
 
-/// The value below which a standard normal value lies with probability `p`, where 0 < `p` < 1.
+/// The quantile of the standard normal distribution at probability `p`, 0 < `p` < 1.
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     invert(normal_cdf, p, -8.0, 8.0)
 }
 
-/// The value below which Student's t with `degrees` of freedom (at least 1) lies with probability
-/// `p`, 0.5 ≤ `p` < 1.
+/// The quantile of Student's t with `degrees` of freedom (at least 1) at probability `p`, 0.5 ≤ `p`
+/// < 1.
 pub(crate) fn t_quantile(p: f64, degrees: usize) -> f64 {
     if degrees > EXACT_DEGREES {
         return t_quantile_expanded(normal_quantile(p), degrees as f64);
@@ -42,13 +41,14 @@ pub(crate) fn t_quantile(p: f64, degrees: usize) -> f64 {
     invert(|t| t_cdf(t, degrees), p, 0.0, high)
 }
 
-/// The probability that Student's t is below `t` ≥ 0: the finite sums for whole degrees of freedom,
-/// Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
+/// The probability that Student's t is below `t` ≥ 0, by the finite sums for integer degrees of
+/// freedom: Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
 fn t_cdf(t: f64, degrees: usize) -> f64 {
     let angle = (t / (degrees as f64).sqrt()).atan();
     let (sin, cos) = angle.sin_cos();
     let odd = degrees % 2 == 1;
-    // The sum's terms have the powers 1, 3, ... of cos for odd degrees, 0, 2, ... for even.
+    // The terms have the powers 1, 3, ... of cos for odd degrees of freedom, and 0, 2, ... for even
+    // ones.
     let (mut term, mut numerator) = if odd { (cos, 2.0) } else { (1.0, 1.0) };
     let mut sum = 0.0;
     for _ in 0..degrees / 2 {
@@ -73,8 +73,8 @@ fn t_quantile_expanded(z: f64, degrees: f64) -> f64 {
     z + first / d + second / (d * d) + third / (d * d * d)
 }
 
-/// The argument at which a rising function reaches `target`, by bisection until `low` and `high` are
-/// neighbours.
+/// The argument at which an increasing function reaches `target`, by bisection until `low` and
+/// `high` are adjacent numbers.
 fn invert(rising: impl Fn(f64) -> f64, target: f64, mut low: f64, mut high: f64) -> f64 {
     loop {
         let middle = low + (high - low) / 2.0;

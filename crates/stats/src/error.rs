@@ -1,6 +1,6 @@
-//! What can be wrong with the numbers given.
+//! What can be wrong with the input.
 
-/// Why a set of numbers cannot be evaluated. Each is the caller's to correct: nothing is dropped or
+/// Why a set of numbers cannot be evaluated. The caller must correct it: nothing is dropped or
 /// repaired silently.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -8,8 +8,8 @@ pub enum StatsError {
     /// There are no values at all.
     #[error("no values: at least one is needed")]
     Empty,
-    /// An invocation holds no block.
-    #[error("invocation {invocation} holds no block: leave it out, or give it at least one")]
+    /// An invocation has no block.
+    #[error("invocation {invocation} has no block: leave it out, or give it at least one")]
     EmptyInvocation {
         /// Position of the invocation, from 0.
         invocation: usize,
@@ -22,12 +22,12 @@ pub enum StatsError {
         /// The value itself.
         value: f64,
     },
-    /// A paired value is zero, negative or not finite, so that it has no ratio.
+    /// A paired value is zero, negative or not finite, so there is no ratio.
     #[error(
         "{side} of invocation {invocation}, block {block} is {value}: a ratio needs finite values above 0"
     )]
     NoRatio {
-        /// Which number: "of", "against" or "ratio".
+        /// Which value: "of", "against" or "ratio".
         side: &'static str,
         /// Position of the invocation, from 0.
         invocation: usize,
@@ -37,11 +37,13 @@ pub enum StatsError {
         value: f64,
     },
     /// Two sizes do not have the same number of invocations.
-    #[error("one size has {first} invocations, another {second}: give those that all sizes have")]
+    #[error(
+        "one size has {first} invocations, another {second}: use only those that all sizes have"
+    )]
     Uneven {
-        /// Invocations of the one.
+        /// Invocations of one size.
         first: usize,
-        /// Invocations of the other.
+        /// Invocations of the other size.
         second: usize,
     },
     /// A setting is out of bounds.
@@ -49,9 +51,9 @@ pub enum StatsError {
     Setting {
         /// The setting's name.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: f64,
-        /// What may be given.
+        /// The allowed values.
         allowed: &'static str,
     },
 }

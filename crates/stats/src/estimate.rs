@@ -1,8 +1,8 @@
-//! The result of a comparison: a ratio and how sure it is.
+//! The result of a comparison: a ratio and its uncertainty.
 
 use crate::compare::interval_reach;
 
-/// An interval of ratios. Its ends are held as logarithms; `low` ≤ `high`.
+/// An interval of ratios, stored as logarithms; `low` ≤ `high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     pub(crate) log_low: f64,
@@ -28,28 +28,28 @@ impl Interval {
         ratio(self.log_high)
     }
 
-    /// Whether `ratio` lies inside, ends included.
+    /// Whether the interval contains `ratio`, including its ends.
     pub fn holds(&self, ratio: f64) -> bool {
         (self.low()..=self.high()).contains(&ratio)
     }
 
-    /// Whether the whole interval lies from 1/(1 + `margin`) to 1 + `margin`.
+    /// Whether the whole interval lies between 1/(1 + `margin`) and 1 + `margin`.
     pub fn within_margin(&self, margin: f64) -> bool {
         let reach = margin.ln_1p();
         -reach <= self.log_low && self.log_high <= reach
     }
 
-    /// Whether no ratio is in both.
+    /// Whether the two intervals do not overlap.
     pub(crate) fn lies_beyond(&self, other: &Self) -> bool {
         self.log_low > other.log_high || self.log_high < other.log_low
     }
 
-    /// How far the end that is farther from 1 lies from it.
+    /// The distance from 1, as a logarithm, of the end that is farther from 1.
     pub(crate) fn log_farthest(&self) -> f64 {
         self.log_low.abs().max(self.log_high.abs())
     }
 
-    /// How far the interval reaches to either side of its middle: 0.02 for ±2%.
+    /// How far the interval extends to either side of its middle: 0.02 for ±2%.
     pub fn half_width(&self) -> f64 {
         ratio(self.log_half_width()) - 1.0
     }
@@ -60,22 +60,22 @@ impl Interval {
     }
 }
 
-/// A measured ratio of/against, with its interval where there is one.
+/// A measured ratio of/against, with its interval if there is one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The natural logarithm of the median ratio of/against over all blocks.
     pub log_ratio: f64,
-    /// The standard error of that logarithm, which for small values is that of the ratio relative to
-    /// itself: 0.01 for 1%. None where there is no interval.
+    /// The standard error of that logarithm; if small, it is about the relative standard error of
+    /// the ratio: 0.01 for 1%. `None` without an interval.
     pub standard_error: Option<f64>,
-    /// The confidence interval of the ratio; none where there were fewer than two invocations,
-    /// since then nothing is known of how much one invocation differs from the next.
+    /// The confidence interval of the ratio; `None` with fewer than two invocations, since then the
+    /// variation between invocations is unknown.
     pub interval: Option<Interval>,
-    /// The probability with which the interval is to hold the true ratio.
+    /// The confidence level of the interval.
     pub confidence: f64,
-    /// How many invocations it rests on.
+    /// How many invocations it is based on.
     pub invocations: usize,
-    /// How many blocks it rests on, over all invocations.
+    /// How many blocks it is based on, over all invocations.
     pub blocks: usize,
 }
 
@@ -85,22 +85,23 @@ impl Estimate {
         ratio(self.log_ratio)
     }
 
-    /// The ends of its interval.
+    /// The ends of the interval.
     pub fn ends(&self) -> Option<[f64; 2]> {
         self.interval
             .map(|interval| [interval.low(), interval.high()])
     }
 
-    /// The same estimate, where the ratio's logarithm may be off by as much as `down` (at most 0) or `up` (at
-    /// least 0) for a reason that no repetition shows.
+    /// The same estimate with a wider interval: the ratio's logarithm may be off by up to `down`
+    /// (at most 0) or `up` (at least 0) because of a systematic error, which no repetition shows.
     pub fn off_by(mut self, [down, up]: [f64; 2]) -> Self {
         let widened = |i: Interval| Interval::from_logs(i.log_low + down, i.log_high + up);
         self.interval = self.interval.map(widened);
         self
     }
 
-    /// The same estimate, at the resolution of its figures: differences from `resolution` on, 0.001 for
-    /// 0.1%. Figures that fall on the same step in every block have no spread, and need not be the same.
+    /// The same estimate with at least the uncertainty of its figures' resolution, 0.001 for 0.1%:
+    /// figures that are rounded to the same value in every block have no spread, but need not be
+    /// equal.
     pub fn no_finer_than(mut self, resolution: f64) -> Self {
         let (log, reach) = (self.log_ratio, resolution.ln_1p());
         self.standard_error = self.standard_error.map(|error| {
@@ -115,16 +116,15 @@ impl Estimate {
     }
 }
 
-/// The ratio of a logarithm. Beyond what an f64 holds it is the nearest f64 above 0 and below
-/// infinity, so that every ratio can be inverted, compared and written down.
+/// The ratio with this logarithm, clamped to positive, normal f64 values, so that every ratio can
+/// be inverted, compared and serialized.
 pub(crate) fn ratio(log: f64) -> f64 {
     log.exp().clamp(f64::MIN_POSITIVE, f64::MAX)
 }
 
 #[cfg(test)]
 impl Estimate {
-    /// An estimate from 8 invocations of 2 blocks with the interval given, for tests of what rests
-    /// on one.
+    /// An estimate with this interval, from 8 invocations of 2 blocks.
     pub(crate) fn sample(low: f64, high: f64) -> Self {
         let interval = Interval::from_logs(low.ln(), high.ln());
         let reach = crate::compare::interval_reach(0.95, 8);

@@ -1,9 +1,9 @@
 //! Numbers in, numbers out: quantiles, bootstrap intervals, verdicts, warm-up.
 //!
 //! Nothing here reads a file, a clock or the environment: the same input always gives the same
-//! output. What each figure means, and why these methods were chosen, is in `docs/method.md`.
+//! output. `docs/method.md` explains the figures and why these methods were chosen.
 //!
-//! The way through the crate, from recorded trials to a sentence in a report:
+//! From recorded trials to a sentence in a report:
 //!
 //! ```text
 //! block values ─► PairedRatios ─► compare ─► Estimate ─► judge (A/A guard) ─► Verdict ─► across_placements
@@ -28,8 +28,8 @@
 //! # Ok::<(), rpcgauge_stats::StatsError>(())
 //! ```
 //!
-//! [`WarmUp`] is separate: it is fed while a trial runs, and says when its latency has stopped
-//! drifting. So is [`CapacitySearch`], which says at what rate the next trial of a search is.
+//! [`WarmUp`] is separate: it receives latencies while a trial runs, and reports when they have
+//! stopped drifting. So is [`CapacitySearch`], which chooses the rate of a search's next trial.
 
 mod capacity;
 mod claim;

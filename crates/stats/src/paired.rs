@@ -1,40 +1,40 @@
-//! The input of a comparison: pairs of two variants, block by block, invocation by invocation.
+//! The input of a comparison: pairs of measurements of two variants, by invocation and block.
 
 use crate::error::StatsError;
 
-/// What two variants measured inside the same block, in the same unit.
+/// The measurements of two variants in the same block, in the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
-    /// The variant that the sentence is about.
+    /// The variant that the comparison is about.
     pub of: f64,
     /// The variant it is compared with.
     pub against: f64,
 }
 
-/// The ratios of two variants, one per block, kept by invocation.
+/// The ratios of two variants, one per block, grouped by invocation.
 ///
-/// They are held as logarithms, so that a ratio and its inverse are the same distance from 1.
+/// They are stored as logarithms, so that a ratio and its inverse are at the same distance from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedRatios {
     log_ratios: Vec<Vec<f64>>,
 }
 
 impl PairedRatios {
-    /// Takes the pairs of each block, by invocation; invocations may differ in their number of
+    /// From the pairs of each block, by invocation; invocations may differ in their number of
     /// blocks.
     ///
     /// # Errors
-    /// [`StatsError::Empty`], [`StatsError::EmptyInvocation`], or [`StatsError::NoRatio`] where a
+    /// [`StatsError::Empty`], [`StatsError::EmptyInvocation`], or [`StatsError::NoRatio`] if a
     /// value is zero, negative or not finite.
     pub fn from_pairs(invocations: &[Vec<Pair>]) -> Result<Self, StatsError> {
-        // A difference of logarithms, not the logarithm of a quotient: it cannot overflow, and
-        // swapping the two variants gives exactly the negative.
+        // A difference of logarithms instead of the logarithm of a quotient: it cannot overflow,
+        // and swapping the two variants gives exactly the negative.
         Self::collect(invocations, |pair, at| {
             Ok(at.log("of", pair.of)? - at.log("against", pair.against)?)
         })
     }
 
-    /// Takes the ratio of/against of each block, by invocation.
+    /// From the ratio of/against of each block, by invocation.
     ///
     /// # Errors
     /// As [`PairedRatios::from_pairs`].
@@ -52,7 +52,8 @@ impl PairedRatios {
         self.log_ratios.iter().map(Vec::len).sum()
     }
 
-    /// The natural logarithms of the ratios, by invocation; never empty, nor is any invocation.
+    /// The natural logarithms of the ratios, by invocation. Neither the list nor any invocation is
+    /// empty.
     pub(crate) fn log_ratios(&self) -> &[Vec<f64>] {
         &self.log_ratios
     }

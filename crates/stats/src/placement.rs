@@ -1,4 +1,4 @@
-//! One comparison under several placements.
+//! Combines the verdicts of one comparison under several placements.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::verdict::Verdict;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Combined {
-    /// Every placement gives the same resolved verdict; also where there is only one.
+    /// Every placement gives the same resolved verdict; also if there is only one.
     Same,
-    /// Placements give different resolved verdicts: neither is the answer.
+    /// Placements give different resolved verdicts: no single one is the answer.
     DependsOnPlacement,
-    /// Those placements that are resolved agree, but others are not resolved.
+    /// The resolved placements agree, but others are not resolved.
     Unconfirmed,
     /// No placement is resolved.
     NotResolved,
 }
 
-/// Combines the verdicts of one comparison, one for each placement. No verdicts at all are not
+/// Combines the verdicts of one comparison, one for each placement. Without any verdict it is not
 /// resolved.
 pub fn across_placements(verdicts: &[Verdict]) -> Combined {
     let mut resolved = verdicts.iter().filter(|v| v.is_resolved());

@@ -1,4 +1,5 @@
-//! The differences that a study could have detected, and how many more measurements would resolve a smaller one.
+//! The smallest difference that a study could have detected, and how many more measurements would
+//! resolve a smaller one.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,25 +7,25 @@ use crate::compare::interval_reach;
 use crate::distribution::t_quantile;
 use crate::estimate::{Estimate, ratio};
 
-/// The probability of resolving a difference that the power figures use: 80%, the usual
-/// choice since Cohen, "Statistical Power Analysis for the Behavioral Sciences" (1988).
+/// The statistical power: 80%, the usual choice since Cohen, "Statistical Power Analysis for the
+/// Behavioral Sciences" (1988).
 const POWER: f64 = 0.8;
 
-/// The number of invocations a comparison should have where nothing is known of its noise.
+/// The number of invocations that a comparison should have if its noise is unknown.
 const RECOMMENDED_INVOCATIONS: usize = 8;
 
 /// How much more a study would have to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct More {
-    /// Further invocations, each with as many blocks as those before it.
+    /// Additional invocations, each with as many blocks as the earlier ones.
     pub invocations: usize,
-    /// The blocks in these.
+    /// The blocks in the additional invocations.
     pub blocks: usize,
 }
 
 impl More {
-    /// What is missing to `invocations` in all; none where that many are there already.
+    /// What is missing to a total of `invocations`; `None` if there are that many already.
     fn up_to(invocations: usize, estimate: &Estimate) -> Option<Self> {
         let missing = invocations
             .checked_sub(estimate.invocations)
@@ -36,15 +37,15 @@ impl More {
         })
     }
 
-    /// What is missing to the recommended number of invocations.
+    /// What is missing to the recommended number of invocations; `None` if nothing is.
     pub(crate) fn to_recommended(estimate: &Estimate) -> Option<Self> {
         Self::up_to(RECOMMENDED_INVOCATIONS, estimate)
     }
 }
 
-/// The smallest ratio (above 1) that a study with this estimate's noise, and these A/A pairs as its
-/// guard, would resolve with 80% probability; its inverse is the smallest one below 1. None without
-/// an interval.
+/// The smallest ratio above 1 that a study with this estimate's noise, guarded by these A/A pairs,
+/// would resolve with 80% probability; below 1 it is the inverse. `None` if an estimate has no
+/// interval.
 pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> {
     Some(ratio(
         Reach::after(estimate, aa, estimate.invocations)?.difference,
@@ -53,17 +54,17 @@ pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> 
 
 /// What a study could resolve, as logarithms.
 struct Reach {
-    /// The smallest difference that it would resolve against what the A/A pairs show.
+    /// The smallest difference that it would resolve, given the A/A pairs.
     difference: f64,
-    /// How far its interval would typically reach to either side.
+    /// How far its interval would typically extend to either side.
     interval: f64,
-    /// How far off it may be by the A/A pairs.
+    /// How far off a measurement may be, judging by the A/A pairs.
     threshold: f64,
 }
 
 impl Reach {
-    /// That of a study with this many invocations and the noise of this one. None without an interval
-    /// of each estimate.
+    /// The reach of a study with `invocations` and the noise of this one. `None` if an estimate has
+    /// no interval.
     fn after(estimate: &Estimate, aa: &[Estimate], invocations: usize) -> Option<Self> {
         let shrunk = (estimate.invocations as f64 / invocations as f64).sqrt();
         let own = shrunk * estimate.standard_error?;
@@ -84,17 +85,17 @@ impl Reach {
 }
 
 /// How much more would be needed to resolve a difference of `difference` (0.05 for 5%) with 80%
-/// probability. None without an interval, where the study could resolve it already, or where no
-/// number would do (`difference` not above 0).
+/// probability. `None` without an interval, if the study could resolve it already, or if no number
+/// would suffice (`difference` not above 0).
 pub fn invocations_needed(estimate: &Estimate, difference: f64) -> Option<More> {
     let target = difference.ln_1p();
     until(estimate, &[], |reach| reach.difference <= target)
 }
 
-/// How much more until the verdict is probably another than "not resolved", should the estimates be
-/// the true ratios: enough to distinguish it from what the A/A pairs show, or to place it and them inside
-/// the margin, whichever is less. None where A/A pairs are off by more than that, since more of the
-/// same would not help.
+/// How much more would probably give a verdict other than "not resolved", if the estimates are the
+/// true ratios: enough to lie beyond the A/A pairs, or to bring the interval and the A/A pairs
+/// inside the margin, whichever needs less. `None` if the A/A pairs are off by more than that,
+/// since more of the same would not help.
 pub(crate) fn invocations_to_settle(
     estimate: &Estimate,
     aa: &[Estimate],
@@ -107,8 +108,8 @@ pub(crate) fn invocations_to_settle(
     })
 }
 
-/// The smallest number of invocations with which a study could resolve `enough`, which it must be
-/// from some number on if at all; without those that are there.
+/// The number of additional invocations, at least, until `enough` holds. Once it holds, it must
+/// hold for every larger number.
 fn until(estimate: &Estimate, aa: &[Estimate], enough: impl Fn(Reach) -> bool) -> Option<More> {
     let now = estimate.invocations;
     let enough_at = |k: usize| Reach::after(estimate, aa, k).is_some_and(&enough);

@@ -9,7 +9,7 @@ use crate::error::{StatsError, check_setting};
 /// The type 7 quantile of `values` (any order) at probability `p` from 0 to 1.
 ///
 /// # Errors
-/// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] where `p` is not in
+/// [`StatsError::Empty`], [`StatsError::NotFinite`], or [`StatsError::Setting`] if `p` is not from
 /// 0 to 1.
 pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
     let is_allowed = (0.0..=1.0).contains(&p);
@@ -23,7 +23,7 @@ pub fn quantile(values: &[f64], p: f64) -> Result<f64, StatsError> {
     Ok(between(sorted[below], sorted[above], fraction))
 }
 
-/// The middle value; of an even number of values, the mean of the middle two.
+/// The middle value; the mean of the middle two if the number of values is even.
 ///
 /// # Errors
 /// [`StatsError::Empty`] or [`StatsError::NotFinite`].
@@ -38,8 +38,7 @@ pub fn median(values: &[f64]) -> Result<f64, StatsError> {
 /// [`StatsError::Empty`] or [`StatsError::NotFinite`].
 pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     let centre = median(values)?;
-    // Two finite values can be further apart than the largest f64; then the distance is the largest
-    // f64.
+    // Two finite values can be farther apart than the largest f64; the distance is limited to it.
     let distances: Vec<f64> = values
         .iter()
         .map(|v| (v - centre).abs().min(f64::MAX))
@@ -47,8 +46,8 @@ pub fn mad(values: &[f64]) -> Result<f64, StatsError> {
     median(&distances)
 }
 
-/// The median of values in any order, which are reordered: the fast way inside a bootstrap. Must
-/// not be empty.
+/// The median of `values`, which must not be empty and are reordered: faster than [`median`], for
+/// the bootstrap.
 pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     let upper = values.len() / 2;
     let even = values.len().is_multiple_of(2);
@@ -60,8 +59,7 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     between(lower, *middle, 0.5)
 }
 
-/// The point `fraction` of the way from `low` to `high`; equal ends give exactly that value, and
-/// nothing overflows.
+/// Interpolates from `low` to `high`. Equal ends give exactly that value, and nothing overflows.
 fn between(low: f64, high: f64, fraction: f64) -> f64 {
     if low == high || fraction == 0.0 {
         return low;

@@ -1,9 +1,9 @@
-//! The seeded source of random numbers of every bootstrap.
+//! The seeded random number generator of every bootstrap.
 
 use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
-/// SplitMix64: a 64-bit counter put through a mixing function. Small, fast, passes BigCrush, and
-/// gives the same numbers on every machine for the same seed; not for secrets.
+/// SplitMix64: a mixing function applied to a 64-bit counter. Small, fast, passes BigCrush, and
+/// yields the same numbers for the same seed on every machine; not for secrets.
 ///
 /// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014),
 /// with the constants of Vigna's reference version.
@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 pub struct SplitMix64(rand_xoshiro::SplitMix64);
 
 impl SplitMix64 {
-    /// A generator whose whole sequence follows from `seed`.
+    /// A generator with this seed, which determines the whole sequence.
     pub fn new(seed: u64) -> Self {
         Self(rand_xoshiro::SplitMix64::seed_from_u64(seed))
     }
@@ -21,13 +21,13 @@ impl SplitMix64 {
         self.0.next_u64()
     }
 
-    /// An index from 0 to `count` − 1 (0 where `count` is 0). By multiply and shift: for the counts
+    /// An index from 0 to `count` − 1 (0 if `count` is 0), by multiply and shift: for the numbers
     /// of blocks in a study the bias is below one in 10^15.
     pub fn index(&mut self, count: usize) -> usize {
         ((u128::from(self.next_u64()) * count as u128) >> 64) as usize
     }
 
-    /// A number from 0 (held) to 1 (not held), of 53 random bits.
+    /// A number in [0, 1) from 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }

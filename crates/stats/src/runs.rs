@@ -1,10 +1,10 @@
-//! One figure in two runs.
+//! Compares one figure in two runs.
 //!
-//! Between two runs the machine's speed changes, and no interval of either run covers that. So what is
-//! compared is the figure's ratio to something that both runs measured beside it, in the same blocks:
-//! what the speed does to both cancels in each run. A change of speed may affect one base more than another,
-//! and a base may itself have changed. So a change is believed where it is seen against every base,
-//! and is larger than what these changed against each other.
+//! Between two runs the machine's speed changes, which no interval of either run covers. So the
+//! figure's ratio to a base is compared: something that both runs measured in the same blocks. The
+//! effect of the machine's speed on both cancels in each run. But a change of speed may affect one
+//! base more than another, and a base may have changed itself. So a change counts only if it shows
+//! against every base, and is larger than the change of the bases against each other.
 
 use crate::distribution::t_quantile;
 use crate::estimate::{Estimate, Interval};
@@ -14,16 +14,16 @@ use crate::verdict::{Outcome, Verdict, VerdictRule, judge};
 /// The ratio of one figure to one base, in two runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InRuns {
-    /// In the run that is compared with.
+    /// In the earlier run, the baseline.
     pub before: Estimate,
-    /// In the run that is judged.
+    /// In the later run, which is judged.
     pub after: Estimate,
 }
 
 impl InRuns {
     /// After over before, with Welch's t interval (1947): the runs are independent, and one may be
-    /// noisier than the other. Of `comparisons` that are made at once each has its part of what the
-    /// first run's confidence leaves (Bonferroni), so that all intervals together hold with it.
+    /// noisier than the other. If `comparisons` are made at once, each interval is widened
+    /// (Bonferroni), so that all hold together with the first run's confidence.
     pub fn change(&self, comparisons: usize) -> Estimate {
         let Self { before, after } = self;
         let confidence = 1.0 - (1.0 - before.confidence) / comparisons.max(1) as f64;
@@ -44,7 +44,7 @@ impl InRuns {
         }
     }
 
-    /// Welch and Satterthwaite's degrees of freedom, rounded down.
+    /// The degrees of freedom by Welch and Satterthwaite, rounded down.
     fn degrees(&self) -> usize {
         let part = |estimate: &Estimate| {
             let variance = estimate.standard_error.unwrap_or(0.0).powi(2);
@@ -54,14 +54,14 @@ impl InRuns {
         let (before, before_part, fewest) = part(&self.before);
         let (after, after_part, other) = part(&self.after);
         let degrees = (before + after).powi(2) / (before_part + after_part);
-        // NaN where nothing varies.
+        // NaN, and so 0, if nothing varies.
         (degrees as usize).max(fewest.min(other))
     }
 }
 
-/// The combined change of one figure against several bases: what all of them say; none if
-/// they disagree, or if a difference does not lie beyond what the bases changed
-/// against each other (`apart`). `aa` are the A/A pairs of both runs.
+/// The combined change of one figure against several bases: the outcome that all of them have.
+/// `None` if they disagree, or if a difference does not lie beyond the change of the bases against
+/// each other (`apart`). `aa` are the A/A pairs of both runs.
 pub fn judge_changes(
     changes: &[Estimate],
     aa: &[Estimate; 2],
@@ -112,7 +112,7 @@ mod tests {
         let even = in_runs((low, high), (low, high));
         let error = even.change(1).standard_error.unwrap();
         assert!((half_width(even, 1) / error - 2.1448).abs() < 1e-3);
-        // Where one is noisy and the other is not, those of the noisy one.
+        // If only one run is noisy, it determines the degrees of freedom.
         let uneven = in_runs((low, high), (1.0, 1.0));
         let error = uneven.change(1).standard_error.unwrap();
         assert!((half_width(uneven, 1) / error - 2.3646).abs() < 1e-3);

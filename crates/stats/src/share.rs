@@ -1,18 +1,18 @@
-//! Whether two shares are the same.
+//! Whether two shares differ.
 
 use crate::distribution::normal_quantile;
 
-/// A part of some calls.
+/// A number of calls out of a total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// The part.
+    /// The number of calls that count.
     pub part: u64,
-    /// All of them.
+    /// The total.
     pub of: u64,
 }
 
 impl Share {
-    /// The part over all; 0 of none.
+    /// The part as a fraction of the total; 0 if the total is 0.
     pub fn value(self) -> f64 {
         if self.of == 0 {
             return 0.0;
@@ -27,7 +27,7 @@ pub fn shares_differ(a: Share, b: Share) -> bool {
     let (all, parts) = (a.of as f64 + b.of as f64, a.part as f64 + b.part as f64);
     let pooled = parts / all;
     let variance = pooled * (1.0 - pooled) * (1.0 / a.of as f64 + 1.0 / b.of as f64);
-    // NaN, and so no difference, where a whole is empty.
+    // If a total is 0 this is NaN, and so no difference.
     (a.value() - b.value()).abs() > normal_quantile(0.975) * variance.sqrt()
 }
 

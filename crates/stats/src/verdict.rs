@@ -1,14 +1,14 @@
-//! From an estimate to a verdict, with the A/A pair's interval as its threshold.
+//! From an estimate to a verdict; the A/A pair's interval is the threshold.
 
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::{Estimate, Interval};
 use crate::power::{More, invocations_to_settle};
 
-/// The margin of "no difference" unless a study sets another: 3%.
+/// The default margin of "no difference": 3%.
 const DEFAULT_MARGIN: f64 = 0.03;
 
-/// Which way of a metric is the good one.
+/// Which direction of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Better {
     /// A cost: latency, CPU per call, bytes, memory.
@@ -17,17 +17,17 @@ pub enum Better {
     Higher,
 }
 
-/// On which side of the other variant one is.
+/// Which side of the other variant one is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// The better side: less of a cost, or more of a yield.
+    /// The better side: a lower cost or a higher yield.
     Faster,
     /// The worse side.
     Slower,
 }
 
 impl Direction {
-    /// The direction that a ratio of/against shows; none where it is exactly 1.
+    /// The direction that a ratio of/against shows; `None` if it is exactly 1 or NaN.
     pub fn of_ratio(ratio: f64, better: Better) -> Option<Self> {
         let order = ratio.partial_cmp(&1.0).filter(|order| order.is_ne())?;
         if order.is_lt() == (better == Better::Lower) {
@@ -41,11 +41,11 @@ impl Direction {
 /// How estimates of one metric are judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VerdictRule {
-    /// Which way of the metric is the good one.
+    /// Which direction of the metric is better.
     pub better: Better,
-    /// How far from 1 a ratio may be and still make no difference that matters: 0.03 for ±3%. It
-    /// reaches from 1/(1 + margin) to 1 + margin, so that it is the same seen from either variant.
-    /// One not above 0 leaves no room for "no difference".
+    /// How far from 1 a ratio may be without a difference that matters: 0.03 for ±3%. It extends
+    /// from 1/(1 + margin) to 1 + margin, so that it is the same for either order of the variants.
+    /// A margin of 0 or less leaves no room for "no difference".
     pub margin: f64,
 }
 
@@ -59,21 +59,21 @@ impl VerdictRule {
     }
 }
 
-/// Why a comparison gives no verdict.
+/// Why a comparison is not resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Unresolved {
-    /// Fewer than two invocations: nothing is known of how they differ.
+    /// There are fewer than two invocations, so their variation is unknown.
     NoInterval,
-    /// The interval holds 1 and reaches beyond the margin.
+    /// The interval contains 1 and extends beyond the margin.
     IntervalTooWide,
     /// The A/A pair has fewer than two invocations.
     AaNoInterval,
-    /// The interval leaves 1 out, but does not lie beyond the A/A pair's: one thing measured twice
+    /// The interval excludes 1, but does not lie beyond the A/A pair's: one thing measured twice
     /// may differ as much.
     NotBeyondAa,
-    /// The interval lies inside the margin, but the A/A pair's reaches out of it: what was measured
+    /// The interval lies inside the margin, but the A/A pair's extends beyond it: the measurement
     /// may be off by more than what counts as no difference.
     AaBeyondMargin,
 }
@@ -81,17 +81,17 @@ pub enum Unresolved {
 /// The outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Outcome {
-    /// The first variant is faster (or smaller, or yields more).
+    /// The first variant is faster (or smaller, or has a higher yield).
     Faster,
     /// The first variant is slower.
     Slower,
     /// The whole interval lies inside the margin.
     NoDifference,
-    /// Nothing can be said yet.
+    /// No verdict yet.
     NotResolved {
         /// Why not.
         reason: Unresolved,
-        /// What would probably resolve it; none where more of the same would not.
+        /// How much more would probably resolve it; `None` if more of the same would not help.
         more: Option<More>,
     },
 }
@@ -108,7 +108,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The direction, where the verdict is faster or slower.
+    /// The direction of a verdict of faster or slower; `None` for others.
     pub fn direction(&self) -> Option<Direction> {
         match self.outcome {
             Outcome::Faster => Some(Direction::Faster),
@@ -124,12 +124,13 @@ impl Verdict {
 }
 
 /// Judges an estimate. `aa` is the A/A pair of the same group, metric and placement; for a change
-/// between two runs that of each. Without one the verdict is unguarded, which a report must say.
+/// between two runs, one of each run. Without one the verdict is unguarded, which a report must
+/// state.
 ///
-/// In this order: without an interval nothing is resolved; nor is an interval that holds 1 and
-/// reaches out of the margin. Any other is compared with the threshold, the end of the A/A interval
-/// that is farthest from 1: one inside the margin is no difference where the threshold lies inside
-/// the margin too, and one outside is faster or slower where all of it lies beyond the threshold.
+/// Without an interval nothing is resolved; nor is an interval that contains 1 and extends beyond
+/// the margin. Any other is compared with the threshold, the end of the A/A interval that is
+/// farthest from 1. An interval inside the margin is "no difference" if the threshold is inside the
+/// margin, too; any other is faster or slower if all of it lies beyond the threshold.
 pub fn judge(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Verdict {
     Verdict {
         estimate: *estimate,
@@ -138,10 +139,10 @@ pub fn judge(estimate: &Estimate, aa: &[Estimate], rule: &VerdictRule) -> Verdic
     }
 }
 
-/// How far a measurement may be off by what A/A pairs show, as a logarithm: the end of the A/A
-/// interval that lies farthest from 1, on either side. Which of a pair's two names is `of` is chance,
-/// so that one of 1.01 to 1.10 casts doubt on 0.95 as on 1.05. Several may be off at the same time,
-/// and add up. None where one has no interval.
+/// How far a measurement may be off, judging by A/A pairs, as a logarithm: the end of the A/A
+/// interval that is farthest from 1, on either side. Which variant of a pair is `of` is arbitrary,
+/// so that an interval of 1.01 to 1.10 casts doubt on 0.95 as well as on 1.05. Several pairs may be
+/// off at the same time, so they add up. `None` if one has no interval.
 pub(crate) fn log_threshold(aa: &[Estimate]) -> Option<f64> {
     let ends = aa.iter().map(|aa| Some(aa.interval?.log_farthest()));
     ends.sum()

@@ -1,29 +1,30 @@
-//! When a trial's warm-up ends: when its latency has stopped drifting.
+//! Detects the end of a trial's warm-up: latency has stopped drifting.
 //!
-//! A trial is cut into slices; the median latency of each is fed to [`WarmUp::push`]. The last 20 of
-//! them are tested for a trend: by the Mann-Kendall test whether there is one (Mann 1945; Kendall
-//! 1975), and by the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both rest on
-//! ranks and medians, so that a single spike (a garbage collection, for one) does not look like drift.
+//! A trial is split into slices; the median latency of each is passed to [`WarmUp::push`]. The last
+//! 20 medians are tested for a trend: the Mann-Kendall test shows whether there is one (Mann 1945;
+//! Kendall 1975), the Theil-Sen slope (Sen 1968) whether it is large enough to matter. Both are
+//! based on ranks and medians, so that a single spike, such as a garbage collection, does not look
+//! like drift.
 //!
-//! What it cannot see: a rise that a fall undoes inside every window it looks at. A wave of more
-//! than about 120 slices passes for settled at its crest.
+//! Not detected: a rise and a fall that cancel out within a window. An oscillation with a period of
+//! more than about 120 slices looks settled at its crest.
 
 use crate::error::StatsError;
 use crate::quantile::median_in_place;
 
-/// How many slices are tested together; below 8 the test cannot see a trend reliably.
+/// How many slices are tested together; with fewer than 8 the test cannot detect a trend reliably.
 const WINDOW: usize = 20;
 
-/// How many windows in a row, each one slice further on, must show no drift.
+/// How many consecutive windows, each one slice later, must show no drift.
 const IN_A_ROW: usize = 10;
 
-/// The drift over a window, as a part of its median, that does not matter.
+/// The drift over a window that does not matter, as a fraction of its median.
 const TOLERANCE: f64 = 0.02;
 
-/// After how many slices a trial is said never to settle.
+/// After how many slices a trial counts as never settled.
 const LIMIT: usize = 200;
 
-/// The Mann-Kendall statistic above which there is a trend, at the 5% level from both sides.
+/// The Mann-Kendall statistic above which there is a trend: two-sided test at the 5% level.
 const SIGNIFICANT: f64 = 1.959_964;
 
 /// Whether latency has settled.
@@ -32,17 +33,17 @@ pub enum Settling {
     /// Not yet: continue.
     #[default]
     NotYet,
-    /// It has: the warm-up is over.
+    /// Latency has settled: the warm-up is over.
     Settled {
         /// After how many slices.
         slices: usize,
     },
-    /// It still drifted at the limit: measure, and say so.
+    /// Latency still drifted at the limit of slices: measure anyway, and report it.
     NeverSettled,
 }
 
-/// Follows a trial's latency, slice by slice. Once it has said settled or never settled it stays
-/// with that.
+/// Follows a trial's latency, slice by slice. Once it has settled, or never settled, the state is
+/// final.
 #[derive(Debug, Clone, Default)]
 pub struct WarmUp {
     slices: Vec<f64>,
@@ -51,10 +52,11 @@ pub struct WarmUp {
 }
 
 impl WarmUp {
-    /// Takes the median latency of the next slice, in any unit, and returns the state of the warm-up.
+    /// Adds the median latency of the next slice, in any unit, and returns the state of the
+    /// warm-up.
     ///
     /// # Errors
-    /// [`StatsError::NotFinite`] where it is not a finite number; the slice then does not count.
+    /// [`StatsError::NotFinite`] if it is not a finite number; then the slice is ignored.
     pub fn push(&mut self, slice_median: f64) -> Result<Settling, StatsError> {
         if !slice_median.is_finite() {
             return Err(StatsError::NotFinite {
@@ -85,7 +87,7 @@ impl WarmUp {
     }
 }
 
-/// Whether a window has a trend that is both significant and too large.
+/// Whether a window has a trend that is both significant and large enough to matter.
 fn drifts(window: &[f64]) -> bool {
     if mann_kendall(window).abs() <= SIGNIFICANT {
         return false;
@@ -122,7 +124,7 @@ fn theil_sen_slope(window: &[f64]) -> f64 {
     median_in_place(&mut slopes)
 }
 
-/// Every two values of a window with their distance: (slices between, earlier, later).
+/// Every pair of values in a window: (distance in slices, earlier value, later value).
 fn pairs(window: &[f64]) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
     (1..).zip(window).flat_map(|(next, &earlier)| {
         let later = (1..).zip(&window[next..]);

@@ -1,4 +1,4 @@
-//! What must hold for any input.
+//! Properties that must hold for any input.
 
 use proptest::collection::vec;
 use proptest::num::f64::{NORMAL, POSITIVE, SUBNORMAL};
@@ -8,18 +8,19 @@ use rpcgauge_stats::{
     VerdictRule, WarmUp, compare, crossings, judge, quantile, smallest_difference,
 };
 
-/// Latencies as they occur: invocations of one to four blocks.
+/// Realistic latencies, in invocations of one to four blocks.
 fn study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     pairs(10.0..1_000.0_f64)
 }
 
-/// Any finite value above 0, down to the subnormal ones. Made so, not filtered: proptest gives up
-/// after this many rejected values, however many cases it is asked for.
+/// Any finite value above 0, including subnormal ones. They are generated instead of filtered,
+/// since proptest gives up after a fixed number of rejected values.
 fn any_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     pairs(POSITIVE | NORMAL | SUBNORMAL)
 }
 
-/// Two variants that differ by up to a quarter, with little noise: every kind of verdict occurs.
+/// Two variants that differ by up to a quarter, with little noise, so that every kind of verdict
+/// occurs.
 fn resolving_study() -> impl Strategy<Value = Vec<Vec<Pair>>> {
     (pairs(98.0..102.0_f64), 0.8..1.25_f64).prop_map(|(study, ratio)| {
         map(&study, |p| Pair {
@@ -96,7 +97,7 @@ fn reverse(direction: Direction) -> Direction {
     }
 }
 
-/// Where and how sure, equal but for rounding.
+/// Whether sizes and intervals are equal except for rounding errors.
 fn close_crossings(a: &[Crossing], b: &[Crossing]) -> bool {
     let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
     let one = |(a, b): (&Crossing, &Crossing)| {
@@ -113,7 +114,7 @@ fn map(study: &[Vec<Pair>], change: impl Fn(&Pair) -> Pair) -> Vec<Vec<Pair>> {
         .collect()
 }
 
-/// Equal but for rounding.
+/// Whether two numbers are equal except for rounding errors.
 fn close(a: f64, b: f64) -> bool {
     (a / b - 1.0).abs() < 1e-9
 }

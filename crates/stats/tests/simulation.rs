@@ -1,4 +1,4 @@
-//! The promises of the statistics, checked on simulated studies whose truth is known.
+//! Checks the guarantees of the statistics on simulated studies with known true ratios.
 
 mod synthetic;
 
@@ -26,7 +26,8 @@ const SHAPES: [Shape; 3] = [
     },
 ];
 
-/// The part of [`STUDIES`] studies for which `holds`, given the estimate and an A/A pair's.
+/// The fraction of [`STUDIES`] studies for which `holds` is true, given the estimate and that of an
+/// A/A pair.
 fn part(
     noise: Noise,
     shape: Shape,
@@ -99,7 +100,7 @@ fn aa_interval_holds_1_in_at_least_95_percent() {
 }
 
 #[test]
-fn quickstart_mostly_sees_that_there_is_no_difference() {
+fn quickstart_mostly_finds_no_difference_if_there_is_none() {
     let seen = part(SLICES, QUICKSTART, 1.0, 31, |e, aa| {
         outcome(e, &[*aa]) == Outcome::NoDifference
     });
@@ -108,8 +109,8 @@ fn quickstart_mostly_sees_that_there_is_no_difference() {
 
 #[test]
 fn few_invocations_that_differ_much_are_covered_too() {
-    // The case in which bootstrap percentiles fail: all the noise is between invocations. The bound
-    // is 95% less three standard deviations of 1,000 draws.
+    // The case in which bootstrap percentiles fail: nearly all the noise is between invocations.
+    // The bound is 95% less three standard deviations of 1,000 draws.
     let noise = Noise {
         invocation: 0.03,
         block: 0.003,
@@ -183,8 +184,8 @@ fn unchanged_code_comes_out_changed_in_at_most_5_percent_of_diffs() {
     assert!(said <= 5 && as_they_are > 50, "{said}, {as_they_are}");
 }
 
-/// What is found of two variants that cost so much per call and so much for each item, and the same at
-/// `truth` items: every crossing of a study of sizes from 10 to 500.
+/// The crossings found by a study with sizes from 10 to 500 of two variants whose costs are linear
+/// in the number of items and equal at `truth` items.
 fn sweep(noise: Noise, truth: f64, rng: &mut SplitMix64) -> Vec<Crossing> {
     let costs = |size: f64| [20.0 + 0.6 * size, 20.0 + 0.1 * truth + 0.5 * size];
     let bootstrap = Bootstrap {
@@ -199,7 +200,7 @@ fn sweep(noise: Noise, truth: f64, rng: &mut SplitMix64) -> Vec<Crossing> {
         for pair in pairs.iter_mut().flatten() {
             (pair.of, pair.against) = (pair.of * against, pair.against * against);
         }
-        let ratios = PairedRatios::from_pairs(&pairs).expect("made-up latencies are above 0");
+        let ratios = PairedRatios::from_pairs(&pairs).expect("simulated latencies are above 0");
         let estimate = compare(&ratios, &bootstrap).expect("the settings are in range");
         let aa = noise.estimate(QUICKSTART, 1.0, rng);
         AtSize {
@@ -209,7 +210,7 @@ fn sweep(noise: Noise, truth: f64, rng: &mut SplitMix64) -> Vec<Crossing> {
         }
     };
     let sizes = [10.0, 100.0, 300.0, 500.0].map(&mut at);
-    crossings(&sizes, &bootstrap).expect("the sizes rise")
+    crossings(&sizes, &bootstrap).expect("the sizes are in ascending order")
 }
 
 #[test]
@@ -231,7 +232,8 @@ fn a_known_crossing_lies_in_its_interval_and_none_is_found_where_there_is_none()
             assert!((middle / truth - 1.0).abs() < 0.05, "{truth}: {middle}");
         }
         let mut rng = SplitMix64::new(seed);
-        // Truly at 5 items, below the smallest size, and at 5,000, above the largest.
+        // The true crossing is at −100 items, below the smallest size, or at 5,000, above the
+        // largest.
         for truth in [-100.0, 5_000.0] {
             let found = (0..SWEEPS / 4).map(|_| sweep(noise, truth, &mut rng).len());
             assert_eq!(found.sum::<usize>(), 0, "{truth}");

@@ -1,4 +1,4 @@
-//! The search against made-up servers.
+//! The search against simulated servers.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn search(start: f64, highest: f64, precision: f64) -> CapacitySearch {
     CapacitySearch::new(start, start.min(1.0), Some(highest), precision, MAX_TRIALS).unwrap()
 }
 
-/// Carries a search out.
+/// Runs a search.
 fn run(search: &CapacitySearch, mut holds: impl FnMut(f64) -> bool) -> (Vec<Tried>, SearchEnd) {
     let mut tried = Vec::new();
     loop {
@@ -112,7 +112,7 @@ fn rates_are_short_numbers() {
 }
 
 proptest! {
-    /// A server of known capacity that never errs is found to the precision asked for.
+    /// The capacity of a server without noise is found with the required precision.
     #[test]
     fn a_steady_server_is_found(
         start in 1.0..10_000.0f64, capacity in 2.0..200_000.0f64, precision in 0.01..0.5f64,
@@ -126,9 +126,9 @@ proptest! {
         prop_assert!(held.is_sure && missed.is_sure);
     }
 
-    /// Near its capacity a real server holds in some trials and misses in others; and one trial in
-    /// fifty, anywhere, goes wrong by chance. The search ends, and what it calls held did hold in
-    /// repeated trials.
+    /// Near its capacity a real server holds in some trials and misses in others, and at any rate
+    /// one trial in fifty misses by chance. The search ends, and a rate that it calls held did hold
+    /// in repeated trials.
     #[test]
     fn a_noisy_server_is_found_nearby(seed: u64, capacity in 50.0..50_000.0f64) {
         let mut random = SplitMix64::new(seed);
@@ -145,12 +145,13 @@ proptest! {
         let (held, missed) = (found.held.unwrap(), found.missed.unwrap());
         prop_assert!(held.holds >= HOLDS_NEEDED && held.misses < MISSES_NEEDED);
         prop_assert!(missed.misses >= MISSES_NEEDED);
-        // e^5 to one against a trial to hold so far above, for three of four; two of four to
-        // miss so far below is 0.2%.
+        // So far above the capacity, the odds are e^5 to 1 against each trial that holds, and at
+        // least three of four must hold. So far below, two of four trials miss with a probability
+        // of 0.2%.
         prop_assert!(held.rate < capacity * 1.1, "{held:?}");
     }
 
-    /// Whatever the outcomes are, a search ends, within its bounds.
+    /// A search ends and stays within its bounds, whatever the outcomes are.
     #[test]
     fn every_search_ends(outcomes in prop::collection::vec(any::<bool>(), 64)) {
         let mut outcomes = outcomes.into_iter().cycle();
@@ -161,7 +162,7 @@ proptest! {
     }
 }
 
-/// How far what is found lies from the truth, over many noisy servers: most within 5%.
+/// Over many noisy servers, the found rate is mostly near the true capacity: 5% above to 10% below.
 #[test]
 fn noisy_searches_are_mostly_right() {
     let (mut near, all) = (0, 400);

@@ -1,5 +1,3 @@
-//! Verdicts, in tables.
-
 use super::*;
 
 const COST: VerdictRule = VerdictRule {
@@ -26,7 +24,7 @@ fn interval_decides() {
         (1.01, 1.10, Outcome::Slower),
         (1.90, 2.10, Outcome::Slower),
         (0.98, 1.02, Outcome::NoDifference),
-        // Not 1, but too little to matter.
+        // The interval excludes 1, but the difference is too small to matter.
         (1.01, 1.02, Outcome::NoDifference),
     ];
     for (low, high, expected) in table {
@@ -61,7 +59,7 @@ fn more_of_a_yield_is_faster() {
 }
 
 #[test]
-fn margin_is_the_studys() {
+fn the_margin_is_the_one_that_the_study_sets() {
     let estimate = Estimate::sample(0.95, 1.08);
     let wide = VerdictRule {
         margin: 0.1,
@@ -96,20 +94,20 @@ fn one_invocation_resolves_nothing() {
 }
 
 #[test]
-fn a_difference_stands_where_all_of_it_lies_beyond_the_aa_interval() {
+fn a_difference_counts_if_all_of_it_lies_beyond_the_aa_interval() {
     let off = Estimate::sample(1.01, 1.10);
     let wide = Estimate::sample(0.95, 1.05);
     let table = [
-        // Seen in a study whose A/A pair did not hold 1.
+        // From a study whose A/A interval did not contain 1.
         (off, (1.36, 1.69), None),
         (off, (1.08, 1.20), Some(Unresolved::NotBeyondAa)),
         (wide, (1.06, 1.10), None),
         (wide, (1.03, 1.05), Some(Unresolved::NotBeyondAa)),
-        // Its estimate lies beyond, but not all of it.
+        // The estimate lies beyond, but not the whole interval.
         (wide, (1.04, 1.20), Some(Unresolved::NotBeyondAa)),
     ];
     for (aa, (low, high), expected) in table {
-        // Whichever of the variants stands first in either pair.
+        // With either order of the variants in both pairs.
         for aa in [(&aa, 1), (&aa, -1)].map(|(aa, power)| turned(aa, power)) {
             for power in [1, -1] {
                 let difference = turned(&Estimate::sample(low, high), power);
@@ -123,7 +121,7 @@ fn a_difference_stands_where_all_of_it_lies_beyond_the_aa_interval() {
     assert_eq!(reason(outcome), Some(Unresolved::AaNoInterval));
 }
 
-/// An estimate, or that of the same pair named the other way round.
+/// An estimate, or with power −1 that of the same pair in reverse order.
 fn turned(estimate: &Estimate, power: i32) -> Estimate {
     let ends = estimate.interval.unwrap();
     Estimate::sample(ends.low().powi(power), ends.high().powi(power))

@@ -1,4 +1,4 @@
-//! Studies made of random numbers, whose truth is known.
+//! Simulated studies with known true ratios.
 
 #![allow(dead_code, reason = "shared by programs that each use their part")]
 
@@ -6,7 +6,7 @@ pub(crate) mod runs;
 
 use rpcgauge_stats::{Estimate, Pair, PairedRatios, SplitMix64, compare};
 
-/// How the trials of a made-up study vary.
+/// How the trials of a simulated study vary.
 #[derive(Clone, Copy)]
 pub(crate) struct Noise {
     /// Standard deviation of what an invocation adds to a ratio's logarithm (memory layout, JIT).
@@ -17,15 +17,15 @@ pub(crate) struct Noise {
     pub(crate) outlier: f64,
 }
 
-/// The noise of short slices taken in turn: what is left is mostly that of fresh processes.
+/// The noise of short interleaved slices: mostly the variation between fresh processes.
 pub(crate) const SLICES: Noise = Noise {
     invocation: 0.011,
     block: 0.01,
     outlier: 0.0,
 };
 
-/// The noise assumed of a real run in whole trials: 1% between invocations, 1.5% between blocks,
-/// and one trial in fifty 10% too slow.
+/// The assumed noise of a real run with whole trials: 1% between invocations, 1.5% between blocks,
+/// and one trial in fifty is 10% too slow.
 pub(crate) const REAL_RUN: Noise = Noise {
     invocation: 0.01,
     block: 0.015,
@@ -35,7 +35,7 @@ pub(crate) const REAL_RUN: Noise = Noise {
 /// What an outlier adds to the logarithm of a trial's latency.
 const OUTLIER: f64 = 0.1;
 
-/// Standard deviation of the machine's speed, which is one for both trials of a block.
+/// Standard deviation of the machine's speed, which is the same for both trials of a block.
 const SPEED: f64 = 0.05;
 
 /// How many invocations a study has, and how many blocks each.
@@ -46,8 +46,8 @@ pub(crate) struct Shape {
 }
 
 impl Noise {
-    /// The pairs of one study in which the first variant truly takes `ratio` times as long as the
-    /// second.
+    /// The pairs of one study; the true ratio of the first variant's latency to the second's is
+    /// `ratio`.
     pub(crate) fn pairs(&self, shape: Shape, ratio: f64, rng: &mut SplitMix64) -> Vec<Vec<Pair>> {
         (0..shape.invocations)
             .map(|_| {
@@ -79,7 +79,7 @@ impl Noise {
     /// One study's estimate, from 1,000 resamples.
     pub(crate) fn estimate(&self, shape: Shape, ratio: f64, rng: &mut SplitMix64) -> Estimate {
         let pairs = self.pairs(shape, ratio, rng);
-        let ratios = PairedRatios::from_pairs(&pairs).expect("made-up latencies are above 0");
+        let ratios = PairedRatios::from_pairs(&pairs).expect("simulated latencies are above 0");
         let bootstrap = rpcgauge_stats::Bootstrap {
             resamples: 1_000,
             seed: rng.next_u64(),

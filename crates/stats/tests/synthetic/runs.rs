@@ -1,4 +1,4 @@
-//! Two runs of one study, made of random numbers, each with its own speed of the machine.
+//! Two simulated runs of one study, between which the machine's speed differs.
 
 use rpcgauge_stats::{
     Better, Bootstrap, Estimate, InRuns, Outcome, Pair, PairedRatios, SplitMix64, VerdictRule,
@@ -12,42 +12,45 @@ use super::Shape;
 pub(crate) struct Speeds {
     /// The machine's speed, the same for all that is measured.
     pub(crate) machine: f64,
-    /// The kernel's beside it: the floor has all of it, a variant the part that its calls spend there.
+    /// The kernel's speed in addition: it fully affects the floor, and a variant in proportion to
+    /// the time that its calls spend in the kernel.
     pub(crate) kernel: f64,
-    /// Each variant's by itself.
+    /// Each variant's own speed.
     pub(crate) own: f64,
 }
 
-/// The part of a call that is the kernel's: of a group's base variant, and of those compared with it.
+/// The fraction of a call that is spent in the kernel: for a group's base variant, and for those
+/// compared with it.
 const KERNEL: [f64; 3] = [0.4, 0.2, 0.6];
 
-/// Between fresh processes of one thing, and between its blocks; two of them differ by √2 times that.
+/// Standard deviations between fresh processes of one variant, and between its blocks; two of them
+/// differ by √2 times that.
 const PROCESS: f64 = 0.008;
 const BLOCK: f64 = 0.007;
 
-/// Between blocks, the same for all that is measured.
+/// Standard deviation of the machine's speed between blocks, the same for everything measured.
 const BLOCK_MOOD: f64 = 0.05;
 
-/// Groups of the study. The fourth of each group's variants is its first under a second name.
+/// Groups of the study. The fourth variant of each group is its first under a second name.
 const GROUPS: usize = 4;
 const AGAIN: usize = KERNEL.len();
 
-/// Metrics of each variant, as if they had nothing to do with each other.
+/// Metrics of each variant, simulated as independent.
 const METRICS: usize = 4;
 
-/// What is judged in a diff.
+/// The number of rows that a diff judges.
 pub(crate) const ROWS: usize = GROUPS * AGAIN * METRICS;
 
-/// A figure by invocation, by block.
+/// A figure by invocation and block.
 type Blocks = Vec<Vec<f64>>;
 
-/// A metric of a group's variants and of the floor beside them.
+/// A metric of a group's variants and of the floor.
 struct Measured {
     variants: Vec<Blocks>,
     floor: Blocks,
 }
 
-/// A run. `slower` is what the first metric of the first group's variants is multiplied by.
+/// A run. The first metric of the first group's variants is multiplied by `slower`.
 fn run(speeds: Speeds, shape: Shape, slower: [f64; 3], rng: &mut SplitMix64) -> Vec<Measured> {
     let machine = speeds.machine * rng.normal();
     let kernel = speeds.kernel * rng.normal();
@@ -93,7 +96,7 @@ fn estimate(of: &Blocks, against: &Blocks) -> Estimate {
         of.iter().zip(against).map(pair).collect()
     });
     let pairs: Vec<Vec<Pair>> = pairs.collect();
-    let ratios = PairedRatios::from_pairs(&pairs).expect("made-up latencies are above 0");
+    let ratios = PairedRatios::from_pairs(&pairs).expect("simulated latencies are above 0");
     let bootstrap = Bootstrap {
         resamples: 100,
         ..Bootstrap::default()
@@ -101,21 +104,21 @@ fn estimate(of: &Blocks, against: &Blocks) -> Estimate {
     compare(&ratios, &bootstrap).expect("the settings are in range")
 }
 
-/// What is said of a row.
+/// The outcomes of a row.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
-    /// By the figures as they are, each with an interval for itself.
+    /// From the figures themselves, without a base.
     pub(crate) as_they_are: Option<Outcome>,
-    /// Against the floor alone.
+    /// Against the floor only.
     pub(crate) floor: Option<Outcome>,
-    /// Against the base variant alone.
+    /// Against the base variant only.
     pub(crate) base: Option<Outcome>,
-    /// As `rpcgauge diff` says it.
+    /// As `rpcgauge diff` judges it.
     pub(crate) said: Option<Outcome>,
 }
 
-/// The rows of a diff of two runs of one study, of which the second takes `slower` times as long in
-/// the first three.
+/// The rows of a diff of two runs of one study; in the second, the first three variants take
+/// `slower` times as long.
 pub(crate) fn diff(
     speeds: Speeds,
     shape: Shape,
@@ -152,7 +155,7 @@ pub(crate) fn diff(
     rows
 }
 
-/// Of how many diffs a row says that something changed.
+/// The number of diffs in which a row says that something changed.
 pub(crate) fn with_a_change(diffs: &[Vec<Row>], said: impl Fn(&Row) -> Option<Outcome>) -> usize {
     let is_change = |row: &Row| matches!(said(row), Some(Outcome::Faster | Outcome::Slower));
     diffs
