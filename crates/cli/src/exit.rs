@@ -1,4 +1,4 @@
-//! How the program ends: exit codes and the one line that says why.
+//! How the program ends: exit codes, and one line that says why.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -7,14 +7,14 @@ use std::process::ExitCode;
 use rpcgauge_report::escape;
 use rpcgauge_study::printable;
 
-/// Everything that was asked for was done, but some trials of it failed, a service did not reach
-/// what it must, or it got slower.
+/// Everything was done, but some trials failed, an objective was not reached, or something got
+/// slower.
 pub(crate) const NOT_ALL_WELL: u8 = 1;
 /// The input was wrong: nothing was run.
 pub(crate) const BAD_INPUT: u8 = 2;
 /// The machine or rpcgauge itself prevented it.
 pub(crate) const CANNOT: u8 = 3;
-/// Ended by Ctrl-C, with what was measured until then kept (128 + SIGINT).
+/// Ended by Ctrl-C; what was measured until then is kept (128 + SIGINT).
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command ended early: one line and the exit code.
@@ -32,27 +32,27 @@ impl Failure {
         }
     }
 
-    /// What the user gave cannot be used.
+    /// The user's input is wrong.
     pub(crate) fn input(error: impl Display) -> Self {
         Self::new(error, BAD_INPUT)
     }
 
-    /// It was done, and its result is not what was asked for.
+    /// It was done, but the result is not as required.
     pub(crate) fn not_all_well(what: impl Display) -> Self {
         Self::new(what, NOT_ALL_WELL)
     }
 
-    /// Ctrl-C came, and there is nothing to keep.
+    /// Ctrl-C was pressed, and there is nothing to keep.
     pub(crate) fn interrupted(what: impl Display) -> Self {
         Self::new(what, INTERRUPTED)
     }
 
-    /// What the user gave is fine, but it cannot be done here.
+    /// The input is right, but it cannot be done here.
     pub(crate) fn cannot(error: impl Display) -> Self {
         Self::new(error, CANNOT)
     }
 
-    /// Whether Ctrl-C is why.
+    /// Whether Ctrl-C is the reason.
     pub(crate) fn is_interruption(&self) -> bool {
         self.code == INTERRUPTED
     }
@@ -67,13 +67,13 @@ pub(crate) fn report_failure(failure: Failure) -> ExitCode {
     ExitCode::from(failure.code)
 }
 
-/// Prints a line on standard error. Names in it may hold anything; it stays one line.
+/// Prints a line on standard error. It is escaped, so it stays one line whatever names it contains.
 pub(crate) fn note(line: &str) {
-    // Where standard error is closed, the exit code still says how it ended.
+    // If standard error is closed, the exit code still shows how it ended.
     let _ = writeln!(std::io::stderr(), "rpcgauge: {}", escape::terminal(line));
 }
 
-/// Writes a command's output; a reader that went away (`| head`) is not an error.
+/// Writes a command's output; a closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Outcome {
     let mut stdout = std::io::stdout();
     let written = stdout.write_all(text.as_bytes());
@@ -85,7 +85,8 @@ pub(crate) fn print(text: &str) -> Outcome {
     }
 }
 
-/// Writes a command's output that has no colours: names and texts in it may hold anything.
+/// Writes a command's output without colours, escaped, since names and texts in it may contain
+/// anything.
 pub(crate) fn print_plain(text: &str) -> Outcome {
     print(&escape::page(text))
 }

@@ -1,4 +1,5 @@
-//! Inputs from files that several commands take: a schema, a sample, a method of the user's own, a study.
+//! Inputs from files, shared by several commands: a schema, a sample, the user's own method, a
+//! study.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +45,7 @@ fn described(args: &SchemaArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file's name in a sentence.
+/// A file's name, for use in a sentence.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") {
         return "standard input".to_owned();
@@ -57,12 +58,12 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
     loader::text("", path).map_err(Failure::input)
 }
 
-/// Whether a file cannot be read whole. What is not a regular file has no size before it is read.
+/// Whether a file is too large to be read whole. Only a regular file has a size before it is read.
 pub(crate) fn is_larger_than_memory(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() >= whole_file::MAX_BYTES)
 }
 
-/// A user's own method with its samples, complete in itself, and where it comes from.
+/// The user's own method with its samples and schema, and its source files.
 pub(crate) fn own_workload(
     schema: &SchemaArgs,
     method: &str,
@@ -80,12 +81,12 @@ pub(crate) fn own_workload(
     Ok((source, own))
 }
 
-/// A study, resolved, with its text.
+/// A resolved study with its text.
 pub(crate) struct Resolved {
     pub(crate) plan: Plan,
-    /// What calls to live services are made of, by the names of variants.
+    /// The inputs of calls to live services, by variant name.
     pub(crate) services: BTreeMap<String, ServiceInputs>,
-    /// The study's text, where the run may keep it.
+    /// The study's text; `None` if the run must not keep it.
     pub(crate) text: Option<String>,
 }
 
@@ -99,14 +100,14 @@ impl Resolved {
     }
 }
 
-/// Writes what describes messages into a table of a study.
+/// Writes the options that describe messages into a table of a study.
 pub(crate) fn write_schema(text: &mut StudyText, schema: &SchemaArgs) -> Result<(), Failure> {
     text.paths("proto", &schema.proto)?;
     text.paths("include", &schema.include)?;
     text.path("descriptor-set", schema.descriptor_set.as_deref())
 }
 
-/// A study as it is written, and where.
+/// A study's text, and where it comes from.
 pub(crate) struct Written {
     word: String,
     pub(crate) text: String,
@@ -117,8 +118,8 @@ pub(crate) struct Written {
 
 /// Reads a built-in study by its name, or a file by its path.
 ///
-/// A word that names a built-in study is that study, whatever files there are; anything with a `/`
-/// or ending in `.toml` is a path.
+/// A word with a `/` or ending in `.toml`, or `-`, is a path; any other is the name of a built-in
+/// study, even if there is a file of that name.
 pub(crate) fn written(word: &str) -> Result<Written, Failure> {
     let is_path = word.contains('/') || word.ends_with(".toml") || word == "-";
     let path = Path::new(word);
@@ -150,7 +151,7 @@ pub(crate) struct OfApp {
     pub(crate) text: String,
 }
 
-/// Resolves a study of an application; none where it is another.
+/// Resolves a study of an application; `None` if it is not one.
 pub(crate) fn of_app(
     written: &Written,
     overrides: &OverrideArgs,
@@ -184,7 +185,7 @@ pub(crate) fn of_app(
     }))
 }
 
-/// Resolves a study. Where it is not to be run, what only calls need may be missing.
+/// Resolves a study. Unless it is to be run, inputs that only calls need may be missing.
 pub(crate) fn study(
     written: Written,
     overrides: &OverrideArgs,
@@ -214,12 +215,12 @@ pub(crate) fn study(
     Ok(Resolved::new(resolved.map_err(Failure::input)?, Some(text)))
 }
 
-/// Cores this program may use.
+/// The number of cores that this program may use.
 pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1))
 }
 
-/// The limits of decoding that a command line sets; the defaults where it sets none.
+/// The limits of decoding: those of the command line, or else the defaults.
 pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
     let default = Limits::DEFAULT;
     let limits = Limits {
@@ -230,7 +231,7 @@ pub(crate) fn limits(args: &LimitArgs) -> Result<Limits, Failure> {
     limits.checked().map_err(Failure::input)
 }
 
-/// Refuses limits other than those that a run was begun with.
+/// Refuses limits that differ from those that a run was begun with.
 pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Failure> {
     let given = [args.max_message_bytes, args.max_depth, args.max_inflation];
     let mut limits = given.into_iter().zip(recorded.by_option());
@@ -240,14 +241,13 @@ pub(crate) fn same_limits(args: &LimitArgs, recorded: Limits) -> Result<(), Fail
     match other {
         None => Ok(()),
         Some((option, given, recorded)) => Err(Failure::input(format!(
-            "--{option} {given}: this run was begun with {recorded}, and continues with it; leave \
+            "--{option} {given}: this run was begun with {recorded} and continues with it; leave \
              the option out, or run the study again"
         ))),
     }
 }
 
-/// A message over a limit, with the file that it was read from, if any: the request's or the
-/// response's.
+/// The error for a message over a limit, with the file that it was read from, if any.
 pub(crate) fn over_limit(over: &OverLimit, files: Option<(&PathBuf, &PathBuf)>) -> Failure {
     let file = files.map(|(request, response)| match over.sample {
         Sample::Request => request,

@@ -1,4 +1,4 @@
-//! A run of a study on standard error.
+//! Shows a run of a study on standard error.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use crate::screen::{Screen, clock};
 
 const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
 
-/// Draws only at events of the lab, which come between trials: no thread of its own draws while calls are
+/// Draws only at the lab's events, which occur between trials: nothing is drawn while calls are
 /// timed.
 pub(crate) struct ProgressView {
     screen: Screen,
     failed: usize,
-    /// Why stacks are left out, which was said before the run.
+    /// Why stacks are left out; these reasons were already shown before the run.
     left_out: BTreeSet<String>,
 }
 
 impl ProgressView {
-    /// A view of a run of these stacks on standard error; `quiet` shows warnings only.
+    /// Shows a run of these stacks on standard error; `quiet` shows only warnings.
     pub(crate) fn new(quiet: bool, stacks: &Stacks) -> Self {
         Self {
             screen: Screen::new(quiet, BAR),

@@ -1,4 +1,4 @@
-//! Standard error: a bar on a terminal, lines elsewhere.
+//! Progress on standard error: a bar on a terminal, otherwise lines.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rpcgauge_report::escape;
 
-/// Shows a run while it runs. Copies draw on the same screen.
+/// Shows a run while it runs. Clones draw on the same screen.
 #[derive(Clone)]
 pub(crate) struct Screen {
-    /// Hidden where nothing is drawn.
+    /// Hidden if nothing is drawn.
     bar: ProgressBar,
     form: Form,
 }
@@ -22,7 +22,7 @@ enum Form {
 }
 
 impl Screen {
-    /// Standard error with a bar of this template; `quiet` shows warnings only.
+    /// Standard error with a bar of this template; `quiet` shows only warnings.
     pub(crate) fn new(quiet: bool, template: &str) -> Self {
         let target = if quiet {
             ProgressDrawTarget::hidden()
@@ -30,14 +30,13 @@ impl Screen {
             ProgressDrawTarget::stderr_with_hz(10)
         };
         let bar = ProgressBar::with_draw_target(None, target);
-        // Hidden as well where there is no terminal, or none that can be drawn on (TERM).
+        // The bar is also hidden if there is no terminal, or none that can be drawn on (TERM).
         let form = match (quiet, bar.is_hidden()) {
             (true, _) => Form::Nothing,
             (false, false) => Form::Bar,
             (false, true) => Form::Lines,
         };
-        // A template that does not parse is a defect of this program, and the default style still
-        // shows the run.
+        // If a template does not parse, which is a bug, the default style still shows the run.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸ "));
         }
@@ -54,29 +53,30 @@ impl Screen {
         self.form == Form::Nothing
     }
 
-    /// Draws the bar as `change` leaves it.
+    /// Changes the bar and draws it.
     pub(crate) fn draw(&self, change: impl FnOnce(&ProgressBar)) {
         change(&self.bar);
         self.bar.tick();
         self.rest_at_line_start();
     }
 
-    /// A bar fills its last line. The `^C` that the terminal echoes for Ctrl-C would wrap it, and clearing would
-    /// leave a line behind.
+    /// Moves the cursor to the start of the line. Otherwise the `^C` that the terminal echoes for
+    /// Ctrl-C would wrap the bar's full last line, and clearing would leave a line behind.
     fn rest_at_line_start(&self) {
         if self.form == Form::Bar {
             let _ = std::io::stderr().write_all(b"\r");
         }
     }
 
-    /// A warning, which the report has too: it is not shown twice on one terminal.
+    /// Shows a warning, unless the report will show it on the same terminal.
     pub(crate) fn warning(&self, text: &str) {
         if !(std::io::stdout().is_terminal() && std::io::stderr().is_terminal()) {
             self.line(&format!("warning: {text}"));
         }
     }
 
-    /// Names and reasons may come from a server or a study file; each text stays one harmless line.
+    /// Shows one line. Names and reasons may come from a server or a study file, so the text is
+    /// escaped.
     pub(crate) fn line(&self, text: &str) {
         let text = escape::terminal(text);
         match self.form {
@@ -85,7 +85,7 @@ impl Screen {
                 self.rest_at_line_start();
             }
             Form::Lines | Form::Nothing => {
-                // Where standard error is closed there is no place to say so.
+                // If standard error is closed, there is no way to report it.
                 let _ = writeln!(std::io::stderr(), "{text}");
             }
         }

@@ -1,5 +1,5 @@
-//! From a resolved study to its live services, ready to be called: texts of messages made, files of TLS
-//! read, each service found and tried.
+//! Prepares the live services of a resolved study: generates message texts, reads TLS files, and
+//! tries each service with one call.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use crate::exit::{self, Failure};
 use crate::inputs::{self, Resolved};
 
-/// A live service before anything was sent to it.
+/// A live service to which nothing was sent yet.
 pub(crate) struct Prepared<'r> {
     variant: &'r Variant,
     live: &'r LiveCall,
@@ -27,17 +27,17 @@ pub(crate) struct Prepared<'r> {
     data: Option<Source>,
 }
 
-/// The texts of all calls with the name of where they come from.
+/// The texts of all calls, and the name of their source.
 #[derive(Clone)]
 struct Source {
     data: Arc<Data>,
     name: String,
 }
 
-/// Reads what the services of a study are sent, and the files of TLS. None of it is sent yet.
+/// Reads the messages for the services of a study, and the TLS files. Sends nothing yet.
 ///
 /// # Errors
-/// A file cannot be read, or what is in it cannot be sent.
+/// A file cannot be read, or its content cannot be sent.
 pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     let Resolved { plan, services, .. } = study;
     warn_of_files(plan);
@@ -47,7 +47,7 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
         };
         Some((variant, &**live, services.get(&variant.name)?))
     });
-    // Variants that send the same share it.
+    // Variants with the same messages share them.
     let mut read: Vec<(&Messages, Form, Source)> = Vec::new();
     let prepared = called.map(|(variant, live, inputs)| {
         let service = &live.service;
@@ -69,10 +69,10 @@ pub(crate) fn prepare(study: &Resolved) -> Result<Vec<Prepared<'_>>, Failure> {
     prepared.collect()
 }
 
-/// Finds each service, and tries it with one call.
+/// Looks up each service and tries it with one call.
 ///
 /// # Errors
-/// A service is not there, or cannot be called so; or Ctrl-C came.
+/// A service cannot be reached or called in this way, or Ctrl-C was pressed.
 pub(crate) fn find(
     prepared: &[Prepared<'_>],
     plan: &Plan,
@@ -119,7 +119,7 @@ impl Prepared<'_> {
         Live::find(&live, &inputs, &extent, stop).map_err(uncallable)
     }
 
-    /// The texts of the calls, with the type that a schema gives them.
+    /// The texts of the calls, with their message type if there is a schema.
     fn texts(&self, schema: Option<&Schema>) -> Result<Option<Texts>, Failure> {
         let url = &self.live.service.url;
         let found = schema.zip(url.method()).map(|(schema, method)| {
@@ -134,9 +134,9 @@ impl Prepared<'_> {
         }))
     }
 
-    /// The variant's largest trial, and its end: every trial has the same texts, as many as that needs.
-    /// How many those are is not known for a search without a highest rate, nor for a trial in slices, each of
-    /// which leaves calls out.
+    /// The variant's largest trial and when it ends: all trials share the texts, so this one
+    /// determines how many are needed. Their number is unknown for a search without a highest rate,
+    /// and for a trial in slices, which skip calls.
     fn largest(&self, plan: &Plan) -> (LiveCall, Stop) {
         let (mut live, settings) = (self.live.clone(), &self.variant.settings);
         let stop = match plan.capacity.map(|search| (search, search.highest)) {
@@ -173,7 +173,7 @@ fn source(
     let order = rows.as_ref().map_or(Order::InTurn, |rows| rows.order);
     let text = template.as_ref().map(|template| &*template.text);
     let data = Data::new(text, rows_read.transpose()?, form, order, seed).map_err(|error| {
-        // A mistake in a row is in its file, any other in the template.
+        // An error in a row is in the rows' file, any other in the template.
         let in_row = matches!(
             error,
             DataError::Row { .. } | DataError::NoRows | DataError::Unreadable { .. }
@@ -191,7 +191,7 @@ fn source(
     }))
 }
 
-/// Whether texts are JSON: always for gRPC, and for HTTP unless its content type says otherwise.
+/// Whether texts are JSON: always for gRPC; for HTTP unless the content type says otherwise.
 fn form(service: &LiveService, inputs: &ServiceInputs) -> Form {
     let mut fields = inputs.headers.iter();
     let named = fields.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -201,7 +201,7 @@ fn form(service: &LiveService, inputs: &ServiceInputs) -> Form {
     }
 }
 
-/// Rows of a file that fits into memory are all read now, those of a larger one as calls need them.
+/// Reads all rows now if the file fits into memory; otherwise rows are read when calls need them.
 fn read_rows(path: &Path) -> Result<Rows, Failure> {
     let format = match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => RowFormat::Csv,
@@ -209,7 +209,7 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
         None if path == Path::new("-") => RowFormat::JsonLines,
         _ => {
             return Err(Failure::input(format!(
-                "{}: is it CSV or JSON lines? Name it .csv, .jsonl or .ndjson",
+                "{}: it is not clear whether these rows are CSV or JSON lines; name the file .csv, .jsonl or .ndjson",
                 inputs::name(path)
             )));
         }
@@ -222,7 +222,7 @@ fn read_rows(path: &Path) -> Result<Rows, Failure> {
     rows.map_err(|error| Failure::input(format!("{}: {error}", inputs::name(path))))
 }
 
-/// Says that not all connections can be opened that are asked for, where that is so.
+/// Warns if the limit of open files does not allow all requested connections.
 fn warn_of_files(plan: &Plan) {
     let options = plan
         .variants
@@ -237,12 +237,12 @@ fn warn_of_files(plan: &Plan) {
     }
 }
 
-/// What is said where `connections` are asked for and a process may have `limit` open files.
+/// The warning if a process that may have `limit` open files needs `connections`.
 fn few_files(connections: u64, limit: u64) -> Option<String> {
     (connections >= limit).then(|| {
         format!(
-            "{connections} connections are asked for, and this program may have {limit} open files: \
-             raise the limit (`ulimit -n`), or not all can be opened"
+            "{connections} connections are requested, but this program may have only {limit} open files: \
+             raise the limit (`ulimit -n`), or some cannot be opened"
         )
     })
 }
@@ -258,7 +258,7 @@ mod tests {
         assert!(line.contains("65536") && line.contains("20000"), "{line}");
     }
 
-    /// What each variant's first call is sent.
+    /// The text of each variant's first call.
     fn first_texts(text: &str) -> Vec<String> {
         let study = rpcgauge_study::file::StudyFile::parse(text, "my.toml").unwrap();
         let context = rpcgauge_study::resolve::ResolveContext {

@@ -1,4 +1,4 @@
-//! The signals that end the program, or would.
+//! Handles signals that end, or would end, the program.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 use crate::exit::{Failure, INTERRUPTED};
 
-/// A flag that Ctrl-C sets; a second Ctrl-C ends the program at once.
+/// A flag that Ctrl-C sets; a second Ctrl-C ends the program immediately.
 pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in ending() {
@@ -24,17 +24,18 @@ pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     Ok(stop)
 }
 
-/// Lets a write beyond the largest size of a file (`ulimit -f`) fail like one to a full disk; the signal
-/// would end the program. It is handled and not ignored, which processes that are started would inherit.
+/// Makes a write beyond the maximum file size (`ulimit -f`) fail like one to a full disk, instead
+/// of ending the program with SIGXFSZ. The signal is handled instead of ignored, because child
+/// processes would inherit that.
 pub(crate) fn let_large_writes_fail() {
-    // Where it cannot be handled, the program ends at such a write, as others do.
+    // If this fails, such a write ends the program, as is the default.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
 }
 
-/// The signals that end the program. A hang-up does not where it was ignored from the start: `nohup` is to
-/// keep the program running when its terminal is closed.
+/// The signals that end the program. SIGHUP is not one of them if it was ignored at the start, so
+/// that `nohup` keeps the program running when its terminal is closed.
 pub(crate) fn ending() -> Vec<i32> {
-    // Without a readable status, none counts as ignored.
+    // If the status cannot be read, no signal counts as ignored.
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut signals = vec![SIGINT, SIGTERM];
     if !is_ignored(SIGHUP, &status) {

@@ -1,4 +1,5 @@
-//! A study written from a command line: the same text that `--print-study` prints is read and resolved.
+//! Writes a study from command-line options. The text is the one that `--print-study` prints; it is
+//! then read and resolved.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +11,16 @@ use toml::Value;
 
 use crate::exit::Failure;
 
-/// The text of a study in the making.
+/// The text of a study while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct StudyText {
     text: String,
-    /// The head of the table that was begun and has no key yet.
+    /// The header of a table that has no key yet.
     head: String,
 }
 
-/// Keys that are not those of the options that they come from, or come from none.
+/// Keys whose names differ from their options, with the option; empty if the key comes from no
+/// option.
 const OPTIONS: [(&str, &str); 20] = [
     ("question", ""),
     ("server", "--stack"),
@@ -42,7 +44,7 @@ const OPTIONS: [(&str, &str); 20] = [
     ("of", ""),
 ];
 
-/// A number as TOML has it: the options take none beyond its integers.
+/// A number as a TOML integer; the options accept no larger ones.
 pub(crate) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -50,7 +52,7 @@ pub(crate) fn number(number: u64) -> i64 {
 fn shown(key: &str, path: &Path) -> Result<String, Failure> {
     let shown = path.to_str().ok_or_else(|| {
         Failure::input(format!(
-            "--{key}: the name {path:?} is not UTF-8, and a study can hold no other; rename the file"
+            "--{key}: the name {path:?} is not UTF-8, as a study requires; rename the file"
         ))
     });
     shown.map(str::to_owned)
@@ -64,7 +66,7 @@ impl StudyText {
         text
     }
 
-    /// Begins a table, `[service]` or `[[variants]]`, which is left out where it gets no key.
+    /// Begins a table, `[service]` or `[[variants]]`, which is omitted if it gets no key.
     pub(crate) fn table(&mut self, head: &str) {
         self.head = format!("\n{head}\n");
     }
@@ -74,14 +76,14 @@ impl StudyText {
         self.text += &format!("{key} = {}\n", value.into());
     }
 
-    /// A key that is left out where there is no value.
+    /// Writes a key; omitted if there is no value.
     pub(crate) fn optional(&mut self, key: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.key(key, value);
         }
     }
 
-    /// A list that is left out where it is empty.
+    /// Writes a list; omitted if it is empty.
     pub(crate) fn list<T: Into<Value>>(&mut self, key: &str, values: impl IntoIterator<Item = T>) {
         let values: Vec<Value> = values.into_iter().map(Into::into).collect();
         if !values.is_empty() {
@@ -89,13 +91,13 @@ impl StudyText {
         }
     }
 
-    /// A path that is left out where there is none.
+    /// Writes a path; omitted if there is none.
     pub(crate) fn path(&mut self, key: &str, path: Option<&Path>) -> Result<(), Failure> {
         self.optional(key, path.map(|path| shown(key, path)).transpose()?);
         Ok(())
     }
 
-    /// A list of paths that is left out where it is empty.
+    /// Writes a list of paths; omitted if it is empty.
     pub(crate) fn paths(&mut self, key: &str, paths: &[PathBuf]) -> Result<(), Failure> {
         let shown: Result<Vec<String>, Failure> =
             paths.iter().map(|path| shown(key, path)).collect();
@@ -103,12 +105,12 @@ impl StudyText {
         Ok(())
     }
 
-    /// The text, as a file may hold it.
+    /// The text, as in a study file.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Resolves the study under a name. What is wrong is said of the option that wrote it.
+    /// Resolves the study under a name.
     pub(crate) fn resolve(
         &self,
         name: &str,
@@ -118,7 +120,7 @@ impl StudyText {
             .and_then(|study| study.resolve_with_inputs(context))
     }
 
-    /// What [`Self::resolve`] found, as the user's mistake in an option.
+    /// Converts an error of [`Self::resolve`] into one that names the option at fault.
     pub(crate) fn failure(&self, error: &StudyError) -> Failure {
         Failure::input(self.of_option(error))
     }
@@ -131,7 +133,7 @@ impl StudyText {
         };
         let line = self.text.lines().nth(place.line - 1).unwrap_or_default();
         let before: String = line.chars().take(place.column - 1).collect();
-        // Within a table or list of one line it is the last key before the place.
+        // In an inline table or list it is the last key before the error's position.
         let key = before.rsplit_once(" = ").map_or("", |(keys, _)| keys);
         let key = key.rsplit([' ', '{', '.']).next().unwrap_or_default();
         let known = OPTIONS.iter().find(|(known, _)| *known == key);
@@ -165,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// What an error at the value of the last key becomes.
+    /// The message for an error at the value of the last key.
     fn shown(keys: &[(&str, &str)]) -> String {
         let mut text = StudyText::new("Is it?");
         for (key, value) in keys {
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_only_options_that_are_there() {
+    fn an_error_names_only_options_that_exist() {
         assert_eq!(shown(&[("server", "mine/x")]), "--stack: it is wrong");
         assert_eq!(shown(&[("protocol", "grpc")]), "it is wrong");
         assert_eq!(shown(&[("compression", "gzip")]), "it is wrong");

@@ -27,7 +27,7 @@ pub(crate) struct DoctorArgs {
     /// Skip the short measurement of noise
     #[arg(long)]
     pub(crate) no_noise: bool,
-    /// Print what was found as JSON
+    /// Print the findings as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,4 +1,4 @@
-//! `app`: an application, built, checked, started, or called by its users.
+//! `app`: builds, checks, starts or loads an application.
 
 use clap::{Args, Subcommand, ValueHint};
 
@@ -14,12 +14,13 @@ pub(crate) struct AppArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AppCommand {
-    /// Build an application, as a run does where it needs it
+    /// Build an application, as a run does if it needs it
     Build {
         #[command(flatten)]
         app: AppName,
     },
-    /// Start an application in every configuration, and check that it responds right, and alike in all
+    /// Start an application in every configuration, and check that its responses are correct and
+    /// the same in all
     Check {
         #[command(flatten)]
         app: AppName,
@@ -30,23 +31,23 @@ pub(crate) enum AppCommand {
         app: AppName,
         #[command(flatten)]
         set: SetArgs,
-        /// Without a Prometheus beside it
+        /// Do not start a Prometheus for it
         #[arg(long)]
         no_prometheus: bool,
     },
-    /// Start an application, send load once, and print what came of it
+    /// Start an application, send load once, and print the results
     Load {
         #[command(flatten)]
         app: AppName,
         #[command(flatten)]
         set: SetArgs,
-        /// How many users, instead of those of app.toml
+        /// The number of users, instead of that in app.toml
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         users: Option<u32>,
-        /// Only tasks with one of these tags, instead of those of app.toml
+        /// Only tasks with one of these tags, instead of those in app.toml
         #[arg(long, value_name = "TAG,TAG", value_delimiter = ',')]
         tags: Vec<String>,
-        /// The check of app.toml whose request is sent at a rate, instead of users
+        /// The check in app.toml whose request is sent at a rate, instead of load by users
         #[arg(
             long,
             value_name = "CHECK",
@@ -54,16 +55,17 @@ pub(crate) enum AppCommand {
             conflicts_with_all = ["users", "tags"]
         )]
         call: Option<String>,
-        /// Requests per second, whatever became of those before (open loop)
+        /// Requests per second, sent without waiting for earlier ones (open loop)
         #[arg(long, value_name = "RATE", value_parser = parse_rate, requires = "call")]
         rate: Option<f64>,
         /// How long the load is measured
         #[arg(long, value_name = "TIME", value_parser = parse_ms, default_value = "20s")]
         duration: u64,
-        /// How long the load runs before that
+        /// How long the load runs before it is measured
         #[arg(long, value_name = "TIME", value_parser = parse_ms, default_value = "5s")]
         warm_up: u64,
-        /// Leave the application running afterwards, with a Prometheus that saw the load, until Ctrl-C
+        /// Keep the application running afterwards until Ctrl-C, with a Prometheus that scraped it
+        /// during the load
         #[arg(long)]
         stay: bool,
     },
@@ -77,10 +79,10 @@ pub(crate) struct AppName {
     pub(crate) name: String,
 }
 
-/// Its configuration.
+/// An application's configuration.
 #[derive(Debug, Args)]
 pub(crate) struct SetArgs {
-    /// A setting's value, instead of its default; repeat it for several
+    /// A setting's value, instead of its default (repeatable)
     #[arg(long = "set", value_name = "SETTING=VALUE")]
     pub(crate) set: Vec<String>,
 }

@@ -23,12 +23,12 @@ pub(crate) struct CompareArgs {
     /// Compare servers on these stacks, SUBJECT/STACK, called by rpcgauge's own client (repeatable)
     #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) stack: Vec<String>,
-    /// Compare these stacks as clients of each --stack, or of the embedded server, beside rpcgauge's own client
-    /// (repeatable)
+    /// Compare these stacks as clients of each --stack, or of the embedded server, in addition to
+    /// rpcgauge's own client (repeatable)
     #[arg(long, value_name = "STACK", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) client: Vec<String>,
-    /// Only the variants of these names; of a name that no variant has, those whose name contains it. Without --stack:
-    /// rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
+    /// Only the variants with these names; a name that no variant has selects all whose name
+    /// contains it. Without --stack: rest-json, grpc, grpc-gzip, grpc-unix, msgpack, hybrid
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::COMPARISON)]
     pub(crate) only: Vec<String>,
     /// The variant that every other is compared with [default: rest-json, or the first stack]

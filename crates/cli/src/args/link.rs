@@ -10,12 +10,13 @@ use clap::{Args, Subcommand};
 pub(crate) struct LinkArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LinkCommand>,
-    /// A preset, or values as rate=50Mbit/s+delay=4ms or wlan+loss=1%; presets are listed where none is given
+    /// A preset, or values as in rate=50Mbit/s+delay=4ms or wlan+loss=1% [default: list the
+    /// presets]
     pub(crate) link: Option<String>,
-    /// A command for the shell that listens at the server's end; the client starts when it does
+    /// A shell command at the server's end; the client starts once it listens
     #[arg(long, value_name = "CMD", requires = "link")]
     pub(crate) server: Option<String>,
-    /// A command for the shell at the client's end
+    /// A shell command at the client's end
     #[arg(
         long,
         value_name = "CMD",
@@ -26,16 +27,17 @@ pub(crate) struct LinkArgs {
     /// A program and its arguments at the client's end
     #[arg(last = true, value_name = "CMD", requires = "link")]
     pub(crate) program: Vec<OsString>,
-    /// Decides which packets are lost, and the jitter
+    /// Seed of the loss and the jitter
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LinkCommand {
-    /// Measure how well this machine holds links: round trip, rate, queue, loss, packets per second
+    /// Measure how well this machine emulates links: round trip, rate, queue, loss, packets per
+    /// second
     Check {
-        /// Presets or values; all presets where none is given
+        /// Presets or values [default: all presets]
         #[arg(value_name = "LINK")]
         links: Vec<String>,
     },

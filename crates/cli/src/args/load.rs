@@ -28,20 +28,22 @@ pub(crate) struct LoadArgs {
     pub(crate) data: DataArgs,
     #[command(flatten)]
     pub(crate) pace: PaceArgs,
-    /// What must be reached, or the exit code is 1: p99<20ms, errors<0.1%, goodput>500 (repeatable)
+    /// An objective: p99<20ms, errors<0.1%, goodput>500 (repeatable); if one is not reached, the
+    /// exit code is 1
     #[arg(long, value_name = "OBJECTIVE", help_heading = heading::RESULT)]
     pub(crate) slo: Vec<Objective>,
     /// Compare with this target, in interleaved blocks
     #[arg(long, value_name = "TARGET", value_hint = ValueHint::Url, conflicts_with_all = ["ramp", "find_capacity"], help_heading = heading::RESULT)]
     pub(crate) vs: Option<Url>,
-    /// A header field of the calls to that target, which gets none of -H (repeatable); its value is
-    /// kept nowhere
+    /// A header field of the calls to the --vs target, which does not get those of -H (repeatable);
+    /// its value is never stored
     #[arg(long, value_name = "NAME: VALUE", requires = "vs", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::RESULT)]
     pub(crate) vs_header: Vec<(String, String)>,
     /// Blocks of the comparison, which share the duration and the calls [default: 10]
     #[arg(long, value_name = "N", help_heading = heading::RESULT)]
     pub(crate) blocks: Option<u32>,
-    /// Print these options as a study, for `rpcgauge run`; call nothing. Values of header fields stay out
+    /// Print these options as a study, for `rpcgauge run`; call nothing. Values of header fields
+    /// are left out
     #[arg(long, help_heading = heading::OUTPUT)]
     pub(crate) print_study: bool,
     #[command(flatten)]
@@ -52,17 +54,17 @@ pub(crate) struct LoadArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// The part of the service that is called, and how.
+/// What of the service is called, and how.
 #[derive(Debug, Args)]
 pub(crate) struct ServiceArgs {
-    /// The gRPC method, package.Service/Method, where the target names none
+    /// The gRPC method, package.Service/Method, if the target names none
     #[arg(long, value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) method: Option<String>,
     /// The HTTP method [default: POST with --data or --rows, otherwise GET]
     #[arg(long, short = 'X', value_name = "METHOD", help_heading = heading::SERVICE)]
     pub(crate) request_method: Option<String>,
-    /// A header field, or gRPC metadata, of the calls to TARGET (repeatable; --vs-header is for the
-    /// other one); its value is kept nowhere
+    /// A header field, or gRPC metadata, of the calls to TARGET (repeatable; use --vs-header for
+    /// the --vs target); its value is never stored
     #[arg(long, short = 'H', value_name = "NAME: VALUE", value_parser = rpcgauge_study::file::parse_header, help_heading = heading::SERVICE)]
     pub(crate) header: Vec<(String, String)>,
     /// Connect to this Unix domain socket; the target's host is then only sent to the server
@@ -71,10 +73,10 @@ pub(crate) struct ServiceArgs {
     /// The version of HTTP [default: 2 for gRPC, otherwise 1.1]
     #[arg(long, value_enum, value_name = "VERSION", help_heading = heading::SERVICE)]
     pub(crate) http: Option<Http>,
-    /// How requests are compressed: none, gzip[:level], zstd[:level]
+    /// The compression of requests: none, gzip[:level], zstd[:level]
     #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = heading::SERVICE)]
     pub(crate) request_compression: Compression,
-    /// The compression that responses are asked for in: none, gzip, zstd
+    /// The compression to request for responses: none, gzip, zstd
     #[arg(long, value_name = "COMPRESSION", default_value = "none", value_parser = parse_compression, help_heading = heading::SERVICE)]
     pub(crate) response_compression: Compression,
 }
@@ -90,7 +92,7 @@ pub(crate) enum Http {
     Http2,
 }
 
-/// How TLS is spoken.
+/// TLS options.
 #[derive(Debug, Args)]
 pub(crate) struct TlsArgs {
     /// Trust the authorities in this PEM file, and no others [default: the machine's own]
@@ -102,13 +104,13 @@ pub(crate) struct TlsArgs {
     /// Its private key, as a PEM file
     #[arg(long, value_name = "FILE", requires = "cert", value_hint = ValueHint::FilePath, help_heading = heading::TLS)]
     pub(crate) key: Option<PathBuf>,
-    /// The name to ask for and to expect [default: the target's host]
+    /// The server name to send (SNI) and to verify [default: the target's host]
     #[arg(long, value_name = "NAME", help_heading = heading::TLS)]
     pub(crate) server_name: Option<String>,
-    /// Verify no certificate; the report says so
+    /// Do not verify certificates; the report says so
     #[arg(long, help_heading = heading::TLS)]
     pub(crate) insecure: bool,
-    /// Speak HTTP/2 with a server that does not negotiate it by ALPN
+    /// Use HTTP/2 even if the server does not negotiate it by ALPN
     #[arg(long, help_heading = heading::TLS)]
     pub(crate) allow_missing_alpn: bool,
 }
@@ -116,15 +118,15 @@ pub(crate) struct TlsArgs {
 /// What is sent.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
-    // Not the placeholder for a call's number: clap reads its inner part as a line break.
-    /// The message in JSON or the body, with placeholders such as {{uuid}}; @FILE reads it, @- from
-    /// standard input. It is kept nowhere, but its length and SHA-256
+    // The text does not show the placeholder {{n}}: clap reads `{n}` as a line break.
+    /// The message as JSON, or the body, with placeholders such as {{uuid}}; @FILE reads it from a
+    /// file, @- from standard input. Only its length and SHA-256 are stored
     #[arg(long, value_name = "TEXT", help_heading = heading::MESSAGE)]
     pub(crate) data: Option<String>,
     /// One row per call: JSON lines (.jsonl, .ndjson) or CSV; fills {{name}}, or is the message
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) rows: Option<PathBuf>,
-    /// In which order calls take the rows
+    /// The order in which calls use the rows
     #[arg(long, value_enum, default_value_t = Order::InTurn, requires = "rows", help_heading = heading::MESSAGE)]
     pub(crate) order: Order,
     /// Seed of every random choice
@@ -132,12 +134,12 @@ pub(crate) struct DataArgs {
     pub(crate) seed: Option<u64>,
 }
 
-/// In which order calls take rows.
+/// The order in which calls use rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
     /// From the first to the last, then from the first again
     InTurn,
-    /// Each call any row
+    /// A random row for each call
     Random,
 }
 
@@ -147,14 +149,15 @@ pub(crate) struct PaceArgs {
     /// End after this many calls
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) calls: Option<u64>,
-    /// Send no more than this many requests to each target, with those of the warm-up, of the start of slices,
-    /// of the A/A check and of retries
+    /// Send at most this many requests to each target, including those of the warm-up, of the start
+    /// of slices, of the A/A check and of retries
     #[arg(long, value_name = "N", value_parser = whole(), conflicts_with = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_requests: Option<u64>,
     /// End after this time, e.g. 30s or 2m [default: 10s, unless --calls is given]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, conflicts_with = "ramp", help_heading = heading::LOAD)]
     pub(crate) duration: Option<u64>,
-    /// Calls in flight over all connections, a new one as soon as one ends [default: one per connection]
+    /// Calls in flight over all connections; a new one starts as soon as one ends [default: one per
+    /// connection]
     #[arg(long, value_name = "N", conflicts_with = "arrivals", help_heading = heading::LOAD)]
     pub(crate) in_flight: Option<u32>,
     /// Calls per second, sent without waiting for earlier ones
@@ -175,68 +178,69 @@ pub(crate) struct PaceArgs {
     /// Search for the highest rate that holds every --slo, in trials of --duration [5s]
     #[arg(long, requires = "slo", group = "arrivals", help_heading = heading::LOAD)]
     pub(crate) find_capacity: bool,
-    /// The first rate that the search tries [default: what brings enough calls in --duration]
+    /// The first rate that the search tries [default: one with enough calls in --duration]
     #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) start_rate: Option<f64>,
     /// The highest rate that the search tries
     #[arg(long, value_name = "R", value_parser = parse_rate, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) max_rate: Option<f64>,
-    /// How near the rate that holds and the one that does not must come [default: 5%]
+    /// How close the rate that holds and the one that misses must be [default: 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share, requires = "find_capacity", help_heading = heading::LOAD)]
     pub(crate) precision: Option<f64>,
-    /// Space the calls of a rate or ramp at random (Poisson), not evenly
+    /// Space the calls of a rate or ramp randomly (Poisson) instead of evenly
     #[arg(long, requires = "arrivals", help_heading = heading::LOAD)]
     pub(crate) poisson: bool,
-    /// Connections to each target, kept open [default: 1; where each carries one call at a time as many
-    /// as --in-flight, and 64 at a rate]
+    /// Connections to each target, kept open [default: 1; if each carries one call at a time, as
+    /// many as --in-flight, or 64 at a rate]
     #[arg(long, value_name = "C", help_heading = heading::LOAD)]
     pub(crate) connections: Option<u32>,
     /// Open a connection for each call
     #[arg(long, help_heading = heading::LOAD)]
     pub(crate) connect_per_call: bool,
-    /// Keep silent connections alive, and end dead ones: after this long without a byte from the server
-    /// ask it by PING (HTTP/2), and have the system probe (TCP)
+    /// Keep silent connections alive and close dead ones: after this long without a byte from the
+    /// server, send a PING (HTTP/2) and let the system send keepalive probes (TCP)
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) keepalive: Option<u64>,
-    /// How long the server may take to reply to that [default: 20s]
+    /// How long the server may take to reply to such a probe [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, requires = "keepalive", help_heading = heading::LOAD)]
     pub(crate) keepalive_timeout: Option<u64>,
-    /// Longest warm-up, whose calls are not measured; 0s for none [default: until latency has
-    /// settled, at most 5s, nor longer or with more calls than are measured]
+    /// Maximum warm-up, whose calls are not measured; 0s for none [default: until latency has
+    /// settled, but at most 5s, the measured time and the measured number of calls]
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, help_heading = heading::LOAD)]
     pub(crate) warmup: Option<u64>,
-    /// A call without a response by then has failed [default: 10s]
+    /// A call without a response within this time fails [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_ms, help_heading = heading::LOAD)]
     pub(crate) deadline: Option<u64>,
-    /// What becomes of calls in flight when the duration is over
+    /// What to do with calls in flight when the duration is over
     #[arg(long, value_enum, default_value_t = AtEnd::Wait, help_heading = heading::LOAD)]
     pub(crate) at_end: AtEnd,
 }
 
-/// Where a load's figures go beside its run directory.
+/// Where a load's figures are written in addition to its run directory.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Write the latency percentiles here, as HdrHistogram's plotting tools read them (ms)
+    /// Write the latency percentiles (ms) to this file, in the format of HdrHistogram's plotting
+    /// tools
     #[arg(long, value_name = "FILE", conflicts_with_all = ["vs", "find_capacity"], value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) hgrm: Option<PathBuf>,
-    /// Write the latencies of each second here, as an HdrHistogram interval log (.hlog)
+    /// Write the latencies of each second to this file, as an HdrHistogram interval log (.hlog)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::OUTPUT)]
     pub(crate) interval_log: Option<PathBuf>,
-    /// Serve OpenMetrics at http://HOST:PORT/metrics while it runs; port 0 is any that is free
+    /// Serve OpenMetrics at http://HOST:PORT/metrics while the load runs; port 0 chooses a free one
     #[arg(long, value_name = "HOST:PORT", help_heading = heading::OUTPUT)]
     pub(crate) metrics: Option<String>,
 }
 
-/// What becomes of calls in flight at the end.
+/// What to do with calls in flight at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AtEnd {
-    /// They may end, each by its deadline
+    /// Wait until each ends, or its deadline passes
     Wait,
-    /// They are given up and counted as abandoned
+    /// Cancel them and count them as abandoned
     Cancel,
 }
 
-/// A warm-up of 0 is none.
+/// Parses a maximum warm-up; 0 means none.
 fn parse_warmup(text: &str) -> Result<u64, String> {
     match text.trim() {
         "0" | "0s" | "0ms" => Ok(0),
@@ -252,7 +256,7 @@ pub(super) fn parse_rate(text: &str) -> Result<f64, String> {
         .map_err(|_| format!("\"{text}\" is not a number of calls per second"))
 }
 
-/// A share, as `5%` or `0.05`.
+/// Parses a share, written as `5%` or `0.05`.
 fn parse_share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number, 0.01),

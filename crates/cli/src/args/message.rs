@@ -1,4 +1,4 @@
-//! A message's description and bounds, and `rpcgauge size`.
+//! Message schemas and decoding limits, and `rpcgauge size`.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use rpcgauge_message::Limits;
 
 use super::heading;
 
-/// Where a message's description comes from.
+/// The source of message schemas.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The .proto file (repeatable)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = heading::MESSAGE)]
     pub(crate) proto: Vec<PathBuf>,
-    /// Where imports are searched (repeatable) [default: the .proto file's own folder]
+    /// A folder to search for imports (repeatable) [default: the .proto file's own folder]
     #[arg(long, short = 'I', value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = heading::MESSAGE)]
     pub(crate) include: Vec<PathBuf>,
     /// A compiled FileDescriptorSet instead of .proto files
@@ -22,24 +22,25 @@ pub(crate) struct SchemaArgs {
 }
 
 impl SchemaArgs {
-    /// Whether none of it was given.
+    /// Whether none of these options was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.proto.is_empty() && self.include.is_empty() && self.descriptor_set.is_none()
     }
 }
 
-/// Bounds of decoding.
+/// Decoding limits.
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
-    #[arg(long, value_name = "BYTES", help = limit_help("Largest encoded message, in bytes", Limits::DEFAULT.max_message_bytes), help_heading = heading::LIMITS)]
+    #[arg(long, value_name = "BYTES", help = limit_help("Maximum size of an encoded message, in bytes", Limits::DEFAULT.max_message_bytes), help_heading = heading::LIMITS)]
     pub(crate) max_message_bytes: Option<usize>,
-    #[arg(long, value_name = "LEVELS", help = limit_help("Deepest nesting of a message", Limits::DEFAULT.max_depth), help_heading = heading::LIMITS)]
+    #[arg(long, value_name = "LEVELS", help = limit_help("Maximum nesting depth of a message", Limits::DEFAULT.max_depth), help_heading = heading::LIMITS)]
     pub(crate) max_depth: Option<usize>,
-    #[arg(long, value_name = "RATIO", help = limit_help("How many times its compressed size a message may grow to", Limits::DEFAULT.max_inflation), help_heading = heading::LIMITS)]
+    #[arg(long, value_name = "RATIO", help = limit_help("Maximum ratio of a message's decompressed to its compressed size", Limits::DEFAULT.max_inflation), help_heading = heading::LIMITS)]
     pub(crate) max_inflation: Option<usize>,
 }
 
-/// A limit's help. Its default is not a default of the command line: a resumed run keeps its own.
+/// A limit's help. It states the default itself, since for clap there is none: a resumed run keeps
+/// its own limits.
 fn limit_help(what: &str, default: usize) -> String {
     format!("{what} [default: {default}]")
 }
@@ -52,7 +53,7 @@ pub(crate) struct SizeArgs {
     /// The message's full name, as package.Message
     #[arg(long, value_name = "NAME", required_unless_present = "method", help_heading = heading::MESSAGE)]
     pub(crate) message: Option<String>,
-    /// A method, to take its request message (or, with --response, its response)
+    /// A method, whose request message is used (or, with --response, its response)
     #[arg(long, value_name = "METHOD", conflicts_with = "message", help_heading = heading::MESSAGE)]
     pub(crate) method: Option<String>,
     /// The sample is the method's response, not its request

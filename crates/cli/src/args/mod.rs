@@ -1,4 +1,4 @@
-//! The command line as written: flags, their help and their examples. No decisions here.
+//! The definition of the command line: options, their help, and examples.
 
 mod about;
 mod app;
@@ -31,8 +31,8 @@ pub(crate) use subjects::{SubjectFolders, SubjectsArgs, SubjectsCommand};
 
 use crate::exit::BAD_INPUT;
 
-/// Which way to call a service: protocol, encoding, compression, transport and connection
-/// handling, measured on your own messages.
+/// Find the best way to call a service: measures protocols, encodings, compression, transports and
+/// connection handling with your own messages.
 #[derive(Debug, Parser)]
 #[command(name = "rpcgauge", version, arg_required_else_help = true, after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -55,18 +55,18 @@ mod heading {
     pub(super) const WORKLOAD: &str = "Workload";
 }
 
-/// A whole number that TOML can write too.
+/// An integer that TOML can represent.
 fn whole() -> clap::builder::RangedU64ValueParser<u64> {
     clap::value_parser!(u64).range(..=i64::MAX as u64)
 }
 
-/// A time as studies write it, in milliseconds.
+/// Parses a time in the format of studies into milliseconds.
 fn parse_ms(text: &str) -> Result<u64, String> {
     parse_time_ms(text.trim())
 }
 
-/// Reads the command line. Help and version are printed, and end the program; so do mistakes, with clap's own
-/// words.
+/// Parses the command line. Help, version and errors are printed as clap formats them, and end the
+/// program.
 pub(crate) fn parse() -> Arguments {
     Arguments::try_parse().unwrap_or_else(|mut error| {
         if matches!(
@@ -79,13 +79,14 @@ pub(crate) fn parse() -> Arguments {
         }
         hide_secret(&mut error);
         let text = escape::page(&error.render().to_string());
-        // Where standard error is closed, the exit code still says it.
+        // If standard error is closed, the exit code still shows the error.
         let _ = std::io::stderr().write_all(text.as_bytes());
         std::process::exit(i32::from(BAD_INPUT))
     })
 }
 
-/// Takes a refused value out of the error where it may hold a secret: a URL a password, a header field a token.
+/// Removes a refused value from the error if it may contain a secret: a password in a URL, or a
+/// token in a header field.
 fn hide_secret(error: &mut clap::Error) {
     let argument = error.get(ContextKind::InvalidArg).map(ToString::to_string);
     let argument = argument.unwrap_or_default();
@@ -97,15 +98,15 @@ fn hide_secret(error: &mut clap::Error) {
 
 const EXAMPLES: &str = "\
 Examples:
-  rpcgauge run quickstart                   the five questions in small, in about a minute
+  rpcgauge run quickstart                   a small version of the five questions, about a minute
   rpcgauge compare --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json
                                             the sensible ways to make your own call
   rpcgauge load http://localhost:8080/health --rate 500 --slo 'p99<20ms'
-                                            how a service that runs already responds
+                                            how a running service responds
   rpcgauge size --proto orders.proto --message shop.Order --sample order.json
                                             encoded sizes only; runs nothing
-  rpcgauge doctor                           what this machine can measure, and how quietly
+  rpcgauge doctor                           what this machine can measure, and its noise
 
 Exit codes: 0 done; 1 done, but some trials failed, an objective was not reached or something got
 slower; 2 bad input; 3 cannot be done here; 130 interrupted, with what was measured kept.";
@@ -128,7 +129,7 @@ Examples:
   rpcgauge compare ... --only rest-json,grpc --against rest-json
   rpcgauge compare ... --size-sweep 1,10,100 --budget 3m")]
     Compare(Box<CompareArgs>),
-    /// Call a service that runs already and report what its callers see
+    /// Call a running service and report what its callers see
     #[command(after_help = "\
 Examples:
   rpcgauge load http://localhost:8080/health
@@ -138,10 +139,10 @@ Examples:
   rpcgauge load grpc://localhost:50051/shop.Orders/Get --vs grpc://localhost:50052/shop.Orders/Get
 
 Exit codes: 0 done; 1 done, but an objective was not reached or, without objectives, no call
-succeeded; 2 bad input, or a service that is not there; 3 cannot be done here; 130 interrupted, with
+succeeded; 2 bad input, or the service cannot be reached; 3 cannot be done here; 130 interrupted, with
 what was measured until then reported.
 
-Send load only to what is yours and can bear it.")]
+Send load only to services that are yours and can handle it.")]
     Load(Box<LoadArgs>),
     /// Print the trials a study would run and how long they would take; run nothing
     #[command(after_help = "\
@@ -160,12 +161,12 @@ Examples:
 Examples:
   rpcgauge subjects
   rpcgauge subjects build python
-  rpcgauge subjects check mine --subjects .  whether your own, in ./mine, does what it declares")]
+  rpcgauge subjects check mine --subjects .  check that your own, in ./mine, does what it declares")]
     Subjects(SubjectsArgs),
     /// Build, check, start or load an application of several services (docs/measure-an-application.md)
     #[command(after_help = "\
 Examples:
-  rpcgauge app check examples/app-shop      every response right, in every configuration
+  rpcgauge app check examples/app-shop      check every response in every configuration
   rpcgauge app up examples/app-shop --set connections=per-call
   rpcgauge app load examples/app-shop --duration 30s
   rpcgauge app load examples/app-shop --call offer --rate 200
@@ -178,7 +179,7 @@ Examples:
   rpcgauge size --proto orders.proto --method shop.Orders/Get --sample req.json
   rpcgauge size --descriptor-set shop.binpb --message shop.Order --sample order.json --json")]
     Size(SizeArgs),
-    /// Write the report of a run again from its directory
+    /// Rewrite the report of a run from its directory
     #[command(after_help = "\
 Examples:
   rpcgauge report runs/20261120T101500Z-quickstart
@@ -190,30 +191,30 @@ Examples:
   rpcgauge diff runs/before runs/after
   rpcgauge diff runs/before runs/after --format html > diff.html
   rpcgauge diff runs/main runs/change --fail-if-slower
-                                            exit code 1 where it got slower, for CI")]
+                                            exit code 1 if it got slower, for CI")]
     Diff(DiffArgs),
     /// Serve a workload with the embedded reference server until interrupted
     #[command(after_help = "\
 Examples:
-  rpcgauge serve                            hello on 127.0.0.1, at a free port
+  rpcgauge serve                            hello on 127.0.0.1, on a free port
   rpcgauge serve --workload list --n 100 --listen 127.0.0.1:6565
   rpcgauge serve --listen unix:/tmp/hello.sock
   rpcgauge serve --proto orders.proto --method shop.Orders/Get \\
       --request req.json --response resp.json")]
     Serve(ServeArgs),
-    /// Run programs over an emulated link, or say which links this machine can hold
+    /// Run programs over an emulated link, or check which links this machine can hold
     #[command(after_help = "\
 Examples:
-  rpcgauge link                             the links that have names
+  rpcgauge link                             list the links that have names
   rpcgauge link wlan --server './server' --client 'curl http://198.18.0.2:8080/'
   rpcgauge link lte --server 'iperf3 -s -1' -- iperf3 -c 198.18.0.2
   rpcgauge link lte -- bash                 a shell at the client's end
   rpcgauge link rate=50Mbit/s+delay=4ms+loss=1% -- bash
-  rpcgauge link check                       measures every link on this machine
+  rpcgauge link check                       measure every link on this machine
 
-The server is at 198.18.0.2, which both find in RPCGAUGE_SERVER. The exit code is the client's.")]
+The server's address is 198.18.0.2, also in the variable RPCGAUGE_SERVER. The exit code is the client's.")]
     Link(LinkArgs),
-    /// Say what this machine can measure, how quietly, and what would help
+    /// Show what this machine can measure, how noisy it is, and what would help
     #[command(after_help = "\
 Examples:
   rpcgauge doctor

@@ -1,4 +1,4 @@
-//! What reads run directories: `report` and `diff`.
+//! Commands that read run directories: `report` and `diff`.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub(crate) struct ReportArgs {
     /// What to print; the report's files are written to the run directory in any case
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
-    /// Print all verdicts, claims and what failed as text, and not only the summary and the figures
+    /// Print all verdicts, claims and failures as text, not only the summary and the figures
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -42,8 +42,9 @@ pub(crate) struct DiffArgs {
     /// The run directory that is judged
     #[arg(value_name = "AFTER", value_hint = ValueHint::DirPath)]
     pub(crate) after: PathBuf,
-    /// Exit with 1 where a latency or the calls per second are worse, against both the floor and the variant
-    /// that it is compared with, and with 2 where none of them can be judged, as of an application
+    /// Exit with 1 if a latency or the calls per second got worse relative to both the floor and
+    /// the variant that it is compared with; exit with 2 if none of them can be judged, as for an
+    /// application
     #[arg(long)]
     pub(crate) fail_if_slower: bool,
     /// What to print
@@ -68,7 +69,7 @@ pub(crate) enum DiffFormat {
 }
 
 impl DiffArgs {
-    /// What to print, whichever option says it.
+    /// The format to print, by either option.
     pub(crate) fn format(&self) -> DiffFormat {
         if self.json {
             DiffFormat::Json

@@ -1,4 +1,4 @@
-//! What runs a study: `run`, `plan`, and where the result goes.
+//! `run` and `plan`, and options for the output of runs.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -19,11 +19,11 @@ pub(crate) struct RunArgs {
         long,
         value_name = "RUN",
         value_hint = ValueHint::DirPath,
-        // Its plan is made, and it has its place.
+        // The plan and the directory of a resumed run are fixed.
         conflicts_with_all = ["only", "invocations", "blocks", "seed", "out"],
     )]
     pub(crate) resume: Option<PathBuf>,
-    /// With --resume: run the invocations again in which a trial failed
+    /// With --resume: rerun the invocations in which a trial failed
     #[arg(long, requires = "resume", conflicts_with = "studies")]
     pub(crate) retry_failed: bool,
     #[command(flatten)]
@@ -36,16 +36,17 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// What a command line may change of a study.
+/// What the command line may change in a study.
 #[derive(Debug, Args)]
 pub(crate) struct OverrideArgs {
-    /// Only the variants of these names; of a name that no variant has, those whose name contains it
+    /// Only the variants with these names; a name that no variant has selects all whose name
+    /// contains it
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = heading::STUDY)]
     pub(crate) only: Vec<String>,
-    /// Fresh starts of the subjects
+    /// The number of invocations: fresh starts of the subjects
     #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) invocations: Option<NonZeroU32>,
-    /// Blocks in each invocation
+    /// The number of blocks in each invocation
     #[arg(long, value_name = "N", help_heading = heading::STUDY)]
     pub(crate) blocks: Option<NonZeroU32>,
     /// Seed of every random choice
@@ -53,16 +54,16 @@ pub(crate) struct OverrideArgs {
     pub(crate) seed: Option<u64>,
 }
 
-/// Where a run goes and how it is shown.
+/// Where a run is written and how it is shown.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
-    /// The run directory to make [default: runs/<time>-<study>]
+    /// The run directory to create [default: runs/<time>-<study>]
     #[arg(long, value_name = "DIR", value_parser = PathBufValueParser::new().try_map(unlike_an_option), value_hint = ValueHint::DirPath, help_heading = heading::OUTPUT)]
     pub(crate) out: Option<PathBuf>,
     /// Print the findings as JSON instead of text
     #[arg(long, help_heading = heading::OUTPUT)]
     pub(crate) json: bool,
-    /// Print all verdicts, claims and what failed, and not only the summary and the figures
+    /// Print all verdicts, claims and failures, not only the summary and the figures
     #[arg(long, short, help_heading = heading::OUTPUT)]
     pub(crate) verbose: bool,
     /// No progress bar
@@ -87,7 +88,7 @@ pub(crate) struct PlanArgs {
     pub(crate) limits: LimitArgs,
 }
 
-/// A run is named in later commands, where a name with `-` before it would be taken for an option.
+/// Refuses a name that begins with `-`, since later commands would take it for an option.
 fn unlike_an_option(path: PathBuf) -> Result<PathBuf, String> {
     if path.as_os_str().as_encoded_bytes().starts_with(b"-") {
         let shown = path.display();

@@ -12,7 +12,7 @@ pub(crate) struct ServeArgs {
     /// What to serve
     #[arg(long, value_enum, default_value_t = ServedWorkload::Hello, conflicts_with = "method", help_heading = heading::WORKLOAD)]
     pub(crate) workload: ServedWorkload,
-    /// Items, rows, strings or ids in the message, where the workload has them
+    /// The number of items, rows, strings or ids in the message, if the workload has them
     #[arg(long, value_name = "N", conflicts_with = "method", help_heading = heading::WORKLOAD)]
     pub(crate) n: Option<u32>,
     #[command(flatten)]
@@ -29,25 +29,25 @@ pub(crate) struct ServeArgs {
     /// Where to listen: host:port, or unix:/path
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0", help_heading = heading::SERVER)]
     pub(crate) listen: String,
-    /// Speak TLS, with a certificate that is made at the start and printed
+    /// Use TLS, with a certificate that is generated at the start and printed
     #[arg(long, help_heading = heading::SERVER)]
     pub(crate) tls: bool,
-    /// How responses are compressed for a client that accepts it: none, gzip[:level], zstd[:level]
+    /// The compression of responses for clients that accept it: none, gzip[:level], zstd[:level]
     #[arg(long, value_name = "COMPRESSION", default_value = "none", help_heading = heading::SERVER)]
     pub(crate) compression: String,
-    /// Threads that serve
+    /// The number of serving threads
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = heading::SERVER)]
     pub(crate) threads: u32,
     /// Do not describe the method and its messages to clients (gRPC Server Reflection)
     #[arg(long, help_heading = heading::SERVER)]
     pub(crate) no_reflection: bool,
-    /// Bytes that unfinished requests and responses may hold together; calls beyond are refused
+    /// Maximum bytes that all unfinished requests and responses may hold; further calls are refused
     /// [default: a quarter of the machine's memory]
     #[arg(long, value_name = "BYTES", help_heading = heading::LIMITS)]
     pub(crate) max_memory: Option<usize>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-    /// Print where it listens and what can be called as one line of JSON
+    /// Print the address and the methods as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -57,14 +57,14 @@ pub(crate) struct ServeArgs {
 pub(crate) enum ServedWorkload {
     /// The response is the request
     Echo,
-    /// A name, and a greeting of it
+    /// The request is a name, the response a greeting
     Hello,
-    /// A short request, a response of n items
+    /// The request is short, the response has n items
     List,
-    /// n rows of the bird strikes data
+    /// The response is n rows of the bird strikes data
     Records,
-    /// An id, and a member's profile
+    /// The request is an id, the response a member's profile
     Profile,
-    /// An id, and n ids
+    /// The request is an id, the response n ids
     Followers,
 }

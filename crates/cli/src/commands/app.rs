@@ -1,4 +1,4 @@
-//! `rpcgauge app`: an application is built, checked, kept up, or called by its users once.
+//! `rpcgauge app`: builds, checks or starts an application, or sends it load once.
 
 mod tables;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(args: AppArgs) -> Outcome {
     }
 }
 
-/// Shows the log of what failed, and turns it into the line and the exit code.
+/// Shows the log of the failed process, and converts the failure into a line and an exit code.
 pub(crate) fn shown(failure: TrialFailure) -> Failure {
     let screen = Screen::new(true, "");
     for line in failure.log.lines() {
@@ -67,7 +67,7 @@ pub(crate) fn shown(failure: TrialFailure) -> Failure {
     }
 }
 
-/// Builds an application, and shows how far it is.
+/// Builds an application and shows its progress.
 pub(crate) fn build<'p>(
     package: &'p AppPackage,
     quiet: bool,
@@ -77,7 +77,7 @@ pub(crate) fn build<'p>(
     with_progress(quiet, &what, |show| package.build(show, stop)).inspect_err(show_tail)
 }
 
-/// Locust, installed where it was not before; none where no users send load.
+/// Locust, which is installed if it is missing; `None` if the load is not by users.
 pub(crate) fn locust_for(
     load: &AppLoad,
     quiet: bool,
@@ -103,7 +103,7 @@ fn build_one(name: &AppName) -> Outcome {
     print_plain(&format!("{name}: built in {time}, {size}: {folder}\n"))
 }
 
-/// The configuration that options ask for.
+/// The configuration that the options choose.
 fn configuration(app: &App, set: &SetArgs) -> Result<Configuration, Failure> {
     let pairs = set.set.iter().map(|text| {
         text.split_once('=')
@@ -150,7 +150,7 @@ fn check(name: &AppName) -> Outcome {
     ))
 }
 
-/// Starts a set alone, and checks it.
+/// Starts the application with one set, and checks it.
 fn start<'a>(
     built: &'a BuiltApp<'a>,
     app: &App,
@@ -188,7 +188,7 @@ fn up(name: &AppName, set: &SetArgs, no_prometheus: bool) -> Outcome {
     stay_up(application, &responses, prometheus, logs.folder(), &stop)
 }
 
-/// Prints all addresses, and keeps the application up until Ctrl-C.
+/// Prints all addresses, and keeps the application running until Ctrl-C.
 fn stay_up(
     application: Application<'_>,
     responses: &Responses,
@@ -203,10 +203,10 @@ fn stay_up(
         Some(Ok(address)) => print_plain(&format!(
             "Prometheus: http://{address} scrapes every service that exposes metrics\n"
         ))?,
-        Some(Err(why)) => print_plain(&format!("Without a Prometheus beside it: {why}\n"))?,
+        Some(Err(why)) => print_plain(&format!("Prometheus was not started: {why}\n"))?,
         None => ExitCode::SUCCESS,
     };
-    print_plain("Ctrl-C stops all of it.\n")?;
+    print_plain("Ctrl-C stops everything.\n")?;
     while !stop.load(Ordering::Relaxed) {
         let waited = application.wait(CHECK_EVERY, stop);
         let checked = waited.and_then(|()| application.check_processes());
@@ -234,7 +234,7 @@ fn load(
     let locust = locust_for(&load, false, &stop)?;
     let logs = built.logs()?;
     let (mut application, responses) = start(&built, app, configuration, logs.folder(), &stop)?;
-    // Before the load, so that it scrapes all of it.
+    // Prometheus starts before the load, so that it scrapes all of it.
     let prometheus = if stay {
         Some(application.start_prometheus(&stop).map_err(shown)?)
     } else {
@@ -272,7 +272,7 @@ fn load(
     }
 }
 
-/// The load that options ask for.
+/// The load that the options choose.
 fn load_of(
     app: &App,
     (users, tags): (Option<u32>, Vec<String>),

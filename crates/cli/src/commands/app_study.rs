@@ -1,4 +1,4 @@
-//! A study of an application: planned, run, and reported again.
+//! Plans, runs and reports studies of an application.
 
 use std::fmt::{Display, Write as _};
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::signals;
 
 const BAR: &str = "{bar:28} {pos}/{len} {prefix:>14}  {wide_msg}";
 
-/// Prints what would run.
+/// Prints what a run would do.
 pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
     if as_json {
         return print_json(plan);
@@ -62,7 +62,7 @@ pub(crate) fn plan(plan: &AppPlan, as_json: bool) -> Outcome {
     print_plain(&text)
 }
 
-/// Runs the study in a new run directory, and shows its report.
+/// Runs the study in a new run directory and shows its report.
 pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     let stop = signals::stop_flag()?;
     let built = app::build(&study.package, output.quiet, &stop)?;
@@ -91,7 +91,7 @@ pub(crate) fn run(study: &OfApp, output: &OutputArgs) -> Outcome {
     carry_out(&lab, &plan.blocks, writer, output)
 }
 
-/// Resumes the interrupted run in `directory`, and shows its report.
+/// Resumes the interrupted run in `directory` and shows its report.
 pub(crate) fn resume(directory: &Path, args: &RunArgs) -> Outcome {
     let refused =
         |why: &dyn Display| Failure::input(format!("cannot resume {}: {why}", directory.display()));
@@ -108,7 +108,7 @@ pub(crate) fn resume(directory: &Path, args: &RunArgs) -> Outcome {
     let package = package.map_err(|error| refused(&error))?;
     if !plan.is_of(package.app()) {
         return Err(refused(&format!(
-            "{} has other settings or metrics now than when the run began; start a new run",
+            "the settings or metrics of {} have changed since the run began; start a new run",
             plan.app
         )));
     }
@@ -196,7 +196,7 @@ fn carry_out(
             ));
             ExitCode::from(INTERRUPTED)
         }
-        // What failed before it was resumed counts as well.
+        // Failures from before the run was resumed count, too.
         RunEnding::Complete if !findings.failures.is_empty() => {
             note(&format!(
                 "some slices failed and ended their invocations; when that is fixed: {resume} --retry-failed"
@@ -207,7 +207,7 @@ fn carry_out(
     })
 }
 
-/// Prints the findings, and writes the report's files.
+/// Prints the findings and writes the report files.
 fn show_report(
     findings: &AppFindings,
     directory: &Path,
@@ -242,7 +242,7 @@ fn terminal(findings: &AppFindings, verbose: bool) -> String {
     })
 }
 
-/// Writes the report of a run again.
+/// Rewrites the report of a run.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     let run = AppRun::read(&args.run).map_err(Failure::input)?;
     let mut findings = AppFindings::from_run(&run);

@@ -1,4 +1,4 @@
-//! `rpcgauge compare`: the sensible ways to make the user's own call.
+//! `rpcgauge compare`: compares the sensible ways to make the user's own call.
 
 mod ways;
 
@@ -24,7 +24,7 @@ use crate::signals;
 use crate::study_text::{StudyText, number};
 use crate::watch::Exports;
 
-/// How long a comparison takes, unless it must take longer or the user says otherwise.
+/// The default time of a comparison; it may need more.
 const BUDGET_MS: u64 = 60_000;
 
 pub(crate) fn run(args: CompareArgs) -> Outcome {
@@ -57,7 +57,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     {
         if !args.output.quiet {
             note(&format!(
-                "the stacks take so long to start and warm up that this needs {least}s"
+                "the stacks take long to start and warm up, so this takes {least}s"
             ));
         }
         study = written(least.saturating_mul(1000))?;
@@ -83,7 +83,7 @@ pub(crate) fn run(args: CompareArgs) -> Outcome {
     measure::start(&resolved, how, Exports::default()).map(Ended::code)
 }
 
-/// The study that the options ask for.
+/// The study that the options describe.
 fn study(
     args: &CompareArgs,
     own: &OwnWorkload,
@@ -115,7 +115,7 @@ fn study(
             text.table("[base]");
             text.key("link", &**link);
         }
-        // What codecs do is the same over every link.
+        // Codecs do not depend on the link, so they are measured once.
         let is_first = size.link.as_ref() == args.link.first();
         let codecs = if is_first {
             ways::codecs(&size.ways, stacks)
@@ -138,7 +138,7 @@ fn study(
     Ok(text)
 }
 
-/// A link's name as a group can have it.
+/// A link's name in a form that is valid in a group's name.
 fn group_of(link: &str) -> String {
     let plain = |c: char| match c.to_ascii_lowercase() {
         '/' => ':',
@@ -148,12 +148,12 @@ fn group_of(link: &str) -> String {
     link.replace('%', "").chars().map(plain).collect()
 }
 
-/// One size of the response over one link, and the ways that it can be compared in.
+/// One size of the response over one link, and the ways to compare for it.
 struct Size {
     factor: Option<u32>,
     link: Option<String>,
     ways: Vec<Way>,
-    /// Why the ways that compress are left out, where they are.
+    /// Why the ways that compress are left out; `None` if they are not.
     left_out: Option<String>,
 }
 
@@ -220,7 +220,7 @@ fn over_links(args: &CompareArgs, sizes: Vec<Size>, against: &str) -> Result<Vec
     for size in &sizes {
         for link in &args.link {
             let mut ways = size.ways.clone();
-            // A Unix socket does not go over a link.
+            // A Unix socket cannot go over a link.
             ways.retain(|way| link == LOOPBACK || !way.is_over_unix());
             if ways.len() < 2 || ways.iter().all(|way| way.name != against) {
                 return Err(Failure::input(format!(

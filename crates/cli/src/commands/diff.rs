@@ -1,4 +1,4 @@
-//! `rpcgauge diff`: two runs compared.
+//! `rpcgauge diff`: compares two runs.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
         (RunKind::App, RunKind::App) => of_app(&args),
         (RunKind::Calls, RunKind::App) | (RunKind::App, RunKind::Calls) => {
             Err(Failure::input(format!(
-                "one of {} and {} is a run of an application, and the other is not; compare runs of one kind",
+                "one of {} and {} is a run of an application, but the other is not; compare runs of the same kind",
                 args.before.display(),
                 args.after.display()
             )))
@@ -30,8 +30,8 @@ pub(crate) fn run(args: DiffArgs) -> Outcome {
 fn of_app(args: &DiffArgs) -> Outcome {
     if args.fail_if_slower {
         return Err(Failure::input(
-            "--fail-if-slower cannot be judged: an application has no floor, which would tell its speed from the \
-             machine's; leave the option out, and read what became of the ratio of each pair",
+            "--fail-if-slower cannot be judged: an application has no floor to distinguish its speed from the \
+             machine's; leave the option out, and compare the ratios of the pairs instead",
         ));
     }
     let read = |directory| AppRun::read(directory).map_err(Failure::input);
@@ -39,14 +39,14 @@ fn of_app(args: &DiffArgs) -> Outcome {
     let both = format!("{} and {}", args.before.display(), args.after.display());
     if before.plan.app != after.plan.app {
         return Err(Failure::input(format!(
-            "{both} are of two applications, {} and {}; compare runs of one",
+            "{both} are of different applications, {} and {}; compare runs of the same one",
             before.plan.app, after.plan.app
         )));
     }
     let difference = AppDiff::of(&before, &after);
     if !difference.has_figures() {
         return Err(Failure::input(format!(
-            "{both} have measured no variant of the same name; compare runs that have"
+            "{both} have no measured variant of the same name in common; compare runs that have one"
         )));
     }
     print_diff(args, &difference.document(), difference.to_json())
@@ -83,7 +83,7 @@ fn of_calls(args: &DiffArgs) -> Outcome {
     printed
 }
 
-/// Prints differences in the format that the command line asks for.
+/// Prints differences in the format that the options choose.
 fn print_diff(args: &DiffArgs, document: &Document, json: Result<String, ReportError>) -> Outcome {
     print(&match args.format() {
         DiffFormat::Text => document.terminal(show::style()),
@@ -98,7 +98,7 @@ fn findings(directory: &Path) -> Result<Findings, Failure> {
     Findings::from_run(&run).map_err(Failure::input)
 }
 
-/// The first few variants of a run.
+/// The names of a run's first variants.
 fn variants(findings: &Findings) -> String {
     const MAX: usize = 3;
     let names = findings.variants.iter().map(|variant| &*variant.name);

@@ -1,4 +1,4 @@
-//! `rpcgauge doctor`: what this machine can measure, and how quietly.
+//! `rpcgauge doctor`: shows what this machine can measure, and its noise.
 
 use rpcgauge_lab::doctor;
 

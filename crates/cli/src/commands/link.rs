@@ -1,4 +1,5 @@
-//! `rpcgauge link`: programs over an emulated link, and how well this machine holds links.
+//! `rpcgauge link`: runs programs over an emulated link, and checks how well this machine emulates
+//! links.
 
 mod alone;
 mod check;
@@ -53,7 +54,7 @@ fn list() -> Outcome {
     print(&text)
 }
 
-/// What a link does, in a line.
+/// A link's settings, in one line.
 fn figures(link: &Link) -> String {
     let Link { up, down, .. } = link;
     let both = |of: &dyn Fn(&Direction) -> Option<String>| match (of(down), of(up)) {
@@ -78,7 +79,7 @@ fn figures(link: &Link) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The link of a name, which must be one.
+/// The link with this name; an error if it is not emulated.
 fn real(name: &str) -> Result<NamedLink, Failure> {
     let link = named(name).map_err(Failure::input)?;
     let mut link = link.ok_or_else(|| {
@@ -90,8 +91,8 @@ fn real(name: &str) -> Result<NamedLink, Failure> {
     Ok(*link)
 }
 
-/// Whether a link can be made here, and why not: by this program in another process, which may have to become
-/// another kind of user for it.
+/// Whether a link can be created here, or else why not. Tried in another process, which may have to
+/// enter a user namespace for it.
 pub(crate) fn try_out() -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
@@ -107,8 +108,8 @@ pub(crate) fn try_out() -> Result<String, String> {
     Err(last.trim_start_matches("rpcgauge: ").to_owned())
 }
 
-/// Prepares this program and this thread for links; whether in a user namespace of its own. There is no other thread
-/// yet.
+/// Prepares this program and this thread for links, and returns whether they are in a user
+/// namespace of their own. There must be no other thread yet.
 fn ready() -> Result<bool, Failure> {
     let in_user_namespace = prepare().map_err(failure)?;
     isolate().map_err(failure)?;
@@ -117,7 +118,7 @@ fn ready() -> Result<bool, Failure> {
 
 fn failure(error: LinkError) -> Failure {
     match error {
-        // It was asked for from within one.
+        // It was run inside another link.
         LinkError::Inside => Failure::input(error),
         _ => Failure::cannot(error),
     }

@@ -1,4 +1,4 @@
-//! `rpcgauge load`: calls to a service that runs already.
+//! `rpcgauge load`: calls a running service.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +18,19 @@ use crate::signals;
 use crate::study_text::{StudyText, number};
 use crate::watch::Exports;
 
-/// How long a comparison measures each target where neither a time nor calls are given, ms.
+/// The default time for which a comparison measures each target, ms; it applies if the number of
+/// calls is not given either.
 const DURATION_MS: u64 = 10_000;
-/// Blocks of a comparison where no number is given.
+/// The default number of a comparison's blocks.
 const BLOCKS: u32 = 10;
-/// Fewest blocks of a comparison: intervals over fewer are too wide to be useful.
+/// The minimum number of a comparison's blocks: intervals over fewer are too wide to be useful.
 const MIN_BLOCKS: u32 = 5;
-/// Most blocks of a comparison.
+/// The maximum number of a comparison's blocks.
 const MAX_BLOCKS: u32 = 1_000;
-/// Shortest part of a comparison's duration that a block may have, ms.
+/// The minimum time of a comparison's block, ms.
 const MIN_BLOCK_MS: u64 = 50;
 
-/// What a comparison asks: metric and question.
+/// The metrics and questions of a comparison.
 const PAIRS: [(&str, &str); 2] = [
     ("latency-p50", "Is a call to a faster than one to b?"),
     (
@@ -58,10 +59,11 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     };
     let resolved = study.resolve(&name(&args.target), &context);
     let resolved = resolved.map_err(|error| study.failure(&error))?;
-    // Its messages may be secrets, so the study's text is not kept.
+    // The study's text is not kept, since its messages may be secret.
     let resolved = Resolved::new(resolved, None);
     let exports = Exports::open(&args.exports)?;
-    // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
+    // This comes before Ctrl-C only sets a flag, so that Ctrl-C still ends the wait for a pipe
+    // without a writer.
     let prepared = services::prepare(&resolved)?;
     let stop = signals::stop_flag()?;
     let how = RunContext {
@@ -74,7 +76,7 @@ pub(crate) fn run(args: LoadArgs) -> Outcome {
     measure::start(&resolved, how, exports).map(Ended::code)
 }
 
-/// The run's name: `load-` and the host, made plain for a directory.
+/// The run's name: `load-` and the host, reduced to characters for a directory name.
 fn name(target: &Url) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || c == '.' {
@@ -87,7 +89,7 @@ fn name(target: &Url) -> String {
     format!("load-{host}")
 }
 
-/// The study that the options ask for. Values of header fields become variables.
+/// The study that the options describe. Values of header fields become variables.
 fn study(args: &LoadArgs, variables: &mut BTreeMap<String, String>) -> Result<StudyText, Failure> {
     let (pace, service) = (&args.pace, &args.service);
     let blocks = blocks(args)?;
@@ -190,7 +192,7 @@ fn write_service(
     inputs::write_schema(text, schema)
 }
 
-/// How much, and how fast.
+/// Writes how much load is sent, and how fast.
 fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
     let (pace, service) = (&args.pace, &args.service);
     let http = service.http.map(|http| match http {
@@ -216,7 +218,7 @@ fn write_pace(text: &mut StudyText, args: &LoadArgs, blocks: u32) {
         let in_flight = pace.in_flight.or(pace.connections);
         text.optional("in-flight", in_flight.map(i64::from));
     }
-    // Each block has its part of the whole.
+    // Each block gets its part of the total.
     let part = |whole: u64| whole.div_ceil(blocks.into());
     text.optional("calls", pace.calls.map(|calls| number(part(calls))));
     let duration = match (pace.duration, pace.calls, blocks) {
@@ -252,7 +254,7 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
     }
 }
 
-/// What is called, in words.
+/// The targets, in words.
 fn question(args: &LoadArgs) -> String {
     let called = |target: &Url| {
         let mut called = target.clone();
@@ -273,7 +275,7 @@ fn question(args: &LoadArgs) -> String {
     }
 }
 
-/// A variable that stands for the value of a header field in the study, and for no other.
+/// An unused variable name for the value of a header field in the study.
 fn unused_variable(of: &str, name: &str, used: &BTreeMap<String, String>) -> String {
     let upper = |c: char| {
         if c.is_ascii_alphanumeric() {

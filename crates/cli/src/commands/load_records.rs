@@ -1,5 +1,5 @@
-//! The records of a load. They go to its run directory, and stay in memory as well: a load cannot be
-//! resumed, so that its results must outlive a disk that is full.
+//! The records of a load. They are written to its run directory and kept in memory, too: a load
+//! cannot be resumed, so its results must survive a full disk.
 
 use rpcgauge_lab::{Records, RecordsError};
 use rpcgauge_study::record::{Environment, Record};
@@ -8,11 +8,11 @@ use rpcgauge_study::system::sentence;
 
 use crate::exit::Failure;
 
-/// A run directory, and what is or should be in it.
+/// A run directory, and a copy of its records.
 pub(super) struct LoadRecords {
     writer: RunWriter,
     run: Run,
-    /// Why writing stopped.
+    /// Why writing stopped; `None` while it works.
     unwritten: Option<RunError>,
 }
 
@@ -27,7 +27,7 @@ impl LoadRecords {
         })
     }
 
-    /// The run, and why its directory does not hold all of it. The directory is free for others now.
+    /// Returns the run, and why its directory is incomplete, if it is. Releases the directory.
     pub(super) fn finish(self) -> (Run, Option<Failure>) {
         let unwritten = self.unwritten.as_ref().map(|error| {
             let more_room = if is_full(error) {
@@ -36,14 +36,14 @@ impl LoadRecords {
                 ""
             };
             Failure::cannot(format!(
-                "{}; the run directory is not complete: keep what was printed{more_room}",
+                "{}; the run directory is incomplete: keep what was printed{more_room}",
                 what(error)
             ))
         });
         (self.run, unwritten)
     }
 
-    /// Writes, unless something could not be written before.
+    /// Writes, unless an earlier write failed.
     fn write(&mut self, write: impl FnOnce(&mut RunWriter) -> Result<(), RunError>) {
         if self.unwritten.is_none() {
             self.unwritten = write(&mut self.writer).err();
@@ -84,14 +84,14 @@ impl Records for LoadRecords {
     }
 }
 
-/// Whether there was no room for what was not written.
+/// Whether the write failed for lack of space.
 fn is_full(error: &RunError) -> bool {
     use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error, RunError::Write(_, source)
         if matches!(source.kind(), FileTooLarge | QuotaExceeded | StorageFull))
 }
 
-/// What was not written, without advice to continue, which a load cannot.
+/// The error without the advice to resume, since a load cannot be resumed.
 fn what(error: &RunError) -> String {
     match error {
         RunError::Write(path, source) => {

@@ -1,4 +1,4 @@
-//! From a plan to a run directory with its report: what `run`, `compare` and `--resume` share.
+//! Runs a plan into a run directory with its report, for `run`, `compare`, `load` and `--resume`.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -31,18 +31,18 @@ use crate::progress::ProgressView;
 use crate::show;
 use crate::watch::{Exports, LoadView};
 
-/// Where runs go when no place is given.
+/// The default folder of runs.
 pub(super) const RUNS: &str = "runs";
 
-/// How a run ended, for the exit code; several runs end like the worst of them, which is the last
-/// here.
+/// How a run ended, which determines the exit code. Several runs end like the worst of them; later
+/// variants are worse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Ended {
     /// Every trial was measured.
     Well,
     /// An objective was not reached, no rate held them all, or no call of a live service succeeded.
     NotReached,
-    /// Every trial was run, now or before it was resumed, and some failed.
+    /// Every trial was run, now or before the run was resumed, and some failed.
     WithFailures,
     /// It was interrupted.
     Interrupted,
@@ -58,23 +58,24 @@ impl Ended {
     }
 }
 
-/// The options that any run has.
+/// Options of every run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunContext<'a> {
-    /// Where the run goes and how it is shown.
+    /// Where the run is written and how it is shown.
     pub(crate) output: &'a OutputArgs,
-    /// Set when the run should end.
+    /// Set if the run should end.
     pub(crate) stop: &'a AtomicBool,
-    /// The live services that are called, by their variant's name.
+    /// The live services, by variant name.
     pub(crate) live: &'a BTreeMap<String, Live>,
-    /// How the stacks of subjects are started, beside the embedded one.
+    /// How to start the stacks of subjects other than the embedded one.
     pub(crate) subjects: &'a Stacks,
-    /// Where the user's own subjects are.
+    /// The folders of the user's own subjects.
     pub(crate) folders: &'a [PathBuf],
 }
 
-/// Acquires what the links of plans need, before this program has a second thread, and makes each once, so that
-/// what this machine lacks for one is said before anything is built, as is a rate that it does not carry.
+/// Acquires what the plans' links need, while this program has only one thread. Creates each link
+/// once, so that problems are reported before anything is built: what this machine lacks for it, or
+/// a rate that it cannot carry.
 pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Result<(), Failure> {
     let variants = plans.into_iter().flat_map(|plan| &plan.variants);
     let links = variants.filter_map(|variant| variant.settings.target.link());
@@ -83,7 +84,7 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
         return Ok(());
     }
     rpcgauge_link::prepare().map_err(Failure::cannot)?;
-    // No call goes over it, so that it need not be calibrated.
+    // No call uses this link, so it need not be calibrated.
     let options = rpcgauge_link::Options {
         calibrated: Some(Calibration::default()),
         ..link_options()?
@@ -95,8 +96,8 @@ pub(crate) fn prepare_links<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> Re
         if let Some(pace) = tried {
             let pace = units::count(pace.into());
             exit::note(&format!(
-                "warning: the link {name} may send {pace} full packets per second, which this machine does not \
-                 carry with at most 0.1 ms added (p99); trials that fill it will be marked as not held"
+                "warning: the link {name} may send {pace} full packets per second, but this machine cannot \
+                 carry that with at most 0.1 ms of added delay (p99); trials that fill it will be marked as not held"
             ));
         }
     }
@@ -131,7 +132,7 @@ pub(crate) fn start(
     carry_out(&lab, &study.plan, &study.plan.trials, writer, how, exports)
 }
 
-/// Resumes the interrupted run in `directory`, within the limits that it was begun with, and shows
+/// Resumes the interrupted run in `directory`, with the limits that it was begun with, and shows
 /// its report.
 pub(crate) fn resume(
     directory: &Path,
@@ -142,8 +143,8 @@ pub(crate) fn resume(
     let mut resumed: Resumed = RunWriter::resume(directory).map_err(Failure::input)?;
     if resumed.run.plan.is_live() {
         return Err(Failure::input(format!(
-            "{}: this run called a live service, which is not what it was then; call it again, as \
-             another run",
+            "{}: a run of a live service cannot be resumed, since the service may have changed; call it again in \
+             a new run",
             directory.display()
         )));
     }
@@ -167,7 +168,8 @@ pub(crate) fn resume(
     carry_out(&lab, &plan, &resumed.missing, resumed.writer, how, exports)
 }
 
-/// The provenance of the part of a run that stays; none if nothing stays, or nothing is left to measure.
+/// The provenance of the part of a run that is kept; `None` if nothing is kept, or nothing is left
+/// to measure.
 pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earlier>, Failure> {
     let Resumed { run, missing, .. } = resumed;
     if !run.is_begun() || missing.is_empty() {
@@ -186,7 +188,7 @@ pub(super) fn earlier<R: Resumable>(resumed: &Resumed<R>) -> Result<Option<Earli
             provenance,
         })),
         _ => Err(refused(
-            &"it does not say what it was measured with, since an earlier rpcgauge recorded it; start a \
+            &"it does not say what it was measured with, since it was recorded by an earlier rpcgauge; start a \
               new run, and compare both with `rpcgauge diff`",
         )),
     }
@@ -217,7 +219,8 @@ fn carry_out(
     let mut view = ProgressView::new(how.output.quiet, how.subjects);
     let mut measure = || lab.run(plan, trials, &mut writer, &mut view, how.stop);
     let summary = if plan.has_links() {
-        // The measuring thread leaves the machine's network for good.
+        // A thread that enters a link's network never returns to the machine's, so it measures on
+        // its own thread.
         thread::scope(|scope| scope.spawn(measure).join())
             .unwrap_or_else(|panic| resume_unwind(panic))
     } else {
@@ -227,9 +230,9 @@ fn carry_out(
     // The lock is released before the report is written: the report only reads.
     drop(writer);
     let summary = summary.map_err(|error| match error {
-        // Its text already says that what was written is kept, and how to continue.
+        // This text already says that the written records are kept, and how to continue.
         LabError::Records(error) => Failure::cannot(error),
-        // Not even what is missing can be added.
+        // The run cannot be resumed, so the text must not advise it.
         error @ LabError::Changed(_) => Failure::cannot(error),
         error => Failure::cannot(format!(
             "{error}; the trials measured so far are in {}; continue with `rpcgauge run --resume`",
@@ -279,7 +282,7 @@ fn carry_out_load(
     Ok(ended(plan, &resume, summary, &findings))
 }
 
-/// The lab asks for rates, and the report's rules choose them.
+/// Lets the report's rules choose the rates that the lab asks for.
 struct Searching(PlannedSearch);
 
 impl RateSearch for Searching {
@@ -292,7 +295,7 @@ impl RateSearch for Searching {
     }
 }
 
-/// Prints the findings, and writes the report's files.
+/// Prints the findings and writes the report files.
 fn report(run: &Run, findings: &Findings, output: &OutputArgs) -> Result<(), Failure> {
     let shown = show::findings(findings, output);
     let written = files::write_all(&run.directory, findings).map_err(|error| {
@@ -324,7 +327,7 @@ pub(super) fn resume_command(directory: &Path, folders: &[PathBuf]) -> String {
     format!("rpcgauge run --resume {}{folders}", directory.display())
 }
 
-/// How the whole run ended: what failed before it was resumed counts as well.
+/// How the whole run ended. Failures from before it was resumed count, too.
 fn ended(plan: &Plan, resume: &str, summary: Summary, findings: &Findings) -> Ended {
     match summary.ending {
         RunEnding::Stopped if plan.is_live() => {

@@ -1,4 +1,4 @@
-//! `rpcgauge report`: the report of a run, from its directory alone.
+//! `rpcgauge report`: rewrites the report of a run from its directory.
 
 use rpcgauge_report::{Findings, csv, files, html, json, markdown};
 use rpcgauge_study::run::{Run, RunKind, Writing};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: ReportArgs) -> Outcome {
     };
     let printed = print(&text)?;
     if let Err(error) = files::write_all(&args.run, &findings) {
-        // What was asked for is printed; a run that was archived read-only is not a mistake.
+        // The report is printed, so this is only a warning: a run may be archived read-only.
         note(&format!("warning: {error}; the report is printed anyway"));
     }
     Ok(printed)

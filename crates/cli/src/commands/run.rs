@@ -1,4 +1,4 @@
-//! `rpcgauge run`: studies from file to report.
+//! `rpcgauge run`: runs studies and writes their reports.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -28,7 +28,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     }
     let subjects = subjects::load(&args.subjects)?;
     let limits = inputs::limits(&args.limits)?;
-    // All are resolved before the first is run: a mistake in the last one shows at once.
+    // All studies are resolved before the first is run, so that an error in the last one shows
+    // immediately.
     let mut studies = Vec::new();
     for word in &args.studies {
         let written = inputs::written(word)?;
@@ -50,7 +51,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
             true,
         )?);
     }
-    // Before Ctrl-C sets a flag: a pipe that has no writer is waited for.
+    // This comes before Ctrl-C only sets a flag, so that Ctrl-C still ends the wait for a pipe
+    // without a writer.
     let prepared = studies.iter().map(services::prepare);
     let prepared = prepared.collect::<Result<Vec<_>, _>>()?;
     let stop = signals::stop_flag()?;
@@ -73,7 +75,8 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     };
     let mut ended = Ended::Well;
     for (number, (study, prepared)) in studies.iter().zip(&prepared).enumerate() {
-        // Ctrl-C may have come when the study before was measured and its report was written.
+        // Ctrl-C may have been pressed after the previous study was measured, while its report was
+        // written.
         if stop.load(Ordering::Relaxed) {
             name_left_out(&studies[number..]);
             return Ok(Ended::Interrupted.code());
@@ -85,7 +88,7 @@ pub(crate) fn run(args: RunArgs) -> Outcome {
     Ok(ended.code())
 }
 
-/// Names the studies that were not begun.
+/// Reports the studies that were not begun.
 fn name_left_out(studies: &[Resolved]) {
     let names: Vec<&str> = studies.iter().map(|study| &*study.plan.name).collect();
     note(&format!("interrupted; not begun: {}", names.join(", ")));

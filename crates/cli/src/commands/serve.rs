@@ -14,7 +14,7 @@ use crate::exit::{Failure, Outcome, print_json_line, print_plain};
 use crate::inputs;
 use crate::signals;
 
-/// Items of a workload when no number is given.
+/// The default number of a workload's items.
 const DEFAULT_N: u32 = 100;
 
 pub(crate) fn run(args: ServeArgs) -> Outcome {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: ServeArgs) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where it listens and what can be called.
+/// The address, and what can be called there.
 #[derive(Serialize)]
 struct Announcement<'a> {
     address: String,
@@ -71,7 +71,7 @@ fn announce(server: &Server, json: bool) -> Result<(), Failure> {
         ),
     };
     print_plain(&format!(
-        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{certificate}Ctrl-C ends it.\n",
+        "listening on {}\n  {grpc}  {}\n  Connect     POST {}\n  REST        POST {}\n{certificate}Ctrl-C stops it.\n",
         announcement.address, announcement.grpc, announcement.grpc, announcement.rest
     ))
     .map(drop)
@@ -96,7 +96,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     );
     if args.n.is_some() && has_one_size {
         return Err(Failure::input(
-            "--n: this workload has one size; leave --n out, or take another --workload",
+            "--n: this workload has only one size; leave --n out, or use another --workload",
         ));
     }
     let n = args.n.unwrap_or(DEFAULT_N);
@@ -110,7 +110,7 @@ fn workload(args: &ServeArgs) -> Result<WorkloadSpec, Failure> {
     })
 }
 
-/// Whether the messages are within the limits in every encoding: a client may choose any.
+/// Checks that the messages are within the limits in every encoding, since a client may choose any.
 fn check_limits(args: &ServeArgs, settings: &ServerOptions) -> Result<(), Failure> {
     let workload = Workload::new(&settings.workload).map_err(Failure::input)?;
     let files = args.request.as_ref().zip(args.response.as_ref());

@@ -39,7 +39,7 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     if let Some(name) = &args.message {
         return schema.message_type(name).map_err(Failure::input);
     }
-    // clap asks for one of the two.
+    // clap requires one of the two.
     let method = schema
         .method(args.method.as_deref().unwrap_or_default())
         .map_err(Failure::input)?;
@@ -50,7 +50,7 @@ fn message_type(args: &SizeArgs) -> Result<MessageType, Failure> {
     })
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Sizes {
     message: String,

@@ -1,4 +1,4 @@
-//! `rpcgauge studies`: the built-in studies.
+//! `rpcgauge studies`: lists or shows the built-in studies.
 
 use std::fmt::Write as _;
 

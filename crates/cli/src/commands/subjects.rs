@@ -1,4 +1,4 @@
-//! `rpcgauge subjects`, and the subjects that a run needs.
+//! `rpcgauge subjects`, and the preparation of subjects for runs.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: SubjectsArgs) -> Outcome {
     }
 }
 
-/// The built-in subjects, and the user's own; a warning for each that is left out.
+/// Loads the built-in subjects and the user's own; warns about each that is left out.
 pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
     let subjects = Subjects::load(&folders.folders)?;
     for error in subjects.left_out() {
@@ -41,11 +41,12 @@ pub(crate) fn load(folders: &SubjectFolders) -> Result<Subjects, Failure> {
     Ok(subjects)
 }
 
-/// How the stacks that plans measure are started: built, with code for the messages, where that was not
-/// done yet. A stack that cannot be started is left out with its reason.
+/// Prepares the stacks that plans measure, and returns how to start them. Builds them and generates
+/// code for the messages if that was not done yet. A stack that cannot be started is left out, with
+/// the reason.
 ///
 /// # Errors
-/// It is interrupted, there is no cache, or no variant is left.
+/// It was interrupted, there is no cache folder, or no variant is left.
 pub(crate) fn commands<'p>(
     subjects: &Subjects,
     plans: impl IntoIterator<Item = &'p Plan>,
@@ -69,10 +70,12 @@ pub(crate) fn commands<'p>(
     }
 }
 
-/// The embedded reference server as the lab starts it: this program, by the subject contract.
+/// How the lab starts the embedded reference server: as this program, which speaks the subject
+/// contract.
 pub(crate) fn reference() -> Result<SubjectCommand, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::cannot(format!("cannot find this program itself: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::cannot(format!("cannot find this program's own file: {error}"))
+    })?;
     let disk = std::fs::metadata(&program).ok();
     Ok(SubjectCommand {
         disk: disk.map(|metadata| metadata.len()),
@@ -101,10 +104,10 @@ fn building(subject: &str) -> String {
 }
 
 fn making_code(subject: &str) -> String {
-    format!("making code for messages in {subject}")
+    format!("generating code for messages in {subject}")
 }
 
-/// Shows how far commands are that fill a folder.
+/// Shows the progress of commands that build something.
 struct BuildProgress {
     screen: Screen,
     /// The line that was shown last.
@@ -129,7 +132,10 @@ impl BuildProgress {
 
     fn step(&mut self, what: &str, step: Step<'_>) {
         let (line, time) = match step {
-            Step::Waiting => (format!("{what}: another rpcgauge does it"), String::new()),
+            Step::Waiting => (
+                format!("{what}: another rpcgauge is doing it"),
+                String::new(),
+            ),
             Step::Running {
                 number,
                 of,
@@ -153,7 +159,7 @@ impl BuildProgress {
     }
 }
 
-/// Shows how far commands are that fill a folder.
+/// Shows the progress of commands that build something.
 pub(crate) fn with_progress<T>(
     quiet: bool,
     what: &str,
@@ -165,7 +171,7 @@ pub(crate) fn with_progress<T>(
     made
 }
 
-/// The last lines that a command printed which failed.
+/// Shows the last lines that a failed command printed.
 pub(crate) fn show_tail(error: &SubjectsError) {
     show_tail_on(&Screen::new(true, ""), error);
 }
@@ -178,8 +184,8 @@ fn show_tail_on(screen: &Screen, error: &SubjectsError) {
     }
 }
 
-/// Builds all that are named, with code for the built-in messages; also those after one that cannot be
-/// built.
+/// Builds the named subjects, with code for the built-in messages. Continues after one that cannot
+/// be built.
 fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     let stop = signals::stop_flag()?;
     let mut code = code_of_left_out(subjects, names);
@@ -211,7 +217,7 @@ fn build_all(subjects: &Subjects, names: &[String]) -> Outcome {
     Ok(code)
 }
 
-/// Where all subjects are asked for, one that is left out makes the command fail.
+/// The exit code if all subjects are meant and some are left out: then the command fails.
 fn code_of_left_out(subjects: &Subjects, names: &[String]) -> ExitCode {
     if names.is_empty() && !subjects.left_out().is_empty() {
         ExitCode::from(BAD_INPUT)
@@ -220,7 +226,7 @@ fn code_of_left_out(subjects: &Subjects, names: &[String]) -> ExitCode {
     }
 }
 
-/// The subjects of these names; all where there is none.
+/// The subjects with these names; all if `names` is empty.
 fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package>, Failure> {
     match names {
         [] => Ok(subjects.all().collect()),
@@ -228,8 +234,8 @@ fn named<'a>(subjects: &'a Subjects, names: &[String]) -> Result<Vec<&'a Package
     }
 }
 
-/// Checks all that are named, also those after one that fails. Where none is named, those whose toolchain
-/// is not there are left out, and it says so.
+/// Checks the named subjects. Continues after one that fails. If none is named, subjects without
+/// their toolchain are left out, with a note.
 fn check_all(
     subjects: &Subjects,
     names: &[String],
@@ -258,7 +264,8 @@ fn check_all(
     Ok(code)
 }
 
-/// Tries everything that a subject declares. Prints failures as they come, then how much was right.
+/// Checks everything that a subject declares. Prints failures as they occur, then the number of
+/// passed checks.
 fn check(
     package: &Package,
     stack: Option<&str>,

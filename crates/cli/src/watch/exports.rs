@@ -1,4 +1,4 @@
-//! Where a load's figures go beside its run directory.
+//! Where a load's figures are written in addition to its run directory.
 
 use std::io::Write as _;
 
@@ -10,14 +10,14 @@ use super::output_file::OutputFile;
 use crate::args::ExportArgs;
 use crate::exit::Failure;
 
-/// Files that can be written and an address that is bound, before anything is called.
+/// Output files that are open and an address that is bound, before anything is called.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     /// Latency percentiles of the whole run.
     hgrm: Option<OutputFile>,
     /// Latencies of each second.
     pub(super) interval_log: Option<OutputFile>,
-    /// Where metrics are collected while it runs.
+    /// Serves metrics while the load runs.
     pub(super) metrics: Option<Endpoint>,
 }
 
@@ -32,7 +32,7 @@ impl Exports {
         let both = hgrm.as_ref().zip(interval_log.as_ref());
         if both.is_some_and(|(hgrm, log)| hgrm.is_same(log)) {
             return Err(Failure::input(
-                "--hgrm and --interval-log name one file; give each its own",
+                "--hgrm and --interval-log name the same file; give each its own",
             ));
         }
         Ok(Self {

@@ -1,20 +1,19 @@
-//! Latency percentiles as HdrHistogram's plotting tools read them (`.hgrm`).
+//! Latency percentiles in the format of HdrHistogram's plotting tools (`.hgrm`).
 
 use std::fmt::Write as _;
 
 use rpcgauge_study::histogram::{Unpacked, times};
 use rpcgauge_study::record::{TrialOutcome, TrialRecord};
 
-/// Steps from one percentile to the next, as in HdrHistogram's own output: the number of steps to half the
-/// distance that is left to 100%.
+/// Percentile steps per half of the remaining distance to 100%, as in HdrHistogram's own output.
 const TICKS_PER_HALF_DISTANCE: u32 = 5;
 
 /// Times are recorded in ns and written in ms.
 const NS_PER_MS: f64 = 1e6;
 
-/// The percentiles of the calls that succeeded in `trials`, ms, in the text format of HdrHistogram's
-/// `outputPercentileDistribution`. It has six decimals and not three, so that a call of some
-/// microseconds keeps its digits.
+/// The percentiles of the calls that succeeded in `trials`, ms, in the text format of
+/// HdrHistogram's `outputPercentileDistribution`, but with six decimals instead of three, so that
+/// times of a few microseconds keep their digits.
 pub(crate) fn text(trials: &[TrialRecord]) -> String {
     let measured = trials.iter().filter_map(|trial| match &trial.outcome {
         TrialOutcome::Measured(measured) => Some(measured.latency.unpack()),
@@ -41,7 +40,7 @@ fn percentiles(of: &Unpacked) -> String {
             step.quantile_iterated_to(),
         );
         let _ = write!(text, "{value:12.6} {quantile:.12} {calls:10}");
-        // Infinite at the end, where the format leaves it out.
+        // The format omits the last value, which is infinite.
         if quantile < 1.0 {
             let _ = write!(text, " {:14.2}", 1.0 / (1.0 - quantile));
         }

@@ -1,4 +1,4 @@
-//! The latencies of each second, as HdrHistogram's interval log (`.hlog`).
+//! The latencies of each second, as an HdrHistogram interval log (`.hlog`).
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,13 +11,13 @@ use rpcgauge_load::Histogram;
 
 use super::sampler::Snapshot;
 
-/// Histograms hold ns; the longest time beside them, which is there for people, is in ms.
+/// Histograms are in ns; the maximum that the log shows with each, for people, is in ms.
 const NS_PER_MS: f64 = 1e6;
 
 /// Writes an interval log, version 1.3.
 pub(super) struct IntervalLog<'a, W: Write> {
     writer: IntervalLogWriter<'a, 'a, W, V2DeflateSerializer>,
-    /// When the log's times start.
+    /// Time 0 of the log.
     began: Instant,
 }
 
@@ -42,8 +42,8 @@ impl<'a, W: Write> IntervalLog<'a, W> {
         })
     }
 
-    /// Writes an interval of the calls to `variant`, which is named where there are several: one line
-    /// for the calls that succeeded, and one for those that failed, if any did.
+    /// Writes an interval: one line for the calls that succeeded, and one for those that failed, if
+    /// any. `variant` is the tag if there are several variants.
     pub(super) fn write(&mut self, snapshot: &Snapshot, variant: Option<&str>) -> io::Result<()> {
         let ended = snapshot.at.saturating_duration_since(self.began);
         let (interval, times) = (snapshot.progress.interval, &snapshot.progress.times);

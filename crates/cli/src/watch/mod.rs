@@ -1,7 +1,7 @@
-//! What is seen of a load while it runs.
+//! Shows and exports a load while it runs.
 //!
-//! The thread that measures takes a snapshot of its trial every second ([`sampler`]) and hands it to a thread of
-//! its own ([`watcher`]), which draws it and writes it down.
+//! The measuring thread takes a snapshot of its trial every second ([`sampler`]) and passes it to
+//! another thread ([`watcher`]), which shows and exports it.
 
 mod exports;
 mod hgrm;

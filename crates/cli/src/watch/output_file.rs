@@ -1,4 +1,4 @@
-//! A file that a run leaves behind where its user wants it.
+//! A file that a run writes to a path that the user chooses.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 
 use crate::exit::Failure;
 
-/// A file that is opened before anything is measured, so that one that cannot be written is refused then. The
-/// first byte that is written replaces its old content; a new file that nothing is written to is removed.
+/// A file that is opened before anything is measured, so that an unwritable one is refused early.
+/// The first write replaces its old content; a new file that is never written is removed.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     path: PathBuf,
     file: File,
-    /// It was not there before.
+    /// Whether the file did not exist before.
     is_new: bool,
     is_begun: bool,
 }
@@ -34,14 +34,15 @@ impl OutputFile {
                 is_begun: false,
             }),
             Err(error) => Err(Failure::input(format!(
-                "{option} {}: cannot write there: {error}; give a file in a folder that exists and \
+                "{option} {}: cannot write there: {error}; use a file in a folder that exists and \
                  can be written to",
                 path.display()
             ))),
         }
     }
 
-    /// Whether both are one file, by whatever names. A device may be written to twice.
+    /// Whether both are the same regular file, even under different names. A device may be written
+    /// to twice.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let identity = |file: &File| {
             let found = file.metadata().ok().filter(Metadata::is_file)?;
@@ -52,7 +53,7 @@ impl OutputFile {
 
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         Failure::cannot(format!(
-            "{}: cannot be written, and is not complete: {error}",
+            "{}: cannot be written and is incomplete: {error}",
             self.path.display()
         ))
     }
@@ -61,7 +62,7 @@ impl OutputFile {
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_begun {
-            // A device or a pipe has no length.
+            // A device or a pipe cannot be truncated.
             if self.file.metadata()?.is_file() {
                 self.file.set_len(0)?;
             }
@@ -78,7 +79,7 @@ impl Write for OutputFile {
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if self.is_new && !self.is_begun {
-            // It was only opened to see whether it can be.
+            // It was only opened to check that it can be written.
             let _ = fs::remove_file(&self.path);
         }
     }

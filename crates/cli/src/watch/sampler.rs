@@ -1,4 +1,4 @@
-//! Takes snapshots on the thread that measures.
+//! Takes snapshots on the measuring thread.
 
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -9,16 +9,16 @@ use rpcgauge_study::plan::Variant;
 
 use super::trial::TrialStart;
 
-/// The time between two snapshots: what people call the present.
+/// The time between two snapshots.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread that measures sends to the one that watches.
+/// A message from the measuring thread to the watching one.
 pub(super) enum Message {
     Trial(TrialStart),
     Snapshot(Box<Snapshot>),
 }
 
-/// The measured part of a trial at a moment.
+/// The state of a trial's measured part at a moment.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) variant: String,
@@ -28,12 +28,12 @@ pub(super) struct Snapshot {
 
 /// Takes snapshots and sends them.
 ///
-/// What a snapshot costs the thread that measures: three histograms change places with three empty ones, and
-/// a message is put into a channel without bounds, so that there is nothing to wait for. Only the first
-/// snapshots, and those that the other thread is slow to give histograms back for, allocate any.
+/// A snapshot costs the measuring thread little: it swaps three histograms for empty ones and sends
+/// a message to an unbounded channel, which never blocks. It allocates histograms only for the
+/// first snapshots and when the other thread is slow to return used ones.
 pub(super) struct Sampler {
     pub(super) messages: Sender<Message>,
-    /// Sets of histograms to use again.
+    /// Emptied sets of histograms, to be reused.
     pub(super) emptied: Receiver<IntervalTimes>,
 }
 
@@ -48,13 +48,13 @@ impl Watch for Sampler {
             at: Instant::now(),
             progress,
         };
-        // The thread that watches gives its reason when it is joined.
+        // If the watching thread has ended, its error is returned when it is joined.
         let _ = self.messages.send(Message::Snapshot(Box::new(snapshot)));
         self.emptied.try_recv().unwrap_or_default()
     }
 }
 
-/// A second in which calls of these latencies, µs, succeeded.
+/// A second in which calls with these latencies, µs, succeeded.
 #[cfg(test)]
 pub(super) fn example(latencies_us: impl IntoIterator<Item = u64>) -> TrialProgress {
     use std::time::Duration;

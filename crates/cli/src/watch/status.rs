@@ -1,29 +1,29 @@
-//! How a load goes, in words.
+//! The status of a load, in words.
 
 use rpcgauge_load::{Histogram, TrialProgress};
 use rpcgauge_report::units;
 
-/// p99 is shown from this many calls on, so that at least one lies beyond it.
+/// p99 is shown from this number of calls on, so that at least one call lies beyond it.
 const CALLS_FOR_P99: u64 = 100;
 
-/// Kinds of failures that are named; the rest are counted together.
+/// Maximum number of kinds of failures that are named; the rest are counted together.
 const MAX_KINDS: usize = 3;
 
-/// How the last interval went.
+/// The status in the last interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Status {
     /// `0:07 left`.
     left: String,
     /// Calls per second, and in flight.
     rate: String,
-    /// Latency of the calls that succeeded in it.
+    /// Latency of the calls that succeeded in the interval.
     latency: String,
     /// Failures since the measured part began, by kind.
     failures: String,
 }
 
 impl Status {
-    /// From a snapshot, with the calls that had been sent by the snapshot before.
+    /// From a snapshot; `sent_before` is the number of calls sent at the previous one.
     pub(super) fn new(progress: &TrialProgress, sent_before: u64, left: String) -> Self {
         let seconds = progress.interval.as_secs_f64();
         let rate = |calls: u64| {
@@ -54,12 +54,12 @@ impl Status {
         }
     }
 
-    /// On one line, where there is no terminal.
+    /// The status in one line, for output that is not a terminal.
     pub(super) fn line(&self, variant: Option<&str>) -> String {
         format!("{}; {}", self.head(variant), self.details())
     }
 
-    /// What is left, and the rate.
+    /// The remaining time, and the rate.
     pub(super) fn head(&self, variant: Option<&str>) -> String {
         let variant = variant.map(|name| format!("{name}: ")).unwrap_or_default();
         format!("{variant}{}; {}", self.left, self.rate)
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_few_answers_the_longest_is_shown() {
+    fn with_few_answers_the_longest_is_shown() {
         insta::assert_snapshot!(
             line(&example([10, 20, 5_000])),
             @"1:07 left; sent 504/s, succeeded 3.00/s, 12 in flight; p50 20.0 µs, max 5.00 ms; 0 failed"
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_stand_by_kind_the_most_frequent_first() {
+    fn failures_are_listed_by_kind_with_the_most_frequent_first() {
         let mut progress = example([10]);
         progress.failed = BTreeMap::from([
             (FailureKind::Deadline, 2),

@@ -1,4 +1,4 @@
-//! A trial as it is watched: what it is of, and how long it will take.
+//! A running trial: its variant, and how long it will take.
 
 use std::time::Duration;
 
@@ -14,14 +14,15 @@ pub(crate) struct TrialStart {
     pub(super) variant: String,
     /// When it ends.
     stop: Stop,
-    /// How long the trials after it will take, about.
+    /// The estimated time of the trials after it.
     after: Duration,
-    /// How long it and those after it will take, about; none in a search, which has as many trials as it needs.
+    /// The estimated time of this trial and those after it; `None` in a search, whose number of
+    /// trials is unknown.
     remaining: Option<Duration>,
 }
 
 impl TrialStart {
-    /// A trial of `variant`, in a run that is so far.
+    /// A trial of `variant` that begins at this progress of its run.
     pub(crate) fn new(variant: &Variant, progress: RunProgress) -> Self {
         let left = u32::try_from(progress.total - progress.done.min(progress.total));
         let left = left.unwrap_or(u32::MAX).max(1);
@@ -33,7 +34,7 @@ impl TrialStart {
         }
     }
 
-    /// How long it and the trials after it will take, about; of a search's only it.
+    /// The estimated time of this trial and those after it; in a search, of this trial only.
     pub(super) fn remaining(&self) -> Duration {
         let of_it = self.stop.time_ms.map(Duration::from_millis);
         self.remaining.or(of_it).unwrap_or_default()
@@ -49,7 +50,7 @@ impl TrialStart {
         format!("{} left{of}", clock(left))
     }
 
-    /// How long the run, or of a search the trial, will still take, about, as of `progress`.
+    /// The estimated remaining time of the run, or in a search of the trial, as of `progress`.
     pub(super) fn left(&self, progress: &TrialProgress) -> Duration {
         let by_time = self.stop.time_ms.map(Duration::from_millis);
         let by_time = by_time.map(|time| time.saturating_sub(progress.elapsed));
@@ -60,7 +61,7 @@ impl TrialStart {
         });
         match by_time.into_iter().chain(by_calls).min() {
             Some(of_the_trial) => of_the_trial + self.after,
-            // It ends for another reason: its schedule's, say.
+            // It ends for another reason, such as its schedule.
             None => self.remaining().saturating_sub(progress.elapsed),
         }
     }

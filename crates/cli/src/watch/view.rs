@@ -1,4 +1,4 @@
-//! A load on standard error, from the events of the lab and the snapshots.
+//! Shows a load on standard error, from the lab's events and the snapshots.
 
 use rpcgauge_lab::{Event, Observer, Watch};
 use rpcgauge_report::units;
@@ -17,18 +17,19 @@ const BAR: &str = "{bar:12} {prefix}\n{wide_msg}";
 
 pub(crate) struct LoadView {
     screen: Screen,
-    /// None where there is nothing to show or write. Snapshots cost the calls a little, and so may a second thread:
-    /// with one, the kernel counts a reference to the file at every read and write.
+    /// `None` if there is nothing to show or write: snapshots slow down the calls a little, and so
+    /// may a second thread, because the kernel then counts references to the file at every read and
+    /// write.
     watcher: Option<Watcher>,
     /// Blocks of a comparison; 1 without one.
     blocks: u32,
-    /// The first of them without its own line yet.
+    /// The next block to announce.
     next_block: u32,
 }
 
 impl LoadView {
-    /// Starts to show `plan` on standard error, where `quiet` shows warnings only, and to write the exports of
-    /// each second.
+    /// Starts to show `plan` on standard error (`quiet` shows only warnings), and to write the
+    /// exports of each second.
     pub(crate) fn start(plan: &Plan, quiet: bool, exports: &mut Exports) -> Result<Self, Failure> {
         let screen = Screen::new(quiet, BAR);
         let several = plan.variants.len() > 1;
@@ -53,11 +54,12 @@ impl LoadView {
     }
 }
 
-/// Serves the metrics of a load, and says where: with port 0 the system has chosen one.
+/// Serves the metrics of a load, and reports the URL: with port 0 the system chooses the port.
 fn serve(plan: &Plan, endpoint: Endpoint) -> Result<Metrics, Failure> {
     let targets = plan.variants.iter().map(|variant| {
         let called = match &variant.settings.target {
-            // Any program that reaches the port can read it.
+            // Without the query, which may hold a secret: any program that reaches the port can
+            // read it.
             Target::Live(live) => live.service.url.clone().without_query().to_string(),
             target @ (Target::Call(_) | Target::Codec(_)) => target.called(),
         };

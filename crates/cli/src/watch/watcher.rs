@@ -1,4 +1,4 @@
-//! The thread that makes something of the snapshots, so that the one that measures never waits for it.
+//! The thread that shows and exports the snapshots, so that the measuring thread never waits.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,10 +17,10 @@ use super::trial::TrialStart;
 use crate::exit::Failure;
 use crate::screen::Screen;
 
-/// Sets of histograms that are ready before the first snapshot.
+/// Sets of histograms that are allocated before the first snapshot.
 const READY: usize = 2;
 
-/// Snapshots from one line to the next where standard error is not a terminal.
+/// Snapshots per line if standard error is not a terminal.
 const SNAPSHOTS_PER_LINE: u32 = 5;
 
 pub(super) struct Watcher {
@@ -29,7 +29,7 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts the thread; where there are `several` variants, it names them.
+    /// Starts the thread; if there are `several` variants, it names them.
     pub(super) fn start(
         screen: Screen,
         several: bool,
@@ -58,7 +58,7 @@ impl Watcher {
     }
 
     pub(super) fn begin(&self, trial: TrialStart) {
-        // A thread that has ended gives its reason when it is joined.
+        // If the thread has ended, its error is returned when it is joined.
         let _ = self.sampler.messages.send(Message::Trial(trial));
     }
 
@@ -70,7 +70,11 @@ impl Watcher {
     pub(super) fn finish(self) -> Result<(), Failure> {
         drop(self.sampler);
         let ended = self.thread.join();
-        ended.unwrap_or_else(|_| Err(Failure::cannot("what was seen of the load is not complete")))
+        ended.unwrap_or_else(|_| {
+            Err(Failure::cannot(
+                "the thread that shows the load failed; its output is incomplete",
+            ))
+        })
     }
 }
 
@@ -79,19 +83,19 @@ struct WatchThread {
     metrics: Option<Metrics>,
     several: bool,
     began: Instant,
-    /// The running trials, by their variants: two are measured in turn.
+    /// The running trials by variant: those of a comparison alternate.
     trials: BTreeMap<String, WatchedTrial>,
     snapshots: u32,
 }
 
 struct WatchedTrial {
     start: TrialStart,
-    /// Calls sent at the snapshot before.
+    /// Calls sent at the previous snapshot.
     sent_before: u64,
 }
 
 impl WatchThread {
-    /// Runs until the sampler is gone. It fails where not everything was written.
+    /// Runs until the sampler is dropped. Fails if not everything could be written.
     fn run(
         mut self,
         messages: &Receiver<Message>,
@@ -116,7 +120,7 @@ impl WatchThread {
                     }
                     let mut times = snapshot.progress.times;
                     times.clear();
-                    // After the last snapshot the sampler is gone, and needs them no more.
+                    // After the last snapshot the sampler is gone and no longer needs them.
                     let _ = to_empty.send(times);
                 }
             }
@@ -127,7 +131,7 @@ impl WatchThread {
         }
     }
 
-    /// The name of a snapshot's variant, where there are several.
+    /// The name of a snapshot's variant; `None` if there is only one variant.
     fn variant<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s str> {
         self.several.then_some(snapshot.variant.as_str())
     }
@@ -156,7 +160,7 @@ impl WatchThread {
         let left = trial.start.left(progress);
         let status = Status::new(progress, trial.sent_before, trial.start.words(left));
         trial.sent_before = progress.sent;
-        // The last snapshot of a trial is taken when it ends: too few calls to say how a second went.
+        // The last snapshot of a trial, at its end, may have too few calls to describe a second.
         if progress.interval < INTERVAL / 2 {
             return;
         }

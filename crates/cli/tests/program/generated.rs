@@ -190,7 +190,7 @@ fn code_for_a_set_of_messages_is_made_once() {
     assert!(
         first
             .stderr
-            .contains("making code for messages in made, 1 of 1: python3 generate.py /"),
+            .contains("generating code for messages in made, 1 of 1: python3 generate.py /"),
         "{}",
         first.stderr
     );

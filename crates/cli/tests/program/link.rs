@@ -204,7 +204,7 @@ fn what_cannot_work_is_refused_in_a_line() {
     let server = format!("exec {program} serve --listen 127.0.0.1:6565");
     refusal(
         &["--server", &server, "--client", "true"],
-        "listens on 127.0.0.1:6565 alone",
+        "listens only on 127.0.0.1:6565",
     );
     // Before the figures of the outer link.
     let inner = place.run(&["link", "wlan", "--", program, "link", "wlan", "--", "true"]);

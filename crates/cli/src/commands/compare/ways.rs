@@ -1,5 +1,5 @@
-//! The ways to call that are compared: settings of the embedded server, or stacks of subjects; and the codecs
-//! of these stacks.
+//! The compared ways to call: settings of the embedded server, or stacks of subjects with their
+//! codecs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,9 +21,8 @@ pub(super) struct Way {
     pub(super) settings: Vec<(&'static str, String)>,
 }
 
-/// The ways of the embedded server. They differ from one another by one choice where they can:
-/// `rest-json` is what most services do, `grpc` is its usual alternative, and the others change one thing of
-/// these two.
+/// The ways to call the embedded server. `rest-json` is what most services do, `grpc` is its usual
+/// alternative, and each of the others changes one setting of these two.
 const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
     ("rest-json", &[("protocol", "rest")]),
     ("grpc", &[("protocol", "grpc")]),
@@ -36,7 +35,7 @@ const EMBEDDED: [(&str, &[(&str, &str)]); 6] = [
     ("hybrid", &[("protocol", "grpc"), ("encoding", "hybrid")]),
 ];
 
-/// The encodings in which a protocol's stacks are compared.
+/// The encodings in which the stacks of each protocol are compared.
 const ENCODINGS: [(Protocol, &[Encoding]); 3] = [
     (Protocol::Grpc, &[Encoding::Protobuf]),
     (Protocol::Rest, &[Encoding::Json, Encoding::ProtoJson]),
@@ -63,10 +62,10 @@ impl Way {
     }
 }
 
-/// The ways that the options choose, and the name of the one that every other is compared with.
+/// The ways that the options choose, and the name of the one that all others are compared with.
 ///
 /// # Errors
-/// An option names what is not there, or leaves nothing to compare.
+/// An option names something unknown, or leaves nothing to compare.
 pub(super) fn chosen(
     args: &CompareArgs,
     stacks: &BTreeMap<String, Features>,
@@ -114,7 +113,8 @@ fn embedded() -> Vec<Way> {
     ways.collect()
 }
 
-/// Each server with the engine, and with each client that speaks what it does.
+/// Each server called by rpcgauge's own client, and by each client with a protocol and encoding in
+/// common.
 fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<Vec<Way>, Failure> {
     let find =
         |option: &str, name: &str, role: Role| {
@@ -158,7 +158,8 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
             }
         }
         if args.stack.is_empty() {
-            // The engine's calls show the kernel's and the server's part of the clients'.
+            // Calls by rpcgauge's own client show which part of the other clients' times is the
+            // kernel's and the server's.
             let by_engine = called.into_iter().map(|spoken| way(server, None, spoken));
             ways.extend(by_engine);
         }
@@ -176,8 +177,8 @@ fn of_stacks(args: &CompareArgs, stacks: &BTreeMap<String, Features>) -> Result<
     Ok(told_apart(ways))
 }
 
-/// What the codecs of the ways' stacks do of a call: a server decodes the request and encodes the response, a
-/// client the reverse.
+/// The work of the stacks' codecs in a call: a server decodes the request and encodes the response,
+/// a client the reverse.
 pub(super) fn codecs(ways: &[Way], stacks: &BTreeMap<String, Features>) -> Vec<Way> {
     const ROLES: [(&str, [(Operation, Sample); 2]); 2] = [
         (
@@ -237,7 +238,7 @@ fn of_codec(codec: &str, encoding: Encoding, operation: Operation, sample: Sampl
     }
 }
 
-/// Adds to the names of ways that are alike what they differ in.
+/// Makes equal names of ways unique by adding the settings in which they differ.
 fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
     let all = ways.clone();
     for way in &mut ways {
@@ -256,7 +257,7 @@ fn told_apart(mut ways: Vec<Way>) -> Vec<Way> {
 
 type Spoken = (Protocol, HttpVersion, Encoding);
 
-/// What a server and the client that calls it both speak; all that the server does for the engine.
+/// What a server and its client both speak; without a client, everything that the server speaks.
 fn spoken<'f>(
     server: &'f Features,
     client: Option<&'f Features>,
@@ -291,7 +292,8 @@ fn way(server: &str, client: Option<&String>, (protocol, http, encoding): Spoken
     Way { name, settings }
 }
 
-/// Names become parts of file names, where a stack's / would be a folder.
+/// A stack's name for use in a variant's name: names become parts of file names, which must not
+/// contain a /.
 fn plain(stack: &str) -> String {
     stack.replace('/', ":")
 }

@@ -1,4 +1,4 @@
-//! Runs a client, and a server where one is given, over a link, and says what the link did.
+//! Runs a client, and a server if one is given, over a link, and reports what the link did.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt as _;
@@ -57,7 +57,7 @@ pub(super) fn run(link: &NamedLink, client: Command, server: Option<&str>, seed:
     Ok(code(status))
 }
 
-/// The command that starts another in the server's namespace.
+/// The prefix that starts a command in the server's namespace.
 fn way_in(network: &Network, in_user_namespace: bool) -> String {
     let network = network.server().path();
     let user = if in_user_namespace {
@@ -71,7 +71,7 @@ fn way_in(network: &Network, in_user_namespace: bool) -> String {
     format!("nsenter {user}--net={}", network.display())
 }
 
-/// Runs the client to its end, and hands it the signals that are for it.
+/// Runs the client to its end, and forwards signals to it.
 fn attend(
     mut command: Command,
     network: &Network,
@@ -79,7 +79,8 @@ fn attend(
 ) -> Result<ExitStatus, Failure> {
     let _inside = network.client().enter().map_err(failure)?;
     let name = command.get_program().to_string_lossy().into_owned();
-    // Only this program's own group may read from the terminal. Elsewhere what the client starts ends with it.
+    // Only this program's own process group may read from the terminal, so at a terminal the client
+    // stays in it. Otherwise the client gets its own group, so that what it starts ends with it.
     let is_at_terminal = is_foreground();
     let started = if is_at_terminal {
         end_with_this_program(&mut command, None);
@@ -89,11 +90,12 @@ fn attend(
     };
     let mut client =
         started.map_err(|error| Failure::input(format!("cannot start {name}: {error}")))?;
-    // It is not reaped, so that its group's number stays its own.
+    // The client is not reaped yet, so that its process group's id is not reused.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     while let Ok(None) = waitid(WaitId::Pid(Pid::from_child(&client)), options) {
         for signal in signals.pending() {
-            // Ctrl-C reaches the client, which is in the same group, without help.
+            // At a terminal Ctrl-C reaches the client itself, since it is in the same process
+            // group.
             if !(is_at_terminal && signal == SIGINT && is_foreground()) {
                 pass_on(signal, &client);
             }
@@ -108,25 +110,25 @@ fn attend(
         .map_err(|error| Failure::cannot(format!("cannot wait for {name}: {error}")))
 }
 
-/// Whether the terminal, which need not be standard input, is this program's.
+/// Whether this program is in the foreground of its terminal, which need not be standard input.
 fn is_foreground() -> bool {
     File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
 }
 
 fn pass_on(signal: i32, client: &Child) {
     if let Some(signal) = Signal::from_named_raw(signal) {
-        // It fails only where the client has ended.
+        // This fails only if the client has ended.
         let _ = kill_process(Pid::from_child(client), signal);
     }
 }
 
-/// As shells say it.
+/// The exit code as in a shell: 128 + signal if a signal ended the process.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// What the link did.
+/// The lines that report what the link did.
 fn said(counts: &LinkCounts, priority: Priority) -> Vec<String> {
     let time = |ns: u64| units::time(ns as f64);
     let LinkCounts {
@@ -138,7 +140,7 @@ fn said(counts: &LinkCounts, priority: Priority) -> Vec<String> {
         .map(|(name, way)| format!("{name}: {}", direction(way)))
         .into();
     lines.push(format!(
-        "round trip of probes {} of {} set, after {} of this machine's own were subtracted",
+        "round trip of probes {}, set {}, after subtracting {} that this machine itself adds",
         time(calibration.median_ns),
         time(calibration.set_ns),
         time(calibration.base_ns()),
@@ -153,7 +155,7 @@ fn said(counts: &LinkCounts, priority: Priority) -> Vec<String> {
     }
     if counts.retransmits > 0 {
         lines.push(format!(
-            "{} TCP segments were sent again",
+            "{} TCP segments were retransmitted",
             units::count(counts.retransmits)
         ));
     }

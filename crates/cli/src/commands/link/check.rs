@@ -1,4 +1,4 @@
-//! How well this machine holds links.
+//! Measures how well this machine emulates links.
 
 use std::process::ExitCode;
 
@@ -31,11 +31,13 @@ pub(super) fn run(names: &[String]) -> Outcome {
     let pace = highest_pace(&options).map_err(failure)?;
     print_plain(&match pace {
         Some(pace) => format!(
-            "packets of 200 bytes with at most 0.1 ms added (p99): {} per second\n",
+            "packets of 200 bytes with at most 0.1 ms of added delay (p99): {} per second\n",
             units::count(pace.into())
         ),
-        None => "packets of 200 bytes have more than 0.1 ms added (p99) at 10,000 per second\n"
-            .to_owned(),
+        None => {
+            "packets of 200 bytes have more than 0.1 ms of added delay (p99) at 10,000 per second\n"
+                .to_owned()
+        }
     })?;
     if all_held {
         Ok(ExitCode::SUCCESS)
@@ -44,7 +46,7 @@ pub(super) fn run(names: &[String]) -> Outcome {
     }
 }
 
-/// The client's core and the server's, where there are two.
+/// Options with the client's and the server's core, if there are two.
 pub(crate) fn options() -> Result<Options, Failure> {
     let placements = Placements::detect().map_err(Failure::cannot)?;
     let Ok(layout) = placements.layout(Placement::TwoCores) else {
@@ -66,7 +68,7 @@ fn text(name: &str, checked: &Checked, not_held: &[String]) -> String {
         _ => format!("{name}: not held"),
     }];
     lines.push(format!(
-        "round trip  {} of {} set; worst {}; this machine's own is {}",
+        "round trip  {}, set {}; worst {}; this machine itself adds {}",
         time(probes.median_ns),
         time(probes.set_ns),
         time(probes.worst_ns),

@@ -1,4 +1,4 @@
-//! The programs at a link's ends.
+//! The programs at the ends of a link.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,13 +15,13 @@ use crate::exit::{Failure, note};
 
 /// How long a server may take until it listens.
 const STARTUP: Duration = Duration::from_secs(60);
-/// How long a server may listen where no client reaches it, until that is an error: some open a port of their
-/// own first.
+/// How long a server may listen only where no client can reach it before that is an error: some
+/// servers open an internal port first.
 const ELSEWHERE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long a server has to end when it is asked to.
+/// How long a server may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Where client and server find the server's address.
+/// The environment variable with the server's address, for client and server.
 const VARIABLE: &str = "RPCGAUGE_SERVER";
 
 pub(super) fn shell(command: &str) -> Command {
@@ -40,7 +40,7 @@ pub(super) fn program(words: &[OsString]) -> Option<Command> {
     Some(command)
 }
 
-/// A server that listens. It ends when this is dropped.
+/// A listening server. It is stopped on drop.
 pub(super) struct Server(Child);
 
 impl Server {
@@ -52,7 +52,7 @@ impl Server {
     ) -> Result<Self, Failure> {
         let _inside = network.server().enter().map_err(failure)?;
         let mut shell = shell(command);
-        // The client may be waiting for what is typed.
+        // Standard input belongs to the client.
         let child = spawn(shell.stdin(Stdio::null()), None);
         let mut server = Self(
             child.map_err(|error| Failure::cannot(format!("cannot start the server: {error}")))?,
@@ -73,7 +73,7 @@ impl Server {
                 && elsewhere.get_or_insert_with(Instant::now).elapsed() > ELSEWHERE
             {
                 return Err(Failure::input(format!(
-                    "the server listens on {address} alone, where no client over the link reaches it; have it listen on \
+                    "the server listens only on {address}, where no client over the link can reach it; make it listen on \
                      {SERVER} or 0.0.0.0"
                 )));
             }
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// Says so where it has ended before its client.
+    /// Notes if the server has failed before its client ended.
     pub(super) fn note_end(&mut self) {
         if let Ok(Some(status)) = self.0.try_wait()
             && !status.success()
@@ -117,7 +117,8 @@ fn listening() -> Vec<SocketAddr> {
     sockets.map(|(address, _)| address).collect()
 }
 
-/// From the other end of the link, which has no IPv6; a socket of it takes IPv4 on its unspecified address.
+/// Whether a client at the other end of the link can reach the address. The link has no IPv6, but
+/// an IPv6 socket on the unspecified address also accepts IPv4.
 fn is_reached(address: &SocketAddr) -> bool {
     address.ip() == SERVER || address.ip().is_unspecified()
 }

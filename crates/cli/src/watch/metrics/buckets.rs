@@ -1,4 +1,4 @@
-//! A histogram as OpenMetrics has it: counts of the values up to fixed bounds.
+//! An OpenMetrics histogram: counts of the values up to fixed bounds.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::{MetricType, TypedMetric};
 use rpcgauge_load::Histogram;
 
-/// The bounds within a decade. Six of them keep what is interpolated between two close to the truth.
+/// The bounds within a decade. Six are enough for good interpolation between two bounds.
 const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 
 /// Decades, from 10 µs on; the last bound is 100 s.
@@ -23,16 +23,17 @@ fn bounds() -> [u64; BOUNDS] {
     })
 }
 
-/// Counts of times by bound, right to the 0.1% of the histograms that they come from.
+/// Counts of times by bound, within the 0.1% precision of the recorded histograms.
 ///
-/// The library's own histogram takes one value after the other, which for the calls of a second takes
-/// milliseconds of a core that the calls may need.
+/// The client library's own histogram observes one value at a time; for the calls of one second
+/// that takes milliseconds of a core that the calls may need.
 #[derive(Debug)]
 pub(super) struct Buckets(Mutex<Counts>);
 
 #[derive(Debug)]
 struct Counts {
-    /// Of the times above the bound before and up to each bound; the last of those above all.
+    /// For each bound, the times above the previous bound and up to this one; last, the times above
+    /// all bounds.
     counts: [u64; BOUNDS + 1],
     sum_ns: f64,
 }

@@ -1,4 +1,4 @@
-//! Serves the metrics by HTTP/1.1, on its own thread.
+//! Serves the metrics over HTTP/1.1, on its own thread.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -21,13 +21,14 @@ use crate::exit::Failure;
 /// How long a connection may last: it carries one request and its response.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Connections at a time, at most. A new one ends the oldest, so that silent ones hold up no scrape.
+/// Maximum number of concurrent connections. A new one closes the oldest, so that silent
+/// connections do not block scrapes.
 const MAX_CONNECTIONS: usize = 32;
 
-/// Bytes of a request's head, at most.
+/// Maximum size of a request head.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// How long to wait where the system gives no connection: it is out of descriptors, say.
+/// How long to wait after a failed accept, for example if no file descriptor is left.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
 
 const PATH: &str = "/metrics";
@@ -42,12 +43,12 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Takes an address, `HOST:PORT`.
+    /// Binds to an address, `HOST:PORT`.
     pub(crate) fn bind(given: &str) -> Result<Self, Failure> {
         let addresses = given.to_socket_addrs().map_err(|_| {
             Failure::input(format!(
-                "--metrics {given}: is not an address to listen at; write HOST:PORT, as in \
-                 127.0.0.1:9464, with port 0 for any that is free"
+                "--metrics {given}: is not an address to listen on; write HOST:PORT, as in \
+                 127.0.0.1:9464; port 0 chooses a free one"
             ))
         })?;
         let addresses: Vec<SocketAddr> = addresses.collect();
@@ -62,8 +63,8 @@ impl Endpoint {
         });
         listening.map_err(|error| {
             Failure::input(format!(
-                "--metrics {given}: cannot listen there: {error}; give another port, or 0 for any \
-                 that is free"
+                "--metrics {given}: cannot listen there: {error}; use another port, or 0 for a \
+                 free one"
             ))
         })
     }
@@ -81,7 +82,7 @@ impl Endpoint {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let mut http = http1::Builder::new();
         http.keep_alive(false).max_buf_size(MAX_HEAD_BYTES);
-        // The last ones that were accepted, those that have ended included.
+        // The most recently accepted connections, including ended ones.
         let mut connections: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             let Ok((stream, _)) = listener.accept().await else {
@@ -146,7 +147,7 @@ mod tests {
         let metrics = Metrics::new([("a".to_owned(), "http://x/".to_owned())]);
         endpoint.serve(metrics).expect("a thread");
         let mut stream = TcpStream::connect(address).expect("it listens");
-        // The connection may end before everything is sent.
+        // The server may close the connection before everything is sent.
         let _ = stream.write_all(request);
         let mut response = Vec::new();
         let _ = stream.read_to_end(&mut response);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_request_gets_the_head_alone() {
+    fn a_head_request_gets_only_the_head() {
         let response = ask(b"HEAD /metrics HTTP/1.1\r\n\r\n");
         assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
         assert!(response.ends_with("\r\n\r\n"), "{response}");
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_connections_hold_up_no_scrape() {
+    fn silent_connections_do_not_block_a_scrape() {
         let mut endpoint = Endpoint::bind("127.0.0.1:0").expect("a port");
         let address = endpoint.address;
         endpoint.connection_timeout = Duration::from_secs(3600);

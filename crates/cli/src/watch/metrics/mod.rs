@@ -1,7 +1,7 @@
 //! The figures of a load while it runs, in OpenMetrics text for a monitoring system to collect.
 //!
-//! They count the measured calls, as the reports do, over all trials of each target so far. Each snapshot of a
-//! trial brings them up to date.
+//! They count the measured calls, as the reports do, over all trials of each target so far. Each
+//! snapshot of a trial updates them.
 
 mod buckets;
 mod endpoint;
@@ -24,34 +24,32 @@ use rpcgauge_load::{ByteCount, Histogram, IntervalTimes, Traffic, TrialProgress}
 use self::buckets::Buckets;
 pub(super) use self::endpoint::Endpoint;
 
-/// Names with values; the first is always `target`.
+/// Label names with values; the first is always `target`.
 type Labels = Vec<(&'static str, String)>;
 
-/// A family's name without its unit, its help, and its value in `From`.
+/// A metric family: its name without its unit, its help, and how to get its value from `From`.
 type Row<From, To> = (&'static str, &'static str, fn(&From) -> To);
 
 const CALLS: [Row<TrialProgress, u64>; 4] = [
     (
         "calls_started",
-        "Calls that were begun, or failed before that",
+        "Calls that were begun, or failed before they were",
         |s| s.started,
     ),
     ("calls_sent", "Calls given to the transport", |s| s.sent),
     ("calls_answered", "Calls that succeeded", |s| s.answered),
-    ("calls_retried", "Sends of calls beyond their first", |s| {
-        s.retried
-    }),
+    ("calls_retried", "Retries of calls", |s| s.retried),
 ];
 
 const GAUGES: [Row<TrialProgress, u64>; 2] = [
     (
         "calls_in_flight",
-        "Calls that were begun and have not ended",
+        "Calls that were begun but have not ended",
         |s| s.in_flight,
     ),
     (
         "calls_waiting",
-        "Calls that are due and not begun, with those of the warm-up",
+        "Calls that are due but not begun, including those of the warm-up",
         |s| s.waiting,
     ),
 ];
@@ -76,12 +74,13 @@ const TIMES: [(&str, &str, TimesOf); 3] = [
     ),
     (
         "send_delay",
-        "How long after they were due calls were begun",
+        "Delay from when calls were due to when they were begun",
         |times| &times.send_delay,
     ),
 ];
 
-/// The figures of every target, shared with the endpoint. The lock keeps the figures of a snapshot together.
+/// The metrics of all targets, shared with the endpoint. Because of the lock, a scrape sees whole
+/// snapshots.
 #[derive(Clone)]
 pub(super) struct Metrics(Arc<Mutex<Figures>>);
 
@@ -98,15 +97,16 @@ struct Figures {
     times: [Family<Labels, Buckets>; 3],
 }
 
-/// Counts over all trials, each of which counts from 0.
+/// Counts over all trials; each trial counts from 0.
 #[derive(Default)]
 struct Counts {
     total: Family<Labels, Counter>,
-    /// What of it the running trials have counted.
+    /// The part that the running trials have counted.
     current: HashMap<Labels, u64>,
 }
 
-/// Describes each target. The client library's own info metric has only one set of labels.
+/// An info metric with one sample for each target; the client library's own has only one set of
+/// labels.
 #[derive(Debug)]
 struct Targets(Vec<Labels>);
 
@@ -122,7 +122,7 @@ impl EncodeMetric for Targets {
 }
 
 impl Metrics {
-    /// Of these targets, each with its name and its URL.
+    /// Metrics of these targets, each with its name and its URL.
     pub(super) fn new(targets: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut figures = Figures::new();
         let mut infos = Vec::new();
@@ -131,7 +131,7 @@ impl Metrics {
             infos.push(vec![("target", name), ("called", url)]);
         }
         let load = figures.registry.sub_registry_with_prefix("load");
-        load.register("target", "What is called", Targets(infos));
+        load.register("target", "The URL that is called", Targets(infos));
         Self(Arc::new(Mutex::new(figures)))
     }
 
@@ -139,7 +139,7 @@ impl Metrics {
         self.lock().begin(target);
     }
 
-    /// Adds what a trial has counted since its snapshot before.
+    /// Adds what a trial has counted since its previous snapshot.
     pub(super) fn update(&self, target: &str, progress: &TrialProgress) {
         self.lock().update(target, progress);
     }
@@ -235,11 +235,11 @@ impl Figures {
 }
 
 impl Counts {
-    /// Counts on to what the current trial has counted by `now`.
+    /// Adds what the current trial has counted since the last update; `now` is its total.
     fn count(&mut self, labels: &Labels, now: u64) {
         let before = self.current.entry(labels.clone()).or_default();
-        // Calls and bytes that were not written after all, or are found to be of another class, are taken back; a
-        // counter that shrinks would be read as a new start.
+        // A trial's count can shrink, if bytes turn out to be unsent or of another class. A counter
+        // must not: a decrease would be read as a restart.
         let more = now.saturating_sub(*before);
         *before += more;
         self.total.get_or_create(labels).inc_by(more);

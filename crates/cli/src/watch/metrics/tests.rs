@@ -12,7 +12,7 @@ fn metrics() -> Metrics {
     ])
 }
 
-/// The value of the one sample that starts so.
+/// The value of the only sample whose line starts with `sample`.
 #[track_caller]
 fn value(text: &str, sample: &str) -> f64 {
     let mut found = text.lines().filter_map(|line| line.strip_prefix(sample));
@@ -60,7 +60,7 @@ fn failures_have_their_kind_as_a_label() {
     assert_eq!(value(&text, &of("deadline")), 2.0);
 }
 
-/// The samples of a family come in any order. Of the histograms one bucket will do.
+/// The samples of a family come in any order. One bucket of each histogram is enough.
 #[test]
 fn every_family_has_its_name_its_type_and_its_unit() {
     let metrics = Metrics::new([("a".to_owned(), "http://x/\"q\"\\".to_owned())]);

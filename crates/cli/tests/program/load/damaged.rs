@@ -86,7 +86,10 @@ fn what_is_wrong_with_an_answer_is_said() {
         answering("HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\nok");
     let finished = place.run(&short(&format!("http://{}/", by_http.address), &[]));
     assert!(!finished.stderr.contains("HTTP/2"), "{}", finished.stderr);
-    finished.refused(&["beside transfer-encoding", "check the server"]);
+    finished.refused(&[
+        "both content-length and transfer-encoding",
+        "check the server",
+    ]);
 }
 
 #[test]
@@ -135,7 +138,7 @@ fn what_cannot_be_sent_is_said_as_it_is() {
     let tunnel = ["-X", "CONNECT"];
     place
         .run(&short(&http, &tunnel))
-        .refused(&["CONNECT asks for a tunnel"]);
+        .refused(&["CONNECT opens a tunnel"]);
 }
 
 #[test]

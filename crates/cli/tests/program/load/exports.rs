@@ -234,7 +234,7 @@ fn a_full_disk_ends_with_what_could_be_written() {
     let full = ["--hgrm", "/dev/full"];
     let finished = place.run(&short(&target, &full));
     assert_eq!(finished.code, Some(3), "{}", finished.stderr);
-    let told = "/dev/full: cannot be written, and is not complete";
+    let told = "/dev/full: cannot be written and is incomplete";
     assert!(finished.stderr.contains(told), "{}", finished.stderr);
     assert_eq!(
         figures(&report(&place.path().join("run")))["calls"]["answered"],
@@ -321,7 +321,7 @@ fn what_cannot_be_written_or_listened_to_is_said_before_anything_is_called() {
         (&["--hgrm", "x.hgrm", "--metrics", "x"], &["--metrics"]),
         (
             &["--hgrm", "x.hgrm", "--interval-log", "./x.hgrm"],
-            &["--hgrm and --interval-log name one file"],
+            &["--hgrm and --interval-log name the same file"],
         ),
     ];
     for (words, parts) in cases {
