@@ -1,5 +1,5 @@
-//! Compares the code with ARCHITECTURE.md's rules: who may use whom, and of what must be absent the part
-//! that names show.
+//! Checks the code against the rules of ARCHITECTURE.md: which crates may use which others, and
+//! which dependencies and names must be absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// For each crate, the siblings that its own code may use. Tests may use more.
+/// For each crate, the sibling crates that its own code may use. Tests may use more.
 const ALLOWED: [(&str, &[&str]); 13] = [
     ("rpcgauge-contract", &["rpcgauge-message", "rpcgauge-trial"]),
     ("rpcgauge-message", &[]),
@@ -86,7 +86,7 @@ const ABSENT: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Words that may stand only in the named places of the crates' own code, with the reason.
+/// Words that may occur only in certain places of the crates' own code, with the reason.
 const ONLY_IN: [(&str, &[&str], &str); 2] = [
     (
         "process::Command",
@@ -104,14 +104,14 @@ const ONLY_IN: [(&str, &[&str], &str); 2] = [
     ),
 ];
 
-/// Words that may not be in a crate's own code, with the reason.
+/// Words that must not occur in certain crates' own code, with the reason.
 const NOT_IN: [(&str, &str, &str); 3] = [
     ("std::net", "crates/wire/src", "wire is sans-I/O"),
     ("Instant", "crates/wire/src", "wire has no clock"),
     ("SystemTime", "crates/wire/src", "wire has no clock"),
 ];
 
-/// The most packages Cargo.lock may hold.
+/// The maximum number of packages in Cargo.lock.
 const MAX_PACKAGES: usize = 250;
 
 fn root() -> PathBuf {

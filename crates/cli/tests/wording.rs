@@ -1,13 +1,14 @@
-//! Compares the project's text with the words of its field: in code, comments, messages and documents
-//! alike. What an engineer would type into a search box is the word to write.
+//! Checks the project's wording in code, comments, messages and documents: it must use the terms of
+//! the field, which an engineer would type into a search box.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Words to avoid, and what to write instead. Of the words of a phrase, each matches in any case, or as it is
-/// where it has capitals; `a|b` is either, `a*` any word that begins so, `!a|b` anything but these, and
-/// the end of a sentence. A phrase may go on in the next line of a comment.
+/// Phrases to avoid, and what to write instead. Each word of a phrase matches in any case, or
+/// exactly if it has capitals. `a|b` is either word, `a*` any word with this prefix, `!a|b`
+/// anything but these words, including the end of a sentence. A phrase may continue in the next
+/// line of a comment.
 const ADVICE: [(&str, &str); 28] = [
     ("MOST_*|LONGEST_*|LARGEST_*|DEEPEST_*", "MAX_"),
     ("LEAST_*|SHORTEST_*|SMALLEST_*|FEWEST_*", "MIN_"),
@@ -60,7 +61,7 @@ const ADVICE: [(&str, &str); 28] = [
     ),
 ];
 
-/// Places where such a word is right, each with the phrase as it stands there.
+/// Exceptions: files in which a phrase is right, each with the phrase.
 const RIGHT: [(&str, &str); 0] = [];
 
 #[test]
@@ -80,7 +81,7 @@ fn texts_use_the_words_of_the_field() {
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
-/// The tracked files that people write, without this one.
+/// The tracked files that people write, except this one.
 fn texts(root: &Path) -> Vec<PathBuf> {
     const KINDS: [&str; 9] = ["rs", "md", "py", "go", "kt", "ts", "proto", "toml", "sh"];
     let output = Command::new("git")
@@ -105,7 +106,7 @@ fn texts(root: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Each phrase to avoid, with its line and what to write instead.
+/// Finds each phrase to avoid, with its line and what to write instead.
 fn review(text: &str) -> Vec<(usize, String, &'static str)> {
     let words = words(text);
     let phrases = ADVICE.map(|(phrase, advice)| {
@@ -129,7 +130,7 @@ fn review(text: &str) -> Vec<(usize, String, &'static str)> {
     found
 }
 
-/// Whether a word is what a part of a phrase says.
+/// Whether a word matches a part of a phrase.
 fn fits(part: &str, word: &str) -> bool {
     if let Some(others) = part.strip_prefix('!') {
         return !others.split('|').any(|other| fits(other, word));
@@ -149,8 +150,8 @@ fn fits(part: &str, word: &str) -> bool {
     })
 }
 
-/// The words of a text with their lines. Where something else than space or the beginning of a comment's
-/// line stands between two, there is an empty word.
+/// The words of a text with their lines. There is an empty word between two that are separated by
+/// anything but space or the beginning of a comment line.
 fn words(text: &str) -> Vec<(usize, &str)> {
     let mut all = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -1,4 +1,4 @@
-//! Applications of several services: the one of docs/measure-an-application.md, and what can be wrong with one.
+//! Applications of several services: the one in docs/measure-an-application.md, and faulty ones.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{Finished, Place, interrupt, wait_until};
 
-/// The example in `shop`, with folders of its own for what is temporary.
+/// A copy of the example in `shop`, with its own temporary folder.
 pub(crate) fn shop() -> Place {
     let place = Place::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/app-shop");
@@ -30,7 +30,7 @@ pub(crate) fn shop() -> Place {
     place
 }
 
-/// The example with something else in one of its files.
+/// The example with `from` replaced by `to` in one of its files.
 pub(crate) fn shop_with(file: &str, from: &str, to: &str) -> Place {
     let place = shop();
     let name = format!("shop/{file}");
@@ -40,7 +40,7 @@ pub(crate) fn shop_with(file: &str, from: &str, to: &str) -> Place {
     place
 }
 
-/// rpcgauge with temporary folders of the place's own, and a cache that holds Locust for all tests.
+/// rpcgauge with the place's own temporary folder, and a cache with Locust that all tests share.
 pub(crate) fn command(place: &Place, args: &[&str]) -> Command {
     let mut command = place.command(args);
     command.env("TMPDIR", place.path().join("tmp"));
@@ -53,7 +53,7 @@ pub(crate) fn run(place: &Place, args: &[&str]) -> Finished {
     output.expect("the program starts").into()
 }
 
-/// No process has left its folder behind.
+/// Asserts that no process has left its folder behind.
 #[track_caller]
 pub(crate) fn nothing_is_left(place: &Place) {
     let left = fs::read_dir(place.path().join("tmp")).expect("the folder");
@@ -163,11 +163,11 @@ fn processes_start_at_once_and_may_wait_for_each_other() {
     assert!(checked.contains("shop: correct, and the same"), "{checked}");
 }
 
-/// How the store of [`with_store`] is run.
+/// The command that runs the store of [`with_store`].
 pub(crate) const STORE: &str =
     "exec python3 -m http.server ${port.http} --bind 127.0.0.1 --directory ${data}";
 
-/// The example with a database of a kind: files in a folder of its own, and a seed.
+/// The example with a simple database: a file server with its own folder, and a seed.
 pub(crate) fn with_store(run: &str, seed: &str) -> Place {
     let place = shop();
     let name = place.path().join("shop/app.toml");
@@ -183,7 +183,7 @@ seed = ["sh", "-c", "{seed}"]
     );
     let asks = r#"run = ["python3", "shop.py", "${port.http}"]"#;
     assert!(text.contains(asks));
-    // A service finds the store seeded.
+    // A service starts only once the store is seeded.
     let read = "import urllib.request as r; r.urlopen('http://127.0.0.1:${store.port.http}/stock')";
     let waits = format!(
         r#"run = ["sh", "-c", "python3 -c \"{read}\" && exec python3 shop.py ${{port.http}}"]"#
@@ -203,7 +203,8 @@ fn what_backs_an_application_is_seeded_once_and_its_data_goes_with_it() {
     checked.well();
     let folder = built.trim_end().rsplit(": ").next().expect("a folder");
     let seeded = fs::read_to_string(Path::new(folder).join("seeded")).expect("the seed's note");
-    // Once for all configurations; the cache may hold the note of an earlier test.
+    // The store is seeded once for all configurations; the cache may contain the line of an earlier
+    // test.
     assert!(seeded.lines().all(|line| line == "once"), "{seeded}");
     nothing_is_left(&place);
 }
@@ -263,7 +264,8 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         .refused(&["app.toml:", "has no key \"entri\"; did you mean \"entry\"?"]);
 }
 
-/// The example, up; the addresses of its services and of its Prometheus, and the folder of its logs.
+/// Starts the example. Returns the addresses of its services and of its Prometheus, and the folder
+/// of its logs.
 fn up(place: &Place) -> (Child, Vec<String>, PathBuf) {
     let mut command = command(place, &["app", "up", "./shop"]);
     let mut rpcgauge = command.stdout(Stdio::piped()).spawn().expect("it starts");
@@ -312,7 +314,8 @@ fn what_is_up_ends_with_rpcgauge_however_that_ends() {
             assert_eq!(rest, "shop is stopped\n");
         }
     }
-    // The folders of the killed one are removed by the next. Two at once have their own.
+    // The next start removes the folders of the killed one. Two that run at the same time have
+    // separate folders.
     let both = [up(&place), up(&place)];
     assert!(both[0].2.is_dir() && both[0].2 != both[1].2, "{both:?}");
     for (mut rpcgauge, _, _) in both {

@@ -1,4 +1,4 @@
-//! Load for an application: Locust's users, and one request at a rate.
+//! Load for an application: by Locust users, or one request at a rate.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::app::{run, shop, shop_with};
 use crate::common::{Finished, Place};
 
-/// A load of the example, as short as one can be.
+/// A load of the example that is as short as possible.
 pub(crate) const SHORT_LOAD: [&str; 7] = [
     "app",
     "load",
@@ -41,7 +41,8 @@ fn a_load_is_what_the_users_see() {
         ["offer", "page"].map(|name| row(name)[1].parse::<u64>().expect("a count"));
     assert!(offers > pages && pages > 0, "{printed}");
     assert_eq!((&*row("offer")[2], &*row("page")[2]), ("0", "0"));
-    // From within: each page has five calls to the catalogue, and both services used their cores.
+    // The application's own metrics: each page makes five calls to the catalogue, and both services
+    // used CPU.
     let within = |title: &str| -> f64 {
         let cells = row(title);
         let rate = cells[cells.len() - 3].replace(',', "");
@@ -120,10 +121,10 @@ fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
     let head = "50 requests \"offer\" per second (open loop), 1.0 s, connections=kept, delay=0";
     assert!(printed.starts_with(head), "{printed}");
     assert_eq!(row(&printed, "offer")[..2], ["50", "0"], "{printed}");
-    // An error that a check asks for is a good response.
+    // An error that a check expects is a successful response.
     let printed = load(&shop(), "no such product", "20").well();
     assert_eq!(row(&printed, "no such product")[..2], ["20", "0"]);
-    // A lock lets through one request at a time, and each holds it for 50 ms: about 20 a second.
+    // A lock admits one request at a time, for 50 ms: about 20 per second.
     let slow = "LOCK = threading.Lock()\n\n\ndef offers(product):\n    with LOCK:\n        time.sleep(0.05)";
     let printed = load(
         &shop_with("shop.py", "def offers(product):", slow),
@@ -135,7 +136,7 @@ fn a_request_at_a_rate_is_sent_so_often_whatever_becomes_of_it() {
     assert_eq!(cells[..2], ["40", "0"], "{printed}");
     assert!(cells[2].parse::<f64>().expect("a rate") < 30.0, "{printed}");
     assert!(printed.contains("it did not keep up"), "{printed}");
-    // Another status and another body than the check asks for fail, once it has been right.
+    // After some correct responses, a status or body other than the check expects fails.
     let turns =
         "served = service.METRICS.values.get(('handler_seconds', '{path=\"offers\"}'), (0, 0))[1]";
     for (then, said) in [
@@ -179,7 +180,7 @@ fn without_locust_nothing_is_started_and_the_error_says_what_to_do() {
         "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Python 3.10.2'\n",
     );
     fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).expect("permissions");
-    // An empty cache, for Locust too.
+    // These commands use an empty cache, so that Locust is not installed.
     let mut too_old = place.command(&SHORT_LOAD);
     too_old.env("PATH", python.parent().expect("a folder"));
     let mut offline = place.command(&SHORT_LOAD);

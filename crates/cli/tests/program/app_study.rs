@@ -1,4 +1,4 @@
-//! Studies of an application: two configurations in turn, and what may happen meanwhile.
+//! Studies of an application: interleaved configurations, and failures during a run.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::app::{STORE, command, nothing_is_left, run, shop, shop_with, with_sto
 use crate::app_load::SHORT_LOAD;
 use crate::common::{Place, interrupt, json, report, wait_until};
 
-/// The shop with a catalogue that takes 5 ms longer than it has to, against one that does not.
+/// Compares the shop with a catalogue that sleeps for 5 ms with one that does not.
 const STUDY: &str = r#"
 question = "What does a slow catalogue cost the shop's users?"
 invocations = 2
@@ -46,7 +46,7 @@ fn place(study: &str) -> Place {
     place
 }
 
-/// The verdict on a metric, of all requests.
+/// The verdict on a metric of all requests.
 fn verdict<'r>(report: &'r Value, metric: &str) -> &'r Value {
     let comparisons = report["comparisons"].as_array().expect("comparisons");
     let is_it =
@@ -80,7 +80,7 @@ fn a_slow_inner_call_is_found_where_it_is() {
     let report = report(&run_directory);
     assert_eq!(report["measured"], 12);
     let handler = verdict(&report, "catalogue-handler");
-    // The catalogue sleeps 5 ms, and never less.
+    // The catalogue sleeps for at least 5 ms.
     assert!(
         handler["of_value"].as_f64().expect("a mean") >= 5e6,
         "{handler}"
@@ -93,14 +93,14 @@ fn a_slow_inner_call_is_found_where_it_is() {
             "{found}"
         );
     }
-    // Services are ready before their warm-ups: of three sets, 300 ms each.
+    // Services are ready before the warm-ups of three sets, 300 ms each.
     let ready_at = report["starts"][0]["ready_at_ms"].as_u64();
     let begun_at = slices(&place)[0]["started_at_ms"].as_u64();
     assert!(
         begun_at.expect("a time") >= ready_at.expect("a time") + 3 * 300,
         "{begun_at:?} {ready_at:?}"
     );
-    // Each page is five calls, each in its handler, and that in the response.
+    // Each page makes five calls within its handler, whose time is part of the response time.
     let variants = report["variants"].as_array().expect("variants");
     let slow = variants
         .iter()
@@ -130,7 +130,7 @@ fn a_slow_inner_call_is_found_where_it_is() {
     ] {
         assert!(printed.contains(part), "{part} is not in:\n{printed}");
     }
-    // The report is the same from the directory alone.
+    // The report is the same when it is made again from the directory.
     let again = place.run(&["report", "run"]).well();
     assert_eq!(
         again,
@@ -145,7 +145,7 @@ fn a_slow_inner_call_is_found_where_it_is() {
         markdown.contains("### Where a request's time goes"),
         "{markdown}"
     );
-    // Between a run and itself nothing differs.
+    // A run does not differ from itself.
     for format in ["text", "markdown", "html"] {
         let same = place
             .run(&["diff", "run", "run", "--format", format])
@@ -175,9 +175,9 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let measured = || text().matches("\"slice\"").count();
     let begin = |args: &[&str]| command(&place, args).spawn().expect("it starts");
     let resume = ["run", "--resume", "run", "--quiet"];
-    // Locust may have to be installed first, which can take longer than a test waits.
+    // Locust may have to be installed first, which can take longer than the test's timeout.
     run(&place, &SHORT_LOAD).well();
-    // Ctrl-C keeps what was measured, and leaves nothing else behind.
+    // Ctrl-C keeps the measured slices, and leaves nothing else behind.
     let mut child = begin(&["run", "study.toml", "--out", "run", "--only", "slow,quick"]);
     wait_until("a slice", || measured() > 1);
     let shown = place.run(&["report", "run"]).well();
@@ -188,14 +188,14 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
     let kept = report(&place.path().join("run"));
     assert!(kept["measured"].as_u64().expect("a count") >= 2);
     nothing_is_left(&place);
-    // Its first invocation begins again; the second is killed.
+    // The run is resumed with its first invocation, and killed in the second.
     let mut child = begin(&resume);
     wait_until("the second invocation", || {
         text().contains("\"slice\",\"invocation\":1")
     });
     child.kill().expect("it is ours");
     child.wait().expect("it ends");
-    // What does not compare with the first is not measured.
+    // What is not comparable with the first invocation is not measured.
     let sources = place.path().join("shop/catalogue.py");
     let sources = fs::read_to_string(sources).expect("the catalogue");
     place.file("shop/catalogue.py", &format!("{sources}\n# faster\n"));
@@ -228,7 +228,7 @@ fn a_run_that_was_interrupted_and_killed_goes_on_with_the_invocations_that_are_n
 #[test]
 fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
     let place = shop();
-    // Dies in the first invocation alone, once it has had some load.
+    // It dies only in the first invocation, after some load.
     let died = place.path().join("died").display().to_string();
     let dies = format!(
         "    import os\n    served = service.METRICS.values.get(('handler_seconds', '{{path=\"products\"}}'), (0, 0))[1]\n    \
@@ -269,13 +269,13 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
         "{reason}"
     );
     nothing_is_left(&place);
-    // The second invocation is whole.
+    // The second invocation is complete.
     let whole = slices(&place)
         .into_iter()
         .filter(|slice| slice["invocation"] == 1);
     assert_eq!(whole.count(), 6);
     assert!(ended.stdout.contains("Failed slices"), "{ended:?}");
-    // What failed is done, unless it is asked for again.
+    // Failed slices count as done, unless `--retry-failed` is given.
     let resume = ["run", "--resume", "run", "--quiet"];
     assert_eq!(run(&place, &resume).code, Some(1));
     run(&place, &[&resume[..], &["--retry-failed"]].concat()).well();
@@ -292,7 +292,7 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
 #[test]
 fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
     let place = shop();
-    // It says that it is up in the first invocation alone, which has three sets.
+    // It logs that it is up only in the first invocation, which has three sets.
     let starts = place.path().join("starts").display().to_string();
     let says = format!(
         "with open('{starts}', 'a') as starts:\n    starts.write('x')\n    if starts.tell() <= 3:\n        \
@@ -333,7 +333,7 @@ fn a_service_is_not_ready_by_what_an_earlier_start_of_it_logged() {
 
 #[test]
 fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
-    // In the second block, which begins when the first one's slice is recorded.
+    // Whether the second block has begun: the first block's slice is recorded then.
     let is_second = |place: &Place| {
         let trials = place.path().join("run/trials.jsonl");
         format!("'\"slice\"' in open('{}').read()", trials.display())
@@ -366,7 +366,7 @@ fn what_ends_in_a_slice_is_named_though_it_is_no_service() {
             1,
             "the load generator (quick): ended by itself (exit code 9); check locustfile.py",
         ),
-        // Without its database the second invocation does not begin.
+        // Without the database the second invocation does not begin.
         (store, "2", 3, "store ended by itself (killed by signal 9)"),
     ];
     for (place, invocations, code, told) in cases {
@@ -406,7 +406,8 @@ fn sets_that_memory_does_not_carry_at_once_are_measured_one_by_one() {
     let kib = free
         .and_then(|free| free.trim().strip_suffix(" kB"))
         .expect("free memory");
-    // The first service of each set may hold two thirds of what is free: a set fits, and two do not.
+    // The first service of each set may use two thirds of the free memory: one set fits, but two do
+    // not.
     let memory = format!(
         "memory = \"{}KiB\"",
         kib.parse::<u64>().expect("a number") / 3 * 2
@@ -537,7 +538,7 @@ fn configurations_are_compared_at_a_rate() {
     let printed = run(&place, &["run", "study.toml", "--out", "run", "--quiet"]).well();
     let report = report(&place.path().join("run"));
     assert_eq!(report["measured"], 12);
-    // In 0.7 s 23 requests are due, and each is five calls of 5 ms in the slow one.
+    // In 0.7 s 23 requests are due; in the slow configuration each makes five calls of 5 ms.
     for slice in slices(&place) {
         let (request, at_rate) = (
             &slice["outcome"]["requests"][0],

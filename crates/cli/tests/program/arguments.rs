@@ -1,4 +1,4 @@
-//! The command line itself: help, completions, and what is said when it is wrong.
+//! The command line: help, completions, and errors.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -48,7 +48,7 @@ fn completions_are_printed_for_each_shell() {
         let script = Place::new().run(&["completions", shell]).well();
         assert!(script.contains("rpcgauge"), "{shell}");
         assert!(script.contains("compare"), "{shell}");
-        // As each shell lists a command.
+        // How each shell's script lists a command.
         let hidden = [
             "rpcgauge,subject)",
             "'subject:",

@@ -1,4 +1,5 @@
-//! Subjects that do other than they declare, and what `rpcgauge subjects check` says of each.
+//! Subjects that do not do what they declare, and what `rpcgauge subjects check` reports about
+//! each.
 
 use crate::common::{Finished, Place};
 use crate::subjects::greeter_with;
@@ -9,7 +10,8 @@ pub(crate) fn check(place: &Place, stack: &str) -> Finished {
     ))
 }
 
-/// The check of a stack fails, with these words, once something in a file is something else.
+/// Asserts that the check of a stack fails with these words once `from` in a file is replaced by
+/// `to`.
 #[track_caller]
 fn check_fails(stack: &str, (file, from, to): (&str, &str, &str), parts: &[&str]) {
     check(&greeter_with(file, from, to), stack).failed(1, parts);
@@ -42,7 +44,7 @@ fn a_server_that_answers_wrongly_or_takes_anything_fails_its_check() {
     );
 }
 
-/// Runs this on another thread as soon as a slice is answered.
+/// Python code that runs `code` on another thread as soon as a slice is answered.
 fn after_a_slice(code: &str) -> String {
     format!(
         "            import os, threading\n            late = lambda: {code}\n            \
@@ -96,7 +98,7 @@ fn versions_that_differ_or_are_missing_fail_a_check_of_their_own() {
         finished.stderr.contains("but 1.0 is pinned"),
         "{finished:?}"
     );
-    // What else it is tried in has nothing to do with it.
+    // All other checks pass.
     assert_eq!(finished.stderr.matches("FAILED").count(), 1, "{finished:?}");
     let absent = greeter_with(
         "subject.toml",
@@ -114,7 +116,7 @@ fn a_client_that_calls_between_slices_or_leaves_calls_out_fails_its_check() {
     let fails = |file, from, to: &str, part: &str| check_fails("client", (file, from, to), &[part]);
     let answer = "            say({\"slice\"";
     let greedy = after_a_slice("(file.write(once(1)[0]), file.flush())");
-    // Seen in the slice, after it, or in the next one: as late as this machine is.
+    // Detected in the slice, after it, or in the next one, depending on the machine's delays.
     fails("slices.py", answer, &greedy, "record");
     let enough = "if len(records) >= slice[\"calls\"]";
     let lazy = "the number of records in a slice of 5 calls is 1";

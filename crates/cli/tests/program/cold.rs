@@ -1,4 +1,4 @@
-//! The first calls of each start, timed before anything else has called.
+//! The first calls after each start, timed before any other call.
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ against = \"plain\"
 metric = [\"first-call\", \"first-calls\", \"latency-p50\"]
 ";
 
-/// How long the first response takes, ns.
+/// The minimum time of the first response, ns.
 const SLEEPS_NS: u64 = 200_000_000;
 
 #[test]

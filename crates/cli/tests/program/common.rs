@@ -10,12 +10,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Its own folder to run the program in.
+/// A folder in which the program is run.
 pub(crate) struct Place {
     folder: TempDir,
 }
 
-/// What a finished program left.
+/// The exit code and output of a finished program.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) code: Option<i32>,
@@ -30,21 +30,21 @@ impl Place {
         }
     }
 
-    /// With `study.toml`, a small study.
+    /// A place with `study.toml`, a small study.
     pub(crate) fn with_study() -> Self {
         let place = Self::new();
         place.file("study.toml", SMALL_STUDY);
         place
     }
 
-    /// With the small study, carried out into `run`.
+    /// A place with a run of the small study in `run`.
     pub(crate) fn with_run() -> Self {
         let place = Self::with_study();
         place.run_study().well();
         place
     }
 
-    /// Carries `study.toml` out into `run`.
+    /// Runs `study.toml` into `run`.
     pub(crate) fn run_study(&self) -> Finished {
         self.run(&["run", "study.toml", "--out", "run", "--quiet"])
     }
@@ -80,12 +80,12 @@ impl Place {
             .into()
     }
 
-    /// The same with the words of a line, which has no spaces within them.
+    /// The same with the arguments in one line, separated by spaces.
     pub(crate) fn line(&self, line: &str) -> Finished {
         self.run(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Starts the program with its output caught.
+    /// Starts the program with its output captured.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         self.command(args)
             .stdout(Stdio::piped())
@@ -122,7 +122,7 @@ impl From<Output> for Finished {
 }
 
 impl Finished {
-    /// It went well; gives back what it printed.
+    /// Asserts exit code 0 and returns the standard output.
     #[track_caller]
     pub(crate) fn well(self) -> String {
         assert_eq!(
@@ -135,7 +135,7 @@ impl Finished {
         self.stdout
     }
 
-    /// It ended with this exit code, and each of `parts` is on standard error.
+    /// Asserts that it ended with this exit code, and that each of `parts` is on standard error.
     #[track_caller]
     pub(crate) fn failed(&self, code: i32, parts: &[&str]) {
         assert_eq!(
@@ -154,12 +154,12 @@ impl Finished {
         }
     }
 
-    /// It was refused as bad input: exit code 2, nothing on standard output, and each of `parts` on standard
-    /// error, in one line unless the command line itself is wrong.
+    /// Asserts that the input was refused: exit code 2, nothing on standard output, and each of
+    /// `parts` on standard error, in one line unless clap reports the error.
     #[track_caller]
     pub(crate) fn refused(self, parts: &[&str]) {
         self.failed(2, parts);
-        assert_eq!(self.stdout, "", "nothing is printed beside the error");
+        assert_eq!(self.stdout, "", "nothing is printed except the error");
         let said = self.stderr.trim_end();
         assert!(
             said.starts_with("error: ") || said.starts_with("rpcgauge: ") && !said.contains('\n'),
@@ -168,7 +168,7 @@ impl Finished {
     }
 }
 
-/// Long enough for a debug build on a busy machine; only a hang reaches it.
+/// A timeout that is long enough for a debug build on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn json(text: &str) -> Value {
@@ -195,16 +195,16 @@ pub(crate) fn interrupt(child: &Child) {
     kill_process(pid, Signal::INT).expect("a signal is sent");
 }
 
-/// Waits until `ready`, and fails when it never comes.
+/// Waits until `ready` returns true; fails after a timeout.
 pub(crate) fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let start = Instant::now();
     while !ready() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(start.elapsed() < PATIENCE, "timeout: waited for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// The order service of examples/orders.
+/// The path of a file in examples/orders.
 pub(crate) fn orders(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples/orders")
@@ -215,7 +215,7 @@ pub(crate) fn orders(file: &str) -> String {
         .into_owned()
 }
 
-/// A study that runs in a second or two, in a debug build as well.
+/// A study that runs in a second or two, even in a debug build.
 pub(crate) const SMALL_STUDY: &str = r#"
 question = "Is a greeting faster by gRPC than by REST?"
 workload = { name = "hello" }
@@ -240,7 +240,8 @@ against = "rest"
 headline = true
 "#;
 
-/// Puts a protoc into `bin` that is older than editions, in what it says as in what it takes.
+/// Puts a fake protoc into `bin` that is too old for editions: by its version, and by what it
+/// accepts.
 pub(crate) fn put_old_protoc(place: &Place) {
     let protoc = place.file(
         "bin/protoc",

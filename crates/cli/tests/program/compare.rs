@@ -6,12 +6,12 @@ use std::thread;
 
 use crate::common::{Finished, Place, json, orders, report};
 
-/// Runs `compare` on a method of the order service, with its own samples and more arguments.
+/// Runs `compare` on a method of the order service, with the example's samples and more arguments.
 fn compare(place: &Place, more: &[&str]) -> Finished {
     compare_method(place, "shop.Orders/Get", &orders("request.json"), more)
 }
 
-/// Runs `compare` on a method of the order service with a request of one's own.
+/// Runs `compare` on a method of the order service with this request.
 fn compare_method(place: &Place, method: &str, request: &str, more: &[&str]) -> Finished {
     let schema = ["compare", "--proto", &orders("orders.proto")];
     let call = ["--method", method, "--request", request];
@@ -269,7 +269,7 @@ fn ways_that_compress_are_left_out_where_rows_are_alike() {
         plan.contains("compression is left out where N is not 1"),
         "{plan}"
     );
-    // As with `run --only`: of a name that no variant has, those that contain it.
+    // As with `run --only`, a name that no variant has selects all whose name contains it.
     let plan = with("gzip,hyb").well();
     assert!(plan.contains("scale=10-hybrid"), "{plan}");
     with("grpc-gzip").refused(&["--size-sweep: at 10, the rows in the response"]);

@@ -1,5 +1,6 @@
-//! A stack with code generated for a user's own messages: made once, and left out where that fails. The
-//! subject is a small server whose generator reads the descriptors that it is given.
+//! A stack with code that is generated for the user's own messages: generated once; left out if
+//! that fails. The subject is a small server whose generator reads the descriptors that it is
+//! given.
 
 use std::fs;
 use std::path::PathBuf;
@@ -33,7 +34,7 @@ transports = ["tcp"]
 workloads = ["hello", "own"]
 "#;
 
-/// Makes nothing but a file. It takes no message with "Reserved" in its name.
+/// A generator that only writes a file. It refuses messages with "Reserved" in their name.
 const GENERATOR: &str = r#"
 import json, os, sys
 folder = sys.argv[1]
@@ -129,7 +130,7 @@ pub(crate) fn place() -> Place {
     place
 }
 
-/// [`place`] with something else in one of its files.
+/// [`place`] with `from` replaced by `to` in one of its files.
 pub(crate) fn place_with(file: &str, from: &str, to: &str) -> Place {
     let place = place();
     let text = fs::read_to_string(place.path().join(file)).expect("a file");
@@ -154,7 +155,7 @@ pub(crate) fn count(place: &Place) -> usize {
     fs::read(place.path().join("count")).map_or(0, |bytes| bytes.len())
 }
 
-/// The run continued without the stack, and says why in the report and by its exit code.
+/// Asserts that the run continued without the stack, and that the report and the exit code show it.
 #[track_caller]
 pub(crate) fn left_out(place: &Place, reasons: &[&str]) -> Value {
     let finished = run(place, "run");
@@ -244,7 +245,7 @@ fn a_set_that_broke_off_is_made_anew() {
     let set = find(&sets, &|name| {
         name.starts_with("builtin-") && !name.contains('.')
     });
-    // As if the program had been killed in the middle of it.
+    // As if rpcgauge had been killed while generating.
     fs::remove_file(set.join(".built")).expect("the mark of a whole folder");
     fs::write(set.join("left"), "").expect("a leftover");
     command(&place, &["subjects", "build", "made", "--subjects", "mine"]).well();
@@ -283,7 +284,7 @@ fn a_toolchain_that_is_too_old_leaves_its_stacks_out() {
             "and 99.1 or newer is needed; apt install python3",
         ],
     );
-    // Once it is there, the run continues where it was.
+    // Once the toolchain is there, the run can be resumed.
     let place_again = [
         "run",
         "--resume",
@@ -301,7 +302,7 @@ fn a_check_of_all_says_which_it_leaves_out() {
     let manifest = MANIFEST.replace("install = \"apt", "least = \"99.1\"\ninstall = \"apt");
     let place = Place::new();
     place.file("mine/made/subject.toml", &manifest);
-    // Without a PATH no built-in subject can be built either.
+    // Without a PATH no built-in subject can be built, either.
     let mut all = place.command(&["subjects", "check", "--subjects", "mine"]);
     let all: Finished = all.env("PATH", "").output().expect("it starts").into();
     let needed = "left out: made: there is no python3 in PATH; apt install python3";

@@ -1,4 +1,4 @@
-//! What subjects and builds have started ends with rpcgauge, however that ends.
+//! Processes that subjects and builds have started end with rpcgauge, however it ends.
 
 use std::fs;
 use std::process::Child;
@@ -7,11 +7,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{Place, interrupt, wait_until};
 
-/// Starts a process that stays, writes its number down, and waits for it.
+/// A script that starts a long-running process, writes both process ids to a file, and waits.
 const STARTS_ANOTHER: &str = "sleep 1000 & echo $! > \"$PIDS.part\"; echo $$ >> \"$PIDS.part\"; \
     mv \"$PIDS.part\" \"$PIDS\"; wait";
 
-/// A subject that is built by `build` and run by `run`, shell scripts.
+/// A subject that is built and run by these shell scripts.
 pub(crate) fn place(build: &str, run: &str) -> Place {
     let place = Place::new();
     let quoted = |script: &str| format!("[\"sh\", \"-c\", '''{script}''']");
@@ -33,7 +33,7 @@ pub(crate) fn place(build: &str, run: &str) -> Place {
     place
 }
 
-/// Starts rpcgauge, which starts the processes; they have ended soon after `end`.
+/// Starts rpcgauge, which starts the processes, and asserts that they end soon after `end`.
 #[track_caller]
 fn end_with_it(place: &Place, args: &[&str], end: impl Fn(&Child)) {
     let path = place.path().join("pids");
@@ -50,7 +50,7 @@ fn end_with_it(place: &Place, args: &[&str], end: impl Fn(&Child)) {
     });
 }
 
-/// Whether a process lives: one that nothing waits for stays in the list as a zombie.
+/// Whether a process is alive; a zombie is not.
 fn is_there(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]);
@@ -83,7 +83,8 @@ fn what_has_left_its_group_ends_with_rpcgauge() {
     }
 }
 
-/// Only its parent shows whose it is: it has left its group and its session, without a variable.
+/// Starts a process that only its parent identifies: it has left its process group and session, and
+/// its environment is empty.
 const HIDES: &str = "env -i setsid sleep 1000 & ";
 
 #[test]

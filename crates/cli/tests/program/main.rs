@@ -1,5 +1,5 @@
-//! The built program, run as a user would run it. Every bad input, be it of the command line, a study,
-//! a message or a run directory, is refused with one clear line and exit code 2, and leaves nothing
+//! Runs the built program as a user would. Every bad input, in the command line, a study, a message
+//! or a run directory, is refused with one clear line and exit code 2, and leaves nothing
 //! half-written.
 
 mod app;

@@ -50,7 +50,7 @@ fn a_ramp_of_random_arrivals_ends_with_its_calls() {
     let report = json(&place.line(&line).well());
     let step = &steps(&report)[0];
     assert_eq!(step["started"], 30);
-    // It lasted as long as the load did, and not a minute: rates per second are of that time.
+    // The step lasted as long as the load did, not a minute; rates per second refer to that time.
     let figures = &report["variants"][0]["cells"][0]["figures"];
     assert_eq!(step["lasted_ns"], figures["elapsed_ns"]);
     assert_eq!(step["goodput"], figures["goodput"]);

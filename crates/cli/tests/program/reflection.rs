@@ -1,4 +1,4 @@
-//! `load` without a description: the service is asked by server reflection.
+//! `load` without a schema: it is fetched by server reflection.
 
 use std::sync::{Arc, mpsc};
 
@@ -94,14 +94,14 @@ fn reflection_that_is_switched_off_is_said() {
         "does not offer server reflection",
         "--proto FILE or --descriptor-set FILE",
     ]);
-    // A message that needs no description is sent without asking.
+    // An empty message needs no schema, so there is no reflection.
     load(&place, &target, &[]).well();
 }
 
-/// The response to one reflection call.
+/// Computes the response to one reflection call.
 type Told = fn(&ReflectionServer, Vec<u8>) -> Result<Vec<u8>, Status>;
 
-/// The hello workload's server, with its own reflection method at one path.
+/// The hello workload's server, with its own reflection method at a path.
 fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
     let reflected = ReflectionServer::new(Schema::workloads(), ["hello.Hello".to_owned()]);
     let method = move |call: MethodCall| {
@@ -121,7 +121,7 @@ fn telling(path: &str, told: Told) -> (String, mpsc::Sender<()>) {
     let (stop, stopped) = mpsc::channel();
     std::thread::spawn(move || {
         server.serve_until(move || {
-            // An error is the sender's end, and so the server's.
+            // An error means that the sender was dropped, which also stops the server.
             let _ = stopped.recv();
         })
     });
@@ -145,7 +145,7 @@ fn damage_and_refusals_are_said_in_one_line() {
     let place = Place::new();
     let cases: [(Told, &[&str]); 3] = [
         (|_, _| Ok(vec![0xff]), &["a damaged reflection response"]),
-        // Nothing but the question comes back, which is not an answer.
+        // The response is empty, which is not an answer.
         (
             |_, _| Ok(Vec::new()),
             &["a damaged reflection response", "it is empty"],

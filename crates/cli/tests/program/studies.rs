@@ -1,4 +1,4 @@
-//! `studies` and `plan`, and studies that are refused.
+//! `studies` and `plan`, and refused studies.
 
 use crate::common::{Place, SMALL_STUDY, json, orders};
 

@@ -1,5 +1,5 @@
-//! Subjects as folders: listed, measured, refused where they are wrong. The subject is the one of
-//! docs/add-a-subject.md, made by following it.
+//! Subjects as folders: listed, measured, and refused if they are wrong. The subject is the one of
+//! docs/add-a-subject.md, created by following that guide.
 
 use std::fs;
 
@@ -10,7 +10,8 @@ use crate::common::{Place, json, report};
 
 const GUIDE: &str = include_str!("../../../../docs/add-a-subject.md");
 
-/// The guide's subject in `mine/greeter`: each block of code goes where the line before it says.
+/// The guide's subject in `mine/greeter`: each block of code goes to the file that the line before
+/// it names.
 pub(crate) fn greeter() -> Place {
     let place = Place::new();
     let mut target = None;
@@ -43,7 +44,7 @@ pub(crate) fn greeter() -> Place {
     place
 }
 
-/// The guide's subject with something else in one of its files.
+/// The guide's subject with `from` replaced by `to` in one of its files.
 pub(crate) fn greeter_with(file: &str, from: &str, to: &str) -> Place {
     let place = greeter();
     let name = format!("mine/greeter/{file}");

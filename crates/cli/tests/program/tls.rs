@@ -31,7 +31,7 @@ name = \"grpc\"
 protocol = \"grpc\"
 ";
 
-/// What a handshake takes in each direction at least: a public key, and a signature.
+/// The minimum bytes of a handshake in each direction: a public key and a signature.
 const HANDSHAKE_BYTES: u64 = 200;
 
 #[test]

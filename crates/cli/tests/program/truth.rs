@@ -1,6 +1,6 @@
-//! Latencies of a server that stalls. Calls that were due in a stall must not be left out, nor counted
-//! from when a client that waits for answers would have sent them: docs/engine.md has the figures,
-//! measured on a quiet machine; here the bounds are those that no slow machine can cross.
+//! Latencies of a server that stalls (coordinated omission). Calls that were due in a stall must be
+//! counted, from when they were due. docs/engine.md has the figures, measured on a quiet machine;
+//! the bounds here hold on slow machines, too.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,17 +17,18 @@ use crate::load::{BUSY, OK, answer_each, serving};
 const STALL: Duration = Duration::from_millis(300);
 const EVERY: Duration = Duration::from_millis(1000);
 
-/// Every call of such a number is refused.
+/// The server refuses one call in this many.
 const REFUSED_ONE_IN: u64 = 10;
 
-/// What the server did.
+/// Counts what the server did.
 #[derive(Default)]
 struct Record {
     calls: AtomicU64,
     refused: AtomicU64,
 }
 
-/// A server that stalls, and in a stall answers at its end; its address, and what it did.
+/// A server that stalls periodically and answers at the end of each stall. Returns its address and
+/// its counts.
 fn stalling() -> (SocketAddr, Arc<Record>) {
     let record = Arc::new(Record::default());
     let counted = Arc::clone(&record);
@@ -49,7 +50,7 @@ fn stalling() -> (SocketAddr, Arc<Record>) {
     (address, record)
 }
 
-/// A count, or a time in ns, which may have a fraction.
+/// Parses a count, or a time in ns, which may have a fraction.
 fn number(value: &Value) -> u64 {
     let number = value
         .as_f64()
@@ -62,7 +63,7 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     const CALLS: u64 = 400;
     let place = Place::new();
     let (address, record) = stalling();
-    // 2 s, and room for all calls of a stall at once.
+    // The load takes 2 s, and has connections for all calls of a stall at once.
     place
         .line(&format!(
             "load http://{address}/ --rate 200 --connections 100 --calls 400 --warmup 0s --deadline 60s \
@@ -73,7 +74,7 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     let report = report(&place.path().join("run"));
     let figures = &report["variants"][0]["cells"][0]["figures"];
     let calls = &figures["calls"];
-    // The one look beforehand is a call to the server, and the first, which is not refused.
+    // The check of the service before the load is the server's first call, which is not refused.
     let refused = record.refused.load(Ordering::Relaxed);
     assert_eq!(record.calls.load(Ordering::Relaxed), CALLS + 1);
     assert_eq!(refused, (CALLS + 1) / REFUSED_ONE_IN);
@@ -82,8 +83,8 @@ fn a_stall_is_charged_to_every_call_that_was_due_in_it() {
     assert_eq!(number(&calls["abandoned"]), 0);
     assert_eq!(calls["failed"], json!({ "http-503": refused }), "{calls}");
 
-    // Of 2 s the server stalls for 0.6 s: 3 of 10 calls are due in a stall, and no answer of theirs
-    // can come before its end. On paper p95 is 250 ms, p99 290 ms and the longest 300 ms.
+    // The server stalls for 0.6 of 2 s: 3 of 10 calls are due in a stall, and none of them can be
+    // answered before it ends. In theory p95 is 250 ms, p99 290 ms and the maximum 300 ms.
     let latency = &figures["latency"];
     for (percentile, at_least_ms) in [("p95_ns", 200), ("p99_ns", 250), ("max_ns", 280)] {
         let said = number(&latency[percentile]);

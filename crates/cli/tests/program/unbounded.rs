@@ -1,4 +1,4 @@
-//! `load` for a time, with calls whose number nobody knows.
+//! `load` for a time, with an unknown number of calls.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ fn messages_without_end_are_made_while_calls_are_made() {
     let (target, requests) = keeping(true);
     place.run(&timed(&target, &["--data", "{{n}}"])).well();
     let bodies = bodies(&requests);
-    // The look at the service has the first one too.
+    // The check of the service also sends the first message.
     let (look, sent) = bodies.split_first().expect("a call");
     assert_eq!(look, "0");
     let wanted: Vec<String> = (0..sent.len()).map(|n| n.to_string()).collect();

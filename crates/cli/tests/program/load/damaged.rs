@@ -1,4 +1,4 @@
-//! Services whose answers break a rule, or their compression.
+//! Services whose answers violate the protocol or are wrongly compressed.
 
 use std::io::{Read as _, Result, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,10 +14,10 @@ const END_HEADERS: u8 = 4;
 
 const EMPTY_MESSAGE: [u8; 5] = [0; 5];
 
-/// A frame of HTTP/2, but for its stream.
+/// An HTTP/2 frame without its stream: type, flags, payload.
 type Frame = (u8, u8, Vec<u8>);
 
-/// The head of a gRPC answer with further fields, as literals that change no table.
+/// The head of a gRPC answer with more fields, as literals without indexing.
 fn head(flags: u8, more: &[(&str, &str)]) -> Frame {
     const OK: u8 = 0x88;
     let mut block = vec![OK];
@@ -44,7 +44,7 @@ fn trailers(status: &str) -> Frame {
 /// A server that answers every request with the same frames.
 fn saying(frames: Vec<Frame>) -> SocketAddr {
     serving(move |stream| {
-        // The client ends the connection when it likes.
+        // The client may close the connection at any time.
         let _ = play(stream, &frames);
     })
 }
@@ -117,7 +117,7 @@ fn an_answer_whose_compression_is_damaged_is_no_answer() {
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     let report = report(&place.path().join("run"));
     assert_eq!(figures(&report)["calls"]["failed"]["decompress"], 50);
-    // A head that names a compression has nothing to decompress without a body.
+    // A response without a body has nothing to decompress, even if its head names a compression.
     let place = Place::new();
     let empty = answering("HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\n");
     let target = format!("http://{}/", empty.address);

@@ -1,4 +1,4 @@
-//! The files and the metrics of a load beside its run directory.
+//! The files and metrics that a load exports in addition to its run directory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -42,7 +42,7 @@ fn read_log(text: &[u8]) -> BTreeMap<String, Histogram<u64>> {
     sums
 }
 
-/// The latency of all calls, as the run directory has it.
+/// The latency of all calls, from the run directory.
 fn recorded(place: &Place) -> Histogram<u64> {
     let trials = trial_lines(&place.path().join("run"));
     let latency = trials[0]["outcome"]["latency"]
@@ -139,7 +139,7 @@ fn an_interrupted_load_leaves_whole_files() {
     assert!(text.contains(&total), "{text}");
 }
 
-/// Asks once, and gives back head and body.
+/// Scrapes once. Returns head and body.
 fn collect(address: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream
@@ -151,7 +151,7 @@ fn collect(address: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// The samples of an exposition.
+/// The samples of an OpenMetrics exposition.
 fn samples(text: &str) -> BTreeMap<String, f64> {
     let text = text.strip_suffix("# EOF\n").expect("the end is marked");
     let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -207,7 +207,7 @@ fn metrics_are_collected_while_a_load_runs() {
     assert!(started.expect("a count") > now[&of("calls_started_total")]);
 }
 
-/// Any program that reaches the port can read them, and a query may hold a secret.
+/// A query may contain a secret, and any program that reaches the port can read the metrics.
 #[test]
 fn metrics_name_no_query() {
     let place = Place::new();
@@ -263,7 +263,7 @@ fn a_full_disk_ends_with_what_could_be_written() {
     }
 }
 
-/// Here it is files that may not grow any more, which takes no file system of its own.
+/// A limit of the file size simulates a full disk, which needs no separate file system.
 #[test]
 fn a_load_that_finds_no_room_for_its_record_prints_it() {
     let place = Place::new();

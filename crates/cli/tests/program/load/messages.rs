@@ -1,4 +1,4 @@
-//! What is sent, and how it is carried.
+//! The messages that are sent, and how they are sent.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,7 +80,7 @@ fn a_unix_socket_is_called_under_the_targets_name() {
 fn where_each_call_has_its_own_message_none_is_sent_twice() {
     let place = Place::new();
     let (target, requests) = keeping(true);
-    // Many more at a time than the warm-up may have.
+    // Many more calls in flight than the warm-up may make.
     let at_a_time = ["--in-flight", "80", "--connections", "80"];
     let more = [&["--data", "{{uuid}}"][..], &at_a_time].concat();
     place.run(&short(&target, &more)).well();
@@ -89,7 +89,7 @@ fn where_each_call_has_its_own_message_none_is_sent_twice() {
     bodies.sort();
     bodies.dedup();
     assert_eq!(bodies.len(), sent, "messages that differ");
-    // One that looks at the service, the warm-up, and those that are measured.
+    // The check of the service, the warm-up, and the measured calls.
     assert!(sent <= 1 + 50 + 50, "{sent}");
 }
 
@@ -100,7 +100,7 @@ fn where_slices_leave_calls_out_none_is_sent_twice_either() {
     let more = ["--data", "{{n}}", "--vs", &other, "--blocks", "5"];
     let more = [&more[..], &["--warmup", "0s"]].concat();
     place.run(&short(&target, &more)).well();
-    // The first one looks at the service. Each block begins with the first message again.
+    // The first call is the check of the service. Each block begins with the first message again.
     let mut times = BTreeMap::<String, u32>::new();
     for body in bodies(&requests).into_iter().skip(1) {
         *times.entry(body).or_default() += 1;
@@ -125,7 +125,7 @@ fn rows_are_sent_in_turn() {
 
 #[test]
 fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
-    /// From here on a file is not read whole.
+    /// A file of this size is not read whole.
     const TOO_LARGE: u64 = 256 << 20;
     let place = Place::new();
     let service = Service::start(&place, &[]);
@@ -133,7 +133,7 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
         .map(|n| format!("{{\"name\":\"{n}\"}}\n"))
         .collect();
     let path = place.file("names.jsonl", &rows);
-    // What follows the rows is a hole, which takes no room on the disk, and a line without end.
+    // After the rows comes a hole, which takes no disk space and is an endless line.
     let file = fs::OpenOptions::new().write(true).open(path);
     file.and_then(|file| file.set_len(TOO_LARGE))
         .expect("a large file");
@@ -142,7 +142,7 @@ fn rows_of_a_file_too_large_for_memory_are_read_as_calls_need_them() {
     place.run(&short(&target, &more)).well();
     let report = report(&place.path().join("run"));
     assert_eq!(figures(&report)["calls"]["answered"], 50);
-    // To draw from all rows, all must be found first.
+    // A random order needs all rows to be found first.
     let drawn = [&more[..], &["--order", "random"]].concat();
     let words = [&["load", target.as_str()], &drawn[..]].concat();
     place
@@ -201,7 +201,7 @@ fn of_data_the_run_keeps_length_and_digest() {
         let plan = fs::read_to_string(place.path().join(out).join("plan.json")).expect("a plan");
         let template = &json(&plan)["variants"][0]["settings"]["service"]["messages"]["template"];
         assert_eq!(template["bytes"], 9);
-        // As sha256sum has it.
+        // Computed with sha256sum.
         let hash = "fbdc077454d782ba39d400e06e741b56c14b0a8cf122348c98fe1e91634c5a81";
         assert_eq!(template["sha256"], hash);
         let path = template.get("path").and_then(|path| path.as_str());
@@ -245,7 +245,7 @@ fn files_under(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What `load` does from options, `run` does from the study that it prints, with secrets from the
+/// `run` does the same with the printed study as `load` with the options; secrets come from the
 /// environment.
 #[test]
 fn a_printed_load_runs_as_a_study() {

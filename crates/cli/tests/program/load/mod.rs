@@ -1,4 +1,4 @@
-//! `load`: a service that is there already.
+//! `load`: calls to a running service.
 
 mod beside;
 mod bounded;
@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::common::{Place, json};
 
-/// The embedded server, started as a user would start it.
+/// The embedded server, started as a user would.
 pub(crate) struct Service {
     child: Child,
     pub(crate) address: String,
@@ -99,7 +99,8 @@ pub(crate) fn answering(answer: &'static str) -> Fixed {
     answering_after(answer, Duration::ZERO)
 }
 
-/// The same after a pause: with it the client has little to do, however slow this machine is.
+/// The same with a pause before each answer, so that the client has little to do even on a slow
+/// machine.
 pub(crate) fn answering_after(answer: &'static str, pause: Duration) -> Fixed {
     let calls = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&calls);
@@ -116,7 +117,7 @@ pub(crate) fn answering_after(answer: &'static str, pause: Duration) -> Fixed {
     }
 }
 
-/// A server that keeps every request, and answers each or none; gives back its URL.
+/// A server that records every request, and answers all or none. Returns its URL and the requests.
 pub(crate) fn keeping(answers: bool) -> (String, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&requests);
@@ -129,14 +130,14 @@ pub(crate) fn keeping(answers: bool) -> (String, Arc<Mutex<Vec<String>>>) {
     (format!("http://{address}/"), requests)
 }
 
-/// The bodies of kept requests.
+/// The bodies of recorded requests.
 pub(crate) fn bodies(requests: &Mutex<Vec<String>>) -> Vec<String> {
     let requests = requests.lock().expect("no panic");
     let body = |request: &String| request.split("\r\n\r\n").nth(1).map(str::to_owned);
     requests.iter().filter_map(body).collect()
 }
 
-/// Answers every read: a request so short comes in one.
+/// Answers every read, since a request this short arrives in one read.
 pub(crate) fn answer_each(
     mut stream: impl Read + Write,
     mut answer: impl FnMut(&str) -> &'static str,

@@ -1,4 +1,4 @@
-//! How much is called, what comes of it, and what decides the exit code.
+//! The amount of load, its results, and the exit code.
 
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! The program itself is stopped while it measures.
+//! rpcgauge itself is stopped while it measures.
 
 use std::process::Child;
 use std::sync::atomic::Ordering;
@@ -9,10 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{OK, answering, figures};
 use crate::common::{Finished, Place, report, wait_until};
 
-/// Longer than the deadlines here, and than what counts as a stall.
+/// Longer than the deadlines here, and than the minimum that counts as a stall.
 const STALL: Duration = Duration::from_secs(2);
 
-/// Stops the program and has it continue.
+/// Stops the program and continues it later.
 fn stop_for_a_while(child: &Child) {
     let pid = Pid::from_child(child);
     kill_process(pid, Signal::STOP).expect("a signal is sent");

@@ -1,4 +1,4 @@
-//! Run directories that do not take what they should.
+//! Run directories that cannot be written.
 
 use std::fs;
 use std::process::Stdio;

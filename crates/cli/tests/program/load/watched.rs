@@ -1,4 +1,4 @@
-//! What is seen of a load while it runs.
+//! What is shown of a load while it runs.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -12,12 +12,12 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use super::{BUSY, OK, answering};
 use crate::common::{Place, interrupt, wait_until};
 
-/// What somebody reads as it is written.
+/// Collects what is written to a stream, while it is written.
 #[derive(Clone, Default)]
 pub(super) struct Seen(Arc<Mutex<Vec<u8>>>);
 
 impl Seen {
-    /// Reads on its own thread, to the end.
+    /// Reads the stream to its end, on another thread.
     pub(super) fn of(mut from: impl Read + Send + 'static) -> Self {
         let seen = Self::default();
         let to = seen.clone();
@@ -39,7 +39,7 @@ impl Seen {
     }
 }
 
-/// A load that runs until it is interrupted.
+/// The command line of a load that runs until it is interrupted.
 fn endless<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let words = ["load", target, "--duration", "10m", "--warmup", "0s"];
     let mut words = [&words[..], &["--out", "run"]].concat();
@@ -47,7 +47,7 @@ fn endless<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     words
 }
 
-/// Interrupts a load, which then ends well but for that.
+/// Interrupts a load, and asserts its exit code.
 pub(super) fn stop(child: Child) {
     interrupt(&child);
     let finished = child.wait_with_output().expect("it ends");
@@ -63,7 +63,7 @@ fn a_terminal_shows_how_the_last_second_went() {
         seen.wait_for(part);
     }
     assert!(seen.text().contains('\x1b'), "a bar is drawn");
-    // There an echoed ^C wraps no line.
+    // There an echoed ^C does not wrap a line.
     wait_until("the cursor at the start of a line", || {
         seen.text().ends_with('\r')
     });
@@ -79,7 +79,7 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
     stop(child);
 }
 
-/// A load of 200 calls per second on a terminal of this kind (TERM), and what is seen there.
+/// A load of 200 calls per second on a terminal of this kind (TERM), and what it shows there.
 fn on_terminal(place: &Place, kind: &str) -> (Child, Seen) {
     let target = format!("http://{}/", answering(OK).address);
     let (master, terminal) = terminal();
@@ -90,7 +90,7 @@ fn on_terminal(place: &Place, kind: &str) -> (Child, Seen) {
     (child, Seen::of(master))
 }
 
-/// A terminal of 80 columns: what its owner reads from, and where a program writes.
+/// A pseudoterminal of 80 columns: its master, to read from, and its slave, for the program.
 fn terminal() -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&master).expect("it is ours");
@@ -133,7 +133,7 @@ fn quiet_shows_nothing_of_it() {
     let finished = place.line(&format!(
         "load {target} --duration 1500ms --warmup 0s --out run --quiet"
     ));
-    // What the machine did meanwhile, such as a busy host, is reported nevertheless.
+    // Warnings about the machine, such as a busy host, are shown nevertheless.
     let mut lines = finished.stderr.lines();
     assert!(
         lines.all(|line| line.starts_with("warning: ")),
@@ -151,7 +151,7 @@ fn a_load_that_nobody_watches_has_no_thread_for_it() {
         let target = format!("http://{}/", server.address);
         let more = [&["--quiet"], more].concat();
         let child = place.start(&endless(&target, &more));
-        // More than those that look whether the server is there.
+        // More calls than the check of the service makes.
         wait_until("a hundred calls", || {
             server.calls.load(Ordering::Relaxed) > 100
         });
