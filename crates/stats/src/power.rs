@@ -52,7 +52,7 @@ pub fn smallest_difference(estimate: &Estimate, aa: &[Estimate]) -> Option<f64> 
     ))
 }
 
-/// What a study could resolve, as logarithms.
+/// What a study could resolve. All values are logarithms.
 struct Reach {
     /// The smallest difference that it would resolve, given the A/A pairs.
     difference: f64,

@@ -22,7 +22,7 @@ pub enum Better {
 pub enum Direction {
     /// The better side: a lower cost or a higher yield.
     Faster,
-    /// The worse side.
+    /// The worse side: a higher cost or a lower yield.
     Slower,
 }
 
@@ -89,7 +89,7 @@ pub enum Outcome {
     NoDifference,
     /// No verdict yet.
     NotResolved {
-        /// Why not.
+        /// Why it is not resolved.
         reason: Unresolved,
         /// How much more would probably resolve it; `None` if more of the same would not help.
         more: Option<More>,
@@ -103,7 +103,7 @@ pub struct Verdict {
     pub estimate: Estimate,
     /// Its outcome.
     pub outcome: Outcome,
-    /// How it was judged.
+    /// The rule by which it was judged.
     pub rule: VerdictRule,
 }
 

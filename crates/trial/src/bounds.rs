@@ -20,7 +20,7 @@ pub fn is_rate(per_second: f64) -> bool {
 /// A setting that is out of bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfBounds {
-    /// The setting.
+    /// The setting's name.
     pub what: &'static str,
     /// The allowed values.
     pub allowed: &'static str,

@@ -169,7 +169,7 @@ impl Ending {
 /// core. Gaps shorter than 0.3 s are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stalls {
-    /// How many there were.
+    /// The number of stalls.
     pub count: u64,
     /// Their total length.
     pub total_ns: u64,
@@ -209,7 +209,7 @@ pub struct Warmup {
 /// CPU time include what they used from then on. Older records have only their number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LateCalls {
-    /// How many there were.
+    /// The number of such calls.
     #[serde(
         rename = "warmup_ended_after",
         default,

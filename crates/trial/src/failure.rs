@@ -180,7 +180,7 @@ const GRPC: [&str; 18] = [
 ];
 
 impl FailureKind {
-    /// Who must act.
+    /// Who must act to fix it.
     pub fn fault(self) -> Fault {
         match self {
             Self::OutOfFiles | Self::OutOfPorts | Self::ClientStalled => Fault::Machine,

@@ -16,7 +16,7 @@ pub(crate) struct StudiesArgs {
 pub(crate) enum StudiesCommand {
     /// Print one built-in study's file
     Show {
-        /// Its name
+        /// The study's name
         name: String,
     },
 }

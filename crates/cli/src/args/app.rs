@@ -71,7 +71,7 @@ pub(crate) enum AppCommand {
     },
 }
 
-/// Which application.
+/// The application.
 #[derive(Debug, Args)]
 pub(crate) struct AppName {
     /// A built-in application's name, or the path of a folder with an app.toml, as in ./shop

@@ -115,7 +115,7 @@ pub(crate) struct TlsArgs {
     pub(crate) allow_missing_alpn: bool,
 }
 
-/// What is sent.
+/// Options for the messages.
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
     // The text does not show the placeholder {{n}}: clap reads `{n}` as a line break.
@@ -143,7 +143,7 @@ pub(crate) enum Order {
     Random,
 }
 
-/// How much, and how fast.
+/// Options for the amount and the pace of the load.
 #[derive(Debug, Args)]
 pub(crate) struct PaceArgs {
     /// End after this many calls

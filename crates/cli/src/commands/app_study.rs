@@ -199,7 +199,7 @@ fn carry_out(
         // Failures from before the run was resumed count, too.
         RunEnding::Complete if !findings.failures.is_empty() => {
             note(&format!(
-                "some slices failed and ended their invocations; when that is fixed: {resume} --retry-failed"
+                "some slices failed and ended their invocations; once that is fixed, continue with: {resume} --retry-failed"
             ));
             ExitCode::from(NOT_ALL_WELL)
         }

@@ -109,7 +109,7 @@ fn variants(findings: &Findings) -> String {
     shown.join(", ")
 }
 
-/// Which variants got slower, in one line.
+/// The names of the variants that got slower, in one line.
 fn slower(difference: &Diff) -> String {
     let mut names: Vec<&str> = difference.slower().map(|c| &*c.variant).collect();
     names.dedup();

@@ -242,7 +242,7 @@ fn blocks(args: &LoadArgs) -> Result<u32, Failure> {
     let blocks = asked.unwrap_or(BLOCKS);
     if !(MIN_BLOCKS..=MAX_BLOCKS).contains(&blocks) {
         return Err(Failure::input(format!(
-            "--blocks: {blocks} is not from {MIN_BLOCKS} to {MAX_BLOCKS}"
+            "--blocks: must be from {MIN_BLOCKS} to {MAX_BLOCKS}, not {blocks}"
         )));
     }
     let least = MIN_BLOCK_MS * u64::from(blocks);

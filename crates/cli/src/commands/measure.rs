@@ -343,7 +343,7 @@ fn ended(plan: &Plan, resume: &str, summary: Summary, findings: &Findings) -> En
         RunEnding::Complete if findings.progress.failed > 0 => {
             if !plan.is_live() {
                 exit::note(&format!(
-                    "trials failed; when that is fixed: {resume} --retry-failed"
+                    "some trials failed; once that is fixed, continue with: {resume} --retry-failed"
                 ));
             }
             Ended::WithFailures

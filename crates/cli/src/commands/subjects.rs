@@ -309,7 +309,7 @@ fn check(
     let mut text = String::new();
     for (who, right, all) in &counts {
         // Writing into a String cannot fail.
-        let _ = writeln!(text, "{who}: {right} of {all} right");
+        let _ = writeln!(text, "{who}: {right} of {all} checks passed");
     }
     print_plain(&text)?;
     let failed: usize = counts.iter().map(|(_, right, all)| all - right).sum();

@@ -35,7 +35,7 @@ impl Status {
         };
         let waiting = match progress.waiting {
             0 => String::new(),
-            calls => format!(", {} due and not sent yet", units::count(calls)),
+            calls => format!(", {} due but not sent yet", units::count(calls)),
         };
         let not_sent = match progress.started.saturating_sub(progress.sent) {
             0 => String::new(),
@@ -149,7 +149,7 @@ mod tests {
         progress.waiting = 70_000;
         insta::assert_snapshot!(
             line(&progress),
-            @"1:07 left; sent 504/s, succeeded 1.00/s, 12 in flight, 70,000 due and not sent yet, 2,496 never sent; p50 10.0 µs, max 10.0 µs; 0 failed"
+            @"1:07 left; sent 504/s, succeeded 1.00/s, 12 in flight, 70,000 due but not sent yet, 2,496 never sent; p50 10.0 µs, max 10.0 µs; 0 failed"
         );
     }
 

@@ -251,7 +251,7 @@ fn a_service_that_dies_in_a_slice_ends_its_invocation_and_no_more() {
     assert!(
         ended
             .stderr
-            .contains("some slices failed and ended their invocations; when that is fixed: rpcgauge run --resume run"),
+            .contains("some slices failed and ended their invocations; once that is fixed, continue with: rpcgauge run --resume run"),
         "{ended:?}"
     );
     let failed: Vec<Value> = slices(&place)

@@ -123,7 +123,7 @@ pub enum Congestion {
     /// CUBIC (RFC 9438), which most servers use.
     #[default]
     Cubic,
-    /// BBR.
+    /// BBR (Cardwell et al. 2016).
     Bbr,
     /// Reno (RFC 5681).
     Reno,

@@ -207,7 +207,7 @@ impl UnaryResponse {
         self.status_in_open_head && self.code.is_none()
     }
 
-    /// Whether the message is compressed; false before its prefix has come.
+    /// Whether the message is compressed; false before its prefix arrives.
     #[inline]
     pub fn is_compressed(&self) -> bool {
         self.compressed == Some(true)

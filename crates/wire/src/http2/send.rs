@@ -33,7 +33,7 @@ pub(super) struct Sender {
     pub(super) max_concurrent: Option<u32>,
     /// The server's SETTINGS_MAX_HEADER_LIST_SIZE.
     max_header_list: Option<u32>,
-    /// Streams with a body to send and room in their window, in turn.
+    /// Streams with a body to send and room in their window; they take turns.
     queue: VecDeque<u32>,
     /// How many streams have unsent body bytes.
     sending: usize,

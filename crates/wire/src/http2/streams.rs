@@ -1,4 +1,4 @@
-//! The calls in flight, found by stream number.
+//! The calls in flight, indexed by stream number.
 
 use bytes::Bytes;
 

@@ -162,7 +162,7 @@ impl Connection {
         self.begin_frame(header, bytes, sink)
     }
 
-    /// No other frame may interrupt a field block (RFC 9113 §4.3).
+    /// Checks that no other frame interrupts a field block (RFC 9113 §4.3).
     fn check_continuation(&self, header: &FrameHeader) -> Result<(), Http2Violation> {
         match (&self.receiver.block, header.kind) {
             (Some(block), kind::CONTINUATION) if block.stream == header.stream => Ok(()),
